@@ -483,3 +483,92 @@ def test_costs_are_worked_out_only_where_asked_and_of_one_model_with_a_price(tmp
     assert (
         priced("none", "nobody's")[2] == '1 recording of the model "nobody\'s", which has no price: the cost is unknown'
     )
+
+
+PARENT, CHILD = "019a0000-0000-7000-8000-000000000001", "019a0000-9000-7000-8000-000000000002"
+"""Ids of Codex begin with the time of their creation."""
+OWN_TURN, COPIED_TURN = "019a0000-9001-7000-8000-000000000003", "019a0000-0001-7000-8000-000000000004"
+
+
+def call_of(total: int, last: int) -> dict:
+    usage = {"total_token_usage": {"input_tokens": total}, "last_token_usage": {"input_tokens": last}}
+    return rollout_line(9, "event_msg", {"type": "token_count", "info": usage})
+
+
+def turn_of_codex(id: str, asked: str, answered: str, total: int, last: int) -> list:
+    return [
+        rollout_line(9, "event_msg", {"type": "task_started", "turn_id": id}),
+        rollout_line(9, "response_item", said("user", asked)),
+        rollout_line(9, "response_item", said("assistant", answered)),
+        call_of(total, last),
+    ]
+
+
+def thread_of_codex(copied: bool, **meta: object) -> list:
+    """A session with one turn of its own, which read 30 tokens, below a copy of another that read 100."""
+    copy = turn_of_codex(COPIED_TURN, "go", "Looking.", 100, 100)
+    return [
+        rollout_line(8, "session_meta", {"id": CHILD, "timestamp": AT.format(8), **meta}),
+        rollout_line(8, "session_meta", {"id": PARENT, "cwd": "/parent"}),
+        *(copy if copied else []),
+        *turn_of_codex(OWN_TURN, "look", "Seen.", 130 if copied else 30, 30),
+    ]
+
+
+def spawned_by(parent: str) -> dict:
+    return {"subagent": {"thread_spawn": {"parent_thread_id": parent, "agent_nickname": "Gibbs"}}}
+
+
+@pytest.mark.parametrize("copied", [True, False], ids=["with a copy", "without"])
+@pytest.mark.parametrize("given", ["both", "only the session"])
+def test_a_subagent_of_codex_is_a_span_with_its_own_turns_and_tokens(tmp_path, copied, given):
+    main = [rollout_line(0, "session_meta", {"id": PARENT}), *turn_of_codex(COPIED_TURN, "go", "Done.", 100, 100)]
+    files = [written(tmp_path / "rollout-a.jsonl", main)]
+    beside = written(tmp_path / "rollout-b.jsonl", thread_of_codex(copied, source=spawned_by(PARENT)))
+    _, cases = imported(tmp_path, "codex", *files, *([beside] if given == "both" else []))
+    (case,) = cases
+    trace = case["embedded_trace"]
+    assert [content for _, content, _ in spoken(trace)] == ["go", "Done."]
+    (agent,) = [span for span in trace["spans"] if span["kind"] == "agent"]
+    assert agent["name"] == "Gibbs"
+    assert [message["content"] for message in agent["output"]["messages"]] == ["look", "Seen."]
+    assert trace["metrics"]["token_input"] == 130
+
+
+def test_subagents_of_subagents_of_codex_belong_to_the_session(tmp_path):
+    main = [rollout_line(0, "session_meta", {"id": "a"}), rollout_line(1, "response_item", said("user", "go"))]
+    files = [written(tmp_path / "rollout-a.jsonl", main)]
+    for id, parent in (("b", "a"), ("c", "b"), ("x", "elsewhere")):
+        lines = [
+            rollout_line(2, "session_meta", {"id": id, "parent_thread_id": parent}),
+            rollout_line(3, "turn_context", {"model": "m"}),
+            rollout_line(3, "response_item", said("assistant", id)),
+        ]
+        files.append(written(tmp_path / f"rollout-{id}.jsonl", lines))
+    done, cases = imported(tmp_path, "codex", *files)
+    (case,) = cases
+    assert [span["name"] for span in case["embedded_trace"]["spans"] if span["kind"] == "agent"] == ["b", "c"]
+    assert done.notes == ["lost: files of subagents without the file of their session: 1"]
+    with pytest.raises(InputError, match="is of a subagent: import the file of its session"):
+        imported(tmp_path / "alone", "codex", files[-1])
+
+
+def test_a_forked_session_of_codex_keeps_the_conversation_and_counts_its_own_tokens(tmp_path):
+    _, trace, case = codex(tmp_path, thread_of_codex(True, forked_from_id=PARENT))
+    assert case["id"] == CHILD
+    assert [content for _, content, _ in spoken(trace)] == ["go", "Looking.", "look", "Seen."]
+    assert (trace["metrics"]["token_input"], trace["extra"].get("cwd")) == (30, None)
+
+
+def test_the_copy_in_an_older_fork_of_codex_ends_where_its_times_do(tmp_path):
+    lines = [
+        rollout_line(8, "session_meta", {"id": "new", "forked_from_id": "old", "timestamp": AT.format(8)}),
+        rollout_line(1, "turn_context", {"model": "m"}),
+        rollout_line(1, "response_item", said("user", "go")),
+        {**call_of(100, 100), "timestamp": AT.format(2)},
+        rollout_line(9, "turn_context", {"model": "m"}),
+        rollout_line(9, "response_item", said("assistant", "Gone.")),
+        call_of(130, 30),
+    ]
+    _, trace, _ = codex(tmp_path, lines)
+    assert (trace["metrics"]["token_input"], trace["started_at"]) == (30, "2026-03-04T09:00:08Z")

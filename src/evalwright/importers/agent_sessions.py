@@ -10,7 +10,7 @@ from evalwright.importers.imported_records import Imported, ImportFindings
 from evalwright.importers.json_lines import OBJECTS, LineForm, records
 from evalwright.importers.transcript import Transcript
 
-__all__ = ["AgentSession", "imported_session", "imported_sessions"]
+__all__ = ["AgentSession", "agent_sessions", "imported_session", "imported_sessions"]
 
 
 class AgentSession(Protocol):
@@ -33,7 +33,7 @@ def imported_sessions(
 ) -> Iterator[Imported]:
     """The sessions with messages in a file of JSON Lines, each before the next is read."""
     found = False
-    for session in _sessions(file, new, reading, form):
+    for session in agent_sessions(file, new, reading, form):
         talk = session.finished()
         if not talk.silent and not len(reading.mistakes):
             found = True
@@ -42,9 +42,10 @@ def imported_sessions(
         reading.say_nothing(file)
 
 
-def _sessions(
-    file: Path, new: Callable[[], AgentSession], reading: ImportFindings, form: LineForm[Any]
+def agent_sessions(
+    file: Path, new: Callable[[], AgentSession], reading: ImportFindings, form: LineForm[Any] = OBJECTS
 ) -> Iterator[AgentSession]:
+    """The sessions in a file of JSON Lines, each as soon as its last line was read."""
     session = new()
     for number, record in records(file, reading.mistakes, form, may_be_cut=True):
         if record is not None and session.ends_before(record):

@@ -1,328 +1,46 @@
-"""Sessions of Codex: rollout files, and what `codex exec --json` prints."""
+"""Sessions of Codex: rollout files, with those of their subagents, and what `codex exec --json` prints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import msgspec
-
-from evalwright.importers.agent_sessions import imported_sessions
-from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.agent_sessions import agent_sessions, imported_sessions
+from evalwright.importers.codex_session import CODEX_LINES, CodexSession
+from evalwright.importers.codex_threads import ThreadFiles
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.json_lines import LineForm
-from evalwright.importers.recordings import in_utc, moment
-from evalwright.importers.sources import ImportNotes
-from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import TraceImporter
-from evalwright.importers.transcript import Transcript, arguments_of, object_or_text, shallow
-from evalwright.model.trace import TraceError
+from evalwright.importers.transcript import Transcript
 
 __all__ = ["Codex"]
-
-_WRITTEN_BY_THE_TOOL = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
-"""Prefixes of messages with the role of the user that the user did not write."""
-_EXEC = ("thread.", "turn.", "item.")
-_STARTED = "thread.started"
-_KNOWN_EVENTS = {
-    "token_count", "error", "turn_aborted", "user_message", "agent_message", "agent_reasoning", "task_started",
-    "task_complete", "agent_reasoning_section_break", "agent_reasoning_raw_content", "turn_started", "turn_complete",
-    "exec_command_begin", "exec_command_end", "exec_command_output_delta", "patch_apply_begin", "patch_apply_end",
-    "mcp_tool_call_begin", "mcp_tool_call_end", "web_search_begin", "web_search_end", "context_compacted",
-}  # fmt: skip
-"""Events that are read, and those that repeat response items."""
-
-
-class _Payload(msgspec.Struct, gc=False):
-    """The fields of a rollout line that are read; each may have any type."""
-
-    type: Any = None
-    id: Any = None
-    cwd: Any = None
-    cli_version: Any = None
-    model: Any = None
-    role: Any = None
-    content: Any = None
-    summary: Any = None
-    call_id: Any = None
-    name: Any = "tool"
-    arguments: Any = None
-    input: Any = None
-    action: Any = None
-    output: Any = None
-    info: Any = None
-    reason: Any = None
-    message: Any = ""
-    text: Any = ""
-
-
-class _Line(msgspec.Struct, gc=False):
-    """The fields that are read from a line of either form."""
-
-    type: Any = None
-    timestamp: datetime | None = None
-    payload: _Payload | None = None
-    thread_id: Any = None
-    item: Any = None
-    usage: Any = None
-    error: Any = None
-    message: Any = None
-
-
-_NOTHING = _Payload()
-
-
-def _of_any_object(value: dict[str, Any]) -> _Line:
-    line = _Line(**{name: value[name] for name in _Line.__struct_fields__ if name in value})
-    line.timestamp = moment(value.get("timestamp"))
-    payload = value.get("payload")
-    line.payload = msgspec.convert(payload, _Payload) if isinstance(payload, dict) else None
-    return line
-
-
-_LINES = LineForm(msgspec.json.Decoder(_Line).decode, _of_any_object)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The sessions in the files."""
-    for file in files:
-        yield from imported_sessions(file, "codex", partial(_Session, file, reading.notes), reading, _LINES)
-
-
-class _Session:
-    """One session, line by line, with the parts that both forms share."""
-
-    def __init__(self, file: Path, notes: ImportNotes) -> None:
-        self.id: str | None = None
-        self._file, self._notes = file, notes
-        self._talk = Transcript()
-        self._repeated: list[tuple[str, str, Any]] = []
-        """What events say that repeat response items: of old files, which have no items, it is the conversation."""
-        self._items = 0
-        self._end: TraceError | None = None
-        self._open: dict[str, dict[str, Any]] = {}
-        self._total: dict[str, Any] | None = None
-        """The last running total of tokens."""
-
-    def ends_before(self, line: _Line) -> bool:
-        return line.type == _STARTED and self.id is not None and line.thread_id != self.id
-
-    def read(self, number: int, line: _Line | None) -> None:
-        if line is None:
-            self._talk.breaks_off(self._file, number, self._notes)
-            return
-        payload, kind, at = line.payload, line.type, line.timestamp
-        if at is not None:
-            at = at if at.tzinfo is UTC else in_utc(at)
-            self._talk.at(at)
-        if kind == "response_item":
-            self._item(payload or _NOTHING, at)
-        elif kind == "event_msg":
-            self._event(payload or _NOTHING, at)
-        elif kind == "session_meta":
-            self._meta(payload or _NOTHING)
-        elif kind == "turn_context":
-            self._keep("model", (payload or _NOTHING).model)
-        elif str(kind).startswith(_EXEC) or (kind == "error" and payload is None):
-            self._exec(str(kind), line)
-        elif kind != "compacted":
-            self._notes.lose(f"lines of type {kind!r}")
-
-    def finished(self) -> Transcript:
-        if not self._items:
-            for role, text, at in self._repeated:
-                if role == "user":
-                    self._talk.user(text, asks=not text.startswith(_WRITTEN_BY_THE_TOOL))
-                elif role == "thinking":
-                    self._talk.think(text)
-                else:
-                    self._talk.say(text, at)
-        self._leave_open()
-        if self._total is not None:
-            self._talk.tokens = _tokens(self._total, self._notes)
-        self._talk.error = self._end
-        return self._talk
-
-    def _leave_open(self) -> None:
-        """Add the calls that were begun and never ended; the reasoning before them belongs to no recorded answer."""
-        for id, item in self._open.items():
-            called = _exec_call(item)
-            if called is not None:
-                self._talk.calls_in(self._talk.turn(), called[0], id, called[1])
-        self._open.clear()
-
-    def _meta(self, payload: _Payload) -> None:
-        if self.id is None and isinstance(payload.id, str) and payload.id:
-            self.id = payload.id
-        for key, value in (("cwd", payload.cwd), ("cli_version", payload.cli_version), ("model", payload.model)):
-            self._keep(key, value)
-
-    def _keep(self, key: str, value: Any) -> None:
-        if value is not None:
-            self._talk.extra[key] = shallow(value)
-
-    def _item(self, item: _Payload, at: datetime | None) -> None:
-        kind, talk = item.type, self._talk
-        call_id = item.call_id or item.id
-        if type(call_id) is not str:
-            call_id = None
-        match kind:
-            case "function_call":
-                talk.call(str(item.name), call_id, arguments_of(item.arguments), at)
-            case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
-                output, failed = item.output, False
-                if type(output) is not str or output.lstrip()[:1] == "{":
-                    output, failed = _output(output, self._notes)
-                talk.result(call_id, output, None, at, failed)
-            case "message":
-                self._items += 1
-                self._message(item, at)
-            case "reasoning":
-                for part in dictionaries(item.summary):
-                    talk.think(str(part.get("text", "")))
-            case "custom_tool_call":
-                talk.call(str(item.name), call_id, arguments_of(item.input), at)
-            case "local_shell_call" | "web_search_call":
-                talk.call(str(kind).removesuffix("_call"), call_id, arguments_of(item.action), at)
-            case "ghost_snapshot" | "compaction":
-                pass
-            case _:
-                self._notes.lose(f"items of type {kind!r}")
-
-    def _message(self, item: _Payload, at: datetime | None) -> None:
-        text = texts_of(item.content, self._notes)
-        match item.role:
-            case "assistant":
-                self._end = None
-                self._talk.say(text, at)
-            case "user":
-                self._talk.user(text, asks=not text.startswith(_WRITTEN_BY_THE_TOOL))
-            case _:
-                self._talk.system(text)
-
-    def _event(self, event: _Payload, at: datetime | None) -> None:
-        kind = event.type
-        match kind:
-            case "token_count":
-                info = event.info
-                if isinstance(info, dict) and isinstance(info.get("total_token_usage"), dict):
-                    self._total = info["total_token_usage"]
-            case "turn_aborted":
-                self._end = TraceError("aborted", str(event.reason or "the turn was aborted"))
-            case "error":
-                self._end = TraceError("agent_error", str(event.message or "error"))
-            case "task_started" | "turn_started":
-                self._end = None
-            case "user_message":
-                self._repeated.append(("user", str(event.message), at))
-            case "agent_message":
-                self._repeated.append(("assistant", str(event.message), at))
-                self._end = None
-            case "agent_reasoning":
-                self._repeated.append(("thinking", str(event.text), at))
-            case _ if str(kind) not in _KNOWN_EVENTS:
-                self._notes.lose(f"events of type {kind!r}")
-
-    def _exec(self, kind: str, value: _Line) -> None:
-        self._items += 1
-        item = value.item
-        item = item if isinstance(item, dict) else {}
-        match kind:
-            case _ if kind == _STARTED:
-                self._leave_open()  # a program that continues the session numbers its items from the beginning
-                thread = value.thread_id
-                self.id = thread if isinstance(thread, str) and thread else self.id
-            case "item.started" | "item.updated":
-                self._open[str(item.get("id"))] = item
-            case "item.completed":
-                self._open.pop(str(item.get("id")), None)
-                self._completed(item)
-            case "turn.completed":
-                usage = value.usage
-                self._talk.tokens += _tokens(usage if isinstance(usage, dict) else {}, self._notes)
-            case "turn.failed":
-                error = value.error
-                said = error.get("message") if isinstance(error, dict) else error
-                self._end = TraceError("agent_error", str(said or "the turn failed"))
-            case "error":
-                self._end = TraceError("agent_error", str(value.message or "error"))
-            case "turn.started":
-                self._end = None
-            case _:
-                self._notes.lose(f"lines of type {kind!r}")
-
-    def _completed(self, item: dict[str, Any]) -> None:
-        talk = self._talk
-        kind = item.get("type") or item.get("item_type")
-        if kind in ("agent_message", "assistant_message"):
-            self._end = None
-            talk.say(str(item.get("text", "")))
-        elif kind == "reasoning":
-            talk.think(str(item.get("text", "")))
-        elif (called := _exec_call(item)) is not None:
-            id = item.get("id") if isinstance(item.get("id"), str) else None
-            talk.call(called[0], id, called[1])
-            if (output := _exec_output(item, self._notes)) is not None:
-                broke = item.get("status") == "failed" or bool(item.get("error"))
-                talk.result(id, output, failed=broke or item.get("exit_code") not in (0, None))
-        elif kind == "error":
-            self._notes.say(f"{self._file.name}: {item.get('message')}")
+    threads = ThreadFiles(files)
+    for file in threads.main:
+        new = partial(CodexSession, file, reading.notes, partial(_agents, threads.of(file), reading))
+        yield from imported_sessions(file, "codex", new, reading, CODEX_LINES)
+    for agent in sorted(threads.alone):
+        if threads.main:
+            reading.notes.lose("files of subagents without the file of their session")
         else:
-            self._notes.lose(f"items of type {kind!r}")
+            reading.mistakes.add(agent, "is of a subagent: import the file of its session")
 
 
-def _exec_call(item: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """The name and arguments of an item that is a call; None for other items."""
-    match item.get("type") or item.get("item_type"):
-        case "command_execution":
-            return "command_execution", {"command": item.get("command")}
-        case "file_change":
-            return "file_change", {"changes": item.get("changes")}
-        case "mcp_tool_call":
-            return f"{item.get('server')}.{item.get('tool')}", arguments_of(item.get("arguments"))
-        case "web_search":
-            return "web_search", {"query": item.get("query")}
-        case "todo_list":
-            return "todo_list", {"items": item.get("items")}
-    return None
-
-
-def _exec_output(item: dict[str, Any], notes: ImportNotes) -> Any:
-    if "aggregated_output" in item:
-        return str(item["aggregated_output"] or "")
-    error = item.get("error")
-    if error:
-        return str(error.get("message", error)) if isinstance(error, dict) else str(error)
-    result = item.get("result")
-    if isinstance(result, dict) and isinstance(result.get("content"), list):
-        return texts_of(result["content"], notes)
-    return result if isinstance(result, dict | str | None) else str(result)
-
-
-def _output(value: Any, notes: ImportNotes) -> tuple[Any, bool]:
-    """A result: text, an object, or text of an object that wraps the text; and whether its command failed."""
-    read = object_or_text(value) if isinstance(value, str) else value
-    if isinstance(read, dict) and "metadata" in read and isinstance(read.get("output"), str):
-        about = read["metadata"]
-        return read["output"], isinstance(about, dict) and about.get("exit_code") not in (0, None)
-    return (read if isinstance(read, _READY) else texts_of(read, notes)), False
-
-
-_READY = (dict, str)
-
-
-def _tokens(usage: dict[str, Any], notes: ImportNotes) -> Tokens:
-    """Usage as OpenAI counts it: cached tokens are included in the input, reasoning tokens in the output."""
-    return Tokens(*(token_count(usage.get(key), notes) for key in _COUNTS))
-
-
-_COUNTS = ("input_tokens", "output_tokens", "reasoning_output_tokens", "cached_input_tokens")
+def _agents(files: list[tuple[str, Path]], reading: ImportFindings) -> Iterator[tuple[str, Transcript]]:
+    for name, file in files:
+        for session in agent_sessions(file, partial(CodexSession, file, reading.notes), reading, CODEX_LINES):
+            talk = session.finished()
+            if talk.silent:
+                reading.say_nothing(file)
+            else:
+                yield name, talk
 
 
 class Codex(TraceImporter):
-    """Rollout files of Codex, and what `codex exec --json` prints."""
+    """Rollout files of Codex, with those of their subagents, and what `codex exec --json` prints."""
 
     read: ClassVar[Read] = staticmethod(read)
