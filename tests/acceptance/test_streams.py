@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -55,3 +56,10 @@ def test_a_reader_that_has_gone_is_none(tmp_path: Path) -> None:
 def test_a_working_directory_that_is_gone_is_told(tmp_path: Path) -> None:
     code, _, err = shell(tmp_path, "mkdir gone; cd gone; rmdir ../gone; evalwright list runs")
     assert (code, "the working directory no longer exists" in err) == (2, True)
+
+
+def test_json_stays_json_where_the_encoding_lacks_a_character(tmp_path: Path) -> None:
+    made = project(tmp_path / "é\U0001f600–", {"a": "thanks"})
+    code, out, _ = shell(made.folder, "PYTHONIOENCODING=ascii evalwright run eval.yaml --json")
+    assert code == 0
+    assert json.loads(out)["summary"]["config_path"] == str(made.folder / "eval.yaml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import sys
 from collections.abc import Sequence
@@ -158,15 +159,27 @@ def _ended(command: click.Command, arguments: Sequence[str], *, again: bool = Fa
         return code_after(error, name)
 
 
+_AS_JSON = "evalwright.json"
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Characters that the encoding of a stream lacks, as in JSON: Python's own `\\xe9` would make ours invalid."""
+    import json
+
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         from evalwright.session.process import open_closed_streams
 
         open_closed_streams()
+    codecs.register_error(_AS_JSON, _escaped)
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(errors="backslashreplace")
+            reconfigure(errors=_AS_JSON)
     given = sys.argv[1:] if arguments is None else [*arguments]  # once imported, `list` is a module here
     if arguments is not None:  # the process is the caller's and goes on
         sys.exit(exit_code_of(_evalwright, given))
