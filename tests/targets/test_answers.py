@@ -57,9 +57,12 @@ def test_an_answer_that_no_reader_could_read_back_is_an_error(answer: Answer, na
 @pytest.mark.parametrize(
     ("returned", "named"),
     [
-        ({"answer": "yes"}, "'answer'; did you mean \"final_answer\""),
+        ({"answer": "yes"}, "'answer', as other values belong under extra; did you mean \"final_answer\""),
         ({"final_answer": "x", "label": "spam", "score": 1}, "'label'.*'score'"),
-        ({"final_answer": "x", "metrics": {"token_inputs": 3}}, "'token_inputs' in metrics; did you mean"),
+        (
+            {"final_answer": "x", "metrics": {"token_inputs": 3}},
+            "'token_inputs' in metrics, as other numbers belong under custom; did you mean",
+        ),
         ({"final_answer": "x", "tool_calls": ["f", {"tool": "g", "args": {}}]}, r"'tool' in tool_calls\[1\]"),
         ({"final_answer": "x", "tool_calls": [{"arguments": {}}]}, r"tool_calls\[0\] has no 'name'"),
         ({"final_answer": "x", "tool_results": [{"result": 1}]}, r"'result' in tool_results\[0\]"),

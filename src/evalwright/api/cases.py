@@ -184,6 +184,7 @@ def _convert(given: dict[str, Any]) -> Case:
     except msgspec.ValidationError as error:
         message, _, inside = str(error).partition(" - at `$")
         message = message.replace("`", "").replace(", got ", ", found ")
+        message = message.replace("array", "list").replace("object", "dict")  # JSON's words, which are not Python's
         raise _NoCaseError((steps_of(inside.rstrip("`")), f"{message[:1].lower()}{message[1:]}")) from None
 
 

@@ -186,11 +186,11 @@ def _fields(returned: Any) -> Any:
 def _refuse_unread(returned: Mapping[Any, Any], function: Any) -> None:
     if _is_all_read(returned):
         return
-    unread = list(_unread(returned, _KEYS, "", "other values belong under extra"))
+    unread = list(_unread(returned, _KEYS, "", ", as other values belong under extra"))
     for key, known, hint in (
         ("tool_calls", _OF_CALL, ""),
         ("tool_results", _OF_RESULT, ""),
-        ("metrics", _OF_METRICS, "other numbers belong under custom"),
+        ("metrics", _OF_METRICS, ", as other numbers belong under custom"),
     ):
         value = returned.get(key)
         items = enumerate(value) if isinstance(value, (list, tuple)) else [(None, value)]
@@ -243,7 +243,7 @@ def _unread(given: Mapping[Any, Any], known: Collection[str], place: str, hint: 
         if key not in known:
             near = did_you_mean(str(key), sorted(known)) or f" (known: {', '.join(sorted(known))})"
             where = f" in {place}" if place else ""
-            yield f"nothing reads the key {str(key)!r}{where}{near}" + (f"; {hint}" if hint else "")
+            yield f"nothing reads the key {str(key)!r}{where}{hint}{near}"
 
 
 def _without_answer(returned: Mapping[Any, Any], function: Any) -> str:
