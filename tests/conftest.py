@@ -144,7 +144,10 @@ def pytest_collection() -> Iterator[None]:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     item.stash[_begun] = _cpu_seconds()
-    return (yield)
+    try:
+        return (yield)
+    finally:
+        gc.unfreeze()  # commands freeze what there is, and each run in this process would count it, object by object
 
 
 @pytest.hookimpl(wrapper=True)

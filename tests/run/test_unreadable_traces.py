@@ -31,7 +31,7 @@ HARMLESS = {
 }
 
 
-@pytest.fixture(params=[pytest.param(k, marks=pytest.mark.xdist_group(k)) for k in KINDS if k != "postgres"])
+@pytest.fixture(params=[kind for kind in KINDS if kind != "postgres"])
 def kept(request, tmp_path):
     return Kept(request.param, tmp_path)
 
