@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import pytest
 
+from evalwright.cli import main
 from evalwright.errors import InputError
 from evalwright.llm.cache import Cache
 from evalwright.llm.choices import ModelChoices
@@ -232,8 +233,16 @@ output: {type: local_files, path: runs}
 """
 
 
+def exit_code(suite):
+    """Of a run in this process, which imports the client of the models once for all of them."""
+    with pytest.raises(SystemExit) as ended:
+        main(["run", suite, "--cache", "judges.sqlite"])
+    return ended.value.code or 0
+
+
 @pytest.mark.parametrize("unreadable", ["I cannot say", "<think>it is", '{"score": 17, "reasoning": "so"}'])
-def test_a_reply_that_cannot_be_read_is_not_what_the_next_run_gets(tmp_path, unreadable):
+def test_a_reply_that_cannot_be_read_is_not_what_the_next_run_gets(tmp_path, monkeypatch, unreadable):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "agent.py").write_text("def answer(case):\n    return 'yes'\n")
     (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {"question": "q"}}\n')
 
@@ -241,8 +250,7 @@ def test_a_reply_that_cannot_be_read_is_not_what_the_next_run_gets(tmp_path, unr
         """The exit code of a run whose judge says this, if it is called at all, and how often it was called."""
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
         server.body, before = json.dumps({"model": "m", "choices": [choice]}).encode(), len(server.requests)
-        done = run(["-m", "evalwright", "run", "eval.yaml", "--cache", "judges.sqlite"], cwd=tmp_path)
-        return done.returncode, len(server.requests) - before
+        return exit_code("eval.yaml"), len(server.requests) - before
 
     with receiving(headers={"Content-Type": "application/json"}) as server:
         (tmp_path / "eval.yaml").write_text(SUITE.replace("URL", server.url))
@@ -292,6 +300,7 @@ FILES = {OF_PROMPTFOO: "promptfooconfig.yaml", OF_AGENTV: "EVAL.yaml"}
     ],
 )
 def test_neither_do_judges_of_other_formats_keep_it(tmp_path, monkeypatch, suite, kind, unreadable, readable):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "agent.py").write_text("def answer(case):\n    return 'yes'\n")
     expected = {"facts": {"ground_truth": "yes"}}
     case = {"id": "a", "input": {"question": "q"}, "expected": expected, "metadata": {"context": "It is so."}}
@@ -300,8 +309,7 @@ def test_neither_do_judges_of_other_formats_keep_it(tmp_path, monkeypatch, suite
     def judged(text):
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
         server.body, before = json.dumps({"model": "m", "choices": [choice]}).encode(), len(server.requests)
-        done = run(["-m", "evalwright", "run", file, "--cache", "judges.sqlite"], cwd=tmp_path)
-        return done.returncode, len(server.requests) - before
+        return exit_code(file), len(server.requests) - before
 
     with receiving(headers={"Content-Type": "application/json"}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
