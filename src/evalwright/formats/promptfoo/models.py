@@ -7,19 +7,25 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from evalwright.errors import InputError
 from evalwright.files import yaml
 from evalwright.formats.promptfoo.providers import COMPANIES, PASSED_ON, Provider
 from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.llm.replies import arguments_in
 from evalwright.model.chat import ChatMessage, ChatRequest
-from evalwright.session import hide, learn
+from evalwright.model.trace import ToolCall
+from evalwright.session import environment, hide, learn
 
 __all__ = ["embedding_model", "messages_in", "model_of", "request_of"]
 
 _WORDS = ("chat", "responses", "messages", "completion", "embedding", "embeddings")
 _LITELLM = {"vertex": "vertex_ai", "bedrock": "bedrock", "together": "together_ai", "togetherai": "together_ai"}
 _OLLAMA = "http://localhost:11434/v1"
+_AZURE = ("AZURE_API_BASE_URL", "AZURE_OPENAI_API_BASE_URL", "AZURE_API_HOST", "AZURE_OPENAI_API_HOST")
+"""promptfoo's variables with the address of an Azure resource; the model layer knows others."""
+_AZURE_KEY = "AZURE_API_KEY"
 _MOST_TOKENS = 1024
 _REASONING = ("o1", "o3", "o4", "gpt-5")
 """Beginnings of the names of models that accept no temperature."""
@@ -80,7 +86,7 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
         most,
         repeat=trial,
         provider=company if company in ("openai", "anthropic", "azure") else None,
-        base_url=_address(prefix, config),
+        base_url=_azure(model, config) if company == "azure" else _address(prefix, config),
         api_key_env=_key(provider, config),
         extra=extra,
     )
@@ -105,11 +111,27 @@ def _address(prefix: str, config: Mapping[str, Any]) -> str | None:
     if address := config.get("apiBaseUrl"):
         return str(address)
     if host := config.get("apiHost"):
-        address = str(host) if "://" in str(host) else f"https://{host}"
-        return address if prefix.startswith("azure") else f"{address.rstrip('/')}/v1"
+        return f"{_with_scheme(str(host)).rstrip('/')}/v1"
     if prefix == "ollama":
         return f"{os.environ['OLLAMA_BASE_URL'].rstrip('/')}/v1" if "OLLAMA_BASE_URL" in os.environ else _OLLAMA
     return os.environ.get("OPENAI_API_BASE_URL") if prefix == "openai" and "OPENAI_BASE_URL" not in os.environ else None
+
+
+def _azure(model: str, config: Mapping[str, Any]) -> str | None:
+    """The address of a resource on Azure, or of its deployment if the configuration names a version of the API."""
+    known = environment()
+    named = (config.get("apiBaseUrl"), config.get("apiHost"), *map(known.get, _AZURE))
+    host = next((str(one) for one in named if one), None)
+    if host is None:
+        return None
+    address, version = _with_scheme(host), config.get("apiVersion")
+    if not version or "/openai" in address:
+        return address
+    return f"{address.rstrip('/')}/openai/deployments/{quote(model)}?api-version={version}"
+
+
+def _with_scheme(host: str) -> str:
+    return host if "://" in host else f"https://{host}"
 
 
 def _key(provider: Provider, config: Mapping[str, Any]) -> str | None:
@@ -118,7 +140,7 @@ def _key(provider: Provider, config: Mapping[str, Any]) -> str | None:
         return str(named)
     key = config.get("apiKey")
     if not isinstance(key, str) or not key:
-        return None
+        return _AZURE_KEY if provider["id"].startswith("azure") and environment().get(_AZURE_KEY) else None
     name = "PROMPTFOO_" + "".join(sign if sign.isalnum() else "_" for sign in provider["label"].upper()) + "_KEY"
     learn({name: key})
     hide({name: key})
@@ -126,7 +148,22 @@ def _key(provider: Provider, config: Mapping[str, Any]) -> str | None:
 
 
 def _message(one: Mapping[str, Any]) -> ChatMessage:
-    return ChatMessage(str(one["role"]), one.get("content"), one.get("name"), tool_call_id=one.get("tool_call_id"))
+    calls = one.get("tool_calls")
+    return ChatMessage(
+        str(one["role"]),
+        one.get("content"),
+        one.get("name"),
+        [_call(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else [],
+        one.get("tool_call_id"),
+    )
+
+
+def _call(call: Mapping[str, Any]) -> ToolCall:
+    function = call.get("function")
+    function = function if isinstance(function, dict) else {}
+    arguments = function.get("arguments")
+    known = arguments if isinstance(arguments, dict) else arguments_in(arguments)
+    return ToolCall(str(function.get("name", "")), call.get("id"), known)
 
 
 def _loaded(value: Any, folder: str) -> Any:

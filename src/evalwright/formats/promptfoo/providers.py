@@ -35,7 +35,7 @@ REPLY_RETRIES = "replyRetries"
 """Our own key in the `config` of a judging provider: how often it is called again if its reply is unreadable."""
 _READ = (
     "model", "temperature", "max_tokens", "max_output_tokens", "instructions", "systemPrompt", "passthrough", "headers",
-    "apiBaseUrl", "apiHost", "apiKey", "apiKeyEnvar", REPLY_RETRIES, *PASSED_ON,
+    "apiBaseUrl", "apiHost", "apiVersion", "apiKey", "apiKeyEnvar", REPLY_RETRIES, *PASSED_ON,
 )  # fmt: skip
 _NEAREST = {
     "anthropic:claude-agent-sdk": "call the agent from a Python or exec provider",

@@ -143,7 +143,9 @@ PROVIDER: Shape = {
 }  # fmt: skip
 DERIVED: Shape = {"name": NAME, "value": TEXT, "description": TEXT}
 CHAT: Shape = {
-    **dict.fromkeys(("model", "instructions", "systemPrompt", "apiBaseUrl", "apiHost", "apiKey", "apiKeyEnvar"), NAME),
+    **dict.fromkeys(
+        ("model", "instructions", "systemPrompt", "apiBaseUrl", "apiHost", "apiVersion", "apiKey", "apiKeyEnvar"), NAME
+    ),
     **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), NUMBER),
     **dict.fromkeys(("max_tokens", "max_output_tokens", "max_completion_tokens"), _count(1)),
     "headers": SCALARS, "passthrough": MAPPING, "replyRetries": KeyKind(

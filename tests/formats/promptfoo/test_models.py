@@ -1,0 +1,74 @@
+"""What models are asked, by a server on loopback that is as strict as the real ones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from formats.promptfoo.runs import run
+from llm.providers import KEY, providing_in_a_thread
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path_factory):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    with providing_in_a_thread(lambda body: "sunny") as server:
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+@pytest.mark.parametrize("model", ["openai:chat:gpt-4o", "anthropic:messages:claude-haiku-4-5"])
+def test_calls_of_tools_in_a_prompt_are_sent(tmp_path, server, model):
+    """A result of a tool refers to its call: providers refuse one without the other."""
+    call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Bonn"}'}}
+    prompt = [
+        {"role": "user", "content": "And in {{q}}?"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "sunny"},
+    ]
+    tools = {"openai": {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}}
+    provider = {"id": model, "config": {"tools": [tools["openai"]]} if model.startswith("openai") else {}}
+    config = {"prompts": [json.dumps(prompt)], "providers": [provider], "tests": [{"vars": {"q": "Bonn"}}]}
+    assert run(tmp_path, config).outputs == ["sunny"]
+    sent = json.dumps(server.requests[-1][3]["messages"])
+    assert "weather" in sent
+    assert "Bonn" in sent
+
+
+@pytest.mark.parametrize(
+    ("config", "variables", "path"),
+    [
+        ({"apiHost": "{here}"}, {}, "/openai/v1/chat/completions"),
+        (
+            {"apiHost": "{here}/", "apiVersion": "2024-10-21"},
+            {},
+            "/openai/deployments/my-gpt/chat/completions?api-version=2024-10-21",
+        ),
+        (
+            {"apiVersion": "2024-10-21"},
+            {"AZURE_API_HOST": "{here}"},
+            "/openai/deployments/my-gpt/chat/completions?api-version=2024-10-21",
+        ),
+    ],
+)
+def test_a_deployment_of_azure_is_asked_at_the_version_that_is_named(
+    tmp_path, server, monkeypatch, config, variables, path
+):
+    here, asked, respond = f"http://127.0.0.1:{server.port}", [], server.respond
+
+    def behind(method, path, headers, raw):
+        asked.append(path)
+        key = headers.get("api-key") or headers["authorization"].removeprefix("Bearer ")
+        return respond(method, "/v1/chat/completions", {**headers, "authorization": f"Bearer {key}"}, raw)
+
+    server.respond = behind
+    monkeypatch.setenv("AZURE_API_KEY", KEY)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.format(here=here))
+    settings = {name: value.format(here=here) for name, value in config.items()}
+    provider = {"id": "azure:chat:my-gpt", "config": settings}
+    ran = run(tmp_path, {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "weather?"}}]})
+    assert ran.outputs == ["sunny"]
+    assert asked == [path]
