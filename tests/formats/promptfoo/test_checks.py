@@ -71,6 +71,12 @@ def test_an_assertion_that_cannot_judge_makes_the_cell_an_error(tmp_path):
     assert (found.verdict.status, found.outcome.exit_code) == ("error", 3)
 
 
+def test_a_given_output_costs_nothing(tmp_path):
+    """No provider is called for it."""
+    limits = [{"type": "cost", "threshold": 0}, {"type": "latency", "threshold": 60_000}]
+    assert asserted(tmp_path, "x", *limits).judged() == ["cost#0 pass", "latency#1 pass"]
+
+
 @pytest.mark.parametrize(
     ("output", "value", "scores"),
     [

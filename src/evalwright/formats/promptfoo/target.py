@@ -115,7 +115,7 @@ class PromptfooTarget:
             self._remember(case, options, prompt, reply.output)
             return replayed(_answered(reply, reply.output, seen), took)
         if "provider_output" in own:
-            reply = ProviderReply(own["provider_output"])
+            reply = ProviderReply(own["provider_output"], cost=0.0)
         else:
             inner = {"__evalId": "evalwright", "__evalStepId": case.id, "__repeatIndex": trial}
             told = {**context, "vars": {**context["vars"], **inner}, "test": _described(case, own)}
