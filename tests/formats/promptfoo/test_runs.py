@@ -292,6 +292,57 @@ def test_prompts_may_be_labels_by_their_texts_or_files(tmp_path):
     assert {trace.extra["promptfoo"]["prompt"] for trace in ran.traces.values()} == {"Say a", "a!"}
 
 
+@pytest.mark.parametrize(
+    ("prompts", "said"),
+    [
+        (["exec:./prompts.sh {{q}}"], "made by a program"),
+        ([{"raw": "exec:prompts", "label": "a"}], "made by a program"),
+        ({"planner": {"raw": "Plan {{q}}"}}, "write a list of prompts"),
+        ([""], "the prompt is empty"),
+    ],
+)
+def test_what_is_no_prompt_is_not_sent_as_a_text(tmp_path, prompts, said):
+    with pytest.raises(InputError, match=said) as refusal:
+        load_suite(write(tmp_path, {**ECHO, "prompts": prompts, "tests": [{"vars": {"q": "a"}}]}))
+    assert str(refusal.value).count("promptfooconfig.yaml:") == 1
+
+
+def test_a_prompt_may_be_blank(tmp_path):
+    """For providers that take everything from the variables."""
+    config = {**ECHO, "prompts": [" ", {"raw": "", "label": "none"}], "tests": [{"vars": {"q": "a"}}]}
+    assert sorted(run(tmp_path, config).outputs) == ["", " "]
+
+
+def test_a_test_that_says_nothing_is_a_mistake(tmp_path):
+    """Rows of a table in YAML would pass: no key of theirs is one of a test."""
+    rows = "- {q: a, __expected: b}\n- description: of nothing\n- {vars: {}}\n"
+    path = write(tmp_path, {**ECHO, "tests": "rows.yaml"}, rows__yaml=rows)
+    with pytest.raises(InputError, match="found q, __expected") as refusal:
+        load_suite(path)
+    assert "found description" in str(refusal.value)
+    assert str(refusal.value).count("rows.yaml:") == 2
+
+
+def test_assertions_among_the_variables_are_warned_of(tmp_path):
+    tests = [{"vars": {"q": "a", "assert": [{"type": "contains", "value": "z"}]}}, {"vars": {"assert": "b"}}]
+    warnings = [str(one) for one in load_suite(write(tmp_path, {**ECHO, "tests": tests})).warnings]
+    assert [one.count("judges nothing") for one in warnings if ".vars.assert" in one] == [1]
+
+
+def test_a_mistake_in_the_defaults_of_tests_is_told_once(tmp_path):
+    default = {
+        "provider": {"id": "promptfoo:simulated-user"},
+        "assertScoringFunction": "file://gone.py:score",
+        "options": {"provider": {"config": {"temperature": 0}}, "rubricPrompt": "file://gone.txt"},
+        "assert": [{"type": "llm-rubric", "value": "good"}],
+    }
+    config = {**ECHO, "defaultTest": default, "tests": [{"vars": {"q": q}} for q in "abc"]}
+    with pytest.raises(InputError, match=r"options.provider  expected the id of a provider") as refusal:
+        load_suite(write(tmp_path, config))
+    said = [row for row in str(refusal.value).splitlines() if "promptfooconfig.yaml:" in row]
+    assert ["defaultTest." in row for row in said] == [True] * 4
+
+
 def test_a_provider_of_models_without_a_model_says_so(tmp_path):
     with pytest.raises(InputError, match="'openai' names no model: expected openai:MODEL"):
         load_suite(write(tmp_path, {**ECHO, "providers": ["openai"], "tests": [{"vars": {"q": "a"}}]}))

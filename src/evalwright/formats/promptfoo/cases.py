@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import Problem
 from evalwright.files.jsonl import exact
 from evalwright.formats.promptfoo.assertions import Assertions, Authored
-from evalwright.formats.promptfoo.doubts import doubt_threshold
+from evalwright.formats.promptfoo.doubts import doubt_threshold, doubt_variables
 from evalwright.formats.promptfoo.numbering import AuthoredCase
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.providers import provider_of
+from evalwright.formats.promptfoo.providers import Provider, provider_of
 from evalwright.formats.promptfoo.rows import tests_in
 from evalwright.formats.promptfoo.scripts import Generated, generated_tests
 from evalwright.formats.promptfoo.shapes import GENERATOR, OPTIONS, SCENARIO, TEST, warn_of_others, what_fits
@@ -30,6 +30,8 @@ __all__ = ["Tests"]
 _REMOTE = re.compile(r"^(https?|huggingface|az|s3|gs|sharepoint)://")
 _OF_TESTS = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 _SCORING = "assertScoringFunction"
+_SAYS = ("assert", "vars", "options", "metadata", "provider", "providerOutput", "threshold")
+"""Keys of which a test has at least one; promptfoo rejects a test without them, too."""
 
 
 class _Test(NamedTuple):
@@ -45,6 +47,7 @@ class Tests:
     def __init__(self, raw: Mapping[str, Any], sources: Sources, assertions: Assertions, origin: Origin) -> None:
         self._raw, self._sources, self._assertions, self._origin = raw, sources, assertions, origin
         self._default, self._of_default = self._defaults()
+        self._read: dict[tuple[str, int], tuple[Any, Any]] = {}
         doubt_threshold(self._default.get("threshold"), self._of_default)
         self.skipped: list[Problem] = []
         """Generators of tests that were not executed."""
@@ -64,6 +67,9 @@ class Tests:
         if raw is not None:
             rows = isinstance(raw, str) and raw.endswith((".json", ".jsonl")) and "*" not in raw
             for number, test in enumerate(self._tests(raw, self._origin.at("tests"))):
+                if not any(key in test.raw for key in _SAYS):
+                    found = ", ".join(map(str, test.raw)) or "nothing"
+                    test.origin.tell(f"a test needs at least one of {', '.join(_SAYS)}; found {found:.60}")
                 # promptfoo adds descriptions to the tests of such a file if `tests` names nothing else
                 described = {"description": f"Row #{number + 1}", **test.raw} if rows else test.raw
                 yield 0, number, test._replace(raw=described)
@@ -143,7 +149,9 @@ class Tests:
             if isinstance(named := what_fits(raw, GENERATOR, origin).get("path"), str):
                 yield from self._named(named, raw.get("config"), origin)
         elif isinstance(raw, dict):
-            yield _Test(self._with_vars(self._checked(raw, origin), origin), origin)
+            test = self._with_vars(self._checked(raw, origin), origin)
+            doubt_variables(_mapping(test.get("vars")), origin.at("vars"))
+            yield _Test(test, origin)
         else:
             origin.tell(f"expected a test or the name of a file, found {kind_found(raw)}")
 
@@ -220,6 +228,13 @@ class Tests:
                 found |= _mapping(None if document is None else as_javascript(document.value))
         return {**raw, "vars": found}
 
+    def _once(self, key: str, value: Any, read: Callable[[Any, Origin], Any], origin: Origin) -> Any:
+        """What a value means. A value that tests share, such as one of `defaultTest`, is read and reported once."""
+        known = self._read.get((key, id(value)))
+        if known is None:
+            known = self._read[key, id(value)] = (value, read(value, origin))
+        return known[1]
+
     def _expanded(self, test: _Test, first: int) -> Iterator[Case]:
         raw, default, origin = test.raw, self._default, test.origin
         doubt_threshold(raw.get("threshold"), origin)
@@ -229,15 +244,17 @@ class Tests:
         # tests.
         said = raw.get("options") if test.talk is None else options
         drops = any(_mapping(one).get("disableDefaultAsserts") is True for one in (raw, said))
-        if options.get("rubricPrompt") is not None:
-            options["rubricPrompt"] = self._assertions.rubric(options["rubricPrompt"], origin.at("options"))
+        if (rubric := options.get("rubricPrompt")) is not None:
+            place = self._place(raw.get("options"), "rubricPrompt", origin).at("options")
+            options["rubricPrompt"] = self._once("rubricPrompt", rubric, self._assertions.rubric, place)
         lists = [] if drops or "assert" not in default else [Authored(default["assert"], self._of_default.at("assert"))]
         if raw.get("assert") is not None:
             lists.append(Authored(raw["assert"], origin.at("assert")))
         if not self._assertions.ask(lists):
             options.pop("provider", None)  # promptfoo does not read the judge of a test that needs none
-        elif options.get("provider") is not None:
-            options["provider"] = self._assertions.grader(options["provider"], origin.at("options", "provider"))
+        elif (grader := options.get("provider")) is not None:
+            place = self._place(raw.get("options"), "provider", origin).at("options", "provider")
+            options["provider"] = self._once("grader", grader, self._assertions.grader, place)
         specs = self._assertions.specs(lists, options, origin)
         extra = self._extra(raw, options, origin) | ({} if test.talk is None else {"talk": test.talk})
         specs += self._scoring(raw, origin)
@@ -264,16 +281,25 @@ class Tests:
             if value is not None:
                 extra[key] = value
         if "provider" in extra:
-            extra["provider"] = provider_of(extra["provider"], self._sources, origin.at("provider"))
+            place = self._place(raw, "provider", origin).at("provider")
+            extra["provider"] = self._once("provider", extra["provider"], self._provider, place)
         if "providerOutput" in raw:
             extra["provider_output"] = raw["providerOutput"]
         return extra
+
+    def _place(self, own: Any, key: str, origin: Origin) -> Origin:
+        """Where the value of a test's key is: in the test itself, or in `defaultTest`."""
+        return origin if key in _mapping(own) else self._of_default
+
+    def _provider(self, raw: Any, origin: Origin) -> Provider | None:
+        return provider_of(raw, self._sources, origin)
 
     def _scoring(self, raw: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
         named = raw.get(_SCORING, self._default.get(_SCORING))
         if named is None:
             return []
-        if self._sources.path(split_function(named)[0], origin.at(_SCORING)) is None:
+        place = self._place(raw, _SCORING, origin).at(_SCORING)
+        if self._once(_SCORING, split_function(named)[0], self._sources.path, place) is None:
             return []
         config = {"function": named, "folder": str(self._sources.folder), "threshold": raw.get("threshold")}
         return [EvaluatorSpec(_SCORING, "promptfoo_scoring", config, called=_SCORING)]

@@ -31,6 +31,7 @@ __all__ = [
     "doubt_rubric",
     "doubt_threshold",
     "doubt_values",
+    "doubt_variables",
 ]
 
 _GIVEN = frozenset(("env", "_conversation", "prompt"))
@@ -108,6 +109,13 @@ def doubt_values(cases: Sequence[Case], origin: Origin) -> None:
             f"the variable {name!r} of {where} is missing in its test{_nearest(name, known)}; "
             "it is rendered as an empty text"
         )
+
+
+def doubt_variables(variables: Mapping[str, Any], origin: Origin) -> None:
+    """Warn of assertions that are indented too far, so that they are a variable and judge nothing."""
+    found = variables.get("assert")
+    if isinstance(found, list) and found and all(isinstance(one, dict) and "type" in one for one in found):
+        origin.at("assert").warn("is a variable here and judges nothing; should it be beside vars?")
 
 
 def _doubt_names(texts: Iterable[str], cases: Sequence[Case], origin: Origin, given: Sequence[str] = ()) -> None:

@@ -23,6 +23,7 @@ AuthoredPrompt = dict[str, Any]
 _TEXTS = (".txt", ".json", ".jsonl", ".yaml", ".yml", ".md", ".j2", ".csv")
 _KNOWN = (*_TEXTS, *SCRIPTS)
 _ELSEWHERE = ("portkey://", "langfuse://", "helicone://")
+_PROGRAM = "exec:"
 _DEFAULT = "{{prompt}}"
 _MAGIC = frozenset("*?[")
 """Characters of file patterns: a pattern that matches no file is a text after all."""
@@ -36,7 +37,7 @@ def prompts_of(raw: Any, sources: Sources, origin: Origin) -> list[AuthoredPromp
     reading = _Reading(sources)
     found: list[AuthoredPrompt] = []
     if isinstance(raw, dict) and raw.keys().isdisjoint(PROMPT):
-        return [one for text, label in raw.items() for one in reading.labelled(str(text), str(label), origin)]
+        return [one for text, label in raw.items() for one in reading.labelled(str(text), label, origin)]
     for i, one in enumerate(raw if isinstance(raw, list) else [raw]):
         found += reading.prompts(one, origin.at(i) if isinstance(raw, list) else origin)
     return found
@@ -83,16 +84,24 @@ class _Reading:
         origin.tell(f"expected text, or a mapping with raw or id, found {_shown(one)}")
         return []
 
-    def labelled(self, text: str, label: str, origin: Origin) -> list[AuthoredPrompt]:
-        return self._text(text, {"label": label}, origin)
+    def labelled(self, text: str, label: Any, origin: Origin) -> list[AuthoredPrompt]:
+        if isinstance(label, (dict, list)):
+            origin.at(text).tell("expected a label; write a list of prompts: [{label: ..., raw: ...}]")
+            return []
+        return self._text(text, {"label": str(label)}, origin)
 
     def _text(self, text: str, named: AuthoredPrompt, origin: Origin, *, written: bool = False) -> list[AuthoredPrompt]:
         if text.startswith(_ELSEWHERE):
             origin.tell(f"{text!r} is stored by a service, which is not called: write the prompt into a file")
             return []
+        if text.startswith(_PROGRAM):
+            origin.tell(
+                f"{text!r:.60} is made by a program, which is not called: write a function in Python or JavaScript"
+            )
+            return []
         if text.startswith("file://") or (not written and is_path(text)):
             return [{**one, **named} for one in self._files(text, origin)]
-        if not text.strip():
+        if not (text or written):
             origin.tell("the prompt is empty")
             return []
         return [{"raw": text, "label": text, **named}]

@@ -91,7 +91,7 @@ def _entry(one: Any, sources: Sources, origin: Origin) -> list[Provider]:
         return _checked({"id": _full_name(one)}, sources, origin)
     if isinstance(one, dict) and "id" not in one and len(one) == 1:
         ((name, inner),) = one.items()
-        if isinstance(inner, dict):
+        if isinstance(inner, dict) and name not in PROVIDER:
             return _checked({**inner, "id": inner.get("id", name)}, sources, origin)
     if isinstance(one, dict) and isinstance(one.get("id"), str):
         return _checked(one, sources, origin)

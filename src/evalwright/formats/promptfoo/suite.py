@@ -117,7 +117,7 @@ class _Reading:
         settings, repeat = self._running.settings(self._options, in_turn, cases)
         numbered = columns(every, AuthoredColumns(prompts, providers), {**self._shared(), **repeat})
         variants = [*map(self._running.limited, numbered.values())]
-        if not variants and providers:
+        if not variants and providers and (prompts or not raw.get("prompts")):
             origin.at("prompts").tell("no prompt for any provider: expected at least one")
         self._check_comparisons(cases, variants)
         if unjudged := sum(not case.evaluators for case in cases):
