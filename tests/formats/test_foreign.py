@@ -41,6 +41,7 @@ CONTAINS = "    assert:\n      - type: contains\n        value: hi\n"
         ("tests:\n- id: a\n\n  vars:\n    q: hi\n  assert:\n  - It greets.\n", "tests[].id, tests[].assert"),
         ("tests:\n  - id: a\n    assert:\n      - |-\n        It greets.\n", "tests[].id, tests[].assert"),
         ("tests:\n  - id: a\n    assert:\n      - 'Says: hi'\n", "tests[].id, tests[].assert"),
+        ("tests:\n  - id: a\n" + CONTAINS + "      - It greets.\n", "tests[].id, tests[].assert"),
     ],
 )
 def test_files_of_agentv_5_are_not_taken_for_promptfoo(tmp_path: Path, more: str, keys: str) -> None:
@@ -60,6 +61,7 @@ def test_files_of_agentv_5_are_not_taken_for_promptfoo(tmp_path: Path, more: str
     [
         "tests:\n  - vars: {q: hi}\n" + CONTAINS,
         "tests:\n  - id: a\n    vars: {q: hi}\n" + CONTAINS,
+        "tests:\n  - id: a\n    assert:\n      - type: contains-any\n        value:\n          - hi there\n",
         "tests:\n  - id: a\n    vars:\n      q: hi\n      criteria: x\n      expected_output: y\n" + CONTAINS,
         "tests:\n  - vars: {q: hi}\n    assert:\n      - 'type': contains\n        value: hi\n",
         "assert: [{type: contains, value: hi}]\ntests:\n  - vars: {q: hi}\n",
@@ -72,6 +74,13 @@ def test_files_of_promptfoo_stay_its_own(tmp_path: Path, more: str) -> None:
     assert load_suite(tmp_path / "checks.yaml", to_run=False).dialect == "promptfoo"
     (tmp_path / "promptfooconfig.yaml").write_text(FORM + "default_test: {}\n" + more)
     assert load_suite(tmp_path / "promptfooconfig.yaml", to_run=False).dialect == "promptfoo"
+
+
+def test_a_long_file_of_promptfoo_stays_its_own_wherever_it_is_cut(tmp_path: Path) -> None:
+    test = "  - id: a\n    vars: {q: hi}\n    assert:\n" + "      - type: contains\n        value: hi\n" * 10
+    for shift in range(25, 29):
+        (tmp_path / "long.yaml").write_text("#" * shift + "\n" + FORM + "tests:\n" + test * 200)
+        assert load_suite(tmp_path / "long.yaml", to_run=False).dialect == "promptfoo"
 
 
 def test_tests_of_agentv_are_its_own(tmp_path: Path) -> None:

@@ -72,3 +72,11 @@ def test_a_case_whose_time_limit_is_infinite_is_an_error(tmp_path: Path) -> None
 
 def test_a_case_whose_threshold_is_none_is_an_error(tmp_path: Path) -> None:
     assert statuses(load(tmp_path, {}, {"execution": {"threshold": "high"}}, {})) == ["error", "fail"]
+
+
+def test_settings_of_trials_without_effect_are_warnings(tmp_path: Path) -> None:
+    trials = {"count": 2, "strategy": "pass_at_k", "cost_limit_usd": 1}
+    found = [str(problem) for problem in load(tmp_path, {"trials": trials}, {}).warnings]
+    assert any("execution.trials.strategy" in one and "strategy is not used" in one for one in found)
+    assert any("execution.trials.cost_limit_usd" in one and "nothing reads the key" in one for one in found)
+    assert load(tmp_path, {"trials": {"count": 2}}, {}).warnings == []

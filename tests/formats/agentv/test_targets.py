@@ -120,7 +120,8 @@ def test_targets_that_stand_for_one_another_are_refused(tmp_path: Path) -> None:
 
 
 def test_variables_that_change_nothing_need_no_value(tmp_path: Path) -> None:
-    without = {"log_dir": "${{ NO_A }}", "version": "${{ NO_B }}", "of_another_release": "${{ NO_C }}"}
+    idle = dict.fromkeys(("log_dir", "log_format", "version"), "${{ NO_A }}")
+    without = {**idle, "of_another_release": "${{ NO_C }}"}
     assert loaded(tmp_path, {**MOCK, **without}).variants
     with pytest.raises(InputError, match="NO_D"):
         loaded(tmp_path, {**MOCK, **without, "response": "${{ NO_D }}"})

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.formats.agentv import FORMAT
 from evalwright.formats.agentv.cases import EXECUTION_KEYS
-from evalwright.formats.agentv.file import CASE_LISTS, EXECUTION, HEAD
+from evalwright.formats.agentv.file import CASE_LISTS, EXECUTION, HEAD, TRIALS
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.targets_file import targets_file
 from evalwright.formats.shared.findings import unknown_keys
@@ -58,7 +58,10 @@ def _targets(config: Mapping[str, Any]) -> dict[str, Any]:
 def unread(document: dict[str, Any]) -> Iterator[str]:
     """Paths of keys without effect."""
     yield from unknown_keys(document, {*HEAD, *CASE_LISTS} - _ABOUT, "")
-    yield from unknown_keys(document.get("execution"), EXECUTION, "execution.")
+    shared = document.get("execution")
+    yield from unknown_keys(shared, EXECUTION, "execution.")
+    if isinstance(shared, dict):
+        yield from unknown_keys(shared.get("trials"), TRIALS, "execution.trials.")
     for name in CASE_LISTS:
         cases = document.get(name)
         for i, case in enumerate(cases if isinstance(cases, list) else ()):

@@ -17,7 +17,7 @@ from evalwright.files.jsonl import exact, lines_of
 from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 
-__all__ = ["CASE_LISTS", "EXECUTION", "HEAD", "OF_NEXT", "EvalFile", "above_zero", "read_file", "texts_in"]
+__all__ = ["CASE_LISTS", "EXECUTION", "HEAD", "OF_NEXT", "TRIALS", "EvalFile", "above_zero", "read_file", "texts_in"]
 
 HEAD = {
     "name", "version", "description", "metadata", "execution", "dataset", "target", "evaluator", "$schema", "assert",
@@ -25,6 +25,7 @@ HEAD = {
     "workspace",
 }  # fmt: skip
 EXECUTION = ("target", "targets", "timeout_seconds", "evaluators", "trials", "workers", "threshold", "budget_usd")
+TRIALS = ("count", "strategy")
 OF_NEXT = ("prompts", "providers", "default_test", "defaultTest", "scenarios")
 """Keys of AgentV 5, whose files have another form."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}[a-z0-9]")
@@ -168,7 +169,13 @@ class EvalFile:
             found.append(("execution.targets", message))
         found += self._doubts_of_execution()
         doubts = [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in found]
-        return [*self._unread("", self.head, HEAD), *self._unread("execution.", self.execution, EXECUTION), *doubts]
+        trials = self.execution.get("trials")
+        return [
+            *self._unread("", self.head, HEAD),
+            *self._unread("execution.", self.execution, EXECUTION),
+            *self._unread("execution.trials.", trials if isinstance(trials, dict) else {}, TRIALS),
+            *doubts,
+        ]
 
     def _unread(self, place: str, raw: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:
         for key in raw:
@@ -186,6 +193,10 @@ class EvalFile:
         for key, (used, expected) in values.items():
             if execution.get(key) is not None and used is None:
                 found.append((f"execution.{key}", f"{key} is not used: expected {expected}, found {execution[key]!r}"))
+        trials = execution.get("trials")
+        if isinstance(trials, dict) and trials.get("strategy") is not None:
+            message = "strategy is not used: each trial has a verdict of its own, and the summary has pass@k and pass^k"
+            found.append(("execution.trials.strategy", message))
         return found
 
     def problem(self, index: int, case_id: str, path: str, message: str) -> Problem:

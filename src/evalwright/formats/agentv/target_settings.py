@@ -79,6 +79,7 @@ class _Settings(BaseModel):
     healthcheck: Any = None
     keep_temp_files: bool | None = None
     log_dir: Any = None
+    log_format: Any = None
     stream_log: Any = None
     use_target: str | None = None
     verbose: bool | None = None
@@ -101,7 +102,7 @@ class _Settings(BaseModel):
 KEYS = frozenset(_Settings.model_fields) - {"api_key_env"}
 """The keys that files may have, in snake case."""
 BOOLEANS = frozenset(key for key, field in _Settings.model_fields.items() if field.annotation == bool | None)
-NO_EFFECT = frozenset({"verbose", "version", "api_version", "log_dir", "stream_log"})
+NO_EFFECT = frozenset({"verbose", "version", "api_version", "log_dir", "log_format", "stream_log"})
 """Known keys without effect: a chattier console, logs, and what Azure's newer interface no longer has."""
 
 

@@ -32,7 +32,7 @@ _PROMPTFOO_KEYS = frozenset({
 _AGENTV_TEST = re.compile(
     r"^([ ]*)- id:.*\n(?:\1 .*\n|\n)*?\1  "
     r"(?:(criteria|expected_output|conversation_id|assertions|input_files|rubrics):"
-    r"|(assert):[ ]*\n[ ]*- (?:[|>]|[\"'].*[\"'][ ]*$|(?![{&*\"'])(?!\S+:(?:[ ]|$)).))",
+    r"|(assert):[ ]*\n(?=([ ]*)- )(?:\4[ -].*\n|\n)*?\4- (?:[|>]|[\"'].*[\"'][ ]*$|(?![{&*\"'])(?!\S+:(?:[ ]|$)).))",
     re.M,
 )
 """A test with an id, which promptfoo does not have, and with a key of AgentV or a plain sentence as an assertion."""
@@ -87,8 +87,11 @@ def _asserts_as_agentv(path: Path) -> bool:
 
 
 def _text(path: Path) -> str:
+    """The lines of a file that are examined."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
-            return file.read(_LOOKED_AT)
+            text = file.read(_LOOKED_AT)
     except OSError:
         return ""
+    # a line that is cut off could look like a sentence
+    return text if len(text) < _LOOKED_AT else text[: text.rfind("\n") + 1]
