@@ -57,3 +57,19 @@ def test_recordings_are_replayed_once_whatever_the_suite_or_the_command_line_ask
     told = pytest.raises(InputError, match="replayed once only") if refused else nullcontext()
     with told:
         run(project, SUITE + f"num_runs: {in_suite}\n", target=None, cached=recorded, trials=asked)
+
+
+def test_a_sample_without_any_turn_was_not_attempted_also_when_turns_are_graded(project):
+    sample = {"input": ["capital of France?", "of Italy?"], "ground_truth": ["Paris", "Rome"]}
+    rows_of = [
+        {"sample": {"id": i, **sample}, "trajectory": trajectory, "agent_id": "a"}
+        for i, trajectory in enumerate(([], [[], []], [[{"message_type": "assistant_message", "content": "Paris"}]]))
+    ]
+    (project / "old").mkdir()
+    (project / "old" / "results.jsonl").write_text(
+        "".join(json.dumps({"type": "result", "result": row}) + "\n" for row in rows_of)
+    )
+    outcome = run(project, data=3 * (json.dumps(sample) + "\n"), target=None, cached=project / "old")
+    assert statuses(outcome) == {"0": "error", "1": "fail", "2": "fail"}
+    assert outcome.summary.native["total_attempted"] == 2
+    assert outcome.summary.native["by_metric"]["right"]["avg_score_attempted"] == 0.5 / 3

@@ -2,7 +2,7 @@
 
 The text replaces the final answer and is kept in the result as `submission`. As in letta-evals 0.9, an empty
 conversation or text is an error and the evaluator is not called; a case with one ground truth per user message is
-evaluated turn by turn, and its score is the mean.
+evaluated turn by turn, and its score is the mean; turns without any text score 0.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ class Extracted:
         if trace.error is not None:
             raise EvaluatorError(f"not judged, the system had an error: {trace.error.message}", "not_judged")
         turns, blocks = turns_of(trace), blocks_of(trace)
+        if not turns:
+            raise EvaluatorError("empty trajectory", "no_trajectory")
         truths = case.extra.get("ground_truth")
         if isinstance(truths, list) and isinstance(case.input, list):
             return self._by_turn(case, trace, turns, blocks, truths, more)
         if not any(turns):
-            raise EvaluatorError("empty trajectory", "empty_trajectory" if turns else "no_trajectory")
+            raise EvaluatorError("empty trajectory", "empty_trajectory")
         text = self._extract(turns, blocks)
         if not text:
             raise EvaluatorError("empty submission: the extractor found no text", "empty_submission")
