@@ -131,3 +131,15 @@ def test_promoting_a_run_that_lacks_verdicts_says_how_many(tmp_path):
     )
     made = project(tmp_path / "whole", {"a": "thanks"})
     assert made.evalwright("promote", made.run()).err == ""
+
+
+def test_promoting_a_run_with_unreadable_records_says_so(tmp_path):
+    made = project(tmp_path, {"a": "thanks", "b": "thanks", "c": "thanks"})
+    run = made.run()
+    traces = run / "traces.jsonl"
+    first, second, third = traces.read_bytes().splitlines(keepends=True)
+    traces.write_bytes(first + second[: len(second) // 2] + b"\n" + third)
+    ended = made.evalwright("promote", run)
+    assert (ended.code, "promoted" in ended.out) == (3, True)
+    assert "traces.jsonl" in ended.err
+    assert "1 of 3 cells without a verdict" in ended.err
