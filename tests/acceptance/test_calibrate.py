@@ -90,6 +90,46 @@ def test_all_mistakes_are_told_and_nothing_is_kept(made: Project) -> None:
     assert not (run_of(made) / "labels.jsonl").exists()
 
 
+def test_several_labellers_count_by_majority_and_their_agreement_is_said(made: Project) -> None:
+    rows = [
+        ("a", "ann", "pass"),
+        ("a", "bob", "pass"),
+        ("b", "ann", "pass"),
+        ("b", "bob", "fail"),
+        ("b", "eve", "fail"),
+    ]
+    rows += [("c", "ann", "pass"), ("c", "bob", "fail"), ("d", "eve", "pass")]
+    text = "case_id,labeller,evaluator,verdict\n" + "".join(f"{c},{who},polite,{said}\n" for c, who, said in rows)
+    ended = calibrate(made, text)
+    assert ended.code == 0
+    assert "note: 3 labellers: the same label for 1 of 3 answers, Krippendorff's alpha 0.00; the" in ended.out
+    assert "; 1 tie left out\n" in ended.out
+    kept = [json.loads(line) for line in (run_of(made) / "labels.jsonl").read_text().splitlines()]
+    assert [(one["case_id"], one["passed"]) for one in kept] == [("a", True), ("b", False), ("d", True)]
+
+
+def test_scores_of_several_labellers_count_by_their_mean(made: Project) -> None:
+    calibrate(made, "case_id,labeller,evaluator,score\na,ann,polite,0.5\na,bob,polite,1\n")
+    (kept,) = map(json.loads, (run_of(made) / "labels.jsonl").read_text().splitlines())
+    assert (kept["score"], kept["passed"]) == (0.75, None)
+
+
+def test_a_labeller_labels_an_answer_once(made: Project) -> None:
+    ended = calibrate(
+        made, "case_id,labeller,evaluator,verdict\na,ann,polite,pass\na,bob,polite,pass\na,ann,polite,fail\n"
+    )
+    assert ended.code == 2
+    assert "this answer is already labelled by ann in line 2" in ended.err
+
+
+def test_labels_that_only_tie_replace_nothing(made: Project) -> None:
+    calibrate(made, LABELS)
+    before = (run_of(made) / "labels.jsonl").read_bytes()
+    ended = calibrate(made, "case_id,labeller,evaluator,verdict\na,ann,polite,pass\na,bob,polite,fail\n")
+    assert (ended.code, "has only labels on which the labellers disagree" in ended.err) == (2, True)
+    assert (run_of(made) / "labels.jsonl").read_bytes() == before
+
+
 def test_labels_of_one_evaluator_replace_its_earlier_ones(made: Project) -> None:
     calibrate(made, LABELS)
     calibrate(made, "case_id,evaluator,verdict\ne,polite,pass\n")

@@ -191,6 +191,15 @@ def test_labels_of_both_runs_can_turn_the_judges_verdict(made: Project) -> None:
     assert decided(made, a, b)[1]["judge"] == found["judge"]
 
 
+def test_several_labellers_of_both_runs_are_told_of(made: Project) -> None:
+    a, b = ran(made, "1x3 0x3"), ran(made, "1x4 0x2")
+    rows = [f"c00{i},polite,{run},{who},pass" for run in "AB" for who in ("ann", "bob") for i in range(3)]
+    (made.folder / "two.csv").write_text("\n".join(["case_id,evaluator,run,labeller,verdict", *rows]))
+    _, found = decided(made, a, b, "--labels", "two.csv")
+    assert any("judge polite: 2 labellers: the same label for 3 of 3 answers" in line for line in found["warnings"])
+    assert found["judge"]["labels"] == 6
+
+
 def test_mistakes_in_labels_of_two_runs_are_told_together(made: Project) -> None:
     a, b = ran(made, "1x3 0x3"), ran(made, "1x4 0x2")
     (made.folder / "bad.csv").write_text(

@@ -39,6 +39,8 @@ class JudgedRuns(msgspec.Struct):
     evaluator: str
     a: dict[str, dict[str, list[JudgedCell]]]
     b: dict[str, dict[str, list[JudgedCell]]]
+    labellers: list[str] = []
+    """How far the labellers of each run agree, where several labelled the same answers."""
 
 
 class TwoRuns(msgspec.Struct):
@@ -96,6 +98,7 @@ class TwoRuns(msgspec.Struct):
         if self.judged and self.terms.metric != PASS_RATE:
             return [f"labels correct pass rates, not the metric {self.terms.metric!r}"]
         lines = [f"judge {name} uncalibrated: the verdict is about its opinion" for name in self.uncalibrated]
+        lines += [f"judge {one.evaluator}: {said}" for one in self.judged for said in one.labellers]
         judge = decision.judge
         if judge is not None and judge.ci is None:
             lines.append(f"judge {judge.evaluator}: {judge.note}: the verdict is about its opinion")

@@ -63,6 +63,7 @@ class LabelRow:
     """The labeller has looked at the answer and gives no verdict."""
     attempt: int | None = None
     """None: the newest one."""
+    labeller: str = ""
 
 
 def read_labels(path: Path) -> tuple[list[LabelRow], list[Problem]]:
@@ -234,6 +235,7 @@ def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:
         fields.get("run"),
         _is_unsure(fields),
         _trial(fields["attempt"]) if "attempt" in fields else None,
+        str(fields.get("labeller", "")),
     )
 
 

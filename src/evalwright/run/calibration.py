@@ -49,11 +49,13 @@ def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
     with closing(place.store.open(place.run_id)) as writer:
         plan = plan_of_run(writer)
         names = [spec.name for spec in plan.evaluators]
-        labels, more = labels_of(rows, names, judged_answers(writer, names), str(file))
-        if problems + more:
-            raise InputError(problems + more)
-        named = {label.evaluator for label in labels}
-        kept = [label for label in stored_labels(writer) if label.evaluator not in named]
+        sheet = labels_of(rows, names, judged_answers(writer, names), str(file))
+        labels = sheet.labels
+        if problems := problems + sheet.problems:
+            raise InputError(problems)
+        if not labels:
+            raise InputError(Problem(str(file), "has only labels on which the labellers disagree"))
+        kept = [label for label in stored_labels(writer) if label.evaluator not in sheet.labellers]
         folder_beside(writer).mkdir(parents=True, exist_ok=True)
         replace_file(labels_file(writer), msgspec.json.Encoder().encode_lines([*kept, *labels]), PRIVATE)
         summary = writer.summary() or fold(writer, plan).summary(plan, datetime.now(UTC))
@@ -61,6 +63,8 @@ def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
         assert report is not None, "labels were just stored"
         writer.save_summary(summary)
         for one in report.evaluators:
+            if said := sheet.labellers.get(one.evaluator):
+                one.notes.append(said)
             if unsure[one.evaluator]:
                 one.notes.append(f"{counted(unsure[one.evaluator], 'answer')} labelled unsure, left out")
         return report

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalwright.decisions.runs import JudgedRuns
 from evalwright.errors import InputError, Problem
 from evalwright.evaluators.build import is_judge
 from evalwright.importers.labels import LabelRow, read_labels
-from evalwright.model.calibration import Label
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.run.locations import labels_file
 from evalwright.scoring.re_judged import JudgedAnswers, judged_answers
+
+if TYPE_CHECKING:
+    from evalwright.run.label_sheet import LabelSheet
 
 __all__ = ["JudgesOfRuns", "judges_of_runs"]
 
@@ -55,23 +57,26 @@ def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> 
 
     found = [judged_answers(side.reader, names) for side in sides]
     labels = [stored_labels(side.reader) for side in sides]
+    labellers: dict[str, list[str]] = {}
     if file is not None:
         given = _given(file, names, sides, found)
-        named = {label.evaluator for one in given for label in one}
+        named = {name for one in given for name in one.labellers}
         labels = [
-            [*(old for old in kept if old.evaluator not in named), *new]
+            [*(old for old in kept if old.evaluator not in named), *new.labels]
             for kept, new in zip(labels, given, strict=True)
         ]
+        labellers = {name: [said for one in given if (said := one.labellers.get(name))] for name in names}
     for name in names:
         if not any(label.evaluator == name for one in labels for label in one):
             continue
         thresholds = [threshold_of(next(s for s in side.plan.evaluators if s.name == name)) for side in sides]
-        yield JudgedRuns(name, *(judged_cells(name, *one) for one in zip(found, labels, thresholds, strict=True)))
+        a, b = (judged_cells(name, *one) for one in zip(found, labels, thresholds, strict=True))
+        yield JudgedRuns(name, a, b, list(dict.fromkeys(labellers.get(name, []))))
 
 
 def _given(
     file: Path, names: Sequence[str], sides: Sequence[_Side], found: Sequence[JudgedAnswers]
-) -> list[list[Label]]:
+) -> list[LabelSheet]:
     from evalwright.run.label_sheet import cells_by_case, labels_of, matching_cells
 
     rows, problems = read_labels(file)
@@ -87,10 +92,10 @@ def _given(
         for place in places:
             own[place].append(row)
     read = [labels_of(mine, names, one, str(file)) for mine, one in zip(own, found, strict=True)]
-    problems += dict.fromkeys(problem for _, more in read for problem in more)
+    problems += dict.fromkeys(problem for one in read for problem in one.problems)
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
-    return [labels for labels, _ in read]
+    return read
 
 
 def _named(run: str, sides: Sequence[_Side]) -> list[int] | str:

@@ -9,9 +9,10 @@ from evalwright.errors import Problem, did_you_mean
 from evalwright.importers.labels import LabelRow
 from evalwright.model.calibration import Label
 from evalwright.model.facts import CellKey
+from evalwright.run.labellers import agreement_of, label_by
 from evalwright.scoring.re_judged import JudgedAnswers
 
-__all__ = ["cells_by_case", "labels_of", "matching_cells"]
+__all__ = ["LabelSheet", "cells_by_case", "labels_of", "matching_cells"]
 
 _MOST_GUESSES, _MOST_IDS_COMPARED = 20, 5_000
 
@@ -24,15 +25,22 @@ class _Where(NamedTuple):
     cells: dict[str, list[CellKey]]
 
 
-def labels_of(
-    rows: Iterable[LabelRow], evaluators: Sequence[str], found: JudgedAnswers, file: str
-) -> tuple[list[Label], list[Problem]]:
-    """The answer that each row is about, and a problem for each row that is about none, several, or an answer again."""
+class LabelSheet(NamedTuple):
+    """The labels of a file: one for each answer."""
+
+    labels: list[Label]
+    problems: list[Problem]
+    labellers: dict[str, str]
+    """By evaluator, how far its labellers agree; empty if no answer was labelled by several."""
+
+
+def labels_of(rows: Iterable[LabelRow], evaluators: Sequence[str], found: JudgedAnswers, file: str) -> LabelSheet:
+    """The answer that each row is about, and a problem for each row that is about none, or several, or repeats one of
+    the same labeller."""
     cells = cells_by_case(found)
     where = _Where(evaluators, found, cells)
     problems: list[Problem] = []
-    labels: dict[tuple[str, CellKey], Label] = {}
-    lines: dict[tuple[str, CellKey], int] = {}
+    given: dict[tuple[str, CellKey], list[LabelRow]] = {}
     for row in rows:
         mistakes = [
             Problem(file, message, row.line, key)
@@ -42,12 +50,26 @@ def labels_of(
         if mistakes:
             continue
         cell = matching_cells(row, cells)[0]
-        first = lines.setdefault((row.evaluator, cell), row.line)
-        if first != row.line:
-            problems.append(Problem(file, f"this answer is already labelled in line {first}", row.line, "case_id"))
-        attempt = row.attempt or found.attempts[cell]  # of an answer that was replaced since, it does not count
-        labels[row.evaluator, cell] = Label(cell[0], row.evaluator, *cell[1:], attempt, row.passed, row.score)
-    return list(labels.values()), problems
+        of_answer = given.setdefault((row.evaluator, cell), [])
+        first = next((other.line for other in of_answer if other.labeller == row.labeller), None)
+        if first is None:
+            of_answer.append(row)
+        else:
+            by = f" by {row.labeller}" if row.labeller else ""
+            problems.append(Problem(file, f"this answer is already labelled{by} in line {first}", row.line, "case_id"))
+    newest = {key: _newest(rows, found.attempts[key[1]]) for key, rows in given.items()}
+    labels = [label_by(rows, cell, attempt) for (_, cell), (rows, attempt) in newest.items()]
+    answers: dict[str, list[list[LabelRow]]] = {}
+    for (evaluator, _), (rows_of, _) in newest.items():
+        answers.setdefault(evaluator, []).append(rows_of)
+    agreed = {evaluator: agreement_of(of) for evaluator, of in answers.items()}
+    return LabelSheet([label for label in labels if label is not None], problems, agreed)
+
+
+def _newest(rows: Sequence[LabelRow], newest: int) -> tuple[list[LabelRow], int]:
+    """The labels of the last attempt that has some, and that attempt; one that was replaced since does not count."""
+    last = max(row.attempt or newest for row in rows)
+    return [row for row in rows if (row.attempt or newest) == last], last
 
 
 def cells_by_case(found: JudgedAnswers) -> dict[str, list[CellKey]]:

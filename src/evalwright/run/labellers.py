@@ -1,0 +1,46 @@
+"""Labels of several labellers for the same answers: the majority of each, and how far the labellers agree."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import fsum
+
+from evalwright.errors import counted
+from evalwright.importers.labels import LabelRow
+from evalwright.model.calibration import Label
+from evalwright.model.facts import CellKey
+from evalwright.statistics.raters import krippendorff_alpha
+
+__all__ = ["agreement_of", "label_by"]
+
+
+def label_by(rows: Sequence[LabelRow], cell: CellKey, attempt: int) -> Label | None:
+    """What most labellers say about an answer, with the mean of their scores; None for a tie."""
+    passes = [row.passed for row in rows if row.passed is not None]
+    scores = [row.score for row in rows if row.score is not None]
+    if passes and 2 * sum(passes) == len(passes):
+        return None
+    passed = 2 * sum(passes) > len(passes) if passes else None
+    score = fsum(scores) / len(scores) if scores else None
+    return Label(cell[0], rows[0].evaluator, *cell[1:], attempt, passed, score)
+
+
+def agreement_of(answers: Collection[Sequence[LabelRow]]) -> str:
+    """How far labellers agree about the answers that several of them labelled, and what counts; empty without any."""
+    shared = [{row.labeller: _said(row) for row in rows} for rows in answers if len(rows) > 1]
+    if not shared:
+        return ""
+    names = dict.fromkeys(name for said in shared for name in said)
+    same = sum(len(set(said.values())) == 1 for said in shared)
+    alpha = krippendorff_alpha([[said.get(name) for said in shared] for name in names])
+    verdicts = all(isinstance(value, bool) for said in shared for value in said.values())
+    value = alpha.nominal if verdicts else alpha.interval
+    shown = "" if value is None else f", Krippendorff's alpha {value:.2f}"
+    ties = sum(label_by(rows, ("", "", 0), 1) is None for rows in answers)
+    left_out = f"; {counted(ties, 'tie')} left out" if ties else ""
+    found = f"{counted(len(names), 'labeller')}: the same label for {same:,} of {counted(len(shared), 'answer')}{shown}"
+    return f"{found}; the majority counts, or the mean of scores{left_out}"
+
+
+def _said(row: LabelRow) -> bool | float | None:
+    return row.score if row.passed is None else row.passed
