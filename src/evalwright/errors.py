@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
+    "AllMistakes",
     "EvaluatorError",
     "EvalwrightError",
     "InputError",
@@ -106,6 +107,30 @@ class InputError(EvalwrightError):
     def listed(self) -> tuple[Problem, ...]:
         """Every mistake; the headline as the only one if that is all there is."""
         return self.problems or (Problem("", self.headline),)
+
+
+class AllMistakes:
+    """The mistakes that several checks find, each in a `with` block of its own, to be reported at once."""
+
+    def __init__(self) -> None:
+        self._found: list[InputError] = []
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        """An InputError is kept and goes no further."""
+        if not isinstance(error, InputError):
+            return False
+        self._found.append(error)
+        return True
+
+    def refuse(self) -> None:
+        """Raise InputError with all mistakes, if there are any."""
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            raise InputError(problem for error in self._found for problem in error.listed)
 
 
 class RunLockedError(InputError):

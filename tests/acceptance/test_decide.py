@@ -191,6 +191,43 @@ def test_labels_of_both_runs_can_turn_the_judges_verdict(made: Project) -> None:
     assert decided(made, a, b)[1]["judge"] == found["judge"]
 
 
+def test_all_mistakes_of_a_decision_are_told_at_once(made: Project) -> None:
+    a, b = ran(made, "1x4"), ran(made, "1x4", "another question")
+    wrong = [
+        "--metric",
+        "polit",
+        "--variant",
+        "w",
+        "--guard",
+        "costs=+10%,evaluator:polit=-1pp",
+        "--slices",
+        "metadata.x",
+    ]
+    (made.folder / "bad.csv").write_text("case_id,evaluator,run,verdict\nzzz,polite,B,pass\n")
+    ended = made.evalwright("decide", a, b, *wrong, "--labels", "bad.csv")
+    assert (ended.code, ended.err.splitlines()[-1]) == (2, "7 problems")
+    for said in (
+        "no metric 'polit'",
+        "no variant w:w",
+        "no 'costs'",
+        "no 'evaluator:polit'",
+        "no slices by 'metadata.x'",
+        "no answer to a case 'zzz'",
+        "4 of 4 cases changed between the runs",
+    ):
+        assert said in ended.err, said
+    with pytest.raises(ew.InputError) as refused:
+        ew.decide(a, b, metric="polit", variant="w", guards={"costs": "+10%"})
+    assert all(said in str(refused.value) for said in ("polit", "'w'", "costs", "4 cases changed"))
+    (made.folder / "only.csv").write_text("case_id,evaluator,run,verdict\nzzz,polite,B,pass\n")
+    suite = made.folder / "eval.yaml"
+    suite.write_text(suite.read_text().replace("thanks", "thank"))
+    changed = made.run()
+    ended = made.evalwright("compare", b, changed, "--group", "nothing", "--labels", "only.csv")
+    for said in ("evaluator polite changed", "no case has 'nothing'", "no answer to a case 'zzz'"):
+        assert said in ended.err, said
+
+
 def test_several_labellers_of_both_runs_are_told_of(made: Project) -> None:
     a, b = ran(made, "1x3 0x3"), ran(made, "1x4 0x2")
     rows = [f"c00{i},polite,{run},{who},pass" for run in "AB" for who in ("ann", "bob") for i in range(3)]

@@ -222,7 +222,7 @@ def test_a_file_that_an_evaluator_names_decides_with_what_is_in_it() -> None:
 def test_a_suite_that_is_the_population_needs_trials() -> None:
     single = [stored(run(("a", True), ("b", False)), PLAN)] * 2
     with pytest.raises(InputError, match="A and B"):
-        two_runs(single[0], PLAN, single[1], PLAN, Terms(population="suite"))
+        two_runs(single[0], PLAN, single[1], PLAN, Terms(population="suite")).decision("v0", "v0")
     before = stored(run(("a", True), ("a", False), ("b", True), ("b", True), ("c", True)), PLAN)
     after = stored(run(("a", True), ("a", True), ("b", True), ("b", True), ("c", True)), PLAN)
     found = two_runs(before, PLAN, after, PLAN, Terms(population="suite")).decision("v0", "v0")

@@ -273,11 +273,17 @@ def _found(
     reader_b, plan_b = other._opened()
     with closing(reader_a), closing(reader_b), named_as_arguments():
         runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
-        runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, None if labels is None else Path(labels)))
-        if not allow_changed:
-            _must_be_alike(runs, terms.metric)
-        pairs = paired_variants(one.variants, other.variants, variant)
-        runs.terms = replace(terms, guards=_guards(guards, runs), family=len(pairs) if together else 1)
+        with runs.mistakes:
+            runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, None if labels is None else Path(labels)))
+        with runs.mistakes:
+            if not allow_changed:
+                _must_be_alike(runs, terms.metric)
+        pairs: list[tuple[str, str]] = []
+        with runs.mistakes:
+            pairs = paired_variants(one.variants, other.variants, variant)
+        with runs.mistakes:
+            runs.terms = replace(terms, guards=_guards(guards, runs), family=len(pairs) if together else 1)
+        runs.mistakes.refuse()
         decisions = [runs.decision(*pair) for pair in pairs]
         explain(runs.before, reader_b, decisions)
         return list(zip(pairs, decisions, strict=True)), runs.dominated(pairs)

@@ -82,10 +82,13 @@ def command(
     terms = Terms(margin=loss, alpha=alpha, group=group, keep_changed=allow_changed)
     with opened_pair(a, b, terms, labels) as opened:
         runs = opened.runs
-        if not allow_changed:
-            runs.refuse_changed()
+        with runs.mistakes:
+            if not allow_changed:
+                runs.refuse_changed()
         for name in runs.a.keys() & runs.b.keys():
-            runs.refuse_strangers(name, name)
+            with runs.mistakes:
+                runs.refuse_strangers(name, name)
+        runs.mistakes.refuse()
         comparison = comparison_of(runs, str(a), str(b))
         decisions = [one.decision for one in comparison.variants]
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)

@@ -15,6 +15,7 @@ from evalwright.cli.paths import PathParam
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
+    from evalwright.decisions.terms import Terms
     from evalwright.model.decision import Decision
 
 __all__ = ["command"]
@@ -96,7 +97,6 @@ def command(
     decision, or records cannot be read, it is UNDECIDED.
     """
     from evalwright.decisions.clusters import explain
-    from evalwright.decisions.runs import pairs_of
     from evalwright.decisions.terms import Terms, margin_of
 
     terms = Terms(
@@ -110,12 +110,16 @@ def command(
         group=group,
     )
     with opened_pair(a, b, terms, labels) as opened:
+        runs = opened.runs
         if not allow_changed:
-            opened.runs.refuse_changed(cases=True)
-        pairs = pairs_of(opened.runs, variant, variants)
-        found = _decided(opened.runs, pairs, guard)
+            with runs.mistakes:
+                runs.refuse_changed(cases=True)
+        with runs.mistakes:
+            runs.terms = _with_guards(runs, guard)
+        pairs = _pairs(runs, variant, variants)
+        found = _decided(runs, pairs)
         explain(opened.before, opened.after, found)
-        superfluous = opened.runs.dominated(pairs)
+        superfluous = runs.dominated(pairs)
         tell_same_run(opened, a, pairs)
     _tell(found, (str(a), str(b)), superfluous, as_json)
     if plot is not None:
@@ -126,17 +130,33 @@ def command(
     return _code(found)
 
 
-def _decided(runs: TwoRuns, pairs: Sequence[tuple[str, str]], guard: str | None) -> list[Decision]:
-    """Decide about several pairs of variants together."""
+def _with_guards(runs: TwoRuns, guard: str | None) -> Terms:
     import msgspec
 
     from evalwright.decisions.terms import guards_of
 
     names = {name for side in runs.b.values() for name in side.scores}
-    guards = guards_of(guard, sorted(names)) if guard else ()
-    runs.terms = msgspec.structs.replace(runs.terms, guards=guards, family=len(pairs))
-    for before, after in pairs:
-        runs.refuse_strangers(before, after)
+    return msgspec.structs.replace(runs.terms, guards=guards_of(guard, sorted(names)) if guard else ())
+
+
+def _pairs(runs: TwoRuns, variant: str | None, variants: str | None) -> list[tuple[str, str]]:
+    """The variants to decide. Raises InputError with all mistakes that were made."""
+    from evalwright.decisions.runs import pairs_of
+
+    with runs.mistakes:
+        pairs = pairs_of(runs, variant, variants)
+        for pair in pairs:
+            with runs.mistakes:
+                runs.refuse_strangers(*pair)
+    runs.mistakes.refuse()
+    return pairs
+
+
+def _decided(runs: TwoRuns, pairs: Sequence[tuple[str, str]]) -> list[Decision]:
+    """Decide about several pairs of variants together."""
+    import msgspec
+
+    runs.terms = msgspec.structs.replace(runs.terms, family=len(pairs))
     return [runs.decision(before, after) for before, after in pairs]
 
 

@@ -80,8 +80,10 @@ def command(
         say([f"{why_no_baseline(folder, plan.name, runs_root)}, or pass --baseline RUN"])
         return 3 if fail_on_regression else 0
     with opened_pair(against, place, Terms(margin=loss, keep_changed=allow_changed)) as opened:
-        if not allow_changed:
-            opened.runs.refuse_changed()
+        with opened.runs.mistakes:
+            if not allow_changed:
+                opened.runs.refuse_changed()
+        opened.runs.mistakes.refuse()
         found = drift(opened.before, opened.after, opened.plan_before.run_id, opened.runs)
         decisions = decisions_of(found.report)
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)

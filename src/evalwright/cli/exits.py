@@ -90,8 +90,10 @@ def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
 
 
 def _count(problems: Sequence[Problem]) -> str:
-    files = {problem.file for problem in problems}
-    where = next(iter(files)) if len(files) == 1 else f"{len(files)} files"
+    places = {problem.file for problem in problems}
+    if len(places) > 1 and any(not place or place.startswith("--") for place in places):  # some are about options
+        return counted(len(problems), "problem")
+    where = next(iter(places)) if len(places) == 1 else f"{len(places)} files"
     return f"{counted(len(problems), 'problem')} in {where}" if where else counted(len(problems), "problem")
 
 

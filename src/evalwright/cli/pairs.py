@@ -35,7 +35,10 @@ class Opened(NamedTuple):
 
 @contextmanager
 def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | None = None) -> Iterator[Opened]:
-    """Open run A and run B; damage in them is reported on standard error. `labels` is a file of human labels."""
+    """Open run A and run B; damage in them is reported on standard error. `labels` is a file of human labels.
+
+    What is wrong with the terms or labels is among the mistakes of the runs, to be reported with others.
+    """
     from evalwright.cli.screen import tell_damage
     from evalwright.decisions.runs import two_runs
     from evalwright.run.judged_pairs import judges_of_runs
@@ -46,7 +49,8 @@ def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | N
         reader_b, plan_b = open_run(b)
         with closing(reader_b):
             runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
-            runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels))
+            with runs.mistakes:
+                runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels))
             yield Opened(runs.before, reader_b, plan_a, plan_b, runs)
             for reader in (reader_a, reader_b):
                 tell_damage(reader)

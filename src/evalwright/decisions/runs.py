@@ -16,7 +16,7 @@ from evalwright.decisions.pairing import Labelled, scale_of, shared_cases
 from evalwright.decisions.sides import PASS_RATE, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.decisions.unfinished import planned_sides
-from evalwright.errors import InputError, Problem, counted, did_you_mean
+from evalwright.errors import AllMistakes, InputError, Problem, counted, did_you_mean
 from evalwright.model.cell import case_key
 from evalwright.model.damage import unreadable_records
 from evalwright.model.decision import UNREAD, Decision
@@ -60,6 +60,8 @@ class TwoRuns(msgspec.Struct):
     """Run A, its cases under the names that they have in run B."""
     unlike_planned: list[str] = []
     """Runs whose cells are not those that were planned: not all were run yet, or results decided how many were."""
+    mistakes: AllMistakes = msgspec.field(default_factory=AllMistakes)
+    """What the terms ask for and the runs do not have; nothing is decided then."""
 
     def know(self, judged: Sequence[JudgedRuns], uncalibrated: Sequence[str]) -> None:
         """Take in what the labels of both runs say about their judges; cases of A still have their own names."""
@@ -74,7 +76,11 @@ class TwoRuns(msgspec.Struct):
         ]
 
     def decision(self, before: str, after: str, only: Collection[str] | None = None) -> Decision:
-        """The decision about one variant of each, over all cases or `only` some; a variant can be without cells."""
+        """The decision about one variant of each, over all cases or `only` some; a variant can be without cells.
+
+        Raises InputError if there are mistakes.
+        """
+        self.mistakes.refuse()
         a, b = self.a.get(before, SideCounts(before)), self.b.get(after, SideCounts(after))
         if only is not None:
             a, b = a.of(only), b.of(only)
@@ -150,7 +156,7 @@ class TwoRuns(msgspec.Struct):
 
 
 def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Plan, terms: Terms) -> TwoRuns:
-    """Fold both runs. Raises InputError for a metric, guard, slice or group that they do not have."""
+    """Fold both runs. A metric, slice or group that they do not have is among the mistakes."""
     if reader_b.plan is not None:
         reader_a = under_names_of(reader_b.cases, plan_b, reader_a, plan_a)
     a, b = planned_sides(reader_a, plan_a), planned_sides(reader_b, plan_b)
@@ -163,11 +169,14 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
         *_partial("B", plan_b, b),
         *_stopped({"A": plan_a, "B": plan_b}),
     ]
-    _check_metric(terms.metric, a, b)
-    _check_margin(terms, [*a.values(), *b.values()])
-    _check_population(terms, a, b)
+    with found.mistakes:
+        _check_metric(terms.metric, a, b)  # the others are about its values
+        with found.mistakes:
+            _check_margin(terms, [*a.values(), *b.values()])
+        _check_population(terms, a, b)
     if terms.slices or terms.group not in (None, "none"):
-        found.known = _labelled(reader_b, terms)
+        with found.mistakes:
+            found.known = _labelled(reader_b, terms)
     return found
 
 
