@@ -43,3 +43,11 @@ def rollout_line(second: int, kind: str, payload: dict[str, Any]) -> dict[str, A
 
 def said(role: str, text: str) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+
+
+def spoken(trace: dict) -> list[tuple]:
+    shown = []
+    for message in trace["messages"]:
+        call = message["tool_call"]
+        shown.append((message["role"], message["content"], call and call["name"]))
+    return shown
