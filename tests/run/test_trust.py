@@ -182,3 +182,14 @@ def test_a_foreign_run_is_judged_by_what_only_looks(project: Path, monkeypatch: 
     with pytest.raises(InputError, match="not a run of your own"):
         resume(run)  # the new judgement vouches for nothing else
     assert not (project / "CANARY").exists()
+
+
+def test_what_a_foreign_run_names_outlives_its_new_judgement(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = unfinished(project)
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "other"))
+    before = json.loads((run / "plan.json").read_text())
+    re_evaluate(run)
+    assert json.loads((run / "plan.json").read_text()) == before
+    re_evaluate(run, suite=load_suite(project / "eval.yaml", to_run=False))
+    assert json.loads((run / "plan.json").read_text())["import_paths"] == before["import_paths"]
+    assert cells(resume(run, trust=Trust(run=True))) == 2

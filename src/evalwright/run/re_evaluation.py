@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
@@ -92,8 +94,8 @@ def re_evaluate(
                 asking.must_be_answered,
             )
         forget(models)
-        if writer.plan is not None and plan != stored:
-            writer.save_plan(plan)
+        if writer.plan is not None and (kept := _to_keep(plan, stored)) != stored:
+            writer.save_plan(kept)
         writer.damage[:] = [note if note.startswith("traces") else Mended(note) for note in writer.damage]
         notes = [*_notes(state.done, judged.kept), *([_MIRRORS] if plan.mirrors else [])]
         outcome = conclude(place, writer, plan, judged.tally, False, *notes)
@@ -111,6 +113,12 @@ def _notes(judged: int, kept: int) -> list[str]:
     if kept:
         notes.append(f"{counted(kept, 'cell')} without a readable trace: earlier results are kept")
     return notes
+
+
+def _to_keep(plan: Plan, stored: Plan) -> Plan:
+    """The plan to store: of another user's run, also what was left out for this judgement, as others may trust it."""
+    paths = [*dict.fromkeys([*stored.import_paths, *plan.import_paths])]
+    return msgspec.structs.replace(plan, exports=stored.exports, mirrors=stored.mirrors, import_paths=paths)
 
 
 def _plan_to_judge(
