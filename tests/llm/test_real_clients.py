@@ -221,3 +221,10 @@ def test_litellm_is_given_the_address_and_the_key_that_the_user_names():
     )
     elsewhere = question("litellm/groq/llama", base_url="https://a.example", api_key_env="MY_KEY")
     assert route_of(elsewhere, {}).missing_key == "MY_KEY"
+
+
+@pytest.mark.parametrize("model", [OPENAI, CLAUDE])
+def test_an_environment_that_makes_no_client_is_told(monkeypatch, model):
+    monkeypatch.setenv("ALL_PROXY", "junk://host")
+    with pytest.raises(EvaluatorError, match="of the environment cannot be used: Unknown scheme"):
+        told(question(model, max_tokens=50))

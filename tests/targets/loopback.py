@@ -69,9 +69,9 @@ class Server:
 
 
 @asynccontextmanager
-async def listening(server):
-    """A server that handles connections to its `port`."""
-    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+async def listening(server, tls=None):
+    """A server that handles connections to its `port`, with TLS if it has a context for that."""
+    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0, ssl=tls)
     server.port = listener.sockets[0].getsockname()[1]
     try:
         yield server

@@ -4,14 +4,16 @@ import asyncio
 import gzip
 import json
 import socket
+import ssl
 import struct
 import tracemalloc
 from contextlib import asynccontextmanager
 
 import pytest
+import trustme
 
-from evalwright.errors import TargetError
-from targets.loopback import CASE, PATIENCE, ask, chunked, opened, reply, serving
+from evalwright.errors import InputError, TargetError
+from targets.loopback import CASE, PATIENCE, Server, ask, chunked, listening, opened, reply, serving
 
 CAP = 10 * 2**20
 GOOD = {"answer": "fine"}
@@ -263,7 +265,7 @@ def test_a_connection_that_is_reset_is_an_error():
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         writer.transport.abort()
 
-    assert "no answer" in str(failure(reset))
+    assert "no answer: ReadError: [Errno 104] Connection reset by peer" in str(failure(reset))
 
 
 def test_nobody_listening_is_an_error():
@@ -367,3 +369,59 @@ def test_secrets_that_a_server_repeats_are_not_in_the_error():
     )
     assert "HTTP 401" in str(error)
     assert not [secret for secret in ("hush", "let-me-in") if secret in str(error)]
+
+
+@pytest.fixture(scope="module")
+def authority():
+    """An authority of one's own, as companies have them."""
+    return trustme.CA()
+
+
+def _opened_at(address):
+    return opened(endpoint=address, response_mapping=MAPPING)
+
+
+async def _asked_by_tls(authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    server = Server(reply(GOOD))
+    async with listening(server, context), _opened_at(f"https://localhost:{server.port}") as target:
+        return await target.run(CASE, 0)
+
+
+def test_a_certificate_of_an_unknown_authority_is_refused(authority):
+    with pytest.raises(TargetError, match=r"no answer: ConnectError: .*CERTIFICATE_VERIFY_FAILED"):
+        asyncio.run(_asked_by_tls(authority))
+
+
+def test_authorities_of_the_environment_are_trusted(authority, monkeypatch, tmp_path):
+    authority.cert_pem.write_to_path(tmp_path / "authority.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    assert asyncio.run(_asked_by_tls(authority)).output.final_answer == "fine"
+
+
+def test_certificates_that_cannot_be_read_are_named(monkeypatch):
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", "/no/such.pem")
+    with pytest.raises(InputError, match=r"certificates of SSL_CERT_FILE=/no/such\.pem cannot be read: .*No such file"):
+        ask(reply(GOOD))
+
+
+class _Plain:
+    """A service that knows no TLS, and answers what it does not understand."""
+
+    port = 0
+
+    async def handle(self, reader, writer):
+        writer.write(reply(status=400))
+        writer.close()
+
+
+async def _asked_without_tls():
+    async with listening(_Plain()) as server, _opened_at(f"https://127.0.0.1:{server.port}") as target:
+        return await target.run(CASE, 0)
+
+
+def test_a_service_without_tls_is_told_from_one_that_is_not_there():
+    with pytest.raises(TargetError, match=r"no answer: ConnectError: \[SSL"):
+        asyncio.run(_asked_without_tls())

@@ -45,22 +45,27 @@ def headers_to(hears: Hearing) -> Iterator[None]:
 def bounded(client_class: Any) -> Any:
     """A client of an SDK's own class. It follows no redirects, which could send the key to another host.
 
-    Compressed replies are neither requested nor accepted: a few bytes could unpack to any number.
+    Compressed replies are neither requested nor accepted: a few bytes could unpack to any number. Raises CallFailed if
+    the environment names a proxy or certificates that cannot be used.
     """
     # imported here: runs that call no model do not need them
     from urllib.request import getproxies
 
     from evalwright.llm.lanes import lanes
 
-    # The HTTP library's own pool is kept if it has to find the proxy for an address.
-    own = {} if getproxies() else {"transport": lanes(client_class)}
-    return client_class(
-        headers={"Accept-Encoding": "identity"},
-        event_hooks={"response": [_bound]},
-        follow_redirects=False,
-        timeout=None,
-        **own,
-    )
+    try:
+        # The HTTP library's own pool is kept if it has to find the proxy for an address.
+        own = {} if getproxies() else {"transport": lanes(client_class)}
+        return client_class(
+            headers={"Accept-Encoding": "identity"},
+            event_hooks={"response": [_bound]},
+            follow_redirects=False,
+            timeout=None,
+            **own,
+        )
+    except (OSError, ValueError) as error:
+        named = "*_PROXY, SSL_CERT_FILE or SSL_CERT_DIR of the environment cannot be used"
+        raise CallFailed("adapter_error", f"{named}: {error}") from error
 
 
 async def _bound(response: Any) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing, suppress
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from ssl import SSLContext
+from ssl import SSLContext, create_default_context
 from typing import Any
 
 import httpx
@@ -41,9 +42,9 @@ _IDLE_SECONDS = 2.0
 class Http:
     """`endpoint`, called once per cell with JSON; `response_mapping` or `provider` says where its answer is.
 
-    Redirects are not followed, calls are retried by the runner, cookies are not kept between cells, and proxies and
-    `.netrc` of the environment are ignored. A response may have `max_response_bytes` (10 MiB), counted after
-    decompression. The runner limits the time of the whole call.
+    Redirects are not followed, calls are retried by the runner, cookies are not kept between cells. Of the environment,
+    proxies and `.netrc` are ignored; SSL_CERT_FILE and SSL_CERT_DIR are not. A response may have `max_response_bytes`
+    (10 MiB), counted after decompression. The runner limits the time of the whole call.
     """
 
     config_keys: tuple[str, ...] = HTTP_KEYS
@@ -95,7 +96,7 @@ class Http:
         self._client = httpx.AsyncClient(
             timeout=None,
             trust_env=False,
-            verify=_certificates(),
+            verify=_certificates(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", "")),
             event_hooks={"response": [_refuse_redirect]},
             # A session of the server would make a cell depend on earlier ones.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
@@ -131,7 +132,7 @@ class Http:
         except httpx.TimeoutException as error:
             raise TargetError(f"no connection or answer in time: {type(error).__name__}", "timeout") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise TargetError(f"no answer: {type(error).__name__}: {shortened(str(error))}".rstrip(": ")) from None
+            raise TargetError(f"no answer: {type(error).__name__}: {shortened(_said_by(error))}".rstrip(": ")) from None
 
     async def _read(self, response: httpx.Response, started: float) -> Answer:
         if not response.is_success:
@@ -229,6 +230,15 @@ async def _failure(response: httpx.Response, masker: Masker) -> TargetError:
     return TargetError(message, kind, status=status, retry_after=retry_after(response.headers))
 
 
+def _said_by(error: BaseException | None) -> str:
+    """The message of an error, or of the one that it was raised for: httpx hides why TLS or a connection broke."""
+    while error is not None:
+        if said := str(error):
+            return said
+        error = error.__cause__ or error.__context__
+    return ""
+
+
 def _location(response: httpx.Response) -> str:
     try:
         return shortened(place_of(response.url.join(response.headers["location"])))
@@ -249,6 +259,15 @@ def _secrets(headers: Mapping[str, str], url: httpx.URL) -> Iterator[tuple[str, 
 
 
 @cache
-def _certificates() -> SSLContext:
-    """Read once for all systems: it takes as long as dozens of calls."""
-    return httpx.create_ssl_context(trust_env=False)
+def _certificates(file: str, folder: str) -> SSLContext:
+    """What servers are trusted by: the certificates of a file or a folder, or of certifi if neither is named.
+
+    Read once for all systems: it takes as long as dozens of calls. Raises InputError.
+    """
+    if not file and not folder:
+        return httpx.create_ssl_context(trust_env=False)
+    try:
+        return create_default_context(cafile=file or None, capath=folder or None)
+    except OSError as error:  # without the name of the file
+        named = " or ".join(filter(None, (file and f"SSL_CERT_FILE={file}", folder and f"SSL_CERT_DIR={folder}")))
+        raise InputError(f"the certificates of {named} cannot be read: {error}") from None
