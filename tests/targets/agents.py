@@ -1,9 +1,17 @@
 """Stand-ins for coding agents: programs that print a recorded stream. No real agent is ever called in tests."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
 
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.registry import load
+
+CASE = Case(id="c1", input={"prompt": "-x is what?\nSay it."})
+MARK = "EVALWRIGHT_TEST_OF_AGENTS"
+"""In each login of `own_home`."""
 CLAUDE = [
     {"type": "system", "subtype": "init", "session_id": "s", "model": "m1"},
     {
@@ -78,6 +86,13 @@ COPILOT = [
     {"type": "message", "role": "assistant", "content": "Done."},
     {"type": "result", "exitCode": 0},
 ]
+STREAMS = {
+    "claude": ({}, [*CLAUDE, RESULT]),
+    "codex": ({}, CODEX),
+    "gemini": ({}, GEMINI),
+    "copilot": ({}, COPILOT),
+    "command": ({"output": "codex"}, CODEX),
+}
 
 
 def lines(*records):
@@ -101,3 +116,13 @@ def program(path: Path, source: str) -> Path:
     path.write_text(f"#!{sys.executable}\n{source}")
     path.chmod(0o700)
     return path
+
+
+def target(agent, *, seconds=20.0, **config):
+    given = {"agent": agent, "allow_tools": True, **config}
+    return load("targets", "coding_agent")(Variant("v", "coding_agent", given, timeout_seconds=seconds))
+
+
+def answer(agent, stream, folder, *, then="", case=CASE, **config):
+    command = printing(stream, folder, then=then)
+    return asyncio.run(target(agent, command=command, **config).run(case, 0))

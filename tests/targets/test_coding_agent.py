@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,37 +13,24 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.registry import load
 from evalwright.session.workspace import beside_workspace, working_in
-from targets.agents import CLAUDE, CODEX, COPILOT, GEMINI, RESULT, called, lines, printing, program
+from targets.agents import (
+    CASE,
+    CLAUDE,
+    CODEX,
+    COPILOT,
+    GEMINI,
+    MARK,
+    RESULT,
+    STREAMS,
+    answer,
+    called,
+    lines,
+    printing,
+    program,
+    target,
+)
 
-CASE = Case(id="c1", input={"prompt": "-x is what?\nSay it."})
-MARK = "EVALWRIGHT_TEST_OF_AGENTS"
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path, monkeypatch):
-    """A home with a login, settings and a skill of the user's own."""
-    home = tmp_path / "home"
-    for name in (".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".copilot/config.json"):
-        (home / name).parent.mkdir(parents=True)
-        (home / name).write_text(json.dumps({"token": f"tok-{MARK}-secret"}))
-    (home / ".claude/skills/other").mkdir(parents=True)
-    (home / ".claude/skills/other/SKILL.md").write_text("---\nname: other\n---\n")
-    monkeypatch.setenv("HOME", str(home))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("CLAUDECODE", "1")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
-    return home
-
-
-def target(agent, *, seconds=20.0, **config):
-    given = {"agent": agent, "allow_tools": True, **config}
-    return load("targets", "coding_agent")(Variant("v", "coding_agent", given, timeout_seconds=seconds))
-
-
-def answer(agent, stream, folder, *, then="", case=CASE, **config):
-    command = printing(stream, folder, then=then)
-    return asyncio.run(target(agent, command=command, **config).run(case, 0))
+pytestmark = pytest.mark.usefixtures("own_home")
 
 
 def refused(**config):
@@ -107,15 +93,6 @@ def test_a_prompt_that_begins_with_a_hyphen_stays_whole_as_an_argument(tmp_path)
     case = Case(id="c", input="-rf is what?")
     answer("gemini", lines(*GEMINI), tmp_path, case=case)
     assert called(tmp_path, "words")[-1] == "--prompt=-rf is what?"
-
-
-STREAMS = {
-    "claude": ({}, [*CLAUDE, RESULT]),
-    "codex": ({}, CODEX),
-    "gemini": ({}, GEMINI),
-    "copilot": ({}, COPILOT),
-    "command": ({"output": "codex"}, CODEX),
-}
 
 
 @pytest.mark.parametrize("agent", STREAMS)
@@ -392,67 +369,8 @@ def test_a_failure_to_sign_in_ends_the_run_once(tmp_path):
     assert outcome.summary.warnings.count(outcome.notes[0]) == 1
 
 
-def test_no_record_is_too_deep_or_too_odd_to_be_survived(tmp_path):
-    deep = b"[" * 20_000 + b"]" * 20_000
-    odd = b'{"type": "assistant", "x": ' + b'{"a": ' * 5000 + b"1" + b"}" * 5000 + b"}\n"
-    stream = deep + b"\n" + odd + b"\xff\xfe\n" + b'{"type": "user", "message": 5, "session_id": "s"}\n'
-    got = answer("claude", stream + lines(*CLAUDE, RESULT), tmp_path)
-    assert got.output.final_answer == "Done." or got.error is not None
-    assert sys.getrecursionlimit() >= 1000
-
-
-def again(stream, names, tool_id):
-    """The same stream of another session."""
-    text = lines(*stream).decode()
-    for key in names:
-        text = text.replace(f'"{key}"', f'"{key}2"')
-    return text.replace(f'"{tool_id}"', '"again"').encode()
-
-
-@pytest.mark.parametrize(
-    ("agent", "names", "tool_id", "tokens"),
-    [
-        ("claude", ["s", "a", "b"], "t1", (220, 14)),
-        ("codex", ["x"], "i1", (200, 14)),
-        ("gemini", ["g"], "c1", (200, 14)),
-        ("copilot", [], "c1", (None, None)),
-    ],
-)
-def test_all_sessions_of_a_call_count_and_the_last_one_answers(tmp_path, agent, names, tool_id, tokens):
-    _, stream = STREAMS[agent]
-    last = again(stream, names, tool_id).replace(b"Done.", b"Done again.").replace(b'"ne."', b'"ne again."')
-    got = answer(agent, lines(*stream) + last, tmp_path)
-    assert got.error is None
-    assert got.output.final_answer == "Done again."
-    assert len({call.id for call in got.tool_calls}) == len(got.tool_calls) == len(got.tool_results) == 2
-    assert [message.content for message in got.messages if message.role == "assistant"].count("Done.") == 1
-    assert (got.metrics.token_input, got.metrics.token_output) == tokens
-    assert got.metrics.cost_usd == (0.5 if agent == "claude" else None)
-    assert any("2 sessions in its output" in warning for warning in got.extra["warnings"])
-    assert len(got.extra["earlier_sessions"]) == 1
-
-
-def test_the_spans_of_all_sessions_of_a_call_are_kept(tmp_path):
-    def session(name):
-        said = {"content": [{"type": "tool_use", "id": f"t{name}", "name": "ls", "input": {}}]}
-        about = {"session_id": name, "timestamp": "2026-03-04T09:00:00Z"}
-        return [{"type": "assistant", "message": {**said, "id": "same"}, **about}, {**RESULT, "session_id": name}]
-
-    got = answer("claude", lines(*session("1"), *session("2")), tmp_path)
-    ids = [(span.id, span.parent_id) for span in got.spans]
-    assert ids == [("same", None), ("t1", "same"), ("2/same", None), ("2/t2", "2/same")]
-
-
-def test_an_earlier_session_that_failed_is_a_warning(tmp_path):
-    failed = {**RESULT, "session_id": "0", "is_error": True, "subtype": "error_during_execution", "errors": ["boom"]}
-    got = answer("claude", lines(failed, *CLAUDE, RESULT), tmp_path)
-    assert got.error is None
-    assert "its session 0 ended with an error: boom" in got.extra["warnings"]
-
-
-@pytest.mark.parametrize(("agent", "kept"), [("claude", 2), ("codex", 2), ("gemini", 1), ("copilot", 1)])
-def test_a_session_that_breaks_off_after_one_that_ended_is_an_error(tmp_path, agent, kept):
-    _, stream = STREAMS[agent]
-    got = answer(agent, lines(*stream) + lines(*stream[:kept]), tmp_path)
-    assert got.error is not None
-    assert "breaks off before its end" in got.error.message
+@pytest.mark.parametrize("noise", [b"[" * 20_000 + b"]" * 20_000, b"\xff\xfe", b'{"type": "user", "message": 5}'])
+def test_noise_may_be_deep_or_odd(tmp_path, noise):
+    got = answer("claude", noise + b"\n" + lines(*CLAUDE, RESULT), tmp_path)
+    assert (got.error, got.output.final_answer) == (None, "Done.")
+    assert len(got.tool_calls) == 1
