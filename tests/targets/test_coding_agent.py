@@ -369,8 +369,16 @@ def test_a_failure_to_sign_in_ends_the_run_once(tmp_path):
     assert outcome.summary.warnings.count(outcome.notes[0]) == 1
 
 
-@pytest.mark.parametrize("noise", [b"[" * 20_000 + b"]" * 20_000, b"\xff\xfe", b'{"type": "user", "message": 5}'])
+@pytest.mark.parametrize("noise", [b"[" * 20_000 + b"]" * 20_000, b"\xff\xfe"])
 def test_noise_may_be_deep_or_odd(tmp_path, noise):
     got = answer("claude", noise + b"\n" + lines(*CLAUDE, RESULT), tmp_path)
     assert (got.error, got.output.final_answer) == (None, "Done.")
     assert len(got.tool_calls) == 1
+
+
+def test_a_record_of_an_unknown_shape_is_an_error_that_says_what_was_found(tmp_path):
+    odd = {"type": "user", "message": 5, "session_id": "s"}
+    got = answer("claude", lines(odd, *CLAUDE, RESULT), tmp_path)
+    assert got.error is not None
+    assert got.error.type == "agent_error"
+    assert "cannot be read as claude-code: expected text or blocks, found the number 5" in got.error.message
