@@ -120,7 +120,7 @@ def test_lines_of_files_that_have_changed_are_not_named(two: tuple[Project, Path
         (["--append"], "--append needs --out FILE"),
         (["--format", "json", "--link", "https://e.org"], "--link is not for --format json"),
         (["--format", "junit", "--compare", "x"], "--compare is not for --format junit"),
-        (["--github", "--out", "x.md"], "--github takes neither --out"),
+        (["--github", "--out", "x.md", "--format", "json"], "--format, --out: not with --github"),
         (["--compare", "nowhere"], "nowhere"),
     ],
 )

@@ -231,6 +231,20 @@ def test_a_folder_of_upstream_is_listed(made: Project, foreign: Path) -> None:
     assert made.evalwright("list", "runs", foreign.parent).out.splitlines()[1].endswith("v 100.0%, w 66.7%")
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["view", "a", "--only", "changed", "--limit-cells", "3"], "--only, --limit-cells: needs --bundle DIR"),
+        (["view", "a", "--bundle", "pages", "--port", "3"], "--port: --bundle writes files, which need no server"),
+        (["compare", "RUN", "RUN", "--threshold", "0.1"], "--threshold: is for result files, and these are runs"),
+    ],
+)
+def test_options_without_effect_are_refused(made: Project, words: list[str], said: str) -> None:
+    ended = made.evalwright(*(run_of(made, "a") if word == "RUN" else word for word in words))
+    assert (ended.code, said in ended.err) == (2, True)
+    assert not (made.folder / "pages").exists()
+
+
 def test_list_runs_has_a_line_for_each(made: Project) -> None:
     ended = made.evalwright("list", "runs", "a")
     assert ended.code == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.numbers import NumberRange, alpha_option
-from evalwright.cli.options import as_json, color, run_argument, store_options
+from evalwright.cli.options import as_json, color, refuse_given, run_argument, store_options
 from evalwright.cli.pairs import opened_pair, pair_options, tell_same_run
 from evalwright.errors import InputError
 
@@ -70,6 +70,7 @@ def command(
     """
     if (read_scores := _results_reader(dialect, a, b)) is not None:
         return _score_files(read_scores(a), read_scores(b), threshold, as_json)
+    refuse_given(("threshold",), "is for result files, and these are runs: leave it out")
     import msgspec
 
     from evalwright.cli.screen import say, screen_paint

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from evalwright.cli.numbers import NumberRange, WholeRange
 from evalwright.cli.paths import PathParam
@@ -33,6 +34,7 @@ __all__ = [
     "keep_going",
     "model_options",
     "quiet",
+    "refuse_given",
     "run_argument",
     "store_choice",
     "store_options",
@@ -47,6 +49,7 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+_TYPED = ParameterSource.COMMANDLINE
 
 as_json: Callable[[F], F] = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
@@ -78,6 +81,14 @@ dialect: Callable[[F], F] = click.option(
 keep_going: Callable[[F], F] = click.option(
     "--keep-going", is_flag=True, help="Keep calling systems that only give the same error."
 )
+
+
+def refuse_given(names: Container[str], why: str) -> None:
+    """Raise UsageError if the command line has options of these names, which would have no effect."""
+    ctx = click.get_current_context()
+    given = [one for one in ctx.command.params if one.name in names and ctx.get_parameter_source(one.name) == _TYPED]
+    if given:
+        raise click.UsageError(f"{', '.join(one.opts[0] for one in given)}: {why}")
 
 
 def run_argument(name: str = "run") -> Callable[[F], F]:

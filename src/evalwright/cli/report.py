@@ -11,7 +11,7 @@ import click
 
 from evalwright import registry
 from evalwright.cli.numbers import WholeRange
-from evalwright.cli.options import RunPath, run_argument, store_options
+from evalwright.cli.options import RunPath, refuse_given, run_argument, store_options
 from evalwright.cli.paths import PathParam
 from evalwright.errors import InputError
 
@@ -84,7 +84,10 @@ def command(
     from evalwright.run.stored_run import open_run
 
     if github:
-        return _on_github(run, compare, link or "", format_given=out is not None or limit_chars is not None)
+        refuse_given(("format_", "out", "append", "limit_chars"), "not with --github, which names the files itself")
+        from evalwright.cli.github import show_on_github
+
+        return show_on_github(run, compare=compare, link=link or "")
     if append and out is None:
         raise click.UsageError("--append needs --out FILE")
     if out is not None and (out.endswith("/") or Path(out).is_dir()):
@@ -148,14 +151,6 @@ def _with_context(
 def _pieces(report: Any, *asked: Any) -> Iterable[str]:
     """The text of a report, in pieces if it need not be held as a whole."""
     return report.pieces(*asked) if hasattr(report, "pieces") else [report.render(*asked)]
-
-
-def _on_github(run: Path, compare: Path | None, link: str, *, format_given: bool) -> int:
-    from evalwright.cli.github import show_on_github
-
-    if format_given:
-        raise click.UsageError("--github takes neither --out nor --limit-chars: GitHub names the files")
-    return show_on_github(run, compare=compare, link=link)
 
 
 def _must_not_replace(out: Path, run: Path, plan: Plan) -> None:

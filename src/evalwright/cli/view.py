@@ -7,9 +7,13 @@ from pathlib import Path
 import click
 
 from evalwright.cli.numbers import WholeRange
+from evalwright.cli.options import refuse_given
 from evalwright.cli.paths import PathParam
 
 __all__ = ["command"]
+
+_OF_A_BUNDLE = ("only", "limit_cells", "with_labels")
+_OF_A_SERVER = ("port", "host", "no_open", "read_only", "token", "no_token", "labeller", "cell")
 
 
 @click.command("view")
@@ -73,9 +77,11 @@ def command(
     Without an argument the runs in the folder `runs` are listed.
     """
     if bundle is not None:
+        refuse_given(_OF_A_SERVER, "--bundle writes files, which need no server: leave it out")
         from evalwright.cli.bundling import write_pages
 
         return write_pages(places, bundle, only, compare, limit_cells, with_labels=with_labels)
+    refuse_given(_OF_A_BUNDLE, "needs --bundle DIR")
     from evalwright.cli.view_server import needs_view, serve_viewer
 
     needs_view()
