@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from acceptance.projects import EVAL, Project, project
-from evalwright.run.baselines import baseline_of, promote
+from evalwright.run.baselines import baseline_of, is_promoted, promote
 
 
 def cases(made: Project, **answers: str) -> None:
@@ -113,6 +113,18 @@ def test_a_name_cannot_leave_the_folder_of_baselines(drifted):
     made.evalwright("promote", before, "--eval-name", "../../outside")
     (link,) = (made.folder / "runs" / "baselines").iterdir()
     assert link.resolve() == before.resolve()
+
+
+def test_suites_whose_names_are_the_same_in_a_path_have_baselines_of_their_own(tmp_path):
+    runs = []
+    for name in ("订单", "客服", "a b", "a-b"):
+        made = project(tmp_path / name, {"a": "thanks"}, EVAL.replace("shop", f'"{name}"'))
+        runs.append(made.run("--out", str(tmp_path / "runs")))
+    for promoted, other, name in ((runs[0], runs[1], "客服"), (runs[2], runs[3], "a-b")):
+        made.evalwright("promote", promoted)
+        assert f"no baseline for '{name}'" in made.evalwright("drift", other).out
+        assert f"Baseline: `{promoted.name}`" in made.evalwright("drift", promoted).out
+    assert [is_promoted(run) for run in runs] == [True, False, True, False]
 
 
 @pytest.mark.parametrize("command", ["promote", "drift"])

@@ -12,7 +12,7 @@ from evalwright.errors import InputError
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
-from evalwright.run.baselines import baseline_of
+from evalwright.run.baselines import is_promoted
 from evalwright.run.locations import NOTE, find_run, folder_beside, is_on_a_server, is_written, run_places
 from evalwright.stores.local_files import is_run
 from evalwright.stores.local_files.lines import LineDecoder
@@ -97,11 +97,7 @@ class StoredRun:
             return folder_beside(reader) / "labels.csv"
 
     def is_baseline(self) -> bool:
-        name = self._path.name.partition("_")[2]  # as safe in a path as the name of the baseline's link
-        first, _, number = name.rpartition("-")  # of several runs in one second, all but the first end with a number
-        names = [name, first] if number.isdecimal() else [name]
-        found = [baseline for one in names if one and (baseline := baseline_of(self._path, one)) is not None]
-        return any(one == self._path or (one.is_dir() and one.samefile(self._path)) for one in found)
+        return is_promoted(self._path)
 
     def is_written(self) -> bool:
         if self._is_folder():

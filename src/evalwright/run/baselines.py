@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 
-from evalwright.errors import StorageError
+from evalwright.files.durable import storage_error
 from evalwright.files.paths import safe_id
 from evalwright.run.locations import RUNS, is_on_a_server
 
-__all__ = ["baseline_of", "promote", "why_no_baseline"]
+__all__ = ["baseline_of", "is_promoted", "promote", "why_no_baseline"]
 
 _FOLDER = "baselines"
 
@@ -17,7 +19,8 @@ _FOLDER = "baselines"
 def promote(run: Path, eval_name: str, runs_root: Path | None = None) -> Path:
     """Make a run the baseline of its eval, replacing an earlier one atomically. Returns the link to it.
 
-    For a run in a database, the link's target is the run's address. Raises StorageError if it cannot be created.
+    For a run in a database, the link's target is the run's address. Raises InputError and StorageError if it cannot be
+    created.
     """
     link = _link(run, eval_name, runs_root)
     waiting = link.with_name(f"{link.name}.{os.getpid()}.new")
@@ -28,7 +31,7 @@ def promote(run: Path, eval_name: str, runs_root: Path | None = None) -> Path:
         waiting.symlink_to(own)
         waiting.replace(link)
     except OSError as error:
-        raise StorageError(f"{link} cannot be made: {error.strerror}") from error
+        raise storage_error("make", link, error) from error
     return link
 
 
@@ -37,11 +40,16 @@ def baseline_of(run: Path, eval_name: str, runs_root: Path | None = None) -> Pat
     link = _link(run, eval_name, runs_root)
     if not link.is_symlink():
         return None
-    target = link.readlink()
-    if is_on_a_server(target):
-        return target
-    found = link.parent.resolve() / target
-    return Path(os.path.normpath(found)) if found.exists() or _is_in_a_file(found) else None
+    found = _target(link)
+    return found if is_on_a_server(found) or found.exists() or _is_in_a_file(found) else None
+
+
+def is_promoted(run: Path) -> bool:
+    """Whether the run is the baseline of a suite."""
+    whole = run if is_on_a_server(run) else _absolute(run)
+    with suppress(OSError):
+        return any(_target(link) == whole for link in _folder(run, None).iterdir() if link.is_symlink())
+    return False
 
 
 def why_no_baseline(run: Path, eval_name: str, runs_root: Path | None = None) -> str:
@@ -49,14 +57,26 @@ def why_no_baseline(run: Path, eval_name: str, runs_root: Path | None = None) ->
     link = _link(run, eval_name, runs_root)
     if link.is_symlink():
         return f"the baseline of {eval_name!r} is gone: {link} leads to {link.readlink()}; promote another run"
-    return f"no baseline for {eval_name!r}: promote a run first"
+    return f"no baseline for {eval_name!r} in {link.parent}: promote a run first"
 
 
-def _link(run: Path, eval_name: str, runs_root: Path | None) -> Path:
+def _target(link: Path) -> Path:
+    target = link.readlink()
+    return target if is_on_a_server(target) else Path(os.path.normpath(link.parent.resolve() / target))
+
+
+def _folder(run: Path, runs_root: Path | None) -> Path:
     if runs_root is None:
         whole = _absolute(run)
         runs_root = RUNS if is_on_a_server(run) else whole.parent.parent if _is_in_a_file(whole) else whole.parent
-    return runs_root / _FOLDER / safe_id(eval_name)
+    return runs_root / _FOLDER
+
+
+def _link(run: Path, eval_name: str, runs_root: Path | None) -> Path:
+    name = safe_id(eval_name)
+    if name != eval_name:  # 订单 and 客服 would both be `run`, and each the baseline of the other
+        name += f"-{hashlib.sha256(eval_name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return _folder(run, runs_root) / name
 
 
 def _absolute(run: Path) -> Path:
