@@ -8,8 +8,16 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.decisions.clusters import clusters_of
-from evalwright.model.decision import FailureCluster
+from evalwright.decisions.clusters import explain
+from evalwright.model.decision import (
+    ChangedPart,
+    Decision,
+    ErrorCounts,
+    ErrorPart,
+    FailureCluster,
+    IdentityPart,
+    SideRate,
+)
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import TraceError
 from evalwright.reports.decision import reason_lines
@@ -27,6 +35,24 @@ def failed(case: str, *reasons: str, attempt: int = 1) -> CaseVerdict:
     return a_verdict(case_id=case, variant_name="v", status="fail", reasons=list(reasons), attempt=attempt)
 
 
+def decision(before: str, after: str, changed: list[str]) -> Decision:
+    side, identity = SideRate(), IdentityPart(cases_changed=changed)
+    parts = {
+        "a": side,
+        "b": side,
+        "errors": ErrorPart(ErrorCounts(), ErrorCounts()),
+        "changed": ChangedPart(),
+        "identity": identity,
+    }
+    return Decision(verdict="undecided", variant_a=before, variant_b=after, **parts)
+
+
+def clusters_of(one: MemoryRun, other: MemoryRun, *changed: str) -> list[FailureCluster]:
+    made = decision("v", "v", [*changed])
+    explain(one, other, [made])
+    return made.clusters
+
+
 def test_reasons_of_about_the_same_words_are_one_and_those_that_b_gained_come_first() -> None:
     timeout = TraceError("timeout", "no answer within 30 seconds")
     one = run(
@@ -42,12 +68,27 @@ def test_reasons_of_about_the_same_words_are_one_and_those_that_b_gained_come_fi
         a_verdict(case_id="gone", variant_name="v", status="pass", attempt=2),
         *(a_verdict(case_id=c, variant_name="v", status="error", error=timeout) for c in ("t", "changed")),
     )
-    found = clusters_of(one, other, "v", "v", {"changed"})
+    found = clusters_of(one, other, "changed")
     refunds = ["r0", "r1", "r2", "r3", "r9"]
     assert [(c.signature, c.a, c.b, c.cases, c.gained, c.lost) for c in found] == [
         ("refund: the refund of order … was omitted", 0, 5, refunds, refunds, []),
         ("timeout: no answer within … seconds", 0, 1, ["t"], ["t"], []),
         ("tone: too short, … words", 2, 1, ["a", "b"], [], ["b"]),
+    ]
+
+
+def test_each_variant_has_reasons_of_its_own() -> None:
+    def broken(case: str, variant: str, why: str) -> CaseVerdict:
+        return a_verdict(case_id=case, variant_name=variant, status="fail", reasons=[why])
+
+    one = run(broken("a", "v", "rude"), broken("a", "w", "late"), broken("b", "w", "late"))
+    other = run(broken("a", "v", "late"), broken("b", "x", "rude"))
+    made = [decision(*pair, []) for pair in (("v", "v"), ("w", "v"), ("w", "x"))]
+    explain(one, other, made)
+    assert [[(c.signature, c.cases, c.a, c.b) for c in one.clusters] for one in made] == [
+        [("late", ["a"], 0, 1), ("rude", ["a"], 1, 0)],
+        [("late", ["a", "b"], 2, 1)],
+        [("rude", ["b"], 0, 1), ("late", ["a", "b"], 2, 0)],
     ]
 
 
@@ -68,7 +109,7 @@ def test_a_reason_joins_the_most_frequent_one_of_about_its_words(texts: list[str
                 break
         else:
             kept[text] = number
-    assert {one.signature: one.b for one in clusters_of(run(), made, "v", "v")} == kept
+    assert {one.signature: one.b for one in clusters_of(run(), made)} == kept
 
 
 def test_text_says_which_reasons_came_and_which_went() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -13,11 +15,11 @@ from hypothesis import strategies as st
 
 from acceptance.projects import project
 from evalwright.decisions.clusters import explain
-from evalwright.decisions.comparison import comparison_of
+from evalwright.decisions.comparison import against_baseline, comparison_of
 from evalwright.decisions.kinds import kinds_of_both, tallied
 from evalwright.decisions.pairing import Counting, shared_cases
-from evalwright.decisions.runs import TwoRuns, two_runs
-from evalwright.decisions.sides import PASS_RATE, sides_of
+from evalwright.decisions.runs import TwoRuns, one_run, two_runs
+from evalwright.decisions.sides import PASS_RATE, CaseTotal, sides_of
 from evalwright.decisions.terms import Guard, Terms
 from evalwright.errors import InputError
 from evalwright.run.stored_run import open_run
@@ -51,17 +53,19 @@ def compared(made: list[History], terms: Terms, *, scanned: bool) -> tuple[objec
                 runs.refuse_strangers(name, name)
             found = comparison_of(runs, "a", "b")
             explain(one, other, [variant.decision for variant in found.variants])
+            alone = one_run(other, b.plan, terms)
+            whole = [against_baseline(alone, "v1"), alone.dominated([(name, name) for name in alone.b])]
             costs = [runs.latency_change(name, name) for name in sorted(runs.a.keys() & runs.b.keys())]
         except InputError as error:
             return str(error), None
-        return msgspec.json.encode([found, costs]), runs
+        return msgspec.json.encode([found, costs, whole]), runs
 
 
 @settings(max_examples=15)
-@given(st.integers(0, 2**30), st.integers(0, 2**30), st.integers(0, 1), st.integers(0, 1), st.integers(1, 14))
-def test_kinds_say_what_cells_say(tmp_path_factory, one, other, variants, grouped, cells):
+@given(st.integers(0, 2**30), st.integers(0, 2**30), *[st.integers(0, 1)] * 3, st.integers(1, 14))
+def test_kinds_say_what_cells_say(tmp_path_factory, one, other, variants, others, grouped, cells):
     folder = tmp_path_factory.mktemp("runs")
-    made = histories(folder, (8 * one + 4 * grouped + variants, 8 * other + 4 * grouped + variants), cells)
+    made = histories(folder, (8 * one + 4 * grouped + variants, 8 * other + 4 * grouped + others), cells)
     for terms in TERMS:
         assert compared(made, terms, scanned=False)[0] == compared(made, terms, scanned=True)[0]
     shutil.rmtree(folder)
@@ -79,16 +83,39 @@ def test_counting_many_single_trials_leaves_an_index_behind(tmp_path, monkeypatc
     assert (history.folder / INDEX).exists() is kept
 
 
-def test_pairs_are_counted_without_their_names_where_the_cases_are_the_same(tmp_path):
-    made = histories(tmp_path, (8, 16), 30)
-    with closing(made[0].reader()) as before, closing(made[1].reader()) as after:
-        a, b = (sides_of(reader, reader.plan)["v1"].passes for reader in (before, after))
-        pairs = kinds_of_both(a, b)
-        assert pairs is not None
-        names, places = pairs.cases(list(range(len(pairs.totals))))
-        assert sorted(names) == sorted(a.keys() & b.keys())
-        assert [places.count(place) for place in range(len(pairs.times))] == pairs.times
-        assert all(pairs.totals[place] == (a[name], b[name]) for name, place in zip(names, places, strict=True))
+@contextmanager
+def passes_of(made: list[History]) -> Iterator[list[Mapping[str, CaseTotal]]]:
+    """The passes of each variant of each run."""
+    with closing(made[0].reader()) as one, closing(made[1].reader()) as other:
+        yield [side.passes for reader in (one, other) for side in sides_of(reader, reader.plan).values()]
+
+
+@pytest.mark.parametrize("seeds", [(8, 16), (9, 17), (8, 17), (9, 16)])
+def test_pairs_are_counted_without_their_names_where_the_cases_are_the_same(tmp_path, seeds):
+    with passes_of(histories(tmp_path, seeds, 30)) as sides:
+        for a, b in product(sides, repeat=2):
+            pairs = kinds_of_both(a, b)
+            assert pairs is not None
+            names, places = pairs.cases(list(range(len(pairs.totals))))
+            assert sorted(names) == sorted(a.keys() & b.keys())
+            assert [places.count(place) for place in range(len(pairs.times))] == pairs.times
+            assert all(pairs.totals[place] == (a[name], b[name]) for name, place in zip(names, places, strict=True))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files in /proc")
+def test_all_pairs_of_variants_are_joined_in_one_connection(tmp_path):
+    """Each connection holds what it has read: with one for each pair, a hundred variants took all memory there is."""
+
+    def opened():
+        links = [fd.readlink() for fd in Path("/proc/self/fd").iterdir() if fd.exists()]
+        return sum(link.name == INDEX and link.is_relative_to(tmp_path) for link in links)
+
+    with passes_of(histories(tmp_path, (9, 17), 30)) as sides:
+        assert opened() == 2
+        assert all(kinds_of_both(*pair) is not None for pair in product(sides, repeat=2))
+        assert opened() == 2 + 2 * 4  # A with B, B with A, and each with itself
+        sides.clear()
+        assert not opened()
 
 
 def test_a_run_that_has_gone_on_since_is_paired_case_by_case(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from contextlib import closing, suppress
 
 import msgspec
@@ -17,7 +17,7 @@ from evalwright.model.result import NOT_PASSED, Status
 from evalwright.model.trace import TraceError
 from evalwright.scoring.reasons import reasons_of
 
-__all__ = ["clusters_of", "explain"]
+__all__ = ["explain"]
 
 _LONGEST = 160
 _ALIKE = 0.6
@@ -42,6 +42,10 @@ class _Attempt(OfCase, gc=False):
     attempt: Attempt = 1
 
 
+_Reasons = list[tuple[str, str]]
+"""Case and reason, each pair once for every cell."""
+
+
 class _Count:
     """Cells of one signature on both sides."""
 
@@ -57,13 +61,24 @@ class _Count:
         return FailureCluster(signature, self.cells[0], self.cells[1], sorted(a | b), sorted(b - a), sorted(a - b))
 
 
-def clusters_of(
-    a: RunReader, b: RunReader, before: str, after: str, left_out: Collection[str] = ()
-) -> list[FailureCluster]:
-    """The reasons of variant `before` of A and `after` of B, those that are more frequent in B first."""
+def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_changed: bool = False) -> None:
+    """Add to each decision the reasons of its variants in the cases of both runs, those more frequent in B first.
+
+    Cases that changed are left out, unless these are kept.
+    """
+    made = list(decisions)
+    before = _reasons(a, {one.variant_a for one in made})
+    after = _reasons(b, {one.variant_b for one in made})
+    for one in made:
+        found = one.identity
+        left_out = frozenset((*found.a_only, *found.b_only, *(() if keep_changed else found.cases_changed)))
+        one.clusters = _clusters(before.get(one.variant_a, []), after.get(one.variant_b, []), left_out)
+
+
+def _clusters(before: _Reasons, after: _Reasons, left_out: Collection[str]) -> list[FailureCluster]:
     counts: dict[str, _Count] = {}
-    for side, (reader, variant) in enumerate(((a, before), (b, after))):
-        for case, text in _reasons(reader, variant):
+    for side, reasons in enumerate((before, after)):
+        for case, text in reasons:
             if case not in left_out:
                 found = counts.get(text)
                 if found is None:
@@ -73,17 +88,6 @@ def clusters_of(
     joined = _joined(sorted(counts.items(), key=lambda item: (-sum(item[1].cells), item[0])))
     clusters = [found.part(text) for text, found in joined.items()]
     return sorted(clusters, key=lambda one: (one.a - one.b, -one.a - one.b, one.signature))
-
-
-def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_changed: bool = False) -> None:
-    """Add to each decision the reasons of its variants in the cases of both runs.
-
-    Cases that changed are left out, unless these are kept.
-    """
-    for one in decisions:
-        known = one.identity
-        left_out = frozenset((*known.a_only, *known.b_only, *(() if keep_changed else known.cases_changed)))
-        one.clusters = clusters_of(a, b, one.variant_a, one.variant_b, left_out)
 
 
 def _joined(found: Iterable[tuple[str, _Count]]) -> dict[str, _Count]:
@@ -114,29 +118,33 @@ def _close(one: frozenset[str], other: frozenset[str]) -> bool:
     return common >= _ALIKE * (len(one) + len(other) - common)
 
 
-def _reasons(reader: RunReader, variant: str) -> Iterator[tuple[str, str]]:
-    """Case and shape of each reason of the newest attempt of each cell that did not pass."""
-    for row in _failed(reader, variant):
+def _reasons(reader: RunReader, variants: Collection[str]) -> dict[str, _Reasons]:
+    """By variant: of the newest attempt of each cell that did not pass, its case and the shape of each reason."""
+    found: dict[str, _Reasons] = {variant: [] for variant in variants}
+    for row in _failed(reader, variants):
         case = row.case_key
-        for shape in {reason.shape[:_LONGEST]: None for reason in reasons_of(row)}:
-            yield case, shape
+        shapes = {reason.shape[:_LONGEST]: None for reason in reasons_of(row)}
+        found[row.variant_name] += [(case, shape) for shape in shapes]
+    return found
 
 
-def _failed(reader: RunReader, variant: str) -> Iterable[_Why]:
+def _failed(reader: RunReader, variants: Collection[str]) -> Iterable[_Why]:
     """The verdicts other than pass; only those are read if the run has an index."""
     if (index := index_of(reader, least=WORTH_AN_INDEX, make=False)) is not None:
         with closing(index), suppress(StaleIndex):
-            return list(index.verdicts(_Why, CellSelection(variant=variant, statuses=NOT_PASSED)))
-    newest: dict[tuple[str, int], _Why] = {}
+            only = next(iter(variants)) if len(variants) == 1 else None
+            found = index.verdicts(_Why, CellSelection(variant=only, statuses=NOT_PASSED))
+            return [row for row in found if row.variant_name in variants]
+    newest: dict[tuple[str, str, int], _Why] = {}
     for row in reader.verdicts(_Why):
-        if row.variant_name != variant or (row.attempt == 1 and row.status not in NOT_PASSED):
+        if row.variant_name not in variants or (row.attempt == 1 and row.status not in NOT_PASSED):
             continue  # a first attempt that passed replaces nothing
-        key = (row.case_key, row.trial)
+        key = (row.case_key, row.variant_name, row.trial)
         if key not in newest or row.attempt >= newest[key].attempt:
             newest[key] = row
-    found = {key: row for key, row in newest.items() if row.status in NOT_PASSED}
-    for trace in reader.traces(_Attempt) if found else ():
-        key = trace.case_key, trace.trial
-        if trace.variant_name == variant and key in found and trace.attempt > found[key].attempt:
-            del found[key]  # it was run again, and has no verdict yet
-    return found.values()
+    failed = {key: row for key, row in newest.items() if row.status in NOT_PASSED}
+    for trace in reader.traces(_Attempt) if failed else ():
+        key = trace.case_key, trace.variant_name, trace.trial
+        if key in failed and trace.attempt > failed[key].attempt:
+            del failed[key]  # it was run again, and has no verdict yet
+    return failed.values()

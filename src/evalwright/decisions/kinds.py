@@ -6,13 +6,14 @@ sides are the pairs of kinds that their cases have. The mapping of all cases by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 from typing import Generic, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary, finalize
+from weakref import finalize
 
-from evalwright.model.cell_index import CellIndex, CellMeasures, CellPairs, CellPlaces
+from evalwright.model.cell_index import CellCount, CellIndex, CellMeasures, CellPairs, CellPlaces
 
 __all__ = ["HeldIndex", "KindCells", "KindOutcomes", "KindPairs", "changed_totals", "kinds_of_both", "tallied"]
 
@@ -27,6 +28,19 @@ class HeldIndex:
         self.index: CellIndex = index
         self.close: Callable[[], object] = finalize(self, index.close)
 
+    @cached_property
+    def counts(self) -> Mapping[str, Sequence[CellCount]]:
+        """The counts of the index by variant."""
+        found: dict[str, list[CellCount]] = defaultdict(list)
+        for count in self.index.counts():
+            found[count.variant].append(count)
+        return found
+
+    @cached_property
+    def grouped(self) -> bool:
+        """Whether some case is in a group."""
+        return self.index.sums().grouped > 0
+
 
 class KindCells:
     """The cells of one variant of an indexed run of single trials: one per case."""
@@ -34,9 +48,7 @@ class KindCells:
     def __init__(self, held: HeldIndex, variant: str, places: CellPlaces, cases: str) -> None:
         """`cases` is a digest of all cases of the run, empty where there is none."""
         self._held, self._variant, self._places, self._cases = held, variant, places, cases
-        counts = [count for count in held.index.counts() if count.variant == variant]
-        self._times = {count.alike: count.n - count.singular for count in counts}
-        self._paired: WeakKeyDictionary[KindCells, CellPairs | None] = WeakKeyDictionary()
+        self._times = {count.alike: count.n - count.singular for count in held.counts[variant]}
 
     @property
     def index(self) -> CellIndex:
@@ -56,16 +68,17 @@ class KindCells:
             else:
                 yield CellMeasures(*(tuple(compress(column, kept)) for column in cells))  # type: ignore[arg-type]
 
+    def groups(self, kinds: Container[int]) -> dict[str, str]:
+        """The groups of the cases of some kinds that are in one."""
+        blocks = self.columns(kinds) if self._held.grouped else ()
+        pairs = (pair for cells in blocks for pair in zip(cells.case_keys, cells.groups, strict=True))
+        return {case: group for case, group in pairs if group is not None}
+
     def beside(self, other: KindCells) -> CellPairs | None:
         """The pairs of these cells and those of a run of the same cases; None for other runs."""
         if not self._cases or self._cases != other._cases:
             return None
-        if other not in self._paired:
-            found = self.index.pairs(other.index, self._places, other._places)
-            if found is not None:
-                finalize(self, found.close)
-            self._paired[other] = found
-        return self._paired[other]
+        return self.index.pairs(other.index, self._places, other._places)
 
 
 class KindOutcomes(Mapping[str, T]):

@@ -199,11 +199,10 @@ def _of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]:
     """The sides of an indexed run of single trials, by the kinds of its cells."""
     index, plan, sides = held.index, judging.plan, {}
     places = {variant.name: CellPlaces(i, len(plan.variants)) for i, variant in enumerate(plan.variants)}
-    counts = index.counts()
-    for name in dict.fromkeys(count.variant for count in counts):
-        alike = {count.alike: facts_of_count(count) for count in counts if count.variant == name}
+    for name, counts in held.counts.items():
+        alike = {count.alike: facts_of_count(count) for count in counts}
         own: Iterable[CellEntry] = ()
-        if any(count.singular for count in counts if count.variant == name):
+        if any(count.singular for count in counts):
             own = index.cells(CellSelection(variant=name, singular=True))
         known = {}
         for kind, (trace, rows) in chain(alike.items(), ((entry.kind, facts_of(entry)) for entry in own)):
@@ -235,9 +234,7 @@ def _of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideCounts
     judged = {kind for kind, total in passes.items() if total.judged}
     alike = [kind for kind in judged if kind >= 0]
     side.measures = {measure: KindMeasured(measure, cells, judged, alike) for measure in MEASURES}
-    if cells.index.sums().grouped:
-        pairs = (pair for found in cells.columns(passes) for pair in zip(found.case_keys, found.groups, strict=True))
-        side.groups = {case: group for case, group in pairs if group is not None}
+    side.groups = cells.groups(passes)
     return side
 
 

@@ -46,12 +46,14 @@ def _dominates(rival: SideCounts, side: SideCounts, terms: Terms, known: Labelle
     groups = known.groups if terms.group is not None else {**side.groups, **rival.groups}
     ground = Ground(side, rival, terms, scale, margin, terms.alpha, groups, ())
     quality = ground.pairs().difference(terms.alpha)
-    if quality.ci is None or quality.difference is None or quality.p_value is None:
-        return False
-    shown = [_Shown(quality.ci[0] > -margin, quality.p_value if quality.difference > 0 else 1.0)]
-    shown += [one for measure in _MEASURES if (one := _measured(ground, measure)) is not None]
-    if not all(one.not_worse for one in shown):
-        return False
+    if quality.ci is None or quality.difference is None or quality.p_value is None or quality.ci[0] <= -margin:
+        return False  # most pairs of many variants end here
+    shown = [_Shown(True, quality.p_value if quality.difference > 0 else 1.0)]
+    for measure in _MEASURES:
+        if (one := _measured(ground, measure)) is not None:
+            if not one.not_worse:
+                return False
+            shown.append(one)
     adjusted = adjust_p_values([one.p_better for one in shown])["holm_adjusted"]
     return any(float(p) <= terms.alpha for p in adjusted)
 

@@ -246,15 +246,13 @@ class CellPlaces(NamedTuple):
 
 
 class CellPairs(Protocol):
-    """The cells of two indexed runs, paired by case. The caller has to close it."""
+    """The cells of two indexed runs, paired by case, as long as the index that it is from is open."""
 
     counts: Sequence[tuple[int, int, int]]
     """For each pair of kinds: the two kinds, and the number of pairs."""
 
     def cases(self, kinds: Collection[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
         """The cases whose pair has one of these kinds: name, kind, kind. In no particular order."""
-
-    def close(self) -> None: ...
 
 
 class CellRecords(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -11,10 +12,11 @@ from evalwright.model.cell_index import CellPlaces
 from evalwright.stores.index.connection import connected
 from evalwright.stores.index.schema import KIND
 
-__all__ = ["IndexedSide", "PairedCells"]
+__all__ = ["IndexedSide", "JoinedIndexes", "PairedCells"]
 
-_JOINED = "(mine.number - :first) / :every * :other_every + :other_first"
-_BACK = "(theirs.number - :other_first) / :other_every * :every + :first"
+_JOINED = "mine.number / :every * :other_every + mine.number % :every + :further"
+_IN_CASE = "mine.number % :every + :further BETWEEN 0 AND :other_every - 1"
+_BACK = "theirs.number / :other_every * :every + theirs.number % :other_every - :further"
 
 _KINDS = 1 << 32
 """More than there are kinds of cells, positive and negative: two in one number take half the time to be grouped."""
@@ -26,7 +28,6 @@ class IndexedSide(NamedTuple):
     file: Path
     covered: object
     """How far its records were read."""
-    places: CellPlaces
     clean: Mapping[int, bool]
     """By profile: whether its rows may be clean."""
     singular: bool
@@ -37,58 +38,89 @@ class IndexedSide(NamedTuple):
         return KIND.format(table) if self.singular else f"{table}profile"
 
 
-class PairedCells:
-    """See `CellPairs`. Reads both indexes as they were at one moment."""
+_Way = tuple[int, int, int]
+"""How many cells a case has in either run, and how much further the paired cell is in its case in the other one."""
+_Counts = dict[int, list[tuple[int, int, int]]]
+"""The counts of pairs by the place of the variant in this run."""
+
+
+class JoinedIndexes:
+    """Two indexes as they were at one moment, in one connection for all of their variants."""
 
     def __init__(self, connection: sqlite3.Connection, mine: IndexedSide, theirs: IndexedSide) -> None:
         self._connection, self._sides = connection, (mine, theirs)
-        self._places = {
-            "first": mine.places.first,
-            "every": mine.places.every,
-            "other_first": theirs.places.first,
-            "other_every": theirs.places.every,
-        }
-        self.counts: list[tuple[int, int, int]] = []
+        self._counts: dict[_Way, _Counts | None] = {}
 
     @classmethod
-    def of(cls, mine: IndexedSide, theirs: IndexedSide) -> PairedCells | None:
-        """The pairs of two files; None if they have changed since, or name their cells differently."""
+    def of(cls, mine: IndexedSide, theirs: IndexedSide) -> JoinedIndexes | None:
+        """The indexes in two files; None if they have changed since."""
         connection = connected(mine.file.as_uri())
         try:
             connection.execute("ATTACH ? AS other", (theirs.file.as_uri(),))
             connection.execute("BEGIN")
             asked = "SELECT file, bytes, tail, changed FROM {}.covered ORDER BY file"
             now = [connection.execute(asked.format(name)).fetchall() for name in ("main", "other")]
-            found = cls(connection, mine, theirs)
-            if now == [mine.covered, theirs.covered] and found._count():
-                return found
+            if now == [mine.covered, theirs.covered]:
+                return cls(connection, mine, theirs)
         except sqlite3.Error:
             pass
         connection.close()
         return None
 
-    def _count(self) -> bool:
+    def paired(self, mine: CellPlaces, theirs: CellPlaces) -> PairedCells | None:
+        """The pairs of a variant of each; None if the runs name their cells differently."""
+        way = mine.every, theirs.every, theirs.first - mine.first
+        if way not in self._counts:
+            self._counts[way] = self._counted(way)
+        counts = self._counts[way]
+        return None if counts is None else PairedCells(self._connection, self._sides, way, counts.get(mine.first, []))
+
+    def _counted(self, way: _Way) -> _Counts | None:
+        """Count the pairs of all variants at once, as each count looks at all cells."""
         mine, theirs = self._sides
-        rows = self._connection.execute(
-            f"SELECT ({mine.kind('mine.')}) * {_KINDS} + {theirs.kind('theirs.')}, count(*), "
-            "sum(mine.case_key <> theirs.case_key) FROM main.cells mine "
-            f"CROSS JOIN other.cells theirs ON theirs.number = {_JOINED} "
-            "WHERE (mine.number - :first) % :every = 0 GROUP BY 1",
-            self._places,
-        ).fetchall()
-        self.counts = [(*_unpacked(both), n) for both, n, _ in rows]
-        return not any(differing for *_, differing in rows)
+        found: _Counts = defaultdict(list)
+        try:
+            rows = self._connection.execute(
+                f"SELECT ({mine.kind('mine.')}) * {_KINDS} + {theirs.kind('theirs.')}, count(*), "
+                "sum(mine.case_key <> theirs.case_key), max(mine.number) FROM main.cells mine "
+                f"CROSS JOIN other.cells theirs ON theirs.number = {_JOINED} WHERE {_IN_CASE} GROUP BY 1",
+                _values(way),
+            )
+            for both, n, differing, number in rows:
+                if differing:
+                    return None
+                found[number % way[0]].append((*_unpacked(both), n))  # cells of one kind are of one variant
+        except sqlite3.Error:
+            return None
+        return found
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class PairedCells:
+    """See `CellPairs`."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        sides: tuple[IndexedSide, IndexedSide],
+        way: _Way,
+        counts: list[tuple[int, int, int]],
+    ) -> None:
+        self._connection, self._sides, self._way = connection, sides, _values(way)
+        self.counts: list[tuple[int, int, int]] = counts
 
     def cases(self, kinds: Collection[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
         mine, theirs = "main.cells mine", "other.cells theirs"
-        asked = "SELECT mine.case_key FROM {} CROSS JOIN {} ON {} WHERE (mine.number - :first) % :every = 0 AND {}"
+        asked = "SELECT mine.case_key FROM {} CROSS JOIN {} ON {} WHERE {} AND {}"
         for one, other in kinds:
             (ours, few), (others, other_few) = self._of_kind("mine", 0, one), self._of_kind("theirs", 1, other)
             if other_few and not few:  # the smaller side leads to the other
-                query = asked.format(theirs, mine, f"mine.number = {_BACK}", f"{others} AND {ours}")
+                query = asked.format(theirs, mine, f"mine.number = {_BACK}", others, ours)
             else:
-                query = asked.format(mine, theirs, f"theirs.number = {_JOINED}", f"{ours} AND {others}")
-            yield from ((case, one, other) for (case,) in self._connection.execute(query, self._places))
+                query = asked.format(mine, theirs, f"theirs.number = {_JOINED}", ours, others)
+            yield from ((case, one, other) for (case,) in self._connection.execute(query, self._way))
 
     def _of_kind(self, table: str, side: int, kind: int) -> tuple[str, bool]:
         """The condition for the cells of a kind, and whether it finds them without looking at all cells."""
@@ -97,8 +129,9 @@ class PairedCells:
         of_kind = f"{table}.profile = {kind} AND {table}.numbers IS NULL"
         return (of_kind, False) if self._sides[side].clean[kind] else (f"{table}.clean = 0 AND {of_kind}", True)
 
-    def close(self) -> None:
-        self._connection.close()
+
+def _values(way: _Way) -> dict[str, int]:
+    return dict(zip(("every", "other_every", "further"), way, strict=True))
 
 
 def _unpacked(both: int) -> tuple[int, int]:

@@ -38,7 +38,7 @@ from evalwright.stores.index.cells import cell_entry, moment_of, places_of
 from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, shared_outcomes, status_of_code
 from evalwright.stores.index.connection import damaged, in_memory, sound
 from evalwright.stores.index.file import covered_by
-from evalwright.stores.index.pairs import IndexedSide, PairedCells
+from evalwright.stores.index.pairs import IndexedSide, JoinedIndexes, PairedCells
 from evalwright.stores.index.schema import KIND
 from evalwright.stores.index.sources import RECORDS, Source
 from evalwright.stores.index.sums import KeptSums
@@ -92,6 +92,7 @@ class RunIndex:
             sums = connection.execute("SELECT id, sums FROM profiles WHERE n > 0")
             self._sums = {number: KeptSums.of_text(text) for number, text in sums}
         self._outcomes: dict[int, Sequence[CellOutcome]] = {}
+        self._joined: dict[RunIndex, JoinedIndexes | None] = {}
 
     @property
     def path(self) -> Path | None:
@@ -170,14 +171,17 @@ class RunIndex:
     def pairs(self, other: CellIndex, mine: CellPlaces, theirs: CellPlaces) -> PairedCells | None:
         if not isinstance(other, RunIndex):
             return None
-        here, there = self._side(mine), other._side(theirs)
-        return None if here is None or there is None else PairedCells.of(here, there)
+        if other not in self._joined:
+            here, there = self._side(), other._side()
+            self._joined[other] = None if here is None or there is None else JoinedIndexes.of(here, there)
+        joined = self._joined[other]
+        return None if joined is None else joined.paired(mine, theirs)
 
-    def _side(self, places: CellPlaces) -> IndexedSide | None:
+    def _side(self) -> IndexedSide | None:
         if (path := self.path) is None:
             return None
         clean = {number: clean_profile(profile) for number, profile in self.profiles.items()}
-        return IndexedSide(path, self._covered(), places, clean, any(sums.measured for sums in self._sums.values()))
+        return IndexedSide(path, self._covered(), clean, any(sums.measured for sums in self._sums.values()))
 
     def _covered(self) -> list[tuple[Any, ...]]:
         return self._connection.execute("SELECT file, bytes, tail, changed FROM covered ORDER BY file").fetchall()
@@ -265,6 +269,10 @@ class RunIndex:
         return verdict
 
     def close(self) -> None:
+        for joined in self._joined.values():
+            if joined is not None:
+                joined.close()
+        self._joined.clear()
         self._source.close()
         self._connection.close()
 
