@@ -36,8 +36,9 @@ def side(pick: random.Random, cases: list[str], groups: dict[str, str], rate: fl
         one, score = made.passes.setdefault(case, CaseTotal()), CaseTotal()
         for _ in range(pick.choice([most, pick.randint(1, most)])):
             if pick.random() < errors:
-                one.target_errors += 1
-                score.target_errors += 1
+                missing = pick.choice(["target_errors", "not_run"])
+                for outcome in (one, score):
+                    setattr(outcome, missing, getattr(outcome, missing) + 1)
                 continue
             value = pick.choice([*low_high, pick.uniform(*low_high)])
             one.judged, one.total = one.judged + 1, one.total + (pick.random() < rate)
@@ -101,8 +102,8 @@ def test_no_decision_lacks_a_number_or_contradicts_itself(seed: int) -> None:
         assert (part.ci is None) == (part.n == 0)
         assert part.ci is None or agree(part.ci, p, alpha, 0.0)
     for guard in found.guards:
-        assert bool(guard.reason) == (guard.ci is None)
-        assert guard.ci is not None or guard.state == "undecided"
+        assert bool(guard.reason) >= (guard.ci is None)
+        assert not guard.reason or guard.state == "undecided"
     said = "undecided"
     if found.ci is not None:
         low, high = found.ci
@@ -138,6 +139,55 @@ def test_errors_that_are_failures_are_so_in_the_rates_too() -> None:
     assert found.difference == pytest.approx((found.b.rate or 0) - 0.75)
     plain = decision_of(a, b, Terms(), Identity(), Labelled())
     assert (plain.b.rate, plain.b.n) == (1.0, 3)
+
+
+def judged_by_a_guard(judged: int, passed: int, *, erred: int = 0, not_run: int = 0) -> SideCounts:
+    """Cases that all pass; `safe` has judged some of them, erred at others, and not seen the rest."""
+    totals = [CaseTotal(float(i < passed), 1) for i in range(judged)]
+    totals += [CaseTotal(evaluator_errors=1)] * erred + [CaseTotal(not_run=1)] * not_run
+    made = of_passes(*[1] * len(totals))
+    made.scores["safe"] = {f"c{i}": total for i, total in enumerate(totals)}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("passed", "limit", "missing", "state"),
+    [
+        (10, -0.3, {"erred": 290}, "undecided"),
+        (100, -0.3, {"not_run": 200}, "undecided"),
+        (298, -0.3, {"erred": 2}, "holds"),
+        (0, -0.3, {"erred": 200}, "undecided"),
+        (0, -0.3, {"erred": 2}, "broken"),
+    ],
+)
+def test_a_guard_on_an_evaluator_is_open_if_its_missing_results_could_turn_it(
+    passed: int, limit: float, missing: dict[str, int], state: str
+) -> None:
+    judged = 300 - sum(missing.values())
+    a, b = judged_by_a_guard(300, 300), judged_by_a_guard(judged, passed, **missing)
+    guard = Guard("evaluator:safe", limit)
+    found = decision_of(a, b, Terms(guards=(guard,)), Identity(), Labelled())
+    verdict = {"holds": "ship", "broken": "dont", "undecided": "undecided"}[state]
+    assert ([one.state for one in found.guards], found.verdict) == ([state], verdict)
+    if state == "undecided":
+        assert found.reasons == ["guard"]
+        assert found.next is None
+        assert "its missing results could turn it" in " ".join(" ".join(decision_lines(found, Paint())).split())
+
+
+def test_slices_of_a_family_are_lost_at_the_level_of_their_intervals() -> None:
+    """Several variants are decided together: a slice counts against one if its interval, of the same level, does."""
+    a, b = of_passes(*[1] * 7, *[0] * 193), of_passes(*[0] * 7, *[0] * 193)
+    b.passes = {case: CaseTotal(1.0, 1) if i >= 150 else found for i, (case, found) in enumerate(b.passes.items())}
+    known = Labelled({}, {("lang", "es"): [f"c{i}" for i in range(20)]})
+    terms = Terms(slices=("lang",), slice_margin=0.05)
+    alone = decision_of(a, b, terms, Identity(), known)
+    together = decision_of(a, b, msgspec.structs.replace(terms, family=20), Identity(), known)
+    assert [one.p_margin for one in alone.slices] == [one.p_margin for one in together.slices]
+    assert (alone.verdict, together.verdict) == ("dont", "ship")
+    (part,) = together.slices
+    assert part.ci is not None
+    assert part.ci[1] > -0.05
 
 
 def test_what_is_undecided_says_what_it_would_take() -> None:

@@ -74,7 +74,8 @@ def _parts(found: Decision, name: str, *, better: bool, slice_margin: float | No
         of = guard.value, "gte" if loss else "lte", guard.limit, 0, guard.ci, guard.state == "undecided"
         unit = "points" if loss else "ratio"
         title = f"guard {guard.name} of {found.variant_b}"
-        parts.append(GatePart(title, guard.state == "holds", *of, interval_reason=guard.reason, unit=unit))
+        missing = guard.reason if guard.ci is None else ""
+        parts.append(GatePart(title, guard.state == "holds", *of, interval_reason=missing, unit=unit))
     for one in found.slices if slice_margin is not None else ():
         if f"slice {one.key}={one.value}" in found.reasons:
             title = f"slice {one.key}={one.value} of {found.variant_b}"

@@ -122,7 +122,7 @@ def _lost(one: SlicePart, margin: float, decision: Decision) -> bool:
     """Whether a slice is shown to be worse by more than the margin, adjusted for the number of slices."""
     if one.p_margin is None or one.difference is None:
         return False
-    return one.difference < -margin and one.p_margin <= decision.alpha
+    return one.difference < -margin and one.p_margin <= decision.alpha / decision.family
 
 
 def side_rate(

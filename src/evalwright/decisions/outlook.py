@@ -95,7 +95,7 @@ def _of_guards(decision: Decision, now: int) -> tuple[str, int | None]:
 
 
 def _of_guard(guard: GuardPart, now: int, alpha: float) -> int | None:
-    if guard.value is None or guard.ci is None:
+    if guard.value is None or guard.ci is None or guard.reason:
         return None
     ends: list[float] = [guard.value, *guard.ci, guard.limit]
     if not guard.name.startswith("evaluator:"):

@@ -193,9 +193,9 @@ class Ground(msgspec.Struct):
             shared = shared_cases(asked, self.b.outcomes(metric), self.left_out)
         return self._paired(shared, metric, self.scale, one, other)
 
-    def pairs_of(self, evaluator: str) -> Pairs:
+    def pairs_of(self, evaluator: str, one: Counting = _NOTHING, other: Counting = _NOTHING) -> Pairs:
         """The cases that both sides judged by another metric."""
-        return self._paired(self.shared(evaluator), evaluator, scale_of(self.a, self.b, evaluator))
+        return self._paired(self.shared(evaluator), evaluator, scale_of(self.a, self.b, evaluator), one, other)
 
     def passes_of(self, evaluator: str) -> Pairs | None:
         """The same for its passes; None if its scores are just passes."""

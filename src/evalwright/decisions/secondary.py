@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from evalwright.decisions.pairing import Ground
+from evalwright.decisions.sensitivity import error_counts, readings
 from evalwright.decisions.terms import QUANTILES, Guard
 from evalwright.model.decision import EvaluatorPart, GuardPart, SlicePart, State
 from evalwright.statistics.corrections import adjust_p_values
@@ -23,14 +24,7 @@ def guard_parts(ground: Ground) -> list[GuardPart]:
 
 def _guard(ground: Ground, guard: Guard) -> GuardPart:
     if guard.evaluator is not None:
-        pairs = ground.pairs_of(guard.evaluator)
-        # Scores that are all the same, and none of 0 to 1, have no range.
-        found, width = pairs.difference(ground.alpha), pairs.scale.width or 1.0
-        if found.ci is None or found.difference is None:
-            return GuardPart(guard.name, guard.limit, None, None, "undecided", "no case was judged by it on both sides")
-        low, high = (end / width for end in found.ci)  # points of the range of its scores
-        state = _state(-high, -low, -guard.limit)
-        return GuardPart(guard.name, guard.limit, found.difference / width, (low, high), state)
+        return _of_evaluator(ground, guard, guard.evaluator)
     if guard.name in QUANTILES:
         value, ends = _quantile(ground, QUANTILES[guard.name])
         missing = "needs 20 units that both sides measured" if ends is None else ""
@@ -38,6 +32,30 @@ def _guard(ground: Ground, guard: Guard) -> GuardPart:
         value, ends, missing = _ratio(ground, guard.name)
     state = "undecided" if ends is None else _state(ends[0], ends[1], guard.limit)
     return GuardPart(guard.name, guard.limit, value, ends, state, missing)
+
+
+def _of_evaluator(ground: Ground, guard: Guard, name: str) -> GuardPart:
+    """A loss of an evaluator; undecided if it would be another with its missing results failed or passed."""
+    pairs = ground.pairs_of(name)
+    # Scores that are all the same, and none of 0 to 1, have no range.
+    found, width = pairs.difference(ground.alpha), pairs.scale.width or 1.0
+    if found.ci is None or found.difference is None:
+        return GuardPart(guard.name, guard.limit, None, None, "undecided", "no case was judged by it on both sides")
+
+    def state(ends: tuple[float, float] | None) -> State:
+        return "undecided" if ends is None else _state(-ends[1] / width, -ends[0] / width, -guard.limit)
+
+    low, high = found.ci
+    part = GuardPart(guard.name, guard.limit, found.difference / width, (low / width, high / width), state(found.ci))
+    missing = [one for side in (ground.a, ground.b) for one in error_counts(side.outcomes(name)).missing]
+    if missing:
+        others = {
+            state(ground.pairs_of(name, *reading).difference(ground.alpha).ci)
+            for reading in readings(ground.terms, pairs.scale)
+        }
+        if others != {part.state}:
+            part.state, part.reason = "undecided", "its missing results could turn it"
+    return part
 
 
 def _state(low: float, high: float, limit: float) -> State:

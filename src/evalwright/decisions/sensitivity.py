@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from evalwright.decisions.kinds import tallied
 from evalwright.decisions.pairing import Counting, Ground, Pairs, ValueRange
 from evalwright.decisions.sides import CaseTotal
+from evalwright.decisions.terms import Terms
 from evalwright.model.decision import Answer, Bound, ErrorCounts, ErrorPart
 from evalwright.statistics.missing import error_bounds
 
-__all__ = ["error_counts", "error_part"]
+__all__ = ["error_counts", "error_part", "readings"]
 
 
 def error_part(ground: Ground, verdict: Answer) -> ErrorPart:
@@ -25,17 +26,24 @@ def error_part(ground: Ground, verdict: Answer) -> ErrorPart:
     part.share_difference, part.ci = shares.difference, shares.ci
     if not part.missing:
         return part
-    low, high = ground.scale.low, ground.scale.high
-    worst = Counting(low, low, low)
-    # Where errors are the product's own, those of the system are failures in every reading.
-    best = Counting(low if ground.terms.errors == "fail" else high, high, high)
-    part.all_failed, part.all_passed = _bound(ground, worst, worst), _bound(ground, best, best)
+    bounds = [_bound(ground, *reading) for reading in readings(ground.terms, ground.scale)]
+    part.all_failed, part.all_passed, *_ = bounds
     part.lowest, part.highest = _extremes(ground)
-    bounds = [part.all_failed, part.all_passed]
-    if ground.terms.errors == "strict":
-        bounds += [_bound(ground, best, worst), _bound(ground, worst, best)]
     part.same_verdict = all(bound.verdict == verdict for bound in bounds)
     return part
+
+
+def readings(terms: Terms, scale: ValueRange) -> list[tuple[Counting, Counting]]:
+    """What trials of A and of B without a verdict may have been: all failed, all passed, then both extremes if strict.
+
+    A conclusion stands only if it is the same in each.
+    """
+    low, high = scale.low, scale.high
+    worst = Counting(low, low, low)
+    # Where errors are the product's own, those of the system are failures in every reading.
+    best = Counting(low if terms.errors == "fail" else high, high, high)
+    extremes = [(best, worst), (worst, best)] if terms.errors == "strict" else []
+    return [(worst, worst), (best, best), *extremes]
 
 
 def _extremes(ground: Ground) -> tuple[float | None, float | None]:

@@ -146,7 +146,7 @@ class GuardPart(msgspec.Struct):
     ci: Interval | None
     state: State
     reason: str = ""
-    """Why there is no value."""
+    """Why there is no value or interval, or why it decides nothing."""
 
 
 class EvaluatorPart(msgspec.Struct):

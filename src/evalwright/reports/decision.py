@@ -198,7 +198,8 @@ def _slices(decision: Decision, columns: int) -> list[str]:
     """The slices that changed beyond noise, and how many others there are."""
     if not decision.slices:
         return []
-    shown = [one for one in decision.slices if one.p_holm is not None and one.p_holm <= decision.alpha]
+    alpha = decision.alpha / decision.family
+    shown = [one for one in decision.slices if one.p_holm is not None and one.p_holm <= alpha]
     marked = [one for one in decision.slices if one not in shown and one.q is not None and one.q <= 0.1]
     parts = [f"{_slice(one, decision.metric)} (Holm p {_p(one.p_holm)}, {counted(one.n, 'case')})" for one in shown]
     parts += [f"{_slice(one, decision.metric)} (q {_p(one.q)}, {counted(one.n, 'case')})" for one in marked]
@@ -238,7 +239,8 @@ def _guard(one: GuardPart) -> str:
     if one.value is None or one.ci is None:
         return f"{one.state} ({limit}): {one.reason}"
     if not ratio:
-        return f"{with_ends(one.value, one.ci, PASS_RATE)}  {one.state} ({limit})".replace("(-", "(−")
+        why = f": {one.reason}" if one.reason else ""
+        return f"{with_ends(one.value, one.ci, PASS_RATE)}  {one.state} ({limit}){why}".replace("(-", "(−")
     value, low, high = (numbers.signed(100 * (end - 1), 0) for end in (one.value, *one.ci))
     return f"{value} % [{low}, {high}]  {one.state} ({limit})"
 
