@@ -312,6 +312,33 @@ def test_a_log_of_inspect_is_read_by_inspect(tmp_path):
 
 @pytest.mark.slow("imports inspect_ai")
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("suffix", [".eval", ".json"])
+def test_a_log_of_inspect_of_any_size_keeps_every_sample_in_order(tmp_path, suffix):
+    pytest.importorskip("inspect_ai", reason="needs the extra inspect")
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec, write_eval_log
+    from inspect_ai.model import ChatMessageUser
+
+    spec = EvalSpec(
+        created="2026-03-04T10:00:00+00:00", task="t", dataset=EvalDataset(), model="lab/m", config=EvalConfig()
+    )
+    samples = [
+        EvalSample(id=id, epoch=epoch, input="q", target="", messages=[ChatMessageUser(content=f"{id} in {epoch}")])
+        for id in [*range(1, 40), "a"]
+        for epoch in (1, 2)
+    ]
+    file = tmp_path / f"log{suffix}"
+    write_eval_log(EvalLog(eval=spec, samples=samples, status="success"), str(file))
+    done, cases = imported(tmp_path, "inspect", file)
+    assert [case["id"] for case in cases] == [*map(str, range(1, 40)), "a"]
+    said = [[trace["messages"][0]["content"] for trace in case["embedded_trace"]] for case in cases]
+    assert said == [[f"{case['id']} in {epoch}" for epoch in (1, 2)] for case in cases]
+    file.write_bytes(file.read_bytes()[:-400])
+    with pytest.raises(InputError, match="is not a log of Inspect"):
+        imported(tmp_path / "cut", "inspect", file)
+
+
+@pytest.mark.slow("imports inspect_ai")
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_logs_of_several_tasks_and_of_retries_are_not_mixed_up(tmp_path):
     """Tasks number their samples from 1, and the log of a retry has what the first run finished, too."""
     pytest.importorskip("inspect_ai", reason="needs the extra inspect")

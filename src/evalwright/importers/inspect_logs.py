@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +22,8 @@ __all__ = ["InspectLogs"]
 
 _VALUES = {"C": 1, "P": 0.5, "I": 0, "N": 0}
 """Inspect's words for correct, partially correct, incorrect and no answer."""
+_AT_ONCE = 16
+"""Samples that are read together, as each reading begins with the directory of the whole file."""
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -31,26 +34,20 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         install = "logs of Inspect are read with inspect_ai: pip install 'evalwright[inspect]'"
         raise InputError(Problem(str(files[0]), install)) from None
 
-    def log_in(file: Path, **options: Any) -> Any:
-        try:
-            return read_eval_log(str(file.absolute()), **options)
-        except Exception as error:  # any exception: neither the file nor the library is ours
-            reading.mistakes.add(file, f"is not a log of Inspect: {error}".splitlines()[0])
-        return None
-
-    tasks = {file: log.eval.task for file in files if (log := log_in(file, header_only=True)) is not None}
-    several = len(set(tasks.values())) > 1
+    logs = {}
+    for file in files:
+        with _mistake(file, reading):
+            logs[file] = read_eval_log(str(file.absolute()), header_only=True)
+    several = len({log.eval.task for log in logs.values()}) > 1
     seen: set[str] = set()
-    for file, task in tasks.items():
-        log = log_in(file, resolve_attachments=True)
-        if log is None:
-            continue
+    for file, log in logs.items():
+        task = log.eval.task
         reading.name = None if several else task
         if log.status != "success":
             reading.notes.say(f"{file.name}: the run's status is {log.status!r}; its finished samples are imported")
-        if not log.samples:
-            reading.mistakes.add(file, "has no samples")
-        for sample in log.samples or []:
+        found = False
+        for sample in _samples(file, reading):
+            found = True
             if sample.uuid in seen:
                 # what a run had finished is copied into the log of its retry
                 reading.notes.lose("samples that an earlier log has, too")
@@ -60,6 +57,37 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             if several:
                 record.case_id, record.group = f"{task}/{record.case_id}", task
             yield record
+        if not found and not len(reading.mistakes):
+            reading.mistakes.add(file, "has no samples")
+
+
+@contextmanager
+def _mistake(file: Path, reading: ImportFindings) -> Iterator[None]:
+    """Report any exception as a flaw of the file."""
+    try:
+        yield
+    except Exception as error:  # neither the file nor the library is ours
+        said = str(error).splitlines() or [type(error).__name__]
+        reading.mistakes.add(file, f"is not a log of Inspect: {said[0]}")
+
+
+def _samples(file: Path, reading: ImportFindings) -> Iterator[Any]:
+    with _mistake(file, reading):
+        yield from _read_samples(str(file.absolute()))
+
+
+def _read_samples(path: str) -> Iterator[Any]:
+    """The samples of a log in Inspect's order; those of an `.eval` file a few at a time."""
+    from inspect_ai import log
+
+    by_id = getattr(log, "read_eval_log_samples_by_id", None)  # older versions do not have it
+    if by_id is None or not path.endswith(".eval"):
+        yield from log.read_eval_log(path, resolve_attachments=True).samples or ()
+        return
+    keys = {(one.id, one.epoch) for one in log.read_eval_log_sample_summaries(path)}
+    ordered = sorted(keys, key=lambda key: (key[1], key[0] if isinstance(key[0], str) else f"{key[0]:020}"))
+    for start in range(0, len(ordered), _AT_ONCE):
+        yield from by_id(path, ordered[start : start + _AT_ONCE], resolve_attachments=True)
 
 
 def _record(file: Path, model: str, sample: Any, notes: ImportNotes) -> Imported:
