@@ -64,6 +64,40 @@ def test_a_trajectory_goes_on_in_the_file_that_it_names(tmp_path):
     assert done.cases == 1
 
 
+def test_the_final_metrics_of_a_continuation_are_those_of_everything_before_it_too(tmp_path):
+    first = trajectory(
+        step(1, "user", "go"), continued_trajectory_ref="second.json", final_metrics={"total_prompt_tokens": 50}
+    )
+    second = trajectory(
+        step(1, "agent", "Done."), continued_trajectory_ref="first.json", final_metrics={"total_prompt_tokens": 80}
+    )
+    outer = trajectory(step(1, "user", "hm"), continued_trajectory_ref="second.json")
+    files = [tmp_path / f"{name}.json" for name in ("first", "outer", "second")]
+    for file, document in zip(files, (first, outer, second), strict=True):
+        file.write_text(json.dumps(document))
+    _, (case,) = imported(tmp_path, "atif", *files)  # first and second name each other
+    assert [m["content"] for m in case["embedded_trace"]["messages"]] == ["hm", "Done.", "go"]
+    _, (case,) = imported(tmp_path / "pair", "atif", *_pair(tmp_path / "pair", first, second))
+    assert case["embedded_trace"]["metrics"]["token_input"] == 80
+
+
+def _pair(folder: Path, first: dict, second: dict) -> list[Path]:
+    folder.mkdir()
+    (folder / "first.json").write_text(json.dumps(first))
+    (folder / "second.json").write_text(json.dumps({**second, "continued_trajectory_ref": None}))
+    return [folder / "first.json", folder / "second.json"]
+
+
+def test_trajectories_may_be_the_lines_of_a_file(tmp_path):
+    documents = [trajectory(step(1, "user", f"go {n}"), trajectory_id=f"t{n}") for n in range(2)]
+    _, cases = imported(tmp_path, "atif", written(tmp_path / "all.jsonl", documents))
+    assert [(case["id"], case["input"]["user_message"]) for case in cases] == [("t0", "go 0"), ("t1", "go 1")]
+    wrong = written(tmp_path / "wrong.jsonl", [*documents, trajectory(step(2, "user", "go"))])
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path / "no", "atif", wrong)
+    assert [(problem.line, problem.key) for problem in caught.value.problems] == [(3, "steps[0].step_id")]
+
+
 @pytest.mark.parametrize(
     ("document", "place"),
     [

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
+from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described, moment
-from evalwright.importers.sources import ImportNotes, Mistakes, parsed, record_key, stem
+from evalwright.importers.sources import ImportNotes, Mistakes, document, json_value, parsed, record_key, stem
 from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
@@ -26,41 +28,62 @@ _OF_AGENTS = ("tool_calls", "observation", "metrics", "reasoning_content")
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The trajectories in the files, one per file; continuations are part of the trajectory that they continue."""
-    documents = {file: _document(file, reading.mistakes) for file in files if not _belongs_to_a_trial(file)}
-    continued = {_next(file, found) for file, found in documents.items()}
+    """The trajectories in the files; continuations are part of the trajectory that they continue."""
+    given = [file for file in files if not _belongs_to_a_trial(file)]
+    continued = {_continuation(file) for file in given}
     tasks: Counter[str] = Counter()
-    for file, found in documents.items():
-        if found is None or file in continued:
+    for file in given:
+        if file in continued:
             continue
-        trajectory = _Trajectory(file, reading)
-        following: Path | None = file
-        while following is not None and documents.get(following) is not None:
-            trajectory.read(documents[following] or {})
-            following = trajectory.goes_on(documents)
-        if len(reading.mistakes):
-            continue
-        record = trajectory.record(found)
-        if (trial := _trial_of(file, reading.mistakes)) is not None:
-            _apply(record, trial, tasks)
-        yield record
+        for record in placed_records(file, reading.mistakes):
+            found = _trajectory_of(file, record, given, reading)
+            if found is None:
+                continue
+            if (trial := _trial_of(file, reading.mistakes)) is not None:
+                _apply(found, trial, tasks)
+            yield found
 
 
 def _belongs_to_a_trial(file: Path) -> bool:
     return file.name in ("result.json", "config.json") and (file.parent / "agent" / "trajectory.json").exists()
 
 
-def _document(file: Path, mistakes: Mistakes) -> dict[str, Any] | None:
-    found = parsed(file, mistakes)
-    if not isinstance(found, dict):
-        mistakes.add(file, f"expected a trajectory, found {described(found)}")
+def _continuation(file: Path) -> Path | None:
+    """The file that continues the trajectory in this one. What cannot be read is reported when it is read in full."""
+    data = document(file)
+    if b"continued_trajectory_ref" not in data:
         return None
-    return found
+    try:
+        return _next(file, json_value(data))
+    except (ValueError, RecursionError):
+        return None
 
 
-def _next(file: Path, document: dict[str, Any] | None) -> Path | None:
-    named = (document or {}).get("continued_trajectory_ref")
+def _next(file: Path, document: Any) -> Path | None:
+    named = document.get("continued_trajectory_ref") if isinstance(document, dict) else None
     return file.parent / named if isinstance(named, str) else None
+
+
+def _trajectory_of(file: Path, record: ImportRecord, given: list[Path], reading: ImportFindings) -> Imported | None:
+    """A record as a trajectory, with what the files say that continue it; None if something in it is wrong."""
+    trajectory = _Trajectory(file, reading)
+    read: list[Path] = []
+    while trajectory.read(record) and (following := trajectory.goes_on(given)) is not None and following not in read:
+        read.append(following)
+        record = ImportRecord(parsed(following, reading.mistakes))
+    return None if len(reading.mistakes) else trajectory.record()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a trajectory is, for the mistakes in it."""
+
+    file: Path
+    record: ImportRecord
+    mistakes: Mistakes
+
+    def add(self, message: str, key: str = "") -> None:
+        self.mistakes.add(self.file, message, self.record.line, self.record.below(key))
 
 
 class _Trajectory:
@@ -71,31 +94,40 @@ class _Trajectory:
         self._talk = Transcript()
         self._steps = Tokens()
         self._at = file
-        self._following: Path | None = None
+        self._first: dict[str, Any] = {}
+        self._last: dict[str, Any] = {}
+        """The record that was read last; its final metrics are those of everything up to its end."""
 
-    def read(self, document: dict[str, Any]) -> None:
-        _check_version(self._at, document, self._mistakes, self._notes)
-        self._steps += _read_steps(self._talk, self._at, document, "", self._mistakes, self._notes)
+    def read(self, record: ImportRecord) -> bool:
+        """Add a record; False for one that is no trajectory at all."""
+        place, document = _Place(self._at, record, self._mistakes), record.value
+        if not isinstance(document, dict):
+            place.add(f"expected a trajectory, found {described(document)}")
+            return False
+        self._first, self._last = self._first or document, document
+        _check_version(place, document, self._notes)
+        self._steps += _read_steps(self._talk, place, document, "", self._notes)
         agents: set[Any] = set()
         for number, other in enumerate(dictionaries(document.get("subagent_trajectories"))):
             key = f"subagent_trajectories[{number}]"
             id = record_key(other.get("trajectory_id"))
             if id in agents:
-                self._mistakes.add(self._at, f"another subagent has the id {id!r}", key=f"{key}.trajectory_id")
+                place.add(f"another subagent has the id {id!r}", f"{key}.trajectory_id")
             agents.add(id)
             below = Transcript()
-            tokens = _read_steps(below, self._at, other, f"{key}.", self._mistakes, self._notes)
+            tokens = _read_steps(below, place, other, f"{key}.", self._notes)
             below.tokens = _final(other, self._notes) or tokens
             self._talk.subagent(str(id or _agent(other).get("name") or f"subagent {number + 1}"), below)
         self._steps += self._talk.tokens
         self._talk.tokens = Tokens()
-        self._following = _next(self._at, document)
+        return True
 
-    def goes_on(self, documents: dict[Path, Any]) -> Path | None:
-        following = self._following
+    def goes_on(self, given: Sequence[Path]) -> Path | None:
+        """The file that continues it, if it is among the given ones."""
+        following = _next(self._at, self._last)
         if following is None:
             return None
-        if following not in documents:
+        if following not in given:
             said = f"goes on in {following.name}, which was not given"
             self._talk.extra.setdefault("warnings", []).append(said)
             self._notes.say(f"{self._at.name} {said}")
@@ -103,8 +135,9 @@ class _Trajectory:
         self._at = following
         return following
 
-    def record(self, document: dict[str, Any]) -> Imported:
-        self._talk.tokens = _final(document, self._notes) or self._steps
+    def record(self) -> Imported:
+        document = self._first
+        self._talk.tokens = _final(self._last, self._notes) or self._steps
         agent = _agent(document)
         extra = {
             "imported_from": {"file": self._file.name, "format": "atif"},
@@ -115,13 +148,13 @@ class _Trajectory:
         return Imported(self._file, str(id), asked, self._talk.trace("recorded", extra))
 
 
-def _check_version(file: Path, document: dict[str, Any], mistakes: Mistakes, notes: ImportNotes) -> None:
+def _check_version(place: _Place, document: dict[str, Any], notes: ImportNotes) -> None:
     version = document.get("schema_version")
     read = _VERSION.fullmatch(version) if isinstance(version, str) else None
     if read is None:
-        mistakes.add(file, f"expected ATIF-v1.0 to ATIF-v1.{_NEWEST}, found {version!r}", key="schema_version")
+        place.add(f"expected ATIF-v1.0 to ATIF-v1.{_NEWEST}, found {version!r}", "schema_version")
     elif int(read[1]) > _NEWEST:
-        notes.say(f"{file.name} is of {version}, newer than ATIF-v1.{_NEWEST}: what is new in it is left out")
+        notes.say(f"{place.file.name} is of {version}, newer than ATIF-v1.{_NEWEST}: what is new in it is left out")
 
 
 def _agent(document: dict[str, Any]) -> dict[str, Any]:
@@ -129,41 +162,39 @@ def _agent(document: dict[str, Any]) -> dict[str, Any]:
     return agent if isinstance(agent, dict) else {}
 
 
-def _read_steps(
-    talk: Transcript, file: Path, document: dict[str, Any], below: str, mistakes: Mistakes, notes: ImportNotes
-) -> Tokens:
+def _read_steps(talk: Transcript, place: _Place, document: dict[str, Any], below: str, notes: ImportNotes) -> Tokens:
     """Add the steps to a conversation and return the sums of their metrics."""
     steps = document.get("steps")
     total = Tokens()
     if not isinstance(steps, list) or not steps:
-        mistakes.add(file, "expected at least one step", key=f"{below}steps")
+        place.add("expected at least one step", f"{below}steps")
         return total
     for number, step in enumerate(steps):
         key = f"{below}steps[{number}]"
         if not isinstance(step, dict):
-            mistakes.add(file, f"expected a step, found {described(step)}", key=key)
+            place.add(f"expected a step, found {described(step)}", key)
             continue
         if step.get("step_id") != number + 1:
-            mistakes.add(file, f"expected {number + 1}, found {step.get('step_id')!r}", key=f"{key}.step_id")
+            place.add(f"expected {number + 1}, found {step.get('step_id')!r}", f"{key}.step_id")
         at = moment(step.get("timestamp"))
         talk.at(at)
         text = texts_of(step.get("message"), notes)
         source = step.get("source")
         foreign = [name for name in _OF_AGENTS if step.get(name) and source != "agent"]
         if foreign and not (source == "system" and foreign == ["observation"]):
-            mistakes.add(file, f"only a step of the agent has {' and '.join(foreign)}", key=key)
+            place.add(f"only a step of the agent has {' and '.join(foreign)}", key)
             continue
         if source == "agent":
-            _agent_step(talk, step, text, at, file, key, mistakes, notes)
+            _agent_step(talk, step, text, at, place, key, notes)
             if not step.get("is_copied_context"):  # counted in the trajectory that it was copied from
                 total += _tokens(step.get("metrics"), "", notes)
         elif source == "user":
             talk.user(text)
         elif source == "system":
             talk.system(text)
-            _results(talk, step, [], at, file, key, mistakes, notes)
+            _results(talk, step, [], at, place, key, notes)
         else:
-            mistakes.add(file, f"expected system, user or agent, found {described(source)}", key=f"{key}.source")
+            place.add(f"expected system, user or agent, found {described(source)}", f"{key}.source")
     return total
 
 
@@ -172,9 +203,8 @@ def _agent_step(
     step: dict[str, Any],
     text: str,
     at: Any,
-    file: Path,
+    place: _Place,
     key: str,
-    mistakes: Mistakes,
     notes: ImportNotes,
 ) -> None:
     turn = talk.turn(None, at, step.get("model_name") if isinstance(step.get("model_name"), str) else None)
@@ -187,12 +217,11 @@ def _agent_step(
         id = call.get("tool_call_id")
         ids.append(id)
         talk.calls_in(turn, str(call.get("function_name", "tool")), id, arguments_of(call.get("arguments")), at)
-    _results(talk, step, ids, at, file, key, mistakes, notes)
+    _results(talk, step, ids, at, place, key, notes)
 
 
 def _results(
-    talk: Transcript, step: dict[str, Any], ids: list[Any], at: Any, file: Path, key: str, mistakes: Mistakes,
-    notes: ImportNotes,
+    talk: Transcript, step: dict[str, Any], ids: list[Any], at: Any, place: _Place, key: str, notes: ImportNotes,
 ) -> None:  # fmt: skip
     observation = step.get("observation")
     for number, result in enumerate(
@@ -200,8 +229,7 @@ def _results(
     ):
         call = result.get("source_call_id")
         if call is not None and call not in ids:
-            place = f"{key}.observation.results[{number}].source_call_id"
-            mistakes.add(file, f"{call!r} is not a call of this step", key=place)
+            place.add(f"{call!r} is not a call of this step", f"{key}.observation.results[{number}].source_call_id")
             continue
         content = result.get("content")
         shown = content if isinstance(content, dict) else texts_of(content, notes)
