@@ -94,6 +94,18 @@ def test_what_fits_no_format_is_named(both: Project) -> None:
     assert "cases.yaml" not in both.evalwright("validate", ".").err
 
 
+def test_the_dataset_of_a_suite_is_not_named_as_fitting_no_format(tmp_path: Path) -> None:
+    its = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cases.yaml").write_text("cases:\n  - {id: a, input: {do: thanks}}\n")
+    suite = EVAL.replace("type: jsonl, path: cases.jsonl", "type: yaml, path: data/cases.yaml")
+    (tmp_path / "eval.yaml").write_text(suite)
+    (tmp_path / "notes.yaml").write_text("hello: there\n")
+    for command in (["run", "."], ["run", ".", "--dry-run"], ["dataset", "lint", "."]):
+        ended = its.evalwright(*command)
+        assert ("notes.yaml: format not recognised" in ended.err, "cases.yaml" in ended.err) == (True, False), command
+
+
 def test_copies_of_suites_in_stored_runs_are_no_suites(both: Project) -> None:
     both.evalwright("run", "one")
     assert "runs" not in both.evalwright("validate", ".").out

@@ -328,7 +328,7 @@ def test_a_log_of_inspect_of_any_size_keeps_every_sample_in_order(tmp_path, suff
     ]
     file = tmp_path / f"log{suffix}"
     write_eval_log(EvalLog(eval=spec, samples=samples, status="success"), str(file))
-    done, cases = imported(tmp_path, "inspect", file)
+    _, cases = imported(tmp_path, "inspect", file)
     assert [case["id"] for case in cases] == [*map(str, range(1, 40)), "a"]
     said = [[trace["messages"][0]["content"] for trace in case["embedded_trace"]] for case in cases]
     assert said == [[f"{case['id']} in {epoch}" for epoch in (1, 2)] for case in cases]

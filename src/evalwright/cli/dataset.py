@@ -66,7 +66,7 @@ def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options:
 def _cases_of(
     paths: tuple[Path, ...], dialect: str | None, options: dict[str, Any]
 ) -> Iterable[tuple[Path, Iterable[EvalCase | Case]]]:
-    from evalwright.cli.screen import tell
+    from evalwright.cli.screen import tell_skipped
     from evalwright.cli.validate import loaded_to_check
     from evalwright.formats.discovery import suite_files
     from evalwright.session.imports import nothing_imported
@@ -78,10 +78,13 @@ def _cases_of(
     if paths and not suites:
         return
     files = suite_files(suites, dialect)
-    tell(f"skipped {path}: format not recognised" for path in files.skipped)
+    used: set[Path] = set()
     with nothing_imported():
         for file in files.files:
-            yield file, loaded_to_check(file, dialect, options)[0].cases
+            suite = loaded_to_check(file, dialect, options)[0]
+            used.update(one.resolve() for one in suite.files)
+            yield file, suite.cases
+    tell_skipped(files.skipped, used)
 
 
 def _is_table(path: Path) -> bool:

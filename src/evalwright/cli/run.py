@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import partial
@@ -30,6 +30,7 @@ from evalwright.cli.paths import PathParam
 from evalwright.errors import InputError, counted, money
 
 if TYPE_CHECKING:
+    from evalwright.formats.discovery import Found
     from evalwright.llm.choices import ModelChoices
     from evalwright.model.plan import Shard
     from evalwright.model.suite import Suite
@@ -170,16 +171,16 @@ def command(
         known = {name: getattr(options, name) for name in OPTIONS_OF_ALL} | of_format
         return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=known)
 
-    files = _meant(paths, dialect)
+    found = _meant(paths, dialect)
     alone = ["--retry-only-failed"] * (retried is not None) + ["--shard"] * (options.shard is not None)
     for flag in alone + written_by(of_format):
-        if len(files) > 1:
+        if len(found.files) > 1:
             raise click.UsageError(f"{flag} takes one suite")
-    if len(files) > 1:
-        return _each(files, partial(load, to_run=False), options)
+    if len(found.files) > 1:
+        return _each(found, partial(load, to_run=False), options)
     if dry_run:
-        return _print_forecast(partial(load, files[0]), options, as_json=as_json)
-    suite = load(files[0])
+        return _print_forecast(partial(_only, found, load), options, as_json=as_json)
+    suite = _only(found, load)
     watch = watch_of(quiet)
     if retried is None:
         outcome = _ran(suite, options, watch if quiet else _with_code(suite, options, watch))
@@ -189,16 +190,13 @@ def command(
     return 0 if exit_zero and code in (1, 3) else code
 
 
-def _meant(paths: tuple[Path, ...], dialect: str | None) -> list[Path]:
+def _meant(paths: tuple[Path, ...], dialect: str | None) -> Found:
     """The suites at the paths: a single file is taken as a suite; folders and globs are searched."""
-    if len(paths) == 1 and os.path.isfile(paths[0]):
-        return [*paths]
-    from evalwright.cli.screen import tell
-    from evalwright.formats.discovery import suite_files
+    from evalwright.formats.discovery import Found, suite_files
 
-    found = suite_files(paths, dialect)
-    tell(f"skipped {path}: format not recognised" for path in found.skipped)
-    return found.files
+    if len(paths) == 1 and os.path.isfile(paths[0]):
+        return Found([*paths], [])
+    return suite_files(paths, dialect)
 
 
 def _check_sequence(options: RunOptions) -> None:
@@ -212,10 +210,28 @@ def _check_sequence(options: RunOptions) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --until-decided")
 
 
-def _each(paths: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions) -> int:
+def _each(found: Found, load: Callable[[Path], Suite], options: RunOptions) -> int:
     from evalwright.cli.many_suites import run_each, runnable_files
+    from evalwright.cli.screen import tell_skipped
 
-    return run_each(runnable_files(paths, load, options), click.get_current_context())
+    used: set[Path] = set()
+
+    def noted(path: Path) -> Suite:
+        suite = load(path)
+        used.update(one.resolve() for one in suite.files)
+        return suite
+
+    runnable = runnable_files(found.files, noted, options)
+    tell_skipped(found.skipped, used)
+    return run_each(runnable, click.get_current_context())
+
+
+def _only(found: Found, load: Callable[[Path], Suite]) -> Suite:
+    from evalwright.cli.screen import tell_skipped
+
+    suite = load(found.files[0])
+    tell_skipped(found.skipped, {one.resolve() for one in suite.files})
+    return suite
 
 
 def _retried(run: Path, suite: Suite, options: RunOptions, failures: bool, watch: Watch) -> Outcome:

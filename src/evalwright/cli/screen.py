@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ __all__ = [
     "screen_paint",
     "tell",
     "tell_damage",
+    "tell_skipped",
     "warn",
     "write_plot",
 ]
@@ -63,6 +64,12 @@ def tell_damage(reader: RunReader) -> int:
 
     tell(reader.damage)
     return 3 if unreadable_records(reader) else 0
+
+
+def tell_skipped(skipped: Iterable[Path], used: Collection[Path]) -> None:
+    """Print on stderr which files were found that are no suites; those that a suite uses, such as its dataset, are not
+    worth a word."""
+    tell(f"skipped {path}: format not recognised" for path in skipped if path.resolve() not in used)
 
 
 def screen_masker() -> Masker:

@@ -40,7 +40,7 @@ def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json
     A PATH is a file, a folder that is searched for suites, or a glob. Warnings, such as unknown keys where they are
     allowed, go to stderr.
     """
-    from evalwright.cli.screen import say, tell, warn
+    from evalwright.cli.screen import say, tell, tell_skipped, warn
     from evalwright.formats.discovery import suite_files
     from evalwright.session.imports import imported_files, nothing_imported
 
@@ -49,7 +49,7 @@ def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json
     with nullcontext() if import_ else nothing_imported():
         for file in found.files:
             checked.add(file, dialect, options, keep=as_json)
-    tell(f"skipped {path}: format not recognised" for path in found.skipped if path.resolve() not in checked.used)
+    tell_skipped(found.skipped, checked.used)
     tell(f"imported {file}" for file in (imported_files() if import_ else ()))
     if as_json:
         say([checked.encoded()])
