@@ -252,6 +252,7 @@ def test_one_column_that_has_another_separator_is_doubted(tmp_path):
         ("d.json", '[{"id": "a"},\n{"id": true}]', 2, "True"),
         ("d.json", '{"rows": [{"id": "a"},\n\n{"id": 1.5}]}', 3, "1.5"),
         ("d.json", "[\n\n}", 3, "col 1"),
+        ("d.json", '{"id": "a"}\n{"id": "b"}\n', 2, "a file with a value on each line is of `type: jsonl`"),
         ("d.jsonl", '{"id": "a", "input": {}}\n{"id"', 2, "JSON"),
         ("d.jsonl.gz", gzip.compress(b'{"id": "a"}\n' * 50)[:-12], None, "cannot be read"),
         ("d.parquet", "no table", None, "Parquet"),

@@ -102,6 +102,14 @@ def test_files_are_found_from_the_root_then_from_the_evals(tmp_path):
     assert list(files) == ["evals/files/in.csv", "evals/files/other.csv", "evals/files"]
 
 
+def test_a_skill_among_the_files_of_an_eval_is_warned_of(tmp_path):
+    """The variant without the skill would be given it."""
+    suite = loaded(tmp_path, [{"prompt": "x", "files": ["evals/files/in.csv", "SKILL.md"]}])
+    told = {problem.key: problem.message for problem in suite.warnings}
+    assert told["evals[0].files[1]"] == "'SKILL.md' is the skill: the agent without the skill gets it, too"
+    assert "evals[0].files[0]" not in told
+
+
 def test_evaluations_with_behaviour_files_and_logs_are_read(tmp_path):
     path = skill_in(tmp_path)
     one = {

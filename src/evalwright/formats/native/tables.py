@@ -365,5 +365,14 @@ def _strict(file: Path, data: bytes, line: int | None) -> Any:
     except UnicodeDecodeError:
         raise InputError(Problem(str(file), "is not UTF-8 text", line)) from None
     except JsonFlaw as flaw:
-        message = f"is not valid JSON: {flaw}"
+        many = "; a file with a value on each line is of `type: jsonl`" if line is None and _is_line(data) else ""
+        message = f"is not valid JSON: {flaw}{many}"
         raise InputError(Problem(str(file), message, line or flaw.line, bracketed(flaw.place))) from None
+
+
+def _is_line(data: bytes) -> bool:
+    """Whether the first line is a value of its own."""
+    try:
+        return isinstance(strict_json(data.partition(b"\n")[0]), dict)
+    except (RecursionError, UnicodeDecodeError, JsonFlaw):
+        return False

@@ -27,6 +27,8 @@ def files_of(raw: Any, place: Place, root: Path, evals: Path, findings: Findings
         elif evals == path or path in evals.parents:
             findings.tell((*place, i), f"{name!r} contains {evals.name}, which says what is expected: name the files")
         else:
+            if path == root / "SKILL.md":
+                findings.warn((*place, i), f"{name!r} is the skill: the agent without the skill gets it, too")
             found[path.relative_to(root).as_posix()] = str(path)
     return found
 
