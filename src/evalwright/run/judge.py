@@ -7,6 +7,7 @@ results are spoilt, and by which rule a cell passes.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import cache, partial
@@ -25,6 +26,7 @@ from evalwright.registry import format_of_run, resolve
 from evalwright.run.limits import Watchdog
 from evalwright.run.records import Clock, Pending, append, evaluator_failure, keep, no_evaluation, result_of
 from evalwright.scoring.verdict import cell_verdict, passes_over_errored
+from evalwright.session.process import end_child
 
 if TYPE_CHECKING:
     from evalwright.run.judge_thread import JudgeThread
@@ -58,6 +60,7 @@ class Judge:
         self.watchdog: Watchdog = watchdog
         self.limit: float = plan.run.evaluator_timeout_seconds
         self._clock, self._only, self._patience_of_last = clock, only, self.limit
+        self._process = os.getpid()
         self._thread: JudgeThread | None = None
         if not watchdog.watches:
             from evalwright.run.judge_thread import JudgeThread
@@ -178,9 +181,8 @@ class Judge:
             error = failed = None
             if comes_last:
                 # Called once all others are there; its row keeps its place among theirs.
-                pending.append(
-                    Pending(len(results), partial(evaluate, case, trace), self._patience_of_last, scores, spec)
-                )
+                given = partial(evaluate, case, trace)
+                pending.append(Pending(len(results), given, self._patience_of_last, scores, spec))
                 results.append(result_of(spec, trace, None, None, date, date))
                 continue
             try:
@@ -190,9 +192,10 @@ class Judge:
             except Interrupted:
                 raise
             except BaseException as raised:
-                # An evaluator is user code: it may call `sys.exit`, and the watchdog raises LimitExceeded, which is not
-                # an Exception, so that user code does not swallow it. All of that belongs to this result, not to the
-                # run.
+                # User code may call `sys.exit`. The watchdog's LimitExceeded is no Exception, so that user code does
+                # not swallow it. All of that belongs to this result, not to the run.
+                if os.getpid() != self._process:
+                    end_child(raised)
                 watchdog.until, outcome = None, None
                 error, failed = evaluator_failure(raised, limit), raised
             if outcome is not None and not isinstance(outcome, Evaluation):
@@ -211,6 +214,8 @@ class Judge:
                 keep(results[-1], failed)
             if took:
                 tick, date = end, finished
+        if os.getpid() != self._process:  # once for all: what evaluators return is not written yet
+            end_child()
         return results, pending
 
     async def finish(self, results: list[EvaluationResult], pending: Sequence[Pending]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Awaitable, Sequence
 
@@ -11,6 +12,7 @@ from evalwright.llm.patience import all_given, bounded_by
 from evalwright.model.result import EvaluationResult
 from evalwright.run.limits import held_to
 from evalwright.run.records import Clock, Pending, ends_the_run, evaluator_failure, fill, keep, timed_out
+from evalwright.session.process import end_child
 
 __all__ = ["await_results"]
 
@@ -49,19 +51,25 @@ async def _fill_with_calls(results: list[EvaluationResult], clock: Clock, pendin
 
 async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending) -> None:
     row, awaited, limit = results[pending.position], pending.given, pending.limit
-    start = time.monotonic()
+    start, process = time.monotonic(), os.getpid()
     try:
         async with bounded_by(limit) as bound:
             with held_to(bound.when):
                 given = awaited if isinstance(awaited, Awaitable) else awaited([r for r in results if r is not row])
-                fill(row, await given if isinstance(given, Awaitable) else given, pending.scores, pending.spec)
-    except (TimeoutError, LimitExceeded):
-        row.error = timed_out(limit)
+                outcome = await given if isinstance(given, Awaitable) else given
+                if os.getpid() != process:
+                    end_child()
+                fill(row, outcome, pending.scores, pending.spec)
     except BaseException as raised:
-        if ends_the_run(raised):
+        if os.getpid() != process:
+            end_child(raised)
+        if isinstance(raised, (TimeoutError, LimitExceeded)):
+            row.error = timed_out(limit)
+        elif ends_the_run(raised):
             raise
-        # User code may raise SystemExit and the like: an error of this result, which must not end the run.
-        row.error = evaluator_failure(raised, limit)
-        keep(row, raised)
+        else:
+            # User code may raise SystemExit and the like: an error of this result, which must not end the run.
+            row.error = evaluator_failure(raised, limit)
+            keep(row, raised)
     end = time.monotonic()
     row.finished_at, row.latency_ms = clock.date(end), int((end - start) * 1000)
