@@ -60,9 +60,11 @@ def _own_import_path() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What models said in an earlier session, or to the user, must not answer for what is tested."""
+def _alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What models said in an earlier session, or to the user, must not answer for what is tested, nor a proxy."""
     with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.lower() in ("http_proxy", "https_proxy", "all_proxy")]:
+            patch.delenv(name)
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 
