@@ -70,6 +70,35 @@ def test_two_providers_of_one_name_are_no_trials(tmp_path):
         promptfoo(tmp_path, [row(0, 0, "a"), row(0, 2, "a")])
 
 
+def test_results_may_be_lines_of_json_or_yaml(tmp_path):
+    rows = [row(1, 0, "a", index=1), row(0, 1, "a"), row(1, 0, "a", index=0)]
+    document = {"evalId": "e", "results": {"version": 3, "prompts": [], "results": rows}}
+    texts = {
+        "out.json": json.dumps(document, indent=2),
+        "out.jsonl": "".join(json.dumps(one) + "\n" for one in rows),
+        "one.jsonl": json.dumps(rows[0]),
+        "out.yaml": yaml.safe_dump(document, sort_keys=False),
+    }
+    found = {}
+    for name, text in texts.items():
+        file = tmp_path / name
+        file.write_text(text)
+        assert detected(head_of(file)) == "promptfoo-results"
+        _, cases = imported(tmp_path / name.replace(".", "_"), "promptfoo-results", file)
+        found[name] = json.dumps(cases).replace(name, "out")
+    assert found["out.json"] == found["out.jsonl"] == found["out.yaml"]
+    [case] = json.loads(found["one.jsonl"])
+    assert case["embedded_trace"]["output"]["final_answer"] == "hi"
+
+
+def test_a_table_of_promptfoo_says_what_to_import_instead(tmp_path):
+    file = tmp_path / "out.csv"
+    file.write_text("n,[echo] say {{n}},Status,Score,Named Scores,Grader Reason,Comment\n1,say 1,PASS,1.00,,ok,\n")
+    assert detected(head_of(file)) == "promptfoo-results"
+    with pytest.raises(InputError, match=r"\.json, \.jsonl or \.yaml"):
+        imported(tmp_path, "promptfoo-results", file)
+
+
 def test_rows_that_are_no_objects_are_mistakes(tmp_path):
     with pytest.raises(InputError) as raised:
         promptfoo(tmp_path, [row(0, 0, "a"), 5, row(1, 0, "a"), None])

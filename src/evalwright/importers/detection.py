@@ -17,7 +17,7 @@ from evalwright.files.csv_records import CsvError, csv_records
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.sources import document, json_value, lines, stem
 
-__all__ = ["Head", "check", "columns_of", "detected", "head_of"]
+__all__ = ["Head", "check", "columns_of", "detected", "head_of", "is_promptfoo_table"]
 
 _LINES = 20
 _BYTES = 64 * 1024
@@ -112,9 +112,16 @@ def _is_atif(head: Head) -> bool:
     return head.any(lambda one: str(one.get("schema_version", "")).startswith("ATIF-"))
 
 
+def is_promptfoo_table(columns: Collection[str]) -> bool:
+    """Whether these are columns of `promptfoo eval -o out.csv`."""
+    return {"Status", "Score", "Named Scores", "Grader Reason"} <= {*columns}
+
+
 def _is_promptfoo_results(head: Head) -> bool:
     found = head.mapping
-    if "evalId" in found and "results" in found:
+    if ("evalId" in found and "results" in found) or is_promptfoo_table(head.columns):
+        return True
+    if head.any(lambda one: {"promptIdx", "testIdx"} <= one.keys()):
         return True
     results = found.get("results")
     rows = results.get("results") if isinstance(results, dict) else None
@@ -253,7 +260,7 @@ def _is_deepeval(head: Head) -> bool:
 FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("inspect", _is_inspect, "a zip file, or version, status, eval and plan"),
     ("atif", _is_atif, "a schema_version that begins with ATIF-"),
-    ("promptfoo-results", _is_promptfoo_results, "evalId, or results.results with promptIdx"),
+    ("promptfoo-results", _is_promptfoo_results, "evalId, or results with promptIdx and testIdx"),
     ("swe-agent", _is_swe_agent, "trajectory and info.model_stats"),
     ("skill-benchmark", _is_skill_benchmark, "run_summary and runs"),
     ("otlp-json", _is_otlp, "resourceSpans"),

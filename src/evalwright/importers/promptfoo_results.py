@@ -1,4 +1,4 @@
-"""Results of promptfoo, as `promptfoo eval -o out.json` writes them.
+"""Results of promptfoo, as `promptfoo eval -o out.json` writes them, or `out.jsonl` and `out.yaml`.
 
 `promptIdx` counts prompts × providers, and each repetition has a `testIdx` of its own: neither identifies a case. Rows
 with the same test are one case for each prompt; those with one `promptIdx` are its trials.
@@ -13,16 +13,20 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from evalwright.errors import InputError, Problem
+from evalwright.files.yaml import parse
 from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.detection import columns_of, is_promptfoo_table
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
+from evalwright.importers.json_lines import records
 from evalwright.importers.recordings import described
-from evalwright.importers.sources import parsed, record_key
+from evalwright.importers.sources import Mistakes, document, json_value, lines, parsed, record_key
 from evalwright.importers.token_counts import Tokens
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript
 from evalwright.model.trace import TraceError
 
-__all__ = ["PromptfooResults", "recorded_cost"]
+__all__ = ["PromptfooResults", "recorded_cost", "result_document"]
 
 _PROVIDER_FAILED = 2
 """The `failureReason` of a row without an answer: `error` holds the reason of a failed assertion, too."""
@@ -31,13 +35,13 @@ _PROVIDER_FAILED = 2
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The rows of the files."""
     for file in files:
-        document = parsed(file, reading.mistakes)
-        results = document.get("results") if isinstance(document, dict) else None
+        found = result_document(file, reading.mistakes)
+        results = found.get("results") if isinstance(found, dict) else None
         rows = results.get("results") if isinstance(results, dict) else results
         if not isinstance(rows, list):
             reading.mistakes.add(file, f"expected results.results, found {described(rows)}", key="results")
             continue
-        config = document.get("config")
+        config = found.get("config")
         if isinstance(config, dict) and isinstance(config.get("description"), str):
             reading.name = config["description"]
         unusable = [(i, row) for i, row in enumerate(rows) if not isinstance(row, dict)]
@@ -45,6 +49,28 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             reading.mistakes.add(file, f"expected an object, found {described(row)}", key=f"results.results[{i}]")
         if not unusable:
             yield from _Rows(file, rows, _prompts(results), reading).records()
+
+
+def result_document(file: Path, mistakes: Mistakes) -> Any:
+    """The document in a file of results; the rows of one in JSON Lines are its `results`.
+
+    Raises InputError for a file that contains neither, and for a table, which lacks most of a row.
+    """
+    first = next((text for _, text in lines(file)), b"")
+    if first.lstrip().startswith((b"{", b"[")):
+        return {"results": [row for _, row in records(file, mistakes)]} if _is_row(first) else parsed(file, mistakes)
+    if is_promptfoo_table(columns_of(file)):
+        message = "a table has no prompts and assertions: import results that end with .json, .jsonl or .yaml"
+        raise InputError(Problem(str(file), message))
+    return parse(document(file), str(file), "true_false").value
+
+
+def _is_row(text: bytes) -> bool:
+    try:
+        found = json_value(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and "promptIdx" in found and "results" not in found
 
 
 def _prompts(results: Any) -> list[dict[str, Any]]:
@@ -241,6 +267,6 @@ def recorded_cost(row: Mapping[str, Any]) -> float | None:
 
 
 class PromptfooResults(TraceImporter):
-    """Results of promptfoo, as `promptfoo eval -o out.json` writes them."""
+    """Results of promptfoo, as `promptfoo eval -o` writes them into files in JSON, JSON Lines and YAML."""
 
     read: ClassVar[Read] = staticmethod(read)

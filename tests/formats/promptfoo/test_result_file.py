@@ -58,7 +58,10 @@ def test_what_promptfoo_recorded_is_judged_in_place_of_calls(tmp_path):
         {"testIdx": 1, "promptIdx": 0, "testCase": {"vars": {"q": "b"}}, "failureReason": 2, "error": "was down"},
     ]
     (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
-    found = run(tmp_path, {**ECHO, "tests": tests}, options={"cached": tmp_path / "out.json"})
+    (tmp_path / "out.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    config = {**ECHO, "tests": tests}
+    assert run(tmp_path, config, options={"cached": tmp_path / "out.jsonl"}).statuses == ["pass", "error", "error"]
+    found = run(tmp_path, config, options={"cached": tmp_path / "out.json"})
     assert found.statuses == ["pass", "error", "error"]
     first, second, third = found.traces.values()
     assert (first.output.final_answer, first.latency_ms) == ("ax", 7)

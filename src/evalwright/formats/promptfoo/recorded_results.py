@@ -80,15 +80,14 @@ def replaying(variants: Sequence[Variant], numbers: Sequence[int], path: Path, t
 
 
 def _rows(path: Path) -> list[_Row]:
-    try:
-        document = msgspec.json.decode(path.read_bytes())
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
-    except (msgspec.DecodeError, RecursionError) as error:
-        hint = "" if path.suffix == ".json" else "; --cached (-c) names a result file of promptfoo, ending with .json"
-        raise InputError(Problem(str(path), f"broken JSON: {error}{hint}")) from error
+    from evalwright.importers.promptfoo_results import result_document
+    from evalwright.importers.sources import Mistakes
+
+    mistakes = Mistakes()
+    document = result_document(path, mistakes)
+    mistakes.check()
     results = document.get("results") if isinstance(document, dict) else None
-    rows = results.get("results") if isinstance(results, dict) else None
+    rows = results.get("results") if isinstance(results, dict) else results
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(Problem(str(path), "expected results.results, a list of results of promptfoo"))
     return rows
