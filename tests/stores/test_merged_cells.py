@@ -156,6 +156,16 @@ def test_verdicts_of_earlier_attempts_and_of_no_cell_do_not_count(tmp_path: Path
     assert scanned.statuses["pass"] == 1
 
 
+def test_the_highest_attempt_counts_wherever_it_stands_and_cells_without_a_trace_are_left_out(tmp_path: Path) -> None:
+    shard = retried(tmp_path)
+    first, _, again = (shard / "traces.jsonl").read_bytes().splitlines(keepends=True)
+    (shard / "traces.jsonl").write_bytes(again + first + encoded([a_trace(case_id="z", case_index=9)]))
+    plan = LocalFiles(tmp_path).read(shard.name).plan
+    scanned = ScannedShard(shard, Grid(plan), renaming(shard.name, "whole"), NAMES, keep_open=True)
+    [cell] = scanned.cells()
+    assert (cell.number, decoded(cell.trace)[0]["attempt"], cell.results) == (0, 2, b"")
+
+
 def test_a_cell_that_was_not_judged_has_no_verdict_in_an_indexed_shard(tmp_path: Path) -> None:
     shard = retried(tmp_path, judged="a")
     with closing(LocalFiles(tmp_path).read(shard.name)) as reader, closing(reader.index(keep=True)):
