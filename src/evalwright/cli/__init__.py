@@ -156,7 +156,7 @@ def _ended(command: click.Command, arguments: Sequence[str], *, again: bool = Fa
         name = arguments[0] if arguments else ""
         if name in _THAT_READ and not again and is_of_index(error):
             return _ended(command, arguments, again=True)
-        return code_after(error, name)
+        return code_after(error, arguments)
 
 
 _AS_JSON = "evalwright.json"

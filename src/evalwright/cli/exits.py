@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import click
@@ -29,8 +29,8 @@ _NOTHING_DONE = {
 }
 
 
-def code_after(error: Exception | KeyboardInterrupt, command: str) -> int:
-    """Print on stderr why a command ended, and return the exit code for that."""
+def code_after(error: Exception | KeyboardInterrupt, arguments: Sequence[str]) -> int:
+    """Print on stderr why the command of a command line ended, and return the exit code for that."""
     if isinstance(error, click.Abort | KeyboardInterrupt | Interrupted):
         from evalwright.session.signals import INTERRUPTED
 
@@ -38,13 +38,41 @@ def code_after(error: Exception | KeyboardInterrupt, command: str) -> int:
         return INTERRUPTED
     if isinstance(error, click.ClickException):
         error.show()
-        if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option) and error.param.help:
-            _say([f"{error.param.opts[0]}: {error.param.help}"])
+        if isinstance(error, click.BadParameter):
+            _explain(error)
+            for other in _further(error, arguments):
+                _say([f"{_ERROR} {other.format_message()}"])
+                _explain(other)
         return error.exit_code
     if isinstance(error, InputError):
-        show_input_error(error, command)
+        show_input_error(error, arguments[0] if arguments else "")
         return error.exit_code
     return _failed(error)
+
+
+def _explain(error: click.BadParameter) -> None:
+    if isinstance(error.param, click.Option) and error.param.help:
+        _say([f"{error.param.opts[0]}: {error.param.help}"])
+
+
+def _further(error: click.BadParameter, arguments: Sequence[str]) -> Iterator[click.BadParameter]:
+    """The other values on a command line that are none of their option's type: click stops at the first one."""
+    ctx = error.ctx
+    if ctx is None or error.param is None:
+        return
+    words = [*arguments[len(ctx.command_path.split()) - 1 :]]
+    try:
+        given, _, params = ctx.command.make_parser(ctx).parse_args(words)
+    except click.UsageError:
+        return  # it has been told
+    for param in dict.fromkeys(params):
+        if param.name != error.param.name and param.name in given:
+            try:
+                param.type_cast_value(ctx, given[param.name])
+            except click.BadParameter as other:
+                yield other
+            except InputError:
+                continue  # of a run, which is opened once the options are right
 
 
 def is_of_index(error: Exception | KeyboardInterrupt) -> bool:
