@@ -22,7 +22,9 @@ __all__ = ["command"]
     metavar="RUN",
     help="Compare with RUN instead of the promoted baseline.",
 )
-@click.option("--runs-root", type=PathParam(), metavar="DIR", help="Folder that contains `baselines`.")
+@click.option(
+    "--runs-root", type=PathParam(), metavar="DIR", help="Folder that contains `baselines` (default: that of RUN)."
+)
 @click.option(
     "--exit-nonzero-on-regression",
     is_flag=True,

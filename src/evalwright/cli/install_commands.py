@@ -25,7 +25,12 @@ main()
 
 @click.command("install-commands")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--into", type=PathParam(file_okay=False), metavar="DIR", help="Where to put them.")
+@click.option(
+    "--into",
+    type=PathParam(file_okay=False),
+    metavar="DIR",
+    help="Folder for the scripts (default: that of the command evalwright).",
+)
 @click.option("--remove", is_flag=True, help="Remove the scripts that this command made.")
 def command(names: tuple[str, ...], into: Path | None, remove: bool) -> int:
     """Install the originals' commands NAME (default: all) as scripts that start ours; no file is overwritten.

@@ -16,7 +16,9 @@ __all__ = ["command"]
 @click.command("merge")
 @click.argument("runs", nargs=-1, required=True, type=PathParam(str), metavar="RUN...")
 @store_options
-@click.option("--out", type=PathParam(), metavar="DIR", help="Folder in which the run folder is created.")
+@click.option(
+    "--out", type=PathParam(), metavar="DIR", help="Folder in which the run folder is created (default: runs)."
+)
 @click.option("--partial", is_flag=True, help="Merge what is there; `resume` runs the cells that are missing.")
 @click.option(
     "--watch",

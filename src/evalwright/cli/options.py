@@ -144,7 +144,9 @@ def _note_trust(ctx: click.Context, param: click.Parameter, value: bool) -> None
         ctx.meta.setdefault(_STORE, {})["trusted"] = True
 
 
-def suite_option(*, expose: bool = False, help: str = "Suite that names the store of RUN.") -> Callable[[F], F]:
+def suite_option(
+    *, expose: bool = False, help: str = "For a run in a database: the suite that names its store."
+) -> Callable[[F], F]:
     """`--suite FILE`: the suite whose store holds the run, if the run folder does not."""
     return click.option(
         "--suite",

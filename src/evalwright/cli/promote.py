@@ -19,7 +19,9 @@ __all__ = ["command"]
 @store_options
 @click.option("--as-baseline", is_flag=True, expose_value=False, help="Accepted for evalh: promote always does this.")
 @click.option("--eval-name", metavar="NAME", help="Name of the suite (default: the one in RUN).")
-@click.option("--runs-root", type=PathParam(), metavar="DIR", help="Folder that contains `baselines`.")
+@click.option(
+    "--runs-root", type=PathParam(), metavar="DIR", help="Folder that contains `baselines` (default: that of RUN)."
+)
 def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:
     """Make RUN the baseline of its suite; `evalwright drift` compares later runs with it.
 

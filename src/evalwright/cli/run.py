@@ -57,7 +57,12 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
 @click.command("run", cls=SuiteCommand)
 @suites_argument()
 @click.option("--target", metavar="NAME|MODULE:CALLABLE", help="One variant of the suite, or a Python callable.")
-@click.option("--out", type=PathParam(), metavar="DIR", help="Folder in which the run folder is created.")
+@click.option(
+    "--out",
+    type=PathParam(),
+    metavar="DIR",
+    help="Folder in which the run folder is created (default: the suite's, else runs).",
+)
 @dialect
 @click.option(
     "--case",
@@ -78,19 +83,26 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     callback=_shard,
     help="Run only shard K of N (join them with `merge`); auto or auto/N under a scheduler.",
 )
-@click.option("--trials", "--num-runs", "trials", type=_COUNT, metavar="N", help="Run each case N times.")
+@click.option(
+    "--trials",
+    "--num-runs",
+    "trials",
+    type=_COUNT,
+    metavar="N",
+    help="Run each case N times (default: the suite's, else 1).",
+)
 @click.option(
     "--concurrency",
     "--max-concurrent",
     "concurrency",
     type=_COUNT,
     metavar="N",
-    help="At most N cells at the same time.",
+    help="At most N cells at the same time (default: the suite's).",
 )
 @click.option(
     "--executor",
     type=click.Choice(["local", "ray"]),
-    help="Call the systems in this process, or on a Ray cluster (RAY_ADDRESS).",
+    help="Call the systems in this process, or on the Ray cluster at RAY_ADDRESS (default: the suite's, else local).",
 )
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite (repeatable).")
 @click.option(

@@ -26,7 +26,7 @@ FORMAT = Format(
         ),
     },
     options=(
-        Option(("--plan",), metavar="NAME", help="deterministic, quality, agentic or trace."),
+        Option(("--plan",), metavar="NAME", help="deterministic (default), quality, agentic or trace."),
         Option(("--graders",), "path", metavar="FILE", help="Run configuration that lists the graders."),
         Option(("--judge-model",), metavar="MODEL", help="Default model for judges."),
         Option(("--strict",), "flag", help="Reject repeated ids and probable mistakes."),

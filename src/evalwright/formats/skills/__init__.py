@@ -28,7 +28,9 @@ FORMAT = Format(
         Option(("--agent-output",), metavar="FORMAT", help="Import format of what a command prints (default: text)."),
         Option(("--skill-folder",), metavar="DIR", help="Where in the workspace a command looks for skills."),
         Option(("--model",), metavar="MODEL", help="The agent's model (repeatable).", multiple=True),
-        Option(("--variants",), metavar="NAMES", help="with_skill, without_skill or both."),
+        Option(
+            ("--variants",), metavar="NAMES", help="with_skill or without_skill (default: with_skill,without_skill)."
+        ),
         Option(("--baseline",), "path", metavar="DIR", help="Compare with this version of the skill, not with none."),
         Option(("--prompt-prefix",), metavar="TEXT", help="Text before the prompts of all variants."),
         Option(("--agent-seconds",), "float", minimum=1, metavar="S", help="Seconds per task.  [default: 600]"),
