@@ -47,8 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "evalwright(dataset, dialect=None): run the test for each case of an eval file; the argument `case` is "
-        "the case, and for a test without it the system that the file names is run.",
+        "evalwright(dataset, dialect=None): run the test for each case of the suite `dataset`; the argument `case` is "
+        "the case, and for a test without it the suite's system is run.",
     )
     given = getattr(config, "workerinput", {})
     if names := given.get("evalwright_shims"):
@@ -67,7 +67,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def _runs(config: pytest.Config) -> Path:
     named = config.getoption("--evalwright-runs")
-    return Path(named).absolute() if named else config.rootpath / config.getini("evalwright_runs")
+    if not named:
+        return Path(config.rootpath, config.getini("evalwright_runs"))
+    runs = Path(named).absolute()
+    try:
+        there = next(place for place in (runs, *runs.parents) if place.exists())
+    except OSError as error:
+        raise pytest.UsageError(f"--evalwright-runs: {error.strerror}: {named:.60}") from None
+    if not there.is_dir():
+        raise pytest.UsageError(f"--evalwright-runs: expected a folder, found a file: {there}")
+    return runs
 
 
 class _Session:

@@ -94,6 +94,14 @@ def test_nothing_is_recorded_without_leave(session):
 
 
 @pytest.mark.slow("two processes of pytest")
+@pytest.mark.parametrize(("given", "said"), [("taken/runs", "found a file: "), ("x" * 300, "File name too long: xxx")])
+def test_a_place_where_no_run_can_be_is_refused_before_any_test(session, given, said):
+    (session.pytester.path / "taken").touch()
+    result = session.run("--evalwright-runs", given, a="def test(): passing('hi')\n")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: --evalwright-runs: *{said}*"])
+
+
 @pytest.mark.parametrize(("options", "ini"), [(["--evalwright-runs", "kept"], ""), ([], "evalwright_runs = kept")])
 def test_the_folder_of_runs_is_chosen(session, options, ini):
     session.files({"pytest.ini": f"[pytest]\n{ini}\n"})
