@@ -7,6 +7,7 @@ import os
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -95,3 +96,47 @@ def test_the_lock_of_a_run_is_gone_with_its_writer_and_names_the_run(file: Path)
     assert [path.name for path in file.parent.glob(".*.lock")] == [".runs.sqlite.old.lock"]
     writer.close()
     assert not list(file.parent.glob(".*.lock"))
+
+
+def _read_as_nobody(file: Path) -> list[str]:
+    """The ids of the runs in a file of which each was read, by a user who may write neither it nor beside it."""
+    receive, send = os.pipe()
+    if os.fork() == 0:
+        try:
+            if os.getuid() == 0:  # who may write everything
+                os.setuid(65534)
+            for run_id in Sqlite(file).run_ids():
+                with closing(Sqlite(file).read(run_id)) as reader:
+                    os.write(send, f"{run_id} {len([*reader.traces(Trace)])}\n".encode())
+        except BaseException as error:
+            os.write(send, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(send)
+    with os.fdopen(receive) as told:
+        return told.read().splitlines()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_file_is_read_where_nothing_can_be_written(killed: bool) -> None:
+    with TemporaryDirectory() as name:  # not in the folders of pytest, which only their owner may enter
+        folder = Path(name)
+        store = Sqlite(folder / "runs.sqlite")
+        writer = store.create(a_plan(run_id="r"), [], {})
+        writer.append_trace(a_trace())
+        writer.sync()
+        if killed:  # its log of changes is left
+            kept = {path.name: path.read_bytes() for path in folder.iterdir()}
+        writer.close()
+        if killed:
+            for left, content in kept.items():
+                (folder / left).write_bytes(content)
+        for path in folder.iterdir():
+            path.chmod(0o444)
+        folder.chmod(0o555)
+        before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+        try:
+            assert _read_as_nobody(store.path) == ["r 1"]
+            assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+        finally:
+            folder.chmod(0o755)

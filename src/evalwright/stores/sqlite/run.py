@@ -16,7 +16,7 @@ from evalwright.files.paths import safe_id
 from evalwright.model.protocols import Part
 from evalwright.model.summary import RunSummary
 from evalwright.stores.lock import RunLock
-from evalwright.stores.sqlite.schema import must_be_runs, prepare
+from evalwright.stores.sqlite.schema import must_be_runs, prepare, read_only
 from evalwright.stores.tables.rows import Batch, Row, batched
 from evalwright.stores.tables.statements import Rows
 
@@ -65,11 +65,17 @@ _INSERTIONS = {table: _Insertion(table) for table in _WITHOUT}
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection to an existing or new file, brought up to date. Raises sqlite3.Error and InputError."""
+    """A connection to an existing or new file, brought up to date if it can be written. Raises sqlite3.Error and
+    InputError."""
     must_be_runs(path)
-    connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    # a reader writes as well, into files beside it, unless it is told that nobody does
+    writes = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    place = path if writes else read_only(path)
+    connection = sqlite3.connect(
+        place, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, uri=not writes
+    )
     try:
-        if os.access(path, os.W_OK):
+        if writes:
             connection.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
             connection.execute("PRAGMA synchronous = NORMAL")  # no fsync per commit: `make_durable` syncs in batches
             connection.execute("PRAGMA wal_autocheckpoint = 0")  # no checkpoint either, which would delay a cell

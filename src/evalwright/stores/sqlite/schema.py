@@ -9,7 +9,7 @@ from pathlib import Path
 from evalwright.errors import InputError, Problem
 from evalwright.stores.documents import newer_version
 
-__all__ = ["must_be_runs", "prepare"]
+__all__ = ["must_be_runs", "prepare", "read_only"]
 
 _VERSION = 1
 _CELL = "run_id, case_id, variant_name, trial, attempt"
@@ -42,13 +42,19 @@ _IN_ORDER = ("traces", "results", "verdicts")
 _DEFAULTS = {"trial": "0", "attempt": "1"}
 
 
+def read_only(path: Path) -> str:
+    """The address of a file for a connection that writes nothing, not even beside it: without a log of later changes,
+    the file is all there is."""
+    how = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
+    return f"{path.absolute().as_uri()}?{how}"
+
+
 def must_be_runs(path: Path) -> None:
     """Raises InputError for another program's database, of which nothing may be changed, not even its journal.
 
     When a connection that may write is closed, it would move the log of a killed writer into the file.
     """
-    how = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as connection:
+    with closing(sqlite3.connect(read_only(path), uri=True)) as connection:
         found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
         names = [str(name) for (name,) in found]
     if names and not _COLUMNS.keys() & names:
