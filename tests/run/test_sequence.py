@@ -203,6 +203,24 @@ def test_an_undecided_run_is_continued_unless_the_seed_is_new(tmp_path: Path, be
     assert len(kept(decided(made(tmp_path, main=HALF), before, seed=5))["units"]) == 120
 
 
+def test_a_killed_run_is_continued_with_what_its_records_say(tmp_path: Path, before: Path) -> None:
+    """A process that dies stores neither bets nor outcome in `decision.json`, and has not lost its evidence."""
+
+    def kill(outcome: Outcome) -> Outcome:
+        text = json.dumps(kept(outcome) | {"bets": [], "decision": None})
+        (outcome.run_dir / "decision.json").write_text(text)
+        return outcome
+
+    one = kill(decided(made(tmp_path, main=HALF), before, max_cases=40))
+    two = kill(decided(made(tmp_path, main=HALF), before, max_cases=30))
+    assert (len(kept(two)["earlier"]), kept(two)["terms"]["continues"]) == (40, one.plan.run_id)
+    for name in ("traces.jsonl", "results.jsonl", "verdicts.jsonl"):  # it died before its first cell
+        (two.run_dir / name).write_text("")
+    three = decided(made(tmp_path, main=HALF), before)
+    assert (len(kept(three)["earlier"]), kept(three)["terms"]["continues"]) == (40, one.plan.run_id)
+    assert len(kept(three)["units"]) == 80
+
+
 def test_what_cannot_be_held_against_another_is_refused(
     tmp_path: Path, before: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -68,6 +68,11 @@ class _Document(msgspec.Struct):
     bets: list[Bet] = []
     decision: Decision | None = None
     schema_version: str = "1.0"
+
+    @property
+    def evidence(self) -> list[Bet]:
+        """All bets so far, in their order."""
+        return [*self.earlier, *self.bets]
 
     def looking(self) -> Looking:
         return Looking(self.terms, self.units, self.cells, self.before, self.largest, self.earlier, self.beyond)
@@ -148,9 +153,10 @@ def ordered(plan: Plan, cases: Iterable[Case], options: RunOptions, runs: Path) 
     earlier = _earlier(plan, before.terms, runs)
     terms = before.terms
     if earlier is not None:
-        seen = {case for bet in [*earlier.earlier, *earlier.bets] for case in bet.cases}
+        seen = {case for bet in earlier.evidence for case in bet.cases}
         order = [unit for unit in order if seen.isdisjoint(case.key for case in unit)]
-        terms = msgspec.structs.replace(terms, continues=earlier.run_id)
+        last = earlier.run_id if earlier.bets else earlier.terms.continues
+        terms = msgspec.structs.replace(terms, continues=last)
         if not order:
             raise InputError(
                 f"every unit of the suite was looked at by {terms.continues}, which is undecided: "
@@ -169,7 +175,7 @@ def ordered(plan: Plan, cases: Iterable[Case], options: RunOptions, runs: Path) 
         Grid(plan).per_case,
         {case.key: case.group for unit in order for case in unit if case.group is not None},
         before.outcomes,
-        [] if earlier is None else [*earlier.earlier, *earlier.bets],
+        [] if earlier is None else earlier.evidence,
         units_left - len(order),
     )
     return Sequence(document, document.looking()), (case for unit in order for case in unit)
@@ -248,8 +254,19 @@ def _earlier(plan: Plan, terms: UntilDecided, runs: Path) -> _Document | None:
             for name in ("variant_a", "variant_b", "margin", "alpha", "seed")
         )
         if same and document.config_hash == plan.config_hash and document.files == plan.files:
-            decided = document.decision is None or document.decision.verdict != "undecided"
-            return None if decided or not document.bets else document
+            if document.decision is None:
+                document = _killed(path.parent) or document
+            decided = document.decision is not None and document.decision.verdict != "undecided"
+            return None if decided or not document.evidence else document
+    return None
+
+
+def _killed(folder: Path) -> _Document | None:
+    """What a run that was killed had looked at, from its records; None if they cannot be found."""
+    with suppress(InputError):
+        place = find_run(folder)
+        with closing(place.store.read(place.run_id)) as reader:
+            return outcome_of(reader, plan_of_run(reader))[0].document
     return None
 
 
