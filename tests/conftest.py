@@ -61,11 +61,13 @@ def _own_import_path() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What models said in an earlier session, or to the user, must not answer for what is tested, nor a proxy."""
+    """What models said in an earlier session, or to the user, must not answer for what is tested, nor a proxy; and no
+    home is needed, as runs are sealed with a key of this session."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.lower() in ("http_proxy", "https_proxy", "all_proxy")]:
             patch.delenv(name)
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        for kind in ("cache", "state"):
+            patch.setenv(f"XDG_{kind.upper()}_HOME", str(tmp_path_factory.mktemp(kind)))
         yield
 
 
