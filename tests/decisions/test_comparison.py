@@ -73,6 +73,21 @@ def test_cases_of_one_group_are_not_independent() -> None:
     assert (alone.delta.p_value, together.delta.p_value) == (pytest.approx(0.03125), pytest.approx(0.42162, abs=1e-4))
 
 
+def test_cases_that_are_all_of_one_group_decide_nothing_and_say_so() -> None:
+    before, after = run(*((f"c{i}", False) for i in range(40))), run(*((f"c{i}", True) for i in range(40)))
+
+    def decided() -> tuple[str, list[str]]:
+        found = two_runs(stored(before, PLAN), PLAN, stored(after, PLAN), PLAN, Terms(margin=0.02))
+        decision = found.decision("v0", "v0")
+        return decision.verdict, decision.reasons
+
+    assert decided() == ("ship", [])
+    for record in [*before, *after]:
+        if isinstance(record, Trace):
+            record.group = "talk"
+    assert decided() == ("undecided", ["units"])
+
+
 def test_repeated_cases_get_worse_by_their_share() -> None:
     before = run(("a", True), ("a", True), ("b", False), ("b", True), ("c", True), ("c", True))
     after = run(("a", True), ("a", False), ("b", False), ("b", True), ("c", True), ("c", True))
