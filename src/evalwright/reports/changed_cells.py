@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from fractions import Fraction
 from typing import NamedTuple
 
 import msgspec
 
 from evalwright.model.cell import Attempt, OfCase
+from evalwright.model.cell_index import CellEntry, CellIndex, CellSelection, StaleIndex, index_of
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import JUDGED, Status
 from evalwright.reports.context import Before
-from evalwright.reports.failures import newest_verdicts
+from evalwright.reports.failures import finished_index, newest_verdicts
 
 __all__ = ["ChangedCell", "ShownTrial", "changed_cells"]
 
 _Cell = tuple[str, str]
+_Ended = tuple[_Cell, int, Status | None, int | None]
+"""A trial of a cell, how it ended, and the index of its case."""
+_LOOKED_UP, _READ = 5, 40
+"""Finding a cell of an index by its name, or reading its records, takes as long as passing over so many cells."""
 
 
 class ShownTrial(NamedTuple):
@@ -93,21 +99,49 @@ def changed_cells(reader: RunReader, before: Before, limit: int) -> tuple[list[C
 
 
 def _trials(reader: RunReader, wanted: Collection[_Cell]) -> dict[_Cell, _Trials]:
+    if wanted and (index := finished_index(reader)) is not None:
+        with closing(index), suppress(StaleIndex):
+            entries = _entries(index, wanted)
+            return _of_cells(wanted, (((e.case_key, e.variant), e.trial, e.status, e.case_index) for e in entries))
+    verdicts = newest_verdicts(reader) if wanted else ()
+    return _of_cells(wanted, (((v.case_key, v.variant_name), v.trial, v.status, v.case_index) for v in verdicts))
+
+
+def _entries(index: CellIndex, wanted: Collection[_Cell]) -> Iterator[CellEntry]:
+    """All cells with these cases and variants, and maybe others."""
+    if len(wanted) * _LOOKED_UP > len(index):
+        yield from index.cells()
+        return
+    for case, variant in wanted:
+        yield from index.cells(CellSelection(case=case, variant=variant))
+
+
+def _of_cells(wanted: Collection[_Cell], ended: Iterable[_Ended]) -> dict[_Cell, _Trials]:
     found = {cell: _Trials() for cell in wanted}
-    for verdict in newest_verdicts(reader) if wanted else ():
-        if (trials := found.get((verdict.case_key, verdict.variant_name))) is not None:
-            trials.statuses[verdict.trial] = verdict.status
-            if verdict.case_index is not None:
-                trials.place = verdict.case_index
+    for cell, trial, status, place in ended:
+        if status is not None and (trials := found.get(cell)) is not None:
+            trials.statuses[trial] = status
+            if place is not None:
+                trials.place = place
     return found
 
 
 def _shown(reader: RunReader, chosen: dict[_Cell, int], trials: dict[_Cell, _Trials]) -> dict[_Cell, ShownTrial]:
-    """These trials, with the answers of their newest attempts."""
+    answers = _answers(reader, chosen)
+    return {cell: ShownTrial(trial, len(trials[cell].statuses), answers.get(cell)) for cell, trial in chosen.items()}
+
+
+def _answers(reader: RunReader, chosen: Mapping[_Cell, int]) -> dict[_Cell, str | None]:
+    """What the newest attempts of these trials answered."""
+    if chosen and (index := index_of(reader)) is not None:
+        with closing(index), suppress(StaleIndex):
+            if len(chosen) * _READ <= len(index):
+                entries = {cell: index.cell(*cell, trial) for cell, trial in chosen.items()}
+                known = {cell: index.records(entry) for cell, entry in entries.items() if entry is not None}
+                return {cell: records.trace.output.final_answer for cell, records in known.items()}
     newest: dict[_Cell, _Answer] = {}
     for row in reader.traces(_Answer) if chosen else ():
         cell = row.case_key, row.variant_name
         if chosen.get(cell) == row.trial and ((old := newest.get(cell)) is None or row.attempt >= old.attempt):
             newest[cell] = row
-    answers = {cell: row.output.final_answer for cell, row in newest.items()}
-    return {cell: ShownTrial(trial, len(trials[cell].statuses), answers.get(cell)) for cell, trial in chosen.items()}
+    return {cell: row.output.final_answer for cell, row in newest.items()}

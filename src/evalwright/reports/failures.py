@@ -111,7 +111,7 @@ def newest_verdicts(reader: RunReader, statuses: Collection[Status] | None = Non
     if (index := finished_index(reader)) is not None:
         with closing(index):
             try:
-                for verdict in _verdicts(index, statuses):
+                for verdict in index.verdicts(CaseVerdict, CellSelection(statuses=statuses)):
                     yield verdict
                     given += 1
                 return

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import FAILED, CaseVerdict
+from evalwright.model.result import FAILED, NOT_PASSED, CaseVerdict
 from evalwright.model.summary import RunSummary
 from evalwright.reports import numbers
 from evalwright.reports.context import ALONE, ReportContext
@@ -44,11 +44,11 @@ class GitHubAnnotations:
         failed: First[CaseVerdict] = First(_MOST * trials, order)
         errored: First[CaseVerdict] = First(_MOST * trials, place)
         counts = {"error": 0, "warning": 0}
-        for verdict in newest_verdicts(reader):
+        for verdict in newest_verdicts(reader, NOT_PASSED):
             if verdict.status in FAILED:
                 failed.add(verdict)
                 counts["error"] += 1
-            elif verdict.status == "error":
+            else:
                 errored.add(verdict)
                 counts["warning"] += 1
         lines = [*_lines("error", _together(failed), counts["error"], trials, worse, context)]

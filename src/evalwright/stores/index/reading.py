@@ -53,8 +53,9 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 _ALL = CellSelection()
-_BLOCK = 10_000
-"""Rows that are passed on together: many, so that each costs little; few, so that memory does not grow with the run."""
+_BLOCK, _RECORDS = 10_000, 1000
+"""Rows and records that are passed on together: many, so that each costs little; few, so that memory does not grow with
+the run."""
 _ORDERS: dict[CellOrder, str] = {"stored": "trace_at", "dataset": "number"}
 
 _decode_trace = msgspec.json.Decoder(Trace).decode
@@ -247,7 +248,7 @@ class RunIndex:
         asked = f"SELECT case_key, verdict_at, verdict_len FROM cells {where} ORDER BY verdict_at"
         rows = self._connection.execute(asked, values)
         decode = msgspec.json.Decoder(kind).decode
-        while block := rows.fetchmany(_BLOCK):
+        while block := rows.fetchmany(_RECORDS):
             written = [row for row in block if row[2]]
             found = self._read(RECORDS[2], kind, decode, [(at, length) for _, at, length in written])
             if [one.case_key for one in found if one is not None] != [case for case, _, _ in written]:
