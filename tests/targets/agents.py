@@ -112,8 +112,8 @@ def called(folder: Path, what: str) -> list[str]:
 
 
 def program(path: Path, source: str) -> Path:
-    """An executable Python program."""
-    path.write_text(f"#!{sys.executable}\n{source}")
+    """An executable Python program, wherever Python is: a first line of it could not hold blanks."""
+    path.write_text(f"#!/bin/sh\n'''exec' '{sys.executable}' \"$0\" \"$@\"\n' '''\n{source}")
     path.chmod(0o700)
     return path
 

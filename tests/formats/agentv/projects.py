@@ -2,6 +2,7 @@
 
 import json
 import sys
+from shlex import quote
 
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -51,7 +52,7 @@ def case(evaluators, **more):
 
 def agent(project, code):
     (project / "agent.py").write_text("import json, sys\n" + code)
-    command = f"{sys.executable} agent.py {{EVAL_ID}} {{OUTPUT_FILE}} {{PROMPT}}"
+    command = f"{quote(sys.executable)} agent.py {{EVAL_ID}} {{OUTPUT_FILE}} {{PROMPT}}"
     target = {"name": "default", "provider": "cli", "command_template": command, "timeout_seconds": 5}
     (project / "targets.yaml").write_text(json.dumps({"targets": [target]}))
 
@@ -65,7 +66,7 @@ def judged(project, replies, evaluator, **more):
         "open(sys.argv[2], 'w').write(json.dumps({'text': replies[min(n, len(replies) - 1)]}))\n"
     )
     (project / "judge.py").write_text("import json, sys\n" + code)
-    command = f"{sys.executable} judge.py {{EVAL_ID}} {{OUTPUT_FILE}} {{PROMPT}}"
+    command = f"{quote(sys.executable)} judge.py {{EVAL_ID}} {{OUTPUT_FILE}} {{PROMPT}}"
     targets = [
         {"name": "default", "provider": "mock", "response": "an answer", "judge_target": "judge"},
         {"name": "judge", "provider": "cli", "command_template": command},

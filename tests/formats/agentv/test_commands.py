@@ -2,6 +2,7 @@
 
 import json
 import sys
+from shlex import quote
 
 import pytest
 
@@ -27,7 +28,7 @@ def run(tmp_path):
             "import json, sys\nopen('asked', 'a').write(sys.argv[1] + ' ' + ','.join(sys.argv[2:]) + '\\n')\n"
             f"if sys.argv[1] == 'batch':\n    print({batch!r})\nelse:\n    {BY_ID}\n"
         )
-        command = f"{sys.executable} agent.py {{EVAL_ID}} {{FILES}}"
+        command = f"{quote(sys.executable)} agent.py {{EVAL_ID}} {{FILES}}"
         listed = [{"name": "default", "provider": "cli", "command_template": command, **target}]
         (tmp_path / "targets.yaml").write_text(json.dumps({"targets": listed}))
         content = [{"type": "file", "value": "x.txt"}]

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from shlex import quote
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_a_command_judges_one_question_at_a_time(project):
         "open(sys.argv[2], 'w').write('{\"score\": 1}')\nos.remove('lock')\n"
     )
     (project / "judge.py").write_text("import sys\n" + code)
-    command = f"{sys.executable} judge.py {{EVAL_ID}} {{OUTPUT_FILE}}"
+    command = f"{quote(sys.executable)} judge.py {{EVAL_ID}} {{OUTPUT_FILE}}"
     judge = {"name": "judge", "provider": "cli", "command_template": command}
     targets = [{"name": "default", "provider": "mock", "judge_target": "judge"}, judge]
     (project / "targets.yaml").write_text(json.dumps({"targets": targets}))

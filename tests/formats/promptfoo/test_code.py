@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from shlex import quote
 from threading import Thread
 
 import pytest
@@ -356,7 +357,7 @@ def test_code_sees_the_prompt_as_it_was_written_and_the_variables_as_they_were_m
     }
     config = {
         **ECHO,
-        "providers": [f"exec:{sys.executable} show.py"],
+        "providers": [f"exec:{quote(sys.executable)} show.py"],
         "tests": [{"vars": {"q": "x"}, "options": options}],
     }
     [trace] = run(tmp_path, config).traces.values()
