@@ -151,3 +151,12 @@ def test_a_connection_that_is_interrupted_while_it_is_prepared_is_closed(monkeyp
     with pytest.raises(KeyboardInterrupt):
         Database(server_dsn(), "s", 1).connect()
     assert [one.closed for one in made] == [True]
+
+
+@pytest.mark.parametrize(("more", "expected"), [("", "20000"), ("&tcp_user_timeout=5000", "5000")])
+def test_a_machine_that_vanishes_is_given_up_soon(kept: Kept, more: str, expected: str) -> None:
+    dsn = server_dsn()
+    dsn += more if "?" in dsn else more.replace("&", "?")
+    with closing(Database(dsn, kept.schema, 1).connect()) as connection:
+        told = connection.info.get_parameters()
+    assert (told["tcp_user_timeout"], told["keepalives_idle"]) == (expected, "10")

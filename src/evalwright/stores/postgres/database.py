@@ -35,6 +35,12 @@ _LONGEST_NAME = 63
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 """Seconds. Most lost connections come back at once, and a restarting server needs no more than one try per second."""
 
+_ALIVE = {"tcp_user_timeout": 20_000, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2}
+"""Settings of libpq after which a machine that has vanished is given up within 20 seconds. By default a run would wait
+for up to two hours, and not connect to the machine that has taken its place."""
+_ALIVE_THERE = "".join(f"SET tcp_{name.removeprefix('tcp_')} = {value}; " for name, value in _ALIVE.items())
+"""The same for the server: it gives up the session of a machine that has vanished, and with it the lock on a run."""
+
 _CELL = "case_id text NOT NULL, variant_name text NOT NULL, trial integer NOT NULL, attempt integer NOT NULL"
 _RECORD = (
     "run_id text NOT NULL, key bytea NOT NULL, seq bigint NOT NULL, {cell}{more}, "
@@ -113,11 +119,12 @@ class Database:
         given = conninfo_to_dict(self._dsn)
         _tell_hooks(given)
         timeout = int(given.get("connect_timeout") or 10)
+        own: dict[str, Any] = {key: value for key, value in _ALIVE.items() if key not in given}
         connection = psycopg.connect(
-            self._dsn, autocommit=True, application_name=name, connect_timeout=timeout, client_encoding="utf8"
+            self._dsn, autocommit=True, application_name=name, connect_timeout=timeout, client_encoding="utf8", **own
         )
         try:
-            connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self.schema)))
+            connection.execute(sql.SQL(f"{_ALIVE_THERE}SET search_path TO {{}}").format(sql.Identifier(self.schema)))
         except BaseException:
             connection.close()
             raise
