@@ -129,6 +129,35 @@ def test_python_inline_and_in_files(tmp_path):
     assert any("returns nothing" in str(warning) for warning in found.outcome.summary.warnings)
 
 
+def test_code_in_files_that_cannot_be_used_is_an_error_in_javascript_and_a_failure_in_python(tmp_path):
+    """As in promptfoo."""
+    values = ["file://gone.js", "file://c.js:gone", "file://broken.js"]
+    tests = [{"vars": {"q": "x"}, "assert": [{"type": "javascript", "value": value}]} for value in values]
+    tests += [{"vars": {"q": "x"}, "assert": [{"type": "python", "value": "file://c.py:gone"}]}]
+    files = {"c.js": "module.exports = () => true;", "broken.js": "module.exports = (", "c.py": "def get_assert(): ..."}
+    found = run(tmp_path, {**ECHO, "tests": tests}, **files)
+    assert found.statuses == ["error", "error", "error", "fail"]
+    assert {row.error.type for row in found.rows if row.error} == {"unusable"}
+    assert any("'gone.js': this assertion is an error" in str(one) for one in found.outcome.summary.warnings)
+
+
+def test_the_parts_of_a_result_are_counted_and_written(tmp_path):
+    code = (
+        "def get_assert(output, context):\n"
+        "    parts = [{'pass_': True, 'score': 1, 'reason': 'a'}, {'pass': False, 'score': 0, 'reason': 'b'}]\n"
+        "    return {'pass_': True, 'score': 0.5, 'reason': 'half', 'component_results': parts}\n"
+    )
+    test = {"vars": {"q": "x"}, "assert": [{"type": "python", "value": "file://c.py"}]}
+    out = tmp_path / "out.json"
+    found = run(tmp_path, {**ECHO, "tests": [test]}, options={"output": out}, c__py=code)
+    [column] = found.native["prompts"]
+    assert (column["assertPassCount"], column["assertFailCount"]) == (2, 1)
+    [row] = json.loads(out.read_text())["results"]["results"]
+    parts = row["gradingResult"]["componentResults"]
+    assert [(one["pass"], one["reason"]) for one in parts] == [(True, "half"), (True, "a"), (False, "b")]
+    assert {one["assertion"]["type"] for one in parts} == {"python"}
+
+
 @pytest.mark.parametrize("transform", ["JSON.parse(output)", "undefined"])
 def test_a_transform_that_gives_nothing_is_an_error(tmp_path, transform):
     found = run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "bad"}, "options": {"transform": transform}}]})
@@ -382,4 +411,4 @@ export function fits(output: string): boolean { return output === word + mark + 
     check = {"type": "javascript", "value": "file://checks.ts:fits"}
     assert asserted(tmp_path / "a", "it!?", check, **files).statuses == ["pass"]
     ran = asserted(tmp_path / "b", "it", {"type": "javascript", "value": "file://checks.ts:fits"}, checks__ts=checks)
-    assert "Cannot find module" in ran.rows[0].reason
+    assert "Cannot find module" in ran.rows[0].error.message

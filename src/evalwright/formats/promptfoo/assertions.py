@@ -191,7 +191,8 @@ class Assertions:
                 continue
             path, _ = split_function(str(value))
             if base in ("javascript", "python") and not self._sources.matches(path):
-                origin.at(key).warn(f"there is no file {path!r}: this assertion fails")
+                what = "is an error" if base == "javascript" else "fails"
+                origin.at(key).warn(f"there is no file {path!r}: this assertion {what}")
                 return one
             found = self._sources.path(path, origin.at(key))
             if found is None:

@@ -192,7 +192,7 @@ def _response(trace: Trace, seen: Mapping[str, Any], reasons: str) -> dict[str, 
 
 
 def _components(rows: Iterable[EvaluationResult], case: Case) -> Iterator[dict[str, Any]]:
-    """The results of assertions; the result of a set is followed by those of its members."""
+    """The results of assertions; that of a set is followed by those of its members, and that of code by its parts."""
     asserted = {spec.name: spec.config["assertion"] for spec in case.evaluators or () if "assertion" in spec.config}
     for row in rows:
         if row.evaluator in asserted:
@@ -207,5 +207,8 @@ def _component(row: Mapping[str, Any], assertion: Mapping[str, Any]) -> Iterator
         "reason": row["reason"] or ("Assertion passed" if row["passed"] else ""),
         "assertion": assertion,
     }
-    for member, asserted in zip((row["detail"] or {}).get("children", ()), assertion.get("assert", ()), strict=False):
+    detail = row.get("detail") or {}
+    for part in detail.get("components", ()):
+        yield from _component(part, assertion)
+    for member, asserted in zip(detail.get("children", ()), assertion.get("assert", ()), strict=False):
         yield from _component(member, asserted)

@@ -45,6 +45,9 @@ async def _judged(question: Asked, *, javascript_language: bool) -> Evaluation:
         else:
             said = await run_python(question.value, names)
     except ScriptError as error:
+        if error.type == "unusable" and in_file(question.value) and javascript_language:
+            # promptfoo: an error for files of JavaScript, a failure for all other code
+            raise EvaluatorError(f"the code cannot be used: {error}", error.type) from None
         if error.type in ("exception", "unusable"):
             unusable = {"unusable": True} if error.type == "unusable" else {}
             return Evaluation(False, 0.0, f"the code raised {error}", {"threw": True, **unusable})
@@ -64,7 +67,17 @@ def _read(said: Any) -> Any:
             said = json.loads(said)
         except ValueError:
             return said
-    return {_NAMES.get(key, key): value for key, value in said.items()} if isinstance(said, dict) else said
+    return _renamed(said)
+
+
+def _renamed(said: Any) -> Any:
+    """A result with promptfoo's names, also in the results that it consists of."""
+    if not isinstance(said, dict):
+        return said
+    found = {_NAMES.get(key, key): value for key, value in said.items()}
+    if isinstance(parts := found.get("componentResults"), list):
+        found["componentResults"] = [_renamed(one) for one in parts]
+    return found
 
 
 def _outcome(question: Asked, said: Any) -> Evaluation:
