@@ -163,6 +163,20 @@ def test_a_changed_byte_is_refused_by_the_hash_of_its_manifest(tmp_path, name):
     assert f"{parts[0] / name}  was changed or damaged" in said
 
 
+@pytest.mark.parametrize("name", ["traces", "results", "verdicts"])
+def test_a_run_merged_over_a_line_that_cannot_be_read_has_not_passed(tmp_path, name):
+    parts = sharded(suite(tmp_path, ["done"] * 3), 2, tmp_path)
+    (parts[0] / "manifest.json").unlink()
+    assert merge(parts, tmp_path / "whole", partial=True).exit_code == 0
+    damaged = parts[0] / f"{name}.jsonl"
+    damaged.write_bytes(damaged.read_bytes() + b"{torn\n")
+    merged = merge(parts, tmp_path / "merged", partial=True)
+    [unread] = merged.unread
+    assert (merged.exit_code, merged.summary.variants[0].pass_rate) == (3, 1.0)
+    assert f"{damaged}:" in unread
+    assert unread in merged.notes
+
+
 def test_more_shards_than_files_may_be_open(tmp_path):
     parts = sharded(suite(tmp_path, TEXTS, max_concurrency=1), 9, tmp_path)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
