@@ -52,7 +52,10 @@ def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
 def _repository_here() -> Path:
     for _, repository in _repositories(Path.cwd()):
         return repository.root
-    raise InputError("Missing argument 'PATH...': no repository here or above lists its suites (eval_patterns)")
+    raise InputError(
+        "Missing argument 'PATH...': name a suite, such as eval.yaml, or a folder with suites "
+        "(no repository here or above lists its own under eval_patterns)"
+    )
 
 
 def _meant(path: Path, dialect: str | None) -> Found:
