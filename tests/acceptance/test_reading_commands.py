@@ -236,10 +236,11 @@ def test_a_folder_of_upstream_is_listed(made: Project, foreign: Path) -> None:
     [
         (["view", "a", "--only", "changed", "--limit-cells", "3"], "--only, --limit-cells: needs --bundle DIR"),
         (["view", "a", "--bundle", "pages", "--port", "3"], "--port: --bundle writes files, which need no server"),
+        (["view", "a", "--no-open", "--host", ""], "--host: expected an address, found nothing"),
         (["compare", "RUN", "RUN", "--threshold", "0.1"], "--threshold: is for result files, and these are runs"),
     ],
 )
-def test_options_without_effect_are_refused(made: Project, words: list[str], said: str) -> None:
+def test_options_without_effect_or_value_are_refused(made: Project, words: list[str], said: str) -> None:
     ended = made.evalwright(*(run_of(made, "a") if word == "RUN" else word for word in words))
     assert (ended.code, said in ended.err) == (2, True)
     assert not (made.folder / "pages").exists()
