@@ -220,7 +220,7 @@ def _systems(variants: Sequence[Variant]) -> list[Any]:
     return [(one.name, one.adapter, one.config.get("target")) for one in variants]
 
 
-_HOW = "--trust-run uses what the run itself says"
+_HOW = "--trust-run (in Python: trust_run=True) uses what the run itself says"
 
 
 def _not_own(location: str) -> InputError:
