@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -17,7 +18,7 @@ FULL = Path("/dev/full")
 
 def shell(folder: Path, command: str) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of a line for the shell; `evalwright` is ours."""
-    ours = f"{sys.executable} -m evalwright"
+    ours = f"{quote(sys.executable)} -m evalwright"
     ended = subprocess.run(
         ["/bin/sh", "-c", command.replace("evalwright", ours)], cwd=folder, capture_output=True, text=True, check=False
     )

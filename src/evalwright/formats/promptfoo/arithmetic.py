@@ -81,6 +81,8 @@ def value_of(expression: str, names: Mapping[str, float]) -> float | None:
 def _parsed(expression: str) -> ast.Expression:
     if len(expression) > _LONGEST:
         raise SyntaxError("too long")
+    if "\0" in expression:  # Python 3.11.3 and older raise ValueError for it
+        raise SyntaxError("it contains a null character")
     return ast.parse(expression.strip().replace("^", "**"), mode="eval")
 
 
