@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.model.plan import EvaluatorSpec, PassCriteria
+from evalwright.model.plan import EvaluatorSpec, PassCriteria, UntilDecided
 from evalwright.model.trace import TraceError
 from evalwright.scoring.gate import AGGREGATIONS, aggregated, decided
 from evalwright.scoring.gate_intervals import CountedPasses, Owned
@@ -274,6 +274,33 @@ def test_errors_that_two_processes_met_leave_a_gate_open():
     shares[0].merge(shares[1])
     gate = shares[0].summary(plan, datetime(2026, 1, 1, tzinfo=UTC)).gate
     assert (gate.undecided, gate.reason) == (True, "it depends on 2 results with an error")
+
+
+@pytest.mark.parametrize(
+    ("cells", "erred", "reason"),
+    [(12, 0, "it depends on 2 cells not run"), (12, 1, "it depends on 1 result with an error and 2 cells not run")],
+)
+def test_cells_that_were_not_run_leave_a_gate_open(cells, erred, reason):
+    rule = simple(value=0.9)
+    assert counted(cells, 10 - erred, erred, rule).reason == reason
+    assert counted(cells, 10 - erred, erred, rule).undecided
+    assert not counted(cells, 10 - erred, erred, simple(value=0.5)).undecided  # they could not turn it
+    assert not counted(10, 10, 0, rule).undecided
+
+
+def test_cells_that_a_run_left_out_because_it_was_decided_leave_no_gate_open():
+    until = UntilDecided("a", "a", "v", "v", 0.02, 0.05, 0)
+    assert not counted(12, 10, 0, simple(value=0.9), until_decided=until).undecided
+
+
+def counted(planned, passed, erred, rule, **fields):
+    """The gate of a run of which this much has been run."""
+    plan = a_plan(evaluators=[EvaluatorSpec("a", "contains_text")], gate=rule, cases_total=planned, **fields)
+    tally = Tally.of(plan)
+    for number in range(passed + erred):
+        found = judged(True) if number < passed else judged(False, error=BROKEN)
+        tally.count(a_trace(case_id=f"c{number}"), found, "pass" if number < passed else "error")
+    return tally.summary(plan, datetime(2026, 1, 1, tzinfo=UTC)).gate
 
 
 def test_a_suite_can_ask_for_errors_to_count_as_0():

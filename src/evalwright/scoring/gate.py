@@ -48,6 +48,7 @@ class GateTotals:
 
     def __init__(self, plan: Plan, gate: Mapping[str, Any]) -> None:
         self._gate = gate
+        self._stops_early = plan.until_decided is not None
         self._scores = {spec.name: array("d") for spec in plan.evaluators}
         self._owners = {spec.name: array("q") for spec in plan.evaluators}
         """The case of each score, by its position from -1 downwards, or its group, by its number."""
@@ -99,23 +100,26 @@ class GateTotals:
         # cells end in any order: sorted, the same scores give the same last digit of a mean
         scores = {name: array("d", sorted(found)) for name, found in self._scores.items()}
         owned = {name: Owned(found, self._owners[name]) for name, found in self._scores.items()}
-        summary.gate = decided(self._gate, scores, self._unknown, owned=owned)
+        # cells that a run has left out because it was decided are not missing
+        not_run = 0 if self._stops_early else summary.cells_missing
+        summary.gate = decided(self._gate, scores, self._unknown, not_run, owned=owned)
 
 
 def decided(
     rule: Mapping[str, Any],
     scores: Scores,
-    unknown: Mapping[str, int] = {},
+    errors: Mapping[str, int] = {},
+    not_run: int = 0,
     *,
     empty_is_zero: bool = False,
     owned: Mapping[str, Owned] = {},
 ) -> GateOutcome:
     """Apply a checked gate to the scores.
 
-    A condition on an evaluator without scores is not measured, or its value is 0 with `empty_is_zero`. `unknown`
-    scores, of results with an error, are in no value. The gate is undecided if it is not measured, or if scores from 0
-    to 1, or as far as those of their evaluator go, could change the outcome in their place. If the scores are `owned`,
-    values have an interval.
+    A condition on an evaluator without scores is not measured, or its value is 0 with `empty_is_zero`. Unknown scores,
+    of results with `errors` (by evaluator) and of cells `not_run`, are in no value. The gate is undecided if it is not
+    measured, or if scores from 0 to 1, or as far as those of their evaluator go, could change the outcome in their
+    place. If the scores are `owned`, values have an interval.
     """
     parts: list[GatePart] = []
     outcome = _holds(rule, scores, parts, empty_is_zero)
@@ -125,9 +129,12 @@ def decided(
     gate = GateOutcome(outcome is True, parts)
     if outcome is None:
         gate.undecided, gate.reason = True, "nothing was measured"
-    elif any(unknown.values()) and _settled(rule, scores, unknown, empty_is_zero) is not outcome:
-        gate.undecided = True
-        gate.reason = f"it depends on {counted(sum(unknown.values()), 'result')} with an error"
+        return gate
+    erred, unknown = sum(errors.values()), {name: errors.get(name, 0) + not_run for name in scores}
+    if (erred or not_run) and _settled(rule, scores, unknown, empty_is_zero) is not outcome:
+        said = [f"{counted(erred, 'result')} with an error"] if erred else []
+        said += [f"{counted(not_run, 'cell')} not run"] if not_run else []
+        gate.undecided, gate.reason = True, f"it depends on {' and '.join(said)}"
     return gate
 
 
