@@ -66,9 +66,11 @@ def _further(error: click.BadParameter, arguments: Sequence[str]) -> Iterator[cl
     except click.UsageError:
         return  # it has been told
     for param in dict.fromkeys(params):
-        if param.name != error.param.name and param.name in given:
+        value = given.get(param.name)
+        # an argument that may be left out has a placeholder of click's, which is no text
+        if param.name != error.param.name and isinstance(value, str | tuple | list):
             try:
-                param.type_cast_value(ctx, given[param.name])
+                param.type_cast_value(ctx, value)
             except click.BadParameter as other:
                 yield other
             except InputError:
