@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalwright import registry
 from evalwright.errors import InputError
-from evalwright.evaluators.build import build, build_evaluator, calls_models
+from evalwright.evaluators.build import build, build_evaluator, calls_models, config_doubts
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.model.result import Evaluation
@@ -263,3 +263,82 @@ def test_any_configuration_builds_or_is_refused_as_bad_input(type_name: str, con
     except InputError as refused:
         problems = refused.problems
     assert (evaluator is None) == bool(problems)
+
+
+ANSWERED = {"name": "a", "type": "answered"}
+REFUND = [{"name": "refund"}]
+
+
+@pytest.mark.parametrize(
+    ("type_name", "config", "key"),
+    [
+        ("required_tools", {"names": []}, "names"),
+        ("forbidden_tools", {"names": [""]}, "names"),
+        ("tool_arguments_match", {"expected": []}, "expected"),
+        ("tool_trajectory", {"minimums": {"refund": 0}}, "minimums"),
+        ("tool_calls_match", {"expected": REFUND, "only_tools": ["search"]}, "only_tools"),
+        ("tool_calls_match", {"expected": REFUND, "ignore_tools": ["refund"]}, "ignore_tools"),
+        ("tool_calls_match", {"expected": REFUND, "only_tools": [], "mode": "any_order"}, "only_tools"),
+        ("text_check", {"check": "contains", "value": ""}, "value"),
+        ("text_check", {"check": "starts_with", "value": " "}, "value"),
+        ("text_check", {"check": "contains_any", "value": ["hi", ""]}, "value"),
+        ("text_check", {"check": "contains_all", "value": []}, "value"),
+        ("schema_match", {"schema": {"typ": "object"}}, "schema"),
+        ("composite", {"evaluators": [{**ANSWERED, "weight": 0}]}, "evaluators"),
+        ("composite", {"evaluators": [ANSWERED], "aggregator": {"weights": {"a": 0}, "type": "safety_gate"}},
+            "aggregator.weights"),
+        ("composite", {"evaluators": [ANSWERED], "aggregator": {"type": "threshold", "threshold": 0}},
+            "aggregator.threshold"),
+    ],
+)  # fmt: skip
+def test_a_configuration_by_which_all_or_none_pass_is_doubted(type_name: str, config: Any, key: str) -> None:
+    build_evaluator(type_name, config)
+    assert [doubt.key for doubt in config_doubts(type_name, config)] == [key]
+
+
+@pytest.mark.parametrize(
+    ("type_name", "config"),
+    [
+        ("required_tools", {"names": ["refund"]}),
+        ("required_tools", {}),
+        ("tool_trajectory", {"minimums": {"refund": 1, "search": 0}}),
+        ("tool_calls_match", {"expected": REFUND, "only_tools": ["refund"], "ignore_tools": ["search"]}),
+        ("text_check", {"check": "contains_all", "value": ["hi", ""]}),
+        ("text_check", {"check": "equals", "value": ""}),
+        ("text_check", {"check": "is_json"}),
+        ("schema_match", {"schema": {"not": {}}}),
+        ("composite", {"evaluators": [{**ANSWERED, "weight": 0}], "aggregator": {"type": "minimum"}}),
+        ("composite", {"evaluators": [ANSWERED], "aggregator": {"type": "threshold", "threshold": 0.5}}),
+    ],
+)
+def test_a_configuration_that_tells_answers_apart_is_not_doubted(type_name: str, config: Any) -> None:
+    build_evaluator(type_name, config)
+    assert config_doubts(type_name, config) == []
+
+
+@pytest.mark.parametrize(
+    ("type_name", "config", "key"),
+    [
+        ("text_check", {"check": "contains"}, "value"),
+        ("text_check", {"check": "regex", "value": "x", "flags": "g"}, "flags"),
+        ("composite", {"evaluators": [ANSWERED], "aggregator": {"type": "threshold", "threshold": "high"}},
+            "aggregator.threshold"),
+        ("composite", {"evaluators": [ANSWERED], "aggregator": {"type": "all_or_nothing", "threshold": 80}},
+            "aggregator.threshold"),
+        ("composite", {"evaluators": [ANSWERED], "aggregator": {"type": "weighted_average", "weights": {"a": -1}}},
+            "aggregator.weights.a"),
+        ("composite", {"evaluators": [ANSWERED], "aggregator": {"type": "weighted_average", "weights": ["a"]}},
+            "aggregator.weights"),
+    ],
+)  # fmt: skip
+def test_a_value_that_no_comparison_can_use_is_rejected(type_name: str, config: Any, key: str) -> None:
+    with pytest.raises(InputError) as raised:
+        build_evaluator(type_name, config)
+    assert [problem.key for problem in raised.value.listed] == [key]
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"evaluators": "x"}, {"evaluators": [3]}, {"evaluators": [ANSWERED], "aggregator": "x"}]
+)
+def test_a_composite_that_cannot_be_read_is_not_doubted_as_well(config: Any) -> None:
+    assert config_doubts("composite", config) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -37,6 +38,7 @@ AGGREGATORS: Mapping[str, tuple[str, ...] | None] = {
     "llm_judge": None,
 }
 """The keys that each aggregator reads; None: the keys of its judge."""
+_WEIGHED = tuple(kind for kind, keys in AGGREGATORS.items() if keys is not None and "weights" in keys)
 
 
 class _Said(NamedTuple):
@@ -85,6 +87,27 @@ class Composite:
         members = [(str(member.get("type")), member.get("config") or {}) for member in config["evaluators"]]
         return (config.get("aggregator") or {}).get("type") == "llm_judge" or any(calls_models(*m) for m in members)
 
+    @staticmethod
+    def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
+        rule, members = config.get("aggregator") or {}, config.get("evaluators")
+        if not isinstance(rule, dict) or not isinstance(members, list):
+            return []
+        if rule.get("type") == "threshold" and rule.get("threshold") == 0:
+            said = "every trace passes: name the share of members that must pass"
+            return [Problem("", said, key="aggregator.threshold")]
+        own = rule.get("weights") or {}
+        if rule.get("type", "weighted_average") not in _WEIGHED or not isinstance(own, dict):
+            return []
+        weights = [
+            own.get(member.get("name"), member.get("weight", 1)) for member in members if isinstance(member, dict)
+        ]
+        said = "all members have the weight 0, and no trace passes"
+        return (
+            []
+            if any(weights) or not weights
+            else [Problem("", said, key="aggregator.weights" if own else "evaluators")]
+        )
+
     def __init__(
         self,
         evaluators: Sequence[Mapping[str, Any]],
@@ -112,6 +135,8 @@ class Composite:
         idle = [name for name in self._aggregator.get("weights") or () if name not in names]
         if idle and not self._errors_count:  # AgentV ignores such a weight
             raise _refused("aggregator.weights", f"no member {idle[0]!r} (there are: {', '.join(names)})")
+        if wrong := next(_wrong_numbers(self._aggregator), None):
+            raise _refused(*wrong)
         read = AGGREGATORS[self._kind]
         unread = [] if read is None or self._errors_count else undeclared(self._aggregator, ("type", *read))
         if unread:
@@ -190,6 +215,24 @@ class Composite:
     def _judge(self, prompt: str) -> Built:
         config = {key: value for key, value in self._aggregator.items() if key not in ("type", "prompt")}
         return build_evaluator("criteria_judge", {**config, "prompt": prompt, "max_calls": 1})
+
+
+def _wrong_numbers(aggregator: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The key and the mistake of each number of an aggregator that is none, or out of its range."""
+    least = aggregator.get("threshold")
+    if least is not None and not (_is_number(least) and 0 <= least <= 1):
+        yield "aggregator.threshold", f"expected a number from 0 to 1, found {shown(least, 80)}"
+    weights = aggregator.get("weights")
+    if weights is not None and not isinstance(weights, dict):
+        yield "aggregator.weights", f"expected a mapping of members to weights, found {shown(weights, 80)}"
+    for name, weight in weights.items() if isinstance(weights, dict) else ():
+        if not (_is_number(weight) and 0 <= weight < math.inf):
+            found = f"expected a number that is not negative, found {shown(weight, 80)}"
+            yield f"aggregator.weights.{name}", found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _member(raw: Mapping[str, Any], position: int) -> tuple[EvaluatorSpec, Built]:

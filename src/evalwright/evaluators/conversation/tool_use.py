@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from evalwright.errors import Problem
 from evalwright.evaluators.conversation.messages import conversation_of, expected_of, parsed_json
 from evalwright.evaluators.conversation.outcomes import KEPT, MOST_SHOWN, graded, skipped
 from evalwright.evaluators.onlooker import Onlooker
@@ -57,6 +58,10 @@ class RequiredTools(Onlooker, frozen=True):
 
     names: list[str] | None = None
 
+    @staticmethod
+    def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
+        return _if_empty("names", config)
+
     def look(self, case: Case, trace: Trace) -> Evaluation:
         names = expected_of(case).required_tools if self.names is None else self.names
         if names is None:
@@ -69,6 +74,13 @@ class RequiredTools(Onlooker, frozen=True):
         return graded(False, reason, {"missing_tools": missing, "required_tools": names})
 
 
+def _if_empty(key: str, config: Mapping[str, Any]) -> list[Problem]:
+    listed_ones = config.get(key)
+    if listed_ones in ([], [""]):
+        return [Problem("", "no tool is named, and every trace passes: name tools", key=key)]
+    return []
+
+
 @lru_cache(KEPT)
 def _all_called(names: tuple[str, ...]) -> Evaluation:
     return graded(True, "", {"missing_tools": [], "required_tools": [*names]})
@@ -78,6 +90,10 @@ class ForbiddenTools(Onlooker, frozen=True):
     """None of these tools was called."""
 
     names: list[str] | None = None
+
+    @staticmethod
+    def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
+        return _if_empty("names", config)
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         names = expected_of(case).forbidden_tools if self.names is None else self.names
@@ -102,6 +118,10 @@ class ToolArgumentsMatch(Onlooker, frozen=True):
     """
 
     expected: list[ExpectedArguments] | None = None
+
+    @staticmethod
+    def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
+        return _if_empty("expected", config)
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         expected = expected_of(case).tool_arguments if self.expected is None else self.expected

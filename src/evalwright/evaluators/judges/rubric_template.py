@@ -55,7 +55,7 @@ class RubricTemplate(msgspec.Struct, frozen=True):
     system_prompt: str | None = None
     timeout: Annotated[float, msgspec.Meta(gt=0)] = 120.0
     """Seconds per attempt."""
-    max_attempts: Annotated[int, msgspec.Meta(ge=1)] = 6
+    max_attempts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 6
     rubric_vars: list[str] = []
     """Variables that every case must have."""
     braces: Literal["verbatim", "doubled"] = "verbatim"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
+
+import msgspec
 
 from evalwright.errors import Problem
 from evalwright.evaluators.combined.banded import banded
@@ -38,13 +40,35 @@ class TextCheck(Onlooker, frozen=True):
 
     @staticmethod
     def config_problems(values: dict[str, Any]) -> list[Problem]:
-        if values.get("check") != "regex":
+        check, flags = values.get("check"), values.get("flags", "")
+        if check in (None, msgspec.UNSET, "is_json"):
             return []
+        if values.get("value") is None:
+            return [Problem("", f"needs 'value', the text to look for, with check: {check}", key="value")]
+        if check != "regex":
+            return []
+        if isinstance(flags, str) and (unknown := [letter for letter in flags if letter not in _FLAGS]):
+            expected = f"'flags' must be some of {', '.join(_FLAGS)}"
+            return [Problem("", f"{expected}, found {unknown[0]!r}", key="flags")]
         try:
             re.compile(str(values.get("value")))
         except re.error as error:
             return [Problem("", f"'value' is not a regular expression: {error}", key="value")]
         return []
+
+    @staticmethod
+    def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
+        check, value = str(config.get("check")), config.get("value")
+        if check in ("is_json", "equals"):
+            return []
+        if value == []:
+            return [Problem("", "an empty list checks nothing: say what to look for", key="value")]
+        texts = [str(text) for text in value] if isinstance(value, list) else [str(value)]
+        stripped = check in ("starts_with", "ends_with")
+        empty = [text for text in texts if not (text.strip() if stripped else text)]
+        if not empty or (check.endswith("_all") and len(empty) < len(texts)):
+            return []
+        return [Problem("", "every text contains the empty text: say what to look for", key="value")]
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         met = self._met(trace.output.final_answer or "") is not self.negate

@@ -219,10 +219,22 @@ class ToolCallsMatch(Onlooker, frozen=True):
 
     @staticmethod
     def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
-        if config.get("expected") != [] or config.get("mode", "subset") not in ("subset", "in_order"):
+        if config.get("only_tools") == []:
+            return [Problem("", "no call counts, and every trace passes: name tools", key="only_tools")]
+        expected = config.get("expected")
+        if not isinstance(expected, list) or config.get("mode", "subset") not in ("subset", "in_order"):
             return []
-        said = "every trace has these calls, none: name calls, or set mode: exact if there must be none"
-        return [Problem("", said, key="expected")]
+        if not expected:
+            said = "every trace has these calls, none: name calls, or set mode: exact if there must be none"
+            return [Problem("", said, key="expected")]
+        names = {str(call.get("name")) for call in expected if isinstance(call, dict)}
+        only, ignored = config.get("only_tools"), config.get("ignore_tools")
+        names &= {*only} if isinstance(only, list) else names
+        names -= {*ignored} if isinstance(ignored, list) else set()
+        if names:
+            return []
+        key = "ignore_tools" if only is None else "only_tools"
+        return [Problem("", "no expected call counts, and every trace passes: name tools of expected calls", key=key)]
 
     reads: ClassVar[frozenset[str]] = frozenset({"tool_calls"})
 

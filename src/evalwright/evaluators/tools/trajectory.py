@@ -83,7 +83,9 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
     @staticmethod
     def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
         allows_others = config.get("mode", "any_order") in ("any_order", "in_order", "superset")
-        if not allows_others or config.get("expected") or config.get("minimums"):
+        minimums = config.get("minimums")
+        counted = any(minimums.values()) if isinstance(minimums, dict) else bool(minimums)
+        if not allows_others or config.get("expected") or counted:
             return []
         said = "no call is expected, and every trace passes: name calls in expected or minimums"
         return [Problem("", said, key="minimums" if "minimums" in config else "expected")]

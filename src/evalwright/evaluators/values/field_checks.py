@@ -24,6 +24,14 @@ from evalwright.sandbox.patterns import search
 
 __all__ = ["ExactMatch", "FieldCheck", "SchemaMatch", "schema_problems"]
 
+_CHECKING = frozenset({
+    "$ref", "$dynamicRef", "additionalProperties", "allOf", "anyOf", "const", "contains", "dependentRequired",
+    "dependentSchemas", "enum", "exclusiveMaximum", "exclusiveMinimum", "if", "items", "maxItems", "maxLength",
+    "maxProperties", "maximum", "minItems", "minLength", "minProperties", "minimum", "multipleOf", "not", "oneOf",
+    "pattern", "patternProperties", "prefixItems", "properties", "propertyNames", "required", "type",
+    "unevaluatedItems", "unevaluatedProperties", "uniqueItems",
+})  # fmt: skip
+"""Keywords of draft 2020-12 that can reject a value; a schema without any of them is satisfied by every value."""
 _MOST_ERRORS = 50
 """Errors of one document that are kept; the reason gives their total."""
 
@@ -108,7 +116,8 @@ class SchemaMatch(Onlooker, frozen=True):
 
     @staticmethod
     def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
-        if config.get("schema") != {}:
+        schema = config.get("schema")
+        if not isinstance(schema, dict) or not _CHECKING.isdisjoint(schema):
             return []
         return [Problem("", "every value satisfies this schema: say what the value must be", key="schema")]
 

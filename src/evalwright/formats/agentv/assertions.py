@@ -154,8 +154,6 @@ class Evaluators:
             return {"name": name, "type": kind, "config": config}
         known = OWN_KEYS[kind]
         tell.unknown_keys(place, config, known)
-        for doubt in config_doubts(kind, config):
-            tell.warn(f"{place}.{doubt.key}", f"{name!r}: {doubt.message}")
         if kind == "field_accuracy" and config.get("aggregation", FIELD_AGGREGATIONS[0]) not in FIELD_AGGREGATIONS:
             said = f"{name!r}: unknown aggregation {config.pop('aggregation')!r}, {FIELD_AGGREGATIONS[0]} is taken"
             tell.warn(f"{place}.aggregation", f"{said} (there are: {', '.join(FIELD_AGGREGATIONS)})")
@@ -286,13 +284,15 @@ class Evaluators:
         return None
 
     def _built(self, spec: Spec, place: str, tell: Notes) -> bool:
-        """Whether the evaluator can be built; its mistakes are reported."""
+        """Whether the evaluator can be built; its mistakes, and doubts about it, are reported."""
         try:
             build_evaluator(spec["type"], spec["config"])
         except InputError as error:
             for problem in error.listed:
                 tell(f"{place}.{problem.key}".rstrip("."), f"{spec['name']}: {problem.message}")
             return False
+        for doubt in config_doubts(spec["type"], spec["config"]):
+            tell.warn(f"{place}.{doubt.key}", f"{spec['name']!r}: {doubt.message}")
         return True
 
 
