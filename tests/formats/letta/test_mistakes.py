@@ -51,8 +51,9 @@ def test_a_key_that_an_extractor_does_not_read_is_a_warning_and_a_mistake_with_s
     ],
 )
 def test_a_key_that_isolates_is_refused(project, old, new):
-    with pytest.raises(InputError, match="so nothing is run"):
+    with pytest.raises(InputError, match="so nothing is run") as raised:
         run(project, SUITE.replace(old, new))
+    assert 'did you mean "sandbox"' not in str(raised.value)
 
 
 @pytest.mark.parametrize(

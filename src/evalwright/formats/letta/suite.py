@@ -134,9 +134,10 @@ class _Reading:
             self._warn(place, message)
 
     def _unknown_keys(self) -> None:
-        isolated = set(isolating(self._raw, {*SUITE_KEYS} - {"sandbox"}))
+        usable = [key for key in SUITE_KEYS if key != "sandbox"]
+        isolated = set(isolating(self._raw, usable))
         for key in isolated:
-            self.tell(steps_of(key), refusal(key, SUITE_KEYS))
+            self.tell(steps_of(key), refusal(key, usable))
         target = self._raw.get("target")
         refused = set(isolating(target, OF_TARGET, OF_PROGRAMS))
         for key in refused:
