@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from acceptance.projects import project
 from evalwright.decisions.clusters import explain
 from evalwright.decisions.comparison import against_baseline, comparison_of
+from evalwright.decisions.drift import drift
 from evalwright.decisions.kinds import kinds_of_both, tallied
 from evalwright.decisions.pairing import Counting, shared_cases
 from evalwright.decisions.runs import TwoRuns, one_run, two_runs
@@ -55,6 +56,7 @@ def compared(made: list[History], terms: Terms, *, scanned: bool) -> tuple[objec
             explain(one, other, [variant.decision for variant in found.variants])
             alone = one_run(other, b.plan, terms)
             whole = [against_baseline(alone, "v1"), alone.dominated([(name, name) for name in alone.b])]
+            whole.append(drift(one, other, "a", runs))
             costs = [runs.latency_change(name, name) for name in sorted(runs.a.keys() & runs.b.keys())]
         except InputError as error:
             return str(error), None

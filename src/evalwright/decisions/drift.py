@@ -8,23 +8,26 @@ those of a comparison of the cases that both runs judged.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable
 from contextlib import closing
+from itertools import chain
 
 import msgspec
 
 from evalwright.decisions.comparison import EvaluatorComparison, evaluator_changes
 from evalwright.decisions.runs import TwoRuns
-from evalwright.model.cell_index import index_of, rereading
+from evalwright.model.cell_index import CellIndex, CellSelection, index_of, rereading
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, VariantDelta
-from evalwright.scoring.looked_up import indexed_cells
+from evalwright.scoring.looked_up import facts_of, facts_of_count
 from evalwright.scoring.newest import over_cells
 from evalwright.statistics.sums import Mean
 
 __all__ = ["Drift", "MeasureChange", "drift"]
+
+_MEASURES = ("latency_ms", "cost_usd", "tokens_input", "tokens_output")
+_Cell = tuple[TraceFacts, Collection[ResultFacts]]
 
 
 class MeasureChange(msgspec.Struct):
@@ -56,38 +59,58 @@ class Drift(msgspec.Struct):
 class _Side:
     """Counts of one run."""
 
-    def __init__(self, cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]]) -> None:
+    def __init__(self) -> None:
         self.passed: dict[str, bool] = {}
-        self.measures: defaultdict[str, Mean] = defaultdict(Mean)
+        self.measures: dict[str, Mean] = {name: Mean() for name in _MEASURES}
         self.errored = Mean()
-        for trace, results in cells:
-            self._count(trace, results)
 
-    def _count(self, trace: TraceFacts, results: Collection[ResultFacts]) -> None:
-        judged = [row for row in results if not row.skipped]
-        errored = trace.error is not None or any(row.error is not None for row in judged)
-        self.errored.add(float(errored))
-        sound = bool(judged) and not errored and all(row.passed for row in judged)
+
+def _of_cells(cells: Iterable[_Cell]) -> _Side:
+    side = _Side()
+    for trace, results in cells:
+        sound, errored = _ended(trace, results)
         case = trace.case_key
-        self.passed[case] = self.passed.get(case, True) and sound
+        side.passed[case] = side.passed.get(case, True) and sound
+        side.errored.add(float(errored))
         metrics = trace.metrics
-        values = {
-            "latency_ms": trace.latency_ms,
-            "cost_usd": metrics.cost_usd,
-            "tokens_input": metrics.token_input,
-            "tokens_output": metrics.token_output,
-        }
-        for name, value in values.items():
+        values = trace.latency_ms, metrics.cost_usd, metrics.token_input, metrics.token_output
+        for mean, value in zip(side.measures.values(), values, strict=True):
             if value is not None:
-                self.measures[name].add(value)
+                mean.add(value)
+    return side
+
+
+def _of_index(index: CellIndex) -> _Side:
+    """The same from what cells have in common, which takes a fraction of the time."""
+    side, counts = _Side(), index.counts()
+    alike = ((count.alike, facts_of_count(count)) for count in counts)
+    own = ((entry.kind, facts_of(entry)) for entry in index.cells(CellSelection(singular=True)))
+    ended = [(kind, _ended(*cell)) for kind, cell in chain(alike, own)]
+    sound, errored = ({kind for kind, ends in ended if ends[place]} for place in range(2))
+    for variant in dict.fromkeys(count.variant for count in counts):
+        for cells in index.measured(variant):
+            for case, kind in zip(cells.case_keys, cells.kinds, strict=True):
+                side.passed[case] = side.passed.get(case, True) and kind in sound
+            side.errored.add_sum(len(cells.kinds), float(sum(kind in errored for kind in cells.kinds)))
+            columns = cells.latency_ms, cells.cost_usd, cells.tokens_in, cells.tokens_out
+            for mean, column in zip(side.measures.values(), columns, strict=True):
+                mean.add_all(column)
+    return side
+
+
+def _ended(trace: TraceFacts, results: Collection[ResultFacts]) -> tuple[bool, bool]:
+    """Whether a cell passed, and whether the system or an evaluator had an error."""
+    judged = [row for row in results if not row.skipped]
+    errored = trace.error is not None or any(row.error is not None for row in judged)
+    return bool(judged) and not errored and all(row.passed for row in judged), errored
 
 
 @rereading
 def _side_of(reader: RunReader) -> _Side:
     if (index := index_of(reader)) is not None:
         with closing(index):
-            return _Side(indexed_cells(index))
-    return over_cells(reader, reader.plan, _Side)
+            return _of_index(index)
+    return over_cells(reader, reader.plan, _of_cells)
 
 
 def drift(baseline: RunReader, current: RunReader, baseline_run_id: str, runs: TwoRuns) -> Drift:
