@@ -236,3 +236,13 @@ def test_cases_are_chosen_by_what_they_say_of_themselves(folder: Path) -> None:
         assert (problem.line, "b" in problem.message) == (1, True)
     with pytest.raises(InputError, match=r"there are: c1"):
         load_suite(folder / "suite.eval.yaml", "agentv", options={"conversation": "x"})
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [{"type": "cost", "budget": 1, "negate": True}, {"type": "not-tool-trajectory", "minimums": {"search": 1}}],
+)
+def test_only_checks_of_a_text_can_be_negated(tmp_path: Path, assertion: dict[str, Any]) -> None:
+    found = problems(load(tmp_path, tests=[one(criteria="x", assertions=[assertion])]))
+    assert "negate" in found[0]
+    assert "no check of a text" in found[0]

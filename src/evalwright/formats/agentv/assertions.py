@@ -41,6 +41,7 @@ __all__ = ["FIELD_AGGREGATIONS", "OF_FILE", "Evaluators", "Spec", "asks_default_
 OF_FILE = " (of the file)"
 """Follows the key of a list at the top level of the file, beside the cases."""
 _REQUIRED = 0.8
+_NEGATABLE = ("text_check", "javascript_regex")
 FIELD_AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")
 
 Spec = dict[str, Any]
@@ -124,6 +125,9 @@ class Evaluators:
         if mistake := boolean_mistake("negate", raw.get("negate")):
             tell(f"{place}.negate", mistake)
         if negated or raw.get("negate") is True:
+            if spec["type"] not in _NEGATABLE:
+                tell(f"{place}.negate", f"negate: {name!r} is no check of a text, and only these can be negated here")
+                return None
             spec["config"] = {**spec["config"], "negate": True}
         return spec if self._built(spec, place, tell) else None
 
