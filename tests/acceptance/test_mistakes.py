@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +20,14 @@ FROM_OUTSIDE = ("EVALWRIGHT_", "OPENAI_", "ANTHROPIC_", "PIXIE_", "SHOP_")
 
 
 @pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    """A command ends its process, and with it what it does with signals; here the process goes on."""
+def _process(tmp_path: Path) -> Iterator[None]:
+    """A command ends its process, and with it what it does with signals and imports; here the process goes on."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    modules = {*sys.modules}
     yield
+    for name in sys.modules.keys() - modules:  # a later project must not find what only this one has
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
     for number, handler in before.items():
         signal.signal(number, handler)
 
