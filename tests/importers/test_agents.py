@@ -193,6 +193,22 @@ def test_the_subagents_of_each_session_in_a_file_are_its_own(tmp_path):
     assert named == {"log": "of log", "other": "of other"}
 
 
+def test_each_of_several_sessions_has_only_its_own_subagents_of_a_folder_beside_them(tmp_path):
+    def session(name: str) -> list:
+        lines = [session_line(0, "user", name), session_line(1, "assistant", name, f"m{name}", message=used(1, 1))]
+        return [{**line, "sessionId": name} for line in lines]
+
+    files = [written(tmp_path / f"{name}.jsonl", session(name)) for name in "abc"]
+    for name in ("a", "b", "gone"):
+        about = {"isSidechain": True, "agentId": f"of {name}"}
+        below = [{**line, **about, "uuid": f"below {line['uuid']}"} for line in session(name)]
+        first = {"type": "queue-operation", "operation": "enqueue", "sessionId": name}
+        written(tmp_path / "subagents" / f"agent-{name}.jsonl", [first, *below])
+    _, cases = imported(tmp_path, "claude-code", *files)
+    read = {case["id"]: case["embedded_trace"]["metrics"]["token_input"] for case in cases}
+    assert read == {"a": 2, "b": 2, "c": 1}
+
+
 def test_two_files_of_one_session_are_its_trials(tmp_path):
     files = [
         written(tmp_path / name, [session_line(0, "user", "q"), session_line(1, "assistant", name, "m")])

@@ -1,12 +1,13 @@
 """The files of subagents of Claude Code, and the sessions to which they belong.
 
 They are in `SESSION/subagents/`, also in folders below it, one for each workflow; older versions put them beside the
-session, in `agent-ID.jsonl`.
+session, in `agent-ID.jsonl`. A folder `subagents` beside several sessions may have those of any of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import islice
 from pathlib import Path
 
 from evalwright.importers.claude_lines import AGENT_LINES
@@ -16,6 +17,8 @@ from evalwright.importers.sources import Mistakes, stem
 __all__ = ["AgentFiles"]
 
 _NAMES = "agent-*.jsonl"
+_FIRST_LINES = 20
+"""Lines of bookkeeping may come before the first message."""
 
 
 class AgentFiles:
@@ -24,6 +27,7 @@ class AgentFiles:
     def __init__(self, given: Sequence[Path]) -> None:
         self._beside: dict[Path, dict[str, list[Path]]] = {}
         """By folder, those in it by the session that they name."""
+        self._in_shared: dict[Path, dict[str | None, list[Path]]] = {}
         self.main: list[Path] = [file for file in given if not self._is_agent(file)]
         """The files of sessions."""
         self.alone: set[Path] = set(given).difference(self.main)
@@ -31,9 +35,12 @@ class AgentFiles:
 
     def of(self, file: Path, names: Callable[[Path], Collection[str]]) -> list[Path]:
         """The files of the subagents of a session's file; `names` finds the sessions in it, if that is needed."""
-        below = {path for folder in (file.parent, file.parent / stem(file)) for path in _below(folder / "subagents")}
-        if beside := self._named_in(file.parent):
-            below |= {path for name in names(file) for path in beside.get(name, ())}
+        below = {*_below(file.parent / stem(file) / "subagents")}
+        shared, beside = self._shared(file.parent / "subagents"), self._named_in(file.parent)
+        if shared or beside:
+            for name in names(file):
+                below |= {*shared.get(name, ()), *beside.get(name, ())}
+            below |= {*shared.get(None, ())}
         self.alone -= below
         return sorted(below)
 
@@ -41,6 +48,14 @@ class AgentFiles:
         if not file.name.startswith("agent-"):
             return False
         return _is_below_subagents(file) or any(file in paths for paths in self._named_in(file.parent).values())
+
+    def _shared(self, folder: Path) -> dict[str | None, list[Path]]:
+        """By the session that they name, if they name one, those in a folder and below."""
+        if folder not in self._in_shared:
+            found = self._in_shared[folder] = {}
+            for file in _below(folder):
+                found.setdefault(_session_of(file), []).append(file)
+        return self._in_shared[folder]
 
     def _named_in(self, folder: Path) -> dict[str, list[Path]]:
         if folder not in self._beside:
@@ -60,8 +75,9 @@ def _is_below_subagents(file: Path) -> bool:
 
 
 def _session_of(file: Path) -> str | None:
-    """The session named by the first line of a subagent; None for a file of something else."""
-    for _, line in records(file, Mistakes(), AGENT_LINES, may_be_cut=True):
-        session = line and line.isSidechain is True and line.sessionId
-        return session if session and isinstance(session, str) else None
+    """The session that the first message of a subagent names; None for a file of something else."""
+    for _, line in islice(records(file, Mistakes(), AGENT_LINES, may_be_cut=True), _FIRST_LINES):
+        if line is not None and line.isSidechain is not None:
+            session = line.isSidechain is True and line.sessionId
+            return session if session and isinstance(session, str) else None
     return None
