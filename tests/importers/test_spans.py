@@ -149,6 +149,19 @@ def test_calls_are_read_in_the_form_of_every_provider(part, tmp_path):
     assert [(one["name"], one["id"], one["arguments"]) for one in found["tool_calls"]] == [("find", "1", {"q": "x"})]
 
 
+@pytest.mark.parametrize("texts", [["On its way"], ["On its", "way"]])
+def test_text_that_a_message_says_twice_is_said_once(texts, tmp_path):
+    """As OpenInference writes messages of the Agents SDK: whole, and in parts."""
+    message = "llm.output_messages.0.message"
+    parts = {f"{message}.contents.{i}.message_content.text": text for i, text in enumerate(texts)}
+    attributes = {"openinference.span.kind": "LLM", f"{message}.role": "assistant", **parts}
+    found = trace(tmp_path, exported(span(1, "chat", {**attributes, f"{message}.content": "\n".join(texts)})))
+    assert found["output"]["final_answer"] == "\n".join(texts)
+    (tmp_path / "apart").mkdir()
+    apart = trace(tmp_path / "apart", exported(span(1, "chat", {**attributes, f"{message}.content": "So:"})))
+    assert apart["output"]["final_answer"] == "\n".join(["So:", *texts])
+
+
 def test_the_root_tells_input_output_and_latency(tmp_path):
     root = span(
         1, "ask", {"input.value": '{"question": "Why?"}', "output.value": "Because", "openinference.span.kind": "CHAIN"}

@@ -96,7 +96,7 @@ _WRAPPED = {
 def _parts(message: Message) -> list[dict[str, Any]]:
     """The parts of a message, whatever key they are under."""
     found: list[dict[str, Any]] = []
-    for key in ("parts", "content", "contents"):
+    for key in ("parts", "contents") if _is_repeated(message) else ("parts", "content", "contents"):
         value = json_content(message.get(key)) if key != "content" else _part_list(message.get(key))
         if isinstance(value, str):
             value = [{"type": "text", "content": value}]
@@ -108,6 +108,16 @@ def _parts(message: Message) -> list[dict[str, Any]]:
                 inner = part.get("message_content")
                 found.append(_unwrapped(inner if isinstance(inner, dict) else part))
     return found
+
+
+def _is_repeated(message: Message) -> bool:
+    """Whether the content of a message is text that its `contents` say again, as OpenInference writes it for the Agents
+    SDK."""
+    said, parts = message.get("content"), json_content(message.get("contents"))
+    if not isinstance(said, str) or not isinstance(parts, list):
+        return False
+    texts = [part["text"] for part in _parts({"contents": parts}) if isinstance(part.get("text"), str)]
+    return said in (*texts, "".join(texts), "\n".join(texts))
 
 
 def _unwrapped(part: dict[str, Any]) -> dict[str, Any]:
