@@ -209,6 +209,20 @@ def test_each_of_several_sessions_has_only_its_own_subagents_of_a_folder_beside_
     assert read == {"a": 2, "b": 2, "c": 1}
 
 
+def test_a_forked_session_keeps_the_conversation_and_counts_its_own_turns(tmp_path):
+    copied = {"forkedFrom": {"sessionId": "other", "messageUuid": "u"}}
+    lines = [
+        session_line(0, "user", "go", **copied),
+        session_line(1, "assistant", "Looking.", "m1", message=used(100, 9), costUSD=1.0, **copied),
+        session_line(5, "user", "on"),
+        session_line(7, "assistant", "Done.", "m2", message=used(30, 2), costUSD=0.5),
+    ]
+    _, trace, _ = claude(tmp_path, lines)
+    assert [content for _, content, _ in spoken(trace)] == ["go", "Looking.", "on", "Done."]
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["cost_usd"], trace["latency_ms"]) == (30, 0.5, 2000)
+
+
 def test_two_files_of_one_session_are_its_trials(tmp_path):
     files = [
         written(tmp_path / name, [session_line(0, "user", "q"), session_line(1, "assistant", name, "m")])

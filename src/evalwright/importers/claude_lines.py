@@ -49,6 +49,7 @@ class SessionLine(SessionName, gc=False):
     isMeta: Any = None
     isSidechain: Any = None
     agentId: Any = None
+    forkedFrom: Any = None
     parent_tool_use_id: Any = None
     isApiErrorMessage: Any = None
     costUSD: Any = None

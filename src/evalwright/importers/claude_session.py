@@ -129,7 +129,7 @@ class ClaudeSession:
             if line.isSidechain is True or line.parent_tool_use_id is not None:
                 agent = _agent_of(line) or ""
                 talk = others[agent] = others.get(agent) or _Conversation()
-            at = line.timestamp
+            at = line.timestamp if line.forkedFrom is None else None  # a copy was said, and paid, in another session
             if at is not None:
                 at = at if at.tzinfo is UTC else in_utc(at)
                 talk.talk.at(at)
@@ -159,7 +159,7 @@ class ClaudeSession:
         if turn is None:
             turn = talk.turns[key] = talk.talk.turn(key, at, message.model)
         turn.finished_at = at
-        if message.usage is not None:
+        if message.usage is not None and line.forkedFrom is None:
             talk.usage[key] = message.usage
             if line.costUSD is not None and (cost := recorded_dollars(line.costUSD, self._notes)) is not None:
                 talk.costs[key] = cost
