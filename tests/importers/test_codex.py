@@ -85,6 +85,26 @@ def test_a_stream_of_codex_has_calls_that_never_ended(tmp_path):
     assert (trace["error"]["message"], trace["metrics"]["token_input"]) == ("gone", 12)
 
 
+def test_searches_for_tools_and_calls_of_other_agents_are_calls(tmp_path):
+    searched = {"type": "tool_search_call", "id": "x", "call_id": "c", "arguments": {"query": "calendar"}}
+    found = {"type": "tool_search_output", "id": "y", "call_id": "c", "tools": [{"name": "list_events"}]}
+    lines = [rollout_line(1, "response_item", searched), rollout_line(2, "response_item", found)]
+    _, trace, _ = codex(tmp_path / "a", lines)
+    assert [(one["name"], one["arguments"]) for one in trace["tool_calls"]] == [("tool_search", {"query": "calendar"})]
+    assert [one["content"] for one in trace["tool_results"]] == [{"tools": [{"name": "list_events"}]}]
+    spawned = {"id": "i", "type": "collab_tool_call", "tool": "spawn_agent", "prompt": "look", "agents_states": {}}
+    waited = {"id": "j", "type": "collab_tool_call", "tool": "wait", "agents_states": {"t": {"status": "completed"}}}
+    lines = [{"type": "thread.started", "thread_id": "th"}]
+    lines += [{"type": "item.completed", "item": item} for item in (spawned, waited)]
+    done, trace, _ = codex(tmp_path / "b", lines)
+    assert [(one["name"], one["arguments"]) for one in trace["tool_calls"]] == [
+        ("spawn_agent", {"prompt": "look"}),
+        ("wait", {}),
+    ]
+    assert [one["content"] for one in trace["tool_results"]] == [{"agents_states": waited["agents_states"]}]
+    assert done.notes == []
+
+
 def test_a_session_that_is_continued_in_its_file_stays_one_case(tmp_path):
     begun = {"type": "item.started", "item": {"id": "item_0", "type": "command_execution", "command": "make"}}
     ended = {"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": "Stopped."}}

@@ -56,6 +56,7 @@ class _Payload(ThreadMeta, gc=False):
     arguments: Any = None
     input: Any = None
     action: Any = None
+    tools: Any = None
     output: Any = None
     info: Any = None
     reason: Any = None
@@ -200,6 +201,10 @@ class CodexSession:
                     talk.think(str(part.get("text", "")))
             case "custom_tool_call":
                 talk.call(str(item.name), call_id, arguments_of(item.input), at)
+            case "tool_search_call":
+                talk.call("tool_search", call_id, arguments_of(item.arguments), at)
+            case "tool_search_output":
+                talk.result(call_id, {"tools": item.tools}, None, at)
             case "local_shell_call" | "web_search_call":
                 talk.call(str(kind).removesuffix("_call"), call_id, arguments_of(item.action), at)
             case "ghost_snapshot" | "compaction":
@@ -298,6 +303,9 @@ def _exec_call(item: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
             return "file_change", {"changes": item.get("changes")}
         case "mcp_tool_call":
             return f"{item.get('server')}.{item.get('tool')}", arguments_of(item.get("arguments"))
+        case "collab_tool_call":
+            asked = ("prompt", "receiver_thread_ids")
+            return str(item.get("tool")), {key: item[key] for key in asked if item.get(key)}
         case "web_search":
             return "web_search", {"query": item.get("query")}
         case "todo_list":
@@ -308,6 +316,8 @@ def _exec_call(item: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
 def _exec_output(item: dict[str, Any], notes: ImportNotes) -> Any:
     if "aggregated_output" in item:
         return str(item["aggregated_output"] or "")
+    if item.get("agents_states"):
+        return {"agents_states": item["agents_states"]}
     error = item.get("error")
     if error:
         return str(error.get("message", error)) if isinstance(error, dict) else str(error)
