@@ -80,6 +80,11 @@ def shape_of(reason: str, case_id: str = "") -> str:
     The name of the evaluator before the colon stays.
     """
     reason = beginning(reason)
+    return _shape_of(reason, case_id if case_id in reason else "")
+
+
+@lru_cache(1024)  # many cells have the same reason
+def _shape_of(reason: str, case_id: str) -> str:
     source, colon, rest = reason.partition(": ")
     if not colon or len(source) > 60 or QUOTED.search(source):
         source, colon, rest = "", "", reason
@@ -93,7 +98,7 @@ def _shape(text: str, case_id: str) -> str:
     return _without_values(text)
 
 
-@lru_cache(1024)  # without quotes and ids, the reasons of many cells are the same
+@lru_cache(1024)  # without their quotes, still more reasons are the same
 def _without_values(text: str) -> str:
     if _VALUABLE.search(text):
         text = _VALUES.sub("…", text)
