@@ -30,7 +30,6 @@ from evalwright.cli.paths import PathParam
 from evalwright.errors import InputError, counted, money
 
 if TYPE_CHECKING:
-    from evalwright.formats.discovery import Found
     from evalwright.llm.choices import ModelChoices
     from evalwright.model.plan import Shard
     from evalwright.model.suite import Suite
@@ -183,16 +182,16 @@ def command(
         known = {name: getattr(options, name) for name in OPTIONS_OF_ALL} | of_format
         return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=known)
 
-    found = _meant(paths, dialect)
+    files, skipped = _meant(paths, dialect)
     alone = ["--retry-only-failed"] * (retried is not None) + ["--shard"] * (options.shard is not None)
     for flag in alone + written_by(of_format):
-        if len(found.files) > 1:
+        if len(files) > 1:
             raise click.UsageError(f"{flag} takes one suite")
-    if len(found.files) > 1:
-        return _each(found, partial(load, to_run=False), options)
+    if len(files) > 1:
+        return _each(files, skipped, partial(load, to_run=False), options)
     if dry_run:
-        return _print_forecast(partial(_only, found, load), options, as_json=as_json)
-    suite = _only(found, load)
+        return _print_forecast(partial(_only, files[0], skipped, load), options, as_json=as_json)
+    suite = _only(files[0], skipped, load)
     watch = watch_of(quiet)
     if retried is None:
         outcome = _ran(suite, options, watch if quiet else _with_code(suite, options, watch))
@@ -202,12 +201,13 @@ def command(
     return 0 if exit_zero and code in (1, 3) else code
 
 
-def _meant(paths: tuple[Path, ...], dialect: str | None) -> Found:
-    """The suites at the paths: a single file is taken as a suite; folders and globs are searched."""
-    from evalwright.formats.discovery import Found, suite_files
-
+def _meant(paths: tuple[Path, ...], dialect: str | None) -> tuple[list[Path], list[Path]]:
+    """The suites at the paths, and files there of no known format: a single file is taken as a suite; folders and
+    globs are searched."""
     if len(paths) == 1 and os.path.isfile(paths[0]):
-        return Found([*paths], [])
+        return [*paths], []
+    from evalwright.formats.discovery import suite_files
+
     return suite_files(paths, dialect)
 
 
@@ -222,7 +222,7 @@ def _check_sequence(options: RunOptions) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --until-decided")
 
 
-def _each(found: Found, load: Callable[[Path], Suite], options: RunOptions) -> int:
+def _each(files: list[Path], skipped: list[Path], load: Callable[[Path], Suite], options: RunOptions) -> int:
     from evalwright.cli.many_suites import run_each, runnable_files
     from evalwright.cli.screen import tell_skipped
 
@@ -233,16 +233,17 @@ def _each(found: Found, load: Callable[[Path], Suite], options: RunOptions) -> i
         used.update(one.resolve() for one in suite.files)
         return suite
 
-    runnable = runnable_files(found.files, noted, options)
-    tell_skipped(found.skipped, used)
+    runnable = runnable_files(files, noted, options)
+    tell_skipped(skipped, used)
     return run_each(runnable, click.get_current_context())
 
 
-def _only(found: Found, load: Callable[[Path], Suite]) -> Suite:
-    from evalwright.cli.screen import tell_skipped
+def _only(file: Path, skipped: list[Path], load: Callable[[Path], Suite]) -> Suite:
+    suite = load(file)
+    if skipped:
+        from evalwright.cli.screen import tell_skipped
 
-    suite = load(found.files[0])
-    tell_skipped(found.skipped, {one.resolve() for one in suite.files})
+        tell_skipped(skipped, {one.resolve() for one in suite.files})
     return suite
 
 
