@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import as_json, color, run_argument, store_options
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import PathParam
 
 __all__ = ["command"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import PathParam
 
 __all__ = ["command"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import RunPath, run_argument, store_options
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import PathParam
 
 __all__ = ["command"]
 

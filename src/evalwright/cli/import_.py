@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import registry
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import PathParam
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

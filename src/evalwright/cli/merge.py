@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.numbers import WholeRange
 from evalwright.cli.options import as_json, quiet, store_choice, store_options
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import PathParam, WholeRange
 
 __all__ = ["command"]
 

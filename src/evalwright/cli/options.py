@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from evalwright.cli.numbers import NumberRange, WholeRange
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import NumberRange, PathParam, WholeRange
 from evalwright.errors import InputError
 from evalwright.model.format import Format, Option
 from evalwright.registry import formats, package_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import PathParam
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns

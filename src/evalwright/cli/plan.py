@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.numbers import NumberRange, alpha_option
 from evalwright.cli.options import RunPath, as_json, dialect, suite_argument
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import NumberRange, PathParam, alpha_option
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:

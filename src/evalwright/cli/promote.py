@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import run_argument, store_options
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import PathParam
 from evalwright.errors import InputError, counted
 
 __all__ = ["command"]

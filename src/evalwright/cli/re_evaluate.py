@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.numbers import WholeRange
 from evalwright.cli.options import as_json, color, model_options, quiet, run_argument, suite_option, trust_all, trust_of
+from evalwright.cli.values import WholeRange
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import registry
-from evalwright.cli.numbers import WholeRange
 from evalwright.cli.options import RunPath, refuse_given, run_argument, store_options
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import PathParam, WholeRange
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:

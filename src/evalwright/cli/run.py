@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.numbers import NumberRange, WholeRange
 from evalwright.cli.options import (
     SuiteCommand,
     allow_empty,
@@ -26,7 +25,7 @@ from evalwright.cli.options import (
     suites_argument,
     written_by,
 )
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import NumberRange, PathParam, WholeRange
 from evalwright.errors import InputError, counted, money
 
 if TYPE_CHECKING:

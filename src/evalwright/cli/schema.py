@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import PathParam
 
 if TYPE_CHECKING:
     from evalwright.model.format import Ref

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import __version__
-from evalwright.cli.numbers import WholeRange
 from evalwright.cli.options import format_option
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import PathParam, WholeRange
 from evalwright.errors import InputError
 from evalwright.formats.letta import FORMAT
 from evalwright.model.format import ALLOW_OUTSIDE

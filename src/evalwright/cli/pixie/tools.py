@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.paths import PathParam
+from evalwright.cli.values import PathParam
 
 __all__ = ["TOOLS", "refused"]
 
