@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from typing import IO, Any
 import msgspec
 
 from evalwright.errors import TargetError
+from evalwright.files.archives import unpack
 from evalwright.files.durable import PRIVATE_FOLDER, storage_error
 from evalwright.files.temporary import remove_tree
 from evalwright.model.artifact import Artifact, Changes
@@ -154,8 +154,7 @@ class RaySites:
             self._writer.artifacts.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
             folder.mkdir(parents=True)
             archive.seek(0)
-            with tarfile.open(fileobj=archive, mode="r") as tar:
-                tar.extractall(folder, filter="data")
+            unpack(archive, folder)
         except OSError as error:
             raise storage_error("write", folder, error) from error
 
