@@ -101,7 +101,7 @@ def test_the_lock_of_a_run_is_gone_with_its_writer_and_names_the_run(file: Path)
 def _read_as_nobody(file: Path) -> list[str]:
     """The ids of the runs in a file of which each was read, by a user who may write neither it nor beside it."""
     receive, send = os.pipe()
-    if os.fork() == 0:
+    if (child := os.fork()) == 0:
         try:
             if os.getuid() == 0:  # who may write everything
                 os.setuid(65534)
@@ -114,7 +114,9 @@ def _read_as_nobody(file: Path) -> list[str]:
             os._exit(0)
     os.close(send)
     with os.fdopen(receive) as told:
-        return told.read().splitlines()
+        found = told.read().splitlines()
+    os.waitpid(child, 0)
+    return found
 
 
 @pytest.mark.parametrize("killed", [False, True])
