@@ -123,8 +123,9 @@ def _reasons(reader: RunReader, variants: Collection[str]) -> dict[str, _Reasons
     found: dict[str, _Reasons] = {variant: [] for variant in variants}
     for row in _failed(reader, variants):
         case = row.case_key
-        shapes = {reason.shape[:_LONGEST]: None for reason in reasons_of(row)}
-        found[row.variant_name] += [(case, shape) for shape in shapes]
+        mine = found[row.variant_name]
+        for shape in {shape[:_LONGEST] for shape in reasons_of(row)}:
+            mine.append((case, shape))
     return found
 
 

@@ -82,14 +82,14 @@ class ReasonGroups:
 
     def add(self, verdict: CaseVerdict, place: Place) -> None:
         self.cells += 1
-        for number, reason in enumerate(reasons_of(verdict)):
-            group = self._groups.get(reason.shape)
+        for number, (shape, text) in enumerate(reasons_of(verdict).items()):
+            group = self._groups.get(shape)
             if group is None:
                 if len(self._groups) >= _MOST_GROUPS:
                     self.more += 1
                     continue
-                group = self._groups[reason.shape] = ReasonGroup(reason.shape, reason.text, (place, number))
-            group.add(reason.text, place, number, verdict)
+                group = self._groups[shape] = ReasonGroup(shape, text, (place, number))
+            group.add(text, place, number, verdict)
 
 
 def group_reasons(reader: RunReader, summary: RunSummary) -> tuple[ReasonGroups, ReasonGroups]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from evalwright.model.trace import TraceError
 from evalwright.scoring.quoted import QUOTED, beginning
 
-__all__ = ["Reason", "Unpassed", "error_text", "reasons_of", "shape_of"]
+__all__ = ["Unpassed", "error_text", "reasons_of", "shape_of"]
 
 _SENTENCES = {
     "adapter_error": ("system raised an exception", "system failed"),
@@ -36,14 +36,6 @@ _PLACE = re.compile(r"^(.*) in (\S+:\d+)$", re.DOTALL)
 _NO_REASON = "no reason was given"
 
 
-class Reason(NamedTuple):
-    """One reason of one cell."""
-
-    text: str
-    shape: str
-    """What it shares with the same reason of other cells: the key of its group, and of the viewer's filter `reason`."""
-
-
 class Unpassed(Protocol):
     """What the reasons of a cell are read from: its verdict, or a part of one."""
 
@@ -55,15 +47,19 @@ class Unpassed(Protocol):
     def error(self) -> TraceError | None: ...
 
 
-def reasons_of(verdict: Unpassed) -> list[Reason]:
-    """The reasons of a cell that did not pass, each shape once; of a broken system its error alone."""
+def reasons_of(verdict: Unpassed) -> dict[str, str]:
+    """The reasons of a cell that did not pass, each by its shape; of a broken system its error alone.
+
+    The shape is what a reason shares with the same reason of other cells: the key of its group, and of the viewer's
+    filter `reason`.
+    """
     if verdict.error is not None:  # results for an answer that never came explain nothing
-        return [_of_error(verdict.error, verdict.case_id)]
-    found: dict[str, Reason] = {}
-    for line in filter(None, verdict.reasons):
-        shape = shape_of(line, verdict.case_id)
-        found.setdefault(shape, Reason(line, shape))
-    return [*found.values()] or [Reason(_NO_REASON, _NO_REASON)]
+        return _of_error(verdict.error, verdict.case_id)
+    found: dict[str, str] = {}
+    for line in verdict.reasons:
+        if line:
+            found.setdefault(shape_of(line, verdict.case_id), line)
+    return found or {_NO_REASON: _NO_REASON}
 
 
 def error_text(error: TraceError) -> str:
@@ -83,7 +79,7 @@ def shape_of(reason: str, case_id: str = "") -> str:
     return _shape_of(reason, case_id if case_id in reason else "")
 
 
-@lru_cache(1024)  # many cells have the same reason
+@lru_cache(4096)  # many cells, and the same cells of two runs, have the same reason
 def _shape_of(reason: str, case_id: str) -> str:
     source, colon, rest = reason.partition(": ")
     if not colon or len(source) > 60 or QUOTED.search(source):
@@ -105,13 +101,13 @@ def _without_values(text: str) -> str:
     return _CALL.sub("(…)", _LIST.sub("'…'", text))
 
 
-def _of_error(error: TraceError, case_id: str) -> Reason:
+def _of_error(error: TraceError, case_id: str) -> dict[str, str]:
     found = _PLACE.match(error.message) if error.stack else None
     if found is None:
-        return Reason(error_text(error), f"{error.type}: {_shape(beginning(error.message), case_id)}")
+        return {f"{error.type}: {_shape(beginning(error.message), case_id)}": error_text(error)}
     message, place = found.groups()
     frame = f"{place}{_function(error.stack or '', place)}"
-    return Reason(f"{frame}: {message}", f"{frame}: {_shape(beginning(message), case_id)}")
+    return {f"{frame}: {_shape(beginning(message), case_id)}": f"{frame}: {message}"}
 
 
 def _function(stack: str, place: str) -> str:

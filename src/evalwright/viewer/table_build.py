@@ -172,9 +172,9 @@ class _Builder:
                 place = (number, cell_key(verdict.case_key, verdict.variant_name, verdict.trial), verdict.case_key)
                 at = (self.position(verdict), verdict.variant_name, verdict.trial, verdict.attempt)
                 rows.append((*place, *at, verdict.status, verdict.score))
-                for nth, reason in enumerate(reasons_of(verdict) if verdict.status in NOT_PASSED else ()):
-                    key = reason_key(reason.shape)
-                    self._groups.setdefault(key, reason.shape)
+                for nth, shape in enumerate(reasons_of(verdict) if verdict.status in NOT_PASSED else ()):
+                    key = reason_key(shape)
+                    self._groups.setdefault(key, shape)
                     self._add("reasons", (key, number, nth))
             self._file.executemany(_VERDICT, rows)
 
