@@ -391,6 +391,10 @@ def test_cells_that_were_not_run_leave_a_decision_open(made: Project) -> None:
     assert said.startswith("UNDECIDED (partial)")
     assert "A 0, B 0; not run A 0, B 30; all failed −33.3, all passed +16.7: another verdict" in " ".join(said.split())
     assert "next: the cells that were not run: evalwright resume RUN" in said
+    # Where the data do not suffice, either, the cases that the run has come before others.
+    said = made.evalwright("decide", a, b).out
+    assert said.startswith("UNDECIDED  ")
+    assert "next: the cells that were not run: evalwright resume RUN" in said
     # The other way round, B is whole and A is not.
     code, found = decided(made, b, a, "--margin", "0.2")
     assert (code, found["reasons"]) == (3, ["partial"])

@@ -299,6 +299,8 @@ def _title(decision: Decision) -> str:
 
 
 def _next(decision: Decision, columns: int) -> list[str]:
+    if decision.verdict == "undecided" and PARTIAL in decision.errors.missing:
+        return _wrapped("next: the cells that were not run: evalwright resume RUN", columns)
     found = decision.next
     if found is None:
         return _wrapped(f"next: {_otherwise(decision)}", columns) if decision.verdict == "undecided" else []
@@ -314,7 +316,6 @@ def _otherwise(decision: Decision) -> str:
     if not decision.n:
         return "run the same cases on both sides, until both have verdicts"
     for name, said in (
-        (PARTIAL, "the cells that were not run: evalwright resume RUN"),
         ("errors", f"trials with errors again: {_again(decision.errors)}"),
         ("judge", "labels of more answers of both runs (evalwright calibrate), or a better judge"),
         ("units", "cases of more groups: all of these are one group"),
