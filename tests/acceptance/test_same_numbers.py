@@ -21,6 +21,7 @@ from evalwright.decisions.sides import sides_of
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Variant
 from evalwright.model.result import CaseVerdict
+from evalwright.model.summary import GateOutcome
 from evalwright.reports import numbers
 from evalwright.reports.junit import JUnit
 from evalwright.reports.markdown import Markdown
@@ -126,13 +127,7 @@ def test_a_run_has_the_same_numbers_everywhere(name: str, tmp_path: Path, monkey
 
     total = Counter({status: sum(counts[status] for _, counts in expected.values()) for status in STATUSES})
     cells = sum(total.values())
-    [tests] = junit.iter("testsuite")
-    gates = [one for one in tests.iter("testcase") if (one.get("classname"), one.get("name")) == ("run", "gate")]
-    assert len(gates) == (shape.gate is not None)
-    found = Counter({key: int(tests.get(key, "")) for key in ("tests", "failures", "errors", "skipped")})
-    for gate in gates:  # it counts as a test like the cells
-        found -= Counter(tests=1, **{f"{part.tag}s".replace("skippeds", "skipped"): 1 for part in gate})
-    assert {key: found[key] for key in ("tests", "failures", "errors", "skipped")} == {
+    assert in_junit(junit, gated=shape.gate is not None) == {
         "tests": cells,
         "failures": total["fail"] + total["borderline"],
         "errors": total["error"],
@@ -140,15 +135,12 @@ def test_a_run_has_the_same_numbers_everywhere(name: str, tmp_path: Path, monkey
     }
     for text in (shown, bundled):
         assert f'<p role="status">{cells} of {cells} cells</p>' in text
+    assert (summary.gate is not None) == (shape.gate is not None)
     best = max((rate for rate in rates.values() if rate), key=lambda rate: float(rate[:-1]), default="no verdicts")
     assert best in said(listed[listed.index('data-label="Pass rate"') :])
 
-    files = {name: tmp_path / name for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
-    for variable, file in files.items():
-        monkeypatch.setenv(variable, str(file))
-    show_on_github(run)
-    assert in_markdown(files["GITHUB_STEP_SUMMARY"].read_text()) == expected
-    outputs = dict(re.findall(r"^(\w+)<<.*\n(.*)\n", files["GITHUB_OUTPUT"].read_text(), re.MULTILINE))
+    step_summary, outputs = on_github(run, tmp_path, monkeypatch)
+    assert in_markdown(step_summary) == expected
     assert (outputs["passed"], outputs["failed"], outputs["errors"], outputs["exit_code"]) == (
         str(total["pass"]),
         str(total["fail"] + total["borderline"]),
@@ -158,13 +150,39 @@ def test_a_run_has_the_same_numbers_everywhere(name: str, tmp_path: Path, monkey
     least = min((one.pass_rate or 0.0 for one in summary.variants if one.pass_rate_n), default=None)
     assert outputs["pass_rate"] == ("" if least is None else f"{least:.6g}")
 
-    if shape.gate is not None:
-        assert summary.gate is not None
-        word, _ = numbers.outcome(summary.gate)
-        [condition] = [numbers.condition(part) for part in summary.gate.parts]
+    if summary.gate is not None:
         for text in ("\n".join(wide), markdown, said(document), said(shown), said(bundled)):
-            assert re.search(rf"gate\W+{word}\b", text, re.IGNORECASE)
-            assert condition in " ".join(text.replace("\\", "").replace("`", "").split())
+            assert tells(text, summary.gate)
+
+
+def in_junit(junit: ElementTree.Element, *, gated: bool) -> dict[str, int]:
+    """The numbers of cells: the gate counts as a test like these, and is left out."""
+    [tests] = junit.iter("testsuite")
+    gates = [one for one in tests.iter("testcase") if (one.get("classname"), one.get("name")) == ("run", "gate")]
+    assert len(gates) == gated
+    names = ("tests", "failures", "errors", "skipped")
+    found = Counter({name: int(tests.get(name, "")) for name in names})
+    for gate in gates:
+        found -= Counter(tests=1, **{f"{part.tag}s".replace("skippeds", "skipped"): 1 for part in gate})
+    return {name: found[name] for name in names}
+
+
+def on_github(run: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, dict[str, str]]:
+    """The summary of the step and its outputs."""
+    files = {name: folder / name for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+    for variable, file in files.items():
+        monkeypatch.setenv(variable, str(file))
+    show_on_github(run)
+    outputs = re.findall(r"^(\w+)<<.*\n(.*)\n", files["GITHUB_OUTPUT"].read_text(), re.MULTILINE)
+    return files["GITHUB_STEP_SUMMARY"].read_text(), dict(outputs)
+
+
+def tells(text: str, gate: GateOutcome) -> bool:
+    """Whether a report has the outcome of the gate and its condition."""
+    word, _ = numbers.outcome(gate)
+    [condition] = [numbers.condition(part) for part in gate.parts]
+    plain = " ".join(text.replace("\\", "").replace("`", "").split())
+    return re.search(rf"gate\W+{word}\b", text, re.IGNORECASE) is not None and condition in plain
 
 
 def counts_of(titles: list[str], row: list[str]) -> tuple[str, dict[str, int]]:
