@@ -54,7 +54,7 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
         name: The run's name; None: the suite's, or the system's.
         trials: How often each case is run (≥ 1); None: 1, or the suite's.
         concurrency: Cells in flight at once; None: 8, or the suite's.
-        timeout: Seconds for one call of a system; None: 120, or the suite's.
+        timeout: Seconds for one call of a system; None: the target's (120 for a function), or the suite's.
         retries: Further attempts after `timeout` and `http_5xx`, with exponential back-off; None: 0, or the suite's.
         limit: At most this many cases: the first ones, or random ones with `seed`; None: all. An iterator is read no
             further than it takes, unless `seed` or `tags` choose among its cases.

@@ -41,8 +41,8 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The same with defaults. None for a number means 1 trial, 8 cells at once, 120 seconds, no retry, or the suite's
-    value."""
+    """The same with defaults. None for a number means 1 trial, 8 cells at once, the target's seconds, no retry, or the
+    suite's value."""
 
     evaluators: EvaluatorLike | Sequence[EvaluatorLike] | None = None
     name: str | None = None

@@ -37,7 +37,7 @@ __all__ = ["Preparation", "Systems", "judged_by", "load", "prepared"]
 Systems = SystemLike | Mapping[str, SystemLike] | Sequence[SystemLike] | None
 
 _OUT = "runs"
-_CONCURRENCY, _TIMEOUT, _BACKOFF = 8, 120.0, 1.0
+_CONCURRENCY, _BACKOFF = 8, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Pas
         hint = "; evaluate(load(FILE)) runs a file's own" if isinstance(cases, str | os.PathLike) else ""
         problems.append(refused("system", f"expected a function, a System or 'module:callable', found None{hint}"))
     else:
-        variants = variants_of(system, settings.timeout or _TIMEOUT, places, problems)
+        variants = variants_of(system, settings.timeout, places, problems)
     evaluators = _evaluators(found, settings, places, problems)
     # Equal errors stop the run through `stop_after_equal_errors`, which `Run.stopped` reports.
     run = _run_settings(RunSettings(max_concurrency=_CONCURRENCY, stop_after_errors=0), settings)
@@ -208,7 +208,7 @@ def _of_suite(
             message = f"no system {system!r}{near}: expected 'module:callable' or one of {', '.join(names)}"
             problems.append(refused("system", message))
     elif system is not None:
-        variants = variants_of(system, settings.timeout or _TIMEOUT, places, problems)
+        variants = variants_of(system, settings.timeout, places, problems)
         changes["secrets"] = {**suite.secrets, **literal_secrets({"systems": msgspec.to_builtins(variants)})}
     if settings.timeout is not None:
         variants = [msgspec.structs.replace(variant, timeout_seconds=settings.timeout) for variant in variants]

@@ -1,4 +1,5 @@
-"""What is tested: functions, `module:callable`, and systems with a name and settings of their own."""
+"""What is tested: functions, `module:callable`, registered targets, and systems with a name and settings of their
+own."""
 
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ import msgspec
 
 from evalwright.api.places import Passed, name_of
 from evalwright.api.problems import no_text, refused, too_small
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.plan import Variant
 from evalwright.model.trace import Answer
+from evalwright.registry import knows, names
 from evalwright.session.imports import named_object
+from evalwright.targets.build import build_target, default_timeout, unread_of
 
 __all__ = ["Returned", "System", "SystemLike", "variants_of"]
 
@@ -22,6 +25,8 @@ Returned: TypeAlias = str | Mapping[str, Any] | Answer | None
 """What a system returns. None is an error."""
 
 _FromFunction: TypeAlias = Returned | Awaitable[Returned] | Iterator[str] | AsyncIterator[str]
+
+_EXPECTED = "a function, a System, 'module:callable' or the name of a target"
 
 
 class Function(Protocol):
@@ -37,17 +42,19 @@ class Function(Protocol):
 class System:
     """A system under test with a name, settings and limits of its own; a plain function needs none of these.
 
-    Example:
+    Examples:
         `System(answer, name="warm", settings={"temperature": 0.9}, timeout=30)`
+
+        `System("http", settings={"endpoint": "http://localhost:8000/ask", "provider": "simple"})`
     """
 
     call: Function | str
-    """The function, or `"module:callable"`."""
+    """The function, `"module:callable"`, or the name of a registered target (`"http"`, `"cli"`, `"chat"`, ...)."""
     name: str | None = None
-    """The variant's name in results; None: the function's."""
+    """The variant's name in results; None: the function's or the target's."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What the function gets as `variant.config`; plain data, stored with the run, except values of keys that name a
-    credential (`api_key`, `token`, ...)."""
+    """What the function gets as `variant.config`, or the keys of the target; plain data, stored with the run, except
+    values of keys that name a credential (`api_key`, `token`, ...)."""
     timeout: float | None = None
     """Seconds for one call; None: the run's."""
     concurrency: int | None = None
@@ -55,16 +62,17 @@ class System:
 
 
 SystemLike: TypeAlias = System | Function | str
-"""A function, a System, `"module:callable"`, or the name of one of a suite's variants."""
+"""A function, a System, `"module:callable"`, the name of a target, or, for a suite, of one of its variants."""
 
 
 def variants_of(
     given: SystemLike | Mapping[str, SystemLike] | Sequence[SystemLike],
-    timeout: float,
+    timeout: float | None,
     places: Passed,
     problems: list[Problem],
 ) -> list[Variant]:
-    """A variant for each system. Functions are added to `places`, problems to `problems`."""
+    """A variant for each system; without a `timeout`, its target's applies. Functions are added to `places`, problems
+    to `problems`."""
     named: list[tuple[str, str | None, Any]]
     if isinstance(given, Mapping):
         named = [(f"system[{name!r}]", str(name), one) for name, one in given.items()]
@@ -86,16 +94,12 @@ def variants_of(
 
 
 def _variant(
-    place: str, name: str | None, one: Any, timeout: float, places: Passed, problems: list[Problem]
+    place: str, name: str | None, one: Any, timeout: float | None, places: Passed, problems: list[Problem]
 ) -> Variant | None:
     system = one if isinstance(one, System) else System(one)
     call = system.call
-    if isinstance(call, str) and ":" not in call:
-        problems.append(refused(place, f"expected 'module:callable', found {call!r}"))
-        return None
     if not isinstance(call, str) and not callable(call):
-        expected = "a function, a System or 'module:callable'"
-        problems.append(refused(place, f"expected {expected}, found {type(call).__name__}"))
+        problems.append(refused(place, f"expected {_EXPECTED}, found {type(call).__name__}"))
         return None
     problems += no_text(f"{place}.name", system.name)
     problems += too_small(f"{place}.timeout", system.timeout, 0.001, whole=False)
@@ -105,9 +109,23 @@ def _variant(
     except (TypeError, ValueError, RecursionError) as error:
         problems.append(refused(f"{place}.settings", f"expected plain data: {error}"))
         return None
+    named = name or system.name
+    if isinstance(call, str) and ":" not in call:
+        variant = _of_target(place, Variant(named or call, call, settings), problems)
+    else:
+        variant = _of_function(place, named, call, settings, places, problems)
+    return variant and msgspec.structs.replace(
+        variant,
+        timeout_seconds=system.timeout or timeout or default_timeout(variant.adapter, settings),
+        concurrency=system.concurrency,
+    )
+
+
+def _of_function(
+    place: str, name: str | None, call: Any, settings: dict[str, Any], places: Passed, problems: list[Problem]
+) -> Variant:
     if "target" in settings:
         problems.append(refused(f"{place}.settings", "the key 'target' names the function itself: take another one"))
-    target = call if isinstance(call, str) else places.add(call)
     try:
         from evalwright.targets.python_function import arguments_for
 
@@ -116,10 +134,23 @@ def _variant(
     except InputError as error:
         problems.extend(refused(place, problem.message) for problem in error.listed)
     return Variant(
-        name or system.name or (call.rpartition(":")[2] if isinstance(call, str) else name_of(call)),
+        name or (call.rpartition(":")[2] if isinstance(call, str) else name_of(call)),
         "python_function",
-        {**settings, "target": target},
-        timeout_seconds=system.timeout or timeout,
-        concurrency=system.concurrency,
+        {**settings, "target": call if isinstance(call, str) else places.add(call)},
         any_mapping=True,
     )
+
+
+def _of_target(place: str, variant: Variant, problems: list[Problem]) -> Variant | None:
+    """The variant, if there is such a target; what its settings lack is among the problems."""
+    if not knows("targets", variant.adapter):
+        near = did_you_mean(variant.adapter, names("targets"))
+        problems.append(refused(place, f"expected {_EXPECTED}, found {variant.adapter!r}{near}"))
+        return None
+    found = list(unread_of(variant.adapter, variant.config))
+    try:
+        build_target(variant, [])
+    except InputError as error:
+        found += [(one.key, one.message) for one in error.listed]
+    problems += [refused(f"{place}.settings.{key}".rstrip("."), message) for key, message in found]
+    return variant
