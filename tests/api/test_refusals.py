@@ -77,6 +77,16 @@ def test_no_option_of_the_command_line_is_named():
         ((["a"], ew.System(agents.upper, settings={"target": 1})), {"evaluators": passes}, "take another one"),
         ((["a"], agents.upper), {"evaluators": passes, "resume": True}, "resume: expected a folder"),
         ((["a"], "agents"), {"evaluators": passes}, "'module:callable' or the name of a target, found 'agents'"),
+        (
+            (["a"], lambda text: text),
+            {"evaluators": passes, "executor": "ray"},
+            "test_refusals:<lambda>: move the function",
+        ),
+        (
+            (["a"], agents.upper),
+            {"evaluators": passes, "executor": "rya"},
+            "executor: expected local or ray, found 'rya'",
+        ),
         ((["a"], "api.agents:uper"), {"evaluators": passes}, "cannot be imported"),
         ((b"bytes", agents.upper), {"evaluators": passes}, "found bytes"),
         (("nowhere.jsonl", agents.upper), {"evaluators": passes}, "there is no file nowhere.jsonl"),

@@ -67,6 +67,8 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
         on_cell: Called once for each finished cell, in order of completion, in the caller's thread or event loop.
         progress: Show a line on stderr; None: only on a terminal or in a notebook.
         resume: Continue the newest unfinished run of the same name, configuration and cases in `out`, if there is one.
+        executor: `"ray"` calls the systems on a Ray cluster, whose workers import their functions; `"local"` in this
+            process; None: the suite's, else local.
 
     Returns:
         The finished run. A cell that failed or errored raises no exception: see `Run.passed`, `Run.raise_for_status()`.

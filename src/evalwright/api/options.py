@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from inspect import Parameter, Signature, iscoroutinefunction
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from evalwright.api.problems import refused, too_small
 from evalwright.errors import Problem, did_you_mean
@@ -37,6 +37,7 @@ class Options(TypedDict, total=False):
     on_cell: Callable[[Cell], None] | None
     progress: bool | None
     resume: bool
+    executor: Literal["local", "ray"] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,7 @@ class Settings:
     on_cell: Callable[[Cell], None] | None = None
     progress: bool | None = None
     resume: bool = False
+    executor: Literal["local", "ray"] | None = None
 
     @classmethod
     def of_call(cls, function: str, options: Options) -> Settings:
@@ -84,6 +86,8 @@ class Settings:
             value = getattr(self, key)
             if not (value is None or isinstance(value, kinds)) or (isinstance(value, bool) and bool not in kinds):
                 found.append(refused(key, f"expected {expected}, found {value!r}"))
+        if self.executor not in (None, *_EXECUTORS):
+            found.append(refused("executor", f"expected {' or '.join(_EXECUTORS)}, found {self.executor!r}"))
         name: object = self.name
         if name is not None and not (isinstance(name, str) and name.strip()):
             found.append(refused("name", f"expected text, found {self.name!r}"))
@@ -105,6 +109,7 @@ _LEAST: Mapping[str, float] = {
     "stop_after_equal_errors": 1,
 }
 
+_EXECUTORS = ("local", "ray")
 
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "seed": ((int,), "a whole number"),

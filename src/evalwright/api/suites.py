@@ -108,6 +108,7 @@ def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> P
         limit=limit,
         trials=settings.trials,
         concurrency=settings.concurrency,
+        executor=settings.executor,
         target=target,
         models=ModelChoices(budget_usd=settings.budget_usd),
     )

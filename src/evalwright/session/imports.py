@@ -32,6 +32,7 @@ __all__ = [
     "executes_code",
     "import_by_name",
     "imported_files",
+    "is_unnamed",
     "make_importable",
     "module_at",
     "named_object",
@@ -280,6 +281,11 @@ def _served_instead(error: BaseException) -> str:
     return found
 
 
+def is_unnamed(place: Any) -> bool:
+    """Whether a place is that of a function which only the process that it was passed to has."""
+    return isinstance(place, str) and "<" in place.partition(":")[2]
+
+
 def named_object(place: Any, key: str = "target") -> Any:
     """The object at `module.path:name`; whatever importing it raises is the user's mistake, reported in one line.
 
@@ -290,7 +296,7 @@ def named_object(place: Any, key: str = "target") -> Any:
     module, colon, name = place.partition(":") if isinstance(place, str) else ("", "", "")
     if not (module and colon and name):
         raise InputError(Problem(file="", key=key, message=f"expected 'module.path:callable', found {place!r}"))
-    if "<" in name:
+    if is_unnamed(place):
         why = f"{place!r} is a function without a name to import it by: call evaluate(..., resume=True) with it again"
         raise InputError(Problem(file="", key=key, message=why, absent=True))
     import asyncio

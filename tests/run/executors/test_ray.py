@@ -164,6 +164,26 @@ def all_pass(cases: int, *systems: str) -> dict[str, str]:
     return {f"c{n} {system}": "pass" for n in range(cases) for system in systems}
 
 
+FROM_PYTHON = """
+import os
+import evalwright as ew
+import far
+
+if __name__ == "__main__":
+    run = ew.evaluate(["x"] * 6, far.process, evaluators="answered", executor="ray")
+    print(len(run), run.passed, str(os.getpid()) in {cell.output for cell in run})
+"""
+
+
+def test_a_function_passed_from_python_is_called_by_the_workers(project: Project) -> None:
+    (project.folder / "far.py").write_text("import os\ndef process(text):\n    return str(os.getpid())\n")
+    (project.folder / "script.py").write_text(FROM_PYTHON)
+    ended = subprocess.run(
+        [sys.executable, "script.py"], cwd=project.folder, env=project.environment, capture_output=True, text=True
+    )
+    assert ended.stdout == "6 True False\n", ended.stderr
+
+
 def test_systems_of_all_kinds_are_called_on_all_machines(project: Project) -> None:
     project.environment["API_KEY"] = "sesame-canary-77"
     shell = {"command": ["/bin/sh", "-c", 'test "$KEY" = sesame-canary-77 && echo done'], "env": {"KEY": "${API_KEY}"}}

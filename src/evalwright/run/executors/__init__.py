@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Executor, Plan
+from evalwright.session.imports import is_unnamed
 from evalwright.targets.portable import CALL_NOTHING, folder_to_send, named_outside
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ def must_be_possible(plan: Plan, executor: Executor) -> None:
     if is_elsewhere(plan):
         if find_spec("ray") is None:
             raise InputError("the executor ray needs Ray: pip install 'evalwright[ray]'")
+        if unnamed := [
+            Problem("", f"the workers cannot import {target}: move the function into a module", key=variant.name)
+            for variant in plan.variants
+            if is_unnamed(target := variant.config.get("target"))
+        ]:
+            raise InputError(unnamed)
         folder_sent(plan, executor)
 
 
