@@ -75,6 +75,7 @@ bench: $(READY)
 DOCS := .venv-docs
 docs: $(DOCS)/.ready
 	$(DOCS)/bin/zensical build --strict --clean --config-file mkdocs.yml
+	$(DOCS)/bin/python scripts/llms_txt.py build/site
 
 $(DOCS)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(DOCS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,14 @@ def test_links_stay_in_the_site_and_lead_to_headings(page: Path) -> None:
         elif anchor and not all(anchor in anchors(other, between) for between in (r"[\s-]+", r"\s")):
             wrong.append(f"{target}: no such heading")
     assert wrong == []
+
+
+def test_language_models_find_each_page_as_markdown(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, ROOT / "scripts" / "llms_txt.py", tmp_path], check=True)
+    listed = dict(re.findall(r"^- \[.+?\]\((.+?)\): (.+)$", (tmp_path / "llms.txt").read_text(), re.MULTILINE))
+    assert [*listed] == list(pages_of(SETTINGS["nav"]))
+    assert listed["quickstart.md"] == "A suite is three files."
+    assert [page.name for page in PAGES if (tmp_path / page.name).read_text() != page.read_text()] == []
 
 
 def test_the_api_page_is_what_the_docstrings_say() -> None:
