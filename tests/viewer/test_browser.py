@@ -18,10 +18,12 @@ from evalwright.cli.bundling import write_pages
 from evalwright.cli.report_context import opened_context
 from evalwright.cli.viewed_runs import StoredRun, runs_at
 from evalwright.model.cell import cell_key
+from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
 from evalwright.viewer.access import Access
 from evalwright.viewer.app import viewer
 from evalwright.viewer.document import HtmlDocument
+from run.suites import suite
 from viewer.runs import ATTACK, cut_short, made_run, with_long_names
 
 CHROMIUM = os.environ.get("EVALWRIGHT_CHROMIUM") or shutil.which("chromium")
@@ -114,10 +116,71 @@ def when_read(page) -> None:
     page.wait_for_load_state("load")
 
 
+def violations(page, rules=TAGS):
+    """What axe finds on a page."""
+    import axe_playwright_python
+
+    page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text() + ";0")
+    found = page.evaluate("rules => axe.run(document, {runOnly: rules, preload: false})", rules)["violations"]
+    return [(one["id"], one["nodes"][0]["target"]) for one in found]
+
+
 def press(page, *keys: str) -> None:
     for key in keys:
         page.wait_for_load_state("load")
         page.keyboard.press(key)
+
+
+MARKDOWN = """## Your *order*
+
+Both **parts** of `order_7` are here,
+<img src=x onerror="window.__xss=1"> and [a link](https://example.com/x) with ![a picture](https://example.com/y.png)
+
+- first
+  1. nested
+- second
+
+```python
+answer = **kept**
+```
+
+| part | price |
+|------|-------|
+| lamp | 3     |
+
+> quoted
+"""
+
+
+def test_markdown_is_rendered_when_asked_for(visit, tmp_path):
+    from playwright.sync_api import expect
+
+    with ThreadPoolExecutor() as apart:
+        run = apart.submit(run_suite, suite(tmp_path, [MARKDOWN, "plain, 2 * 3 * 4", MARKDOWN])).result().run_dir
+    write_pages([run], tmp_path / "pages", "all", None, 100)
+    page = visit("/")
+    cells = tmp_path / "pages" / "runs" / run.name / "cells"
+    first, plain, last = ((cells / f"{cell_key(case, 'main', 0)}.html").as_uri() for case in ("c0", "c1", "c2"))
+    page.goto(first)
+    button, answer = page.get_by_role("button", name="Rendered"), page.get_by_role("group", name="Answer text")
+    expect(answer).to_have_text(MARKDOWN)
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(answer.get_by_role("list")).to_have_count(2)
+    expect(answer.get_by_role("strong")).to_have_text(["Your order", "parts"])
+    expect(answer.get_by_role("code")).to_have_text(["order_7", "answer = **kept**"])
+    expect(answer.get_by_role("row")).to_have_text(["partprice", "lamp3"])
+    expect(answer.get_by_role("blockquote")).to_have_text("quoted")
+    expect(answer).to_contain_text('<img src=x onerror="window.__xss=1"> and [a link](https://example.com/x)')
+    assert page.evaluate("document.querySelectorAll('main img, main .rendered a').length") == 0
+    assert violations(page) == []
+    page.goto(plain)
+    expect(button).to_be_hidden()
+    expect(answer).to_have_text("plain, 2 * 3 * 4")
+    page.goto(last)
+    expect(answer.get_by_role("blockquote")).to_have_text("quoted")
+    button.click()
+    expect(answer).to_have_text(MARKDOWN)
 
 
 def test_a_search_in_a_bundle_has_an_address(visit, runs, tmp_path):
@@ -268,9 +331,6 @@ def written(runs, tmp_path_factory):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_is_usable_by_everyone(live, visit, runs, written, scheme):
-    import axe_playwright_python
-
-    axe = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
     a, b = (run.name for run in runs)
     cell = cell_key("case-3", "agent", 0)
     paths = ["/", f"/runs/{a}", f"/runs/{a}?group=status", f"/runs/{a}/cells/{cell}", f"/compare?a={a}&b={b}"]
@@ -281,10 +341,8 @@ def test_every_page_is_usable_by_everyone(live, visit, runs, written, scheme):
     for path in [*(start + path for path in paths), *written]:
         page.goto(path)
         when_read(page)
-        page.evaluate(axe + ";0")
         rules = TAGS if scheme == "light" else {"type": "rule", "values": ["color-contrast"]}  # what colours change
-        found = page.evaluate("rules => axe.run(document, {runOnly: rules, preload: false})", rules)["violations"]
-        assert [(one["id"], one["nodes"][0]["target"]) for one in found] == [], path
+        assert violations(page, rules) == [], path
         assert page.get_by_role("heading", level=1).count() == 1
 
 

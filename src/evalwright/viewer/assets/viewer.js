@@ -1,4 +1,4 @@
-// Keys, theme, instant filters, copying. Every page works without this; nothing here makes markup of data.
+// Keys, theme, instant filters, copying, Markdown. Every page works without this; nothing here makes markup of data.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -135,6 +135,83 @@
     setTimeout(() => { button.textContent = before; }, 1500);
   }
 
+  // Markdown of models, rendered when asked for. Elements get their text by textContent; links and images stay text.
+  // Inline marks do not span lines or contain themselves, so that no text takes long.
+  const INLINE = /`([^`\n]+)`|\*\*([^*\n]+)\*\*|\*([^*\s](?:[^*\n]*[^*\s])?)\*|~~([^~\n]+)~~/g;
+  const FENCE = /^ *(```+|~~~+)/, ITEM = /^( *)([-*+]|\d{1,9}[.)]) +(?=\S)/, HEADING = /^ {0,3}#{1,6} +/, QUOTE = /^ {0,3}> ?/;
+  const RULE = /^ *([-*_])( *\1){2,} *$/, ROW = /^ *\|.*\|/, BELOW_HEAD = /^[ |:-]+$/;
+  const BLOCK = [FENCE, ITEM, HEADING, QUOTE, RULE, ROW];
+  const DEEPEST = 8; // levels of lists and quotes
+  const made = (name, ...inner) => { const element = document.createElement(name); element.append(...inner); return element; };
+  const isMarkdown = (text) => text.match(INLINE) || text.split("\n").some((line) => BLOCK.some((block) => block.test(line)));
+  function inline(text) {
+    const parts = [];
+    let from = 0;
+    for (const found of text.matchAll(INLINE)) {
+      const [code, bold, italic, struck] = found.slice(1);
+      parts.push(text.slice(from, found.index), code ? made("code", code)
+        : bold ? made("strong", ...inline(bold)) : italic ? made("em", ...inline(italic)) : made("del", ...inline(struck)));
+      from = found.index + found[0].length;
+    }
+    return [...parts, text.slice(from)];
+  }
+  function blocks(lines, depth) {
+    const found = [];
+    let at = 0;
+    const taken = (fits) => { const start = at; while (at < lines.length && fits(lines[at])) at++; return lines.slice(start, at); };
+    const inner = (text) => depth < DEEPEST ? blocks(text, depth + 1) : [made("p", text.join("\n"))];
+    while (at < lines.length) {
+      const line = lines[at], [, fence] = line.match(FENCE) || [], [marked, indent, sign] = line.match(ITEM) || [];
+      if (!line.trim()) at++;
+      else if (fence) {
+        at++;
+        const code = made("pre", made("code", taken((next) => !next.trim().startsWith(fence)).join("\n")));
+        code.tabIndex = 0;
+        found.push(code);
+        at++;
+      } else if (RULE.test(line)) { at++; found.push(made("hr")); }
+      else if (HEADING.test(line)) { at++; found.push(made("p", made("strong", ...inline(line.replace(HEADING, ""))))); }
+      else if (QUOTE.test(line)) found.push(made("blockquote", ...inner(taken((next) => QUOTE.test(next)).map((next) => next.replace(QUOTE, "")))));
+      else if (sign) {
+        at++;
+        const more = taken((next) => !next.trim() || next.search(/\S/) > indent.length);
+        const item = made("li", ...inner([line.slice(marked.length), ...more.map((next) => next.slice(Math.min(marked.length, Math.max(0, next.search(/\S/)))))]));
+        const kind = /\d/.test(sign) ? "OL" : "UL", list = found.at(-1);
+        if (list && list.nodeName === kind) list.append(item);
+        else { found.push(made(kind, item)); if (kind === "OL") found.at(-1).start = parseInt(sign); }
+      } else if (ROW.test(line) && BELOW_HEAD.test(lines[at + 1] || "")) {
+        const rows = taken((next) => ROW.test(next)).map((row) => row.trim().replace(/^\||\|$/g, "").split("|"));
+        const cells = (row, name) => made("tr", ...row.map((cell) => made(name, ...inline(cell.trim()))));
+        found.push(made("div", made("table", made("thead", cells(rows[0], "th")), made("tbody", ...rows.slice(2).map((row) => cells(row, "td"))))));
+        found.at(-1).className = "wide";
+        found.at(-1).tabIndex = 0;
+      } else {
+        at++;
+        found.push(made("p", ...inline([line, ...taken((next) => next.trim() && !BLOCK.some((block) => block.test(next)))].join("\n"))));
+      }
+    }
+    return found;
+  }
+  let isRendered = stored("rendered") === "on";
+  function render() {
+    const button = one("[data-rendered]");
+    if (!button) return;
+    const texts = all("pre[data-prose]").filter((text) => isMarkdown(text.textContent));
+    button.hidden = !texts.length;
+    button.setAttribute("aria-pressed", isRendered);
+    for (const shown of all(".rendered")) shown.remove();
+    for (const text of texts) {
+      text.hidden = isRendered;
+      if (!isRendered) continue;
+      const shown = made("div", ...blocks(text.textContent.split("\n"), 0));
+      shown.className = "rendered";
+      shown.tabIndex = 0;
+      shown.setAttribute("role", "group");
+      shown.setAttribute("aria-label", text.getAttribute("aria-label"));
+      text.after(shown);
+    }
+  }
+
   function compareButton() {
     const button = one("#compare-selected");
     if (button) button.disabled = all("input[name=run]:checked").length !== 2;
@@ -195,6 +272,7 @@
     if (button.dataset.open) one("#" + button.dataset.open).showModal();
     if ("themeButton" in button.dataset) nextTheme();
     if ("newFailures" in button.dataset) location.reload();
+    if ("rendered" in button.dataset) { isRendered = !isRendered; stored("rendered", isRendered ? "on" : "off"); render(); }
     if ("copyLink" in button.dataset) copy(location.href, button);
     if ("copy" in button.dataset) copy(one("pre", button.parentElement).textContent, button);
   });
@@ -289,6 +367,7 @@
     const button = one("[data-theme-button]");
     if (button) button.title = "Theme: " + (root.dataset.theme || "system");
     times(document);
+    render();
     compareButton();
     again();
     restored();
