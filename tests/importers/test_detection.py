@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ SAMPLES: dict[str, object] = {
     "atif": {"schema_version": "ATIF-v1.2", "steps": []},
     "promptfoo-results": {"evalId": "e", "results": {"results": []}},
     "swe-agent": {"trajectory": [], "info": {"model_stats": {}}},
+    "mini-swe-agent": {"trajectory_format": "mini-swe-agent-1.1", "messages": [], "info": {"model_stats": {}}},
+    "tau2": {"info": {"agent_info": {}, "environment_info": {}}, "tasks": [], "simulations": []},
+    "agentdojo": {"suite_name": "s", "pipeline_name": "p", "user_task_id": "u", "messages": []},
     "otlp-json": {"resourceSpans": []},
     "skill-benchmark": {"run_summary": {}, "runs": []},
     "codex": [rollout_line(0, "response_item", said("user", "q"))],
@@ -134,3 +138,16 @@ def test_files_of_several_formats_are_named(tmp_path):
         str(one): "looks like codex",
         str(other): "looks like claude-code",
     }
+
+
+def test_a_large_document_is_told_without_being_held(tmp_path):
+    """It may be larger than the memory: what is needed is at its beginning."""
+    one = {"id": 1, "epoch": 1, "messages": [{"role": "user", "content": "q" * 1000}] * 50}
+    text = json.dumps({"version": 2, "status": "success", "eval": {}, "plan": {}, "samples": [one] * 400})
+    (tmp_path / "log.json").write_text(text)
+    tracemalloc.start()
+    head = head_of(tmp_path / "log.json")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (detected(head), len(head.whole["samples"])) == ("inspect", 20)
+    assert most < len(text) / 5

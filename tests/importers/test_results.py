@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -341,7 +342,7 @@ def test_a_log_of_inspect_is_read_by_inspect(tmp_path):
 
 @pytest.mark.slow("imports inspect_ai")
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("suffix", [".eval", ".json"])
+@pytest.mark.parametrize("suffix", [".eval", ".json", ".json.gz"])
 def test_a_log_of_inspect_of_any_size_keeps_every_sample_in_order(tmp_path, suffix):
     pytest.importorskip("inspect_ai", reason="needs the extra inspect")
     from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec, write_eval_log
@@ -355,8 +356,11 @@ def test_a_log_of_inspect_of_any_size_keeps_every_sample_in_order(tmp_path, suff
         for id in [*range(1, 40), "a"]
         for epoch in (1, 2)
     ]
-    file = tmp_path / f"log{suffix}"
+    file = (tmp_path / f"log{suffix}").with_suffix("") if suffix == ".json.gz" else tmp_path / f"log{suffix}"
     write_eval_log(EvalLog(eval=spec, samples=samples, status="success"), str(file))
+    if suffix == ".json.gz":
+        file = tmp_path / "log.json.gz"
+        file.write_bytes(gzip.compress((tmp_path / "log.json").read_bytes()))
     _, cases = imported(tmp_path, "inspect", file)
     assert [case["id"] for case in cases] == [*map(str, range(1, 40)), "a"]
     said = [[trace["messages"][0]["content"] for trace in case["embedded_trace"]] for case in cases]

@@ -12,15 +12,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evalwright.errors import InputError, Problem
 from evalwright.files.csv_records import CsvError, csv_records
 from evalwright.importers.blocks import dictionaries
+from evalwright.importers.document_parts import document_beginning, document_bytes
 from evalwright.importers.sources import document, json_value, lines, stem
 
 __all__ = ["Head", "check", "columns_of", "detected", "head_of", "is_promptfoo_table"]
 
 _LINES = 20
 _BYTES = 64 * 1024
+_SPACE = 1024
+"""Bytes in which a document must begin."""
 _KEY = re.compile(rb"^\w+:(\s|$)", re.MULTILINE)
 _ZIP = b"PK\x03\x04"
 
@@ -49,6 +54,9 @@ class Head:
 
 def head_of(file: Path) -> Head:
     """The beginning of a file. Raises InputError if it cannot be read."""
+    whole = _beginning(file)
+    if whole is not None:
+        return _head_of_document(whole)
     records: list[dict[str, Any]] = []
     size = 0
     for number, text in lines(file):
@@ -67,7 +75,20 @@ def head_of(file: Path) -> Head:
     whole = _decoded(document(file)) or _yaml(file)
     if whole is None:
         return Head(records, columns=() if records else columns_of(file))
+    return _head_of_document(whole)
+
+
+def _head_of_document(whole: Any) -> Head:
     return Head(list(dictionaries(whole))[:_LINES] if isinstance(whole, list) else [whole], whole)
+
+
+def _beginning(file: Path) -> Any:
+    """The one JSON document in a file, without most of its long lists: it may be larger than the memory."""
+    with document_bytes(file) as data:
+        try:
+            return document_beginning(data, _LINES) if bytes(data[:_SPACE]).lstrip()[:1] in (b"{", b"[") else None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
 
 
 def _decoded(text: bytes) -> Any:
@@ -132,6 +153,20 @@ def _is_promptfoo_results(head: Head) -> bool:
 def _is_swe_agent(head: Head) -> bool:
     info = head.mapping.get("info")
     return "trajectory" in head.mapping and isinstance(info, dict) and "model_stats" in info
+
+
+def _is_mini_swe_agent(head: Head) -> bool:
+    return str(head.mapping.get("trajectory_format", "")).startswith("mini-swe-agent")
+
+
+def _is_tau2(head: Head) -> bool:
+    info = head.mapping.get("info")
+    about_it = isinstance(info, dict) and {"agent_info", "environment_info"} <= info.keys()
+    return about_it and not head.mapping.keys().isdisjoint(("simulations", "simulation_index"))
+
+
+def _is_agentdojo(head: Head) -> bool:
+    return {"suite_name", "user_task_id", "pipeline_name", "messages"} <= head.mapping.keys()
 
 
 def _is_skill_benchmark(head: Head) -> bool:
@@ -262,6 +297,9 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("atif", _is_atif, "a schema_version that begins with ATIF-"),
     ("promptfoo-results", _is_promptfoo_results, "evalId, or results with promptIdx and testIdx"),
     ("swe-agent", _is_swe_agent, "trajectory and info.model_stats"),
+    ("mini-swe-agent", _is_mini_swe_agent, "a trajectory_format that begins with mini-swe-agent"),
+    ("tau2", _is_tau2, "simulations, and info with agent_info and environment_info"),
+    ("agentdojo", _is_agentdojo, "suite_name, pipeline_name and user_task_id"),
     ("skill-benchmark", _is_skill_benchmark, "run_summary and runs"),
     ("otlp-json", _is_otlp, "resourceSpans"),
     ("langfuse", _is_langfuse, "observations of a trace, with a startTime"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
+
 from evalwright.errors import InputError, Problem
 from evalwright.importers.blocks import texts_of
+from evalwright.importers.document_parts import document_bytes, items_of, object_parts
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes
@@ -37,7 +41,10 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     logs = {}
     for file in files:
         with _mistake(file, reading):
-            logs[file] = read_eval_log(str(file.absolute()), header_only=True)
+            if _is_archive(file):
+                logs[file] = read_eval_log(str(file.absolute()), header_only=True)
+            else:
+                logs[file] = read_eval_log(next(_split(file)), header_only=True, format="json")
     several = len({log.eval.task for log in logs.values()}) > 1
     seen: set[str] = set()
     for file, log in logs.items():
@@ -73,21 +80,44 @@ def _mistake(file: Path, reading: ImportFindings) -> Iterator[None]:
 
 def _samples(file: Path, reading: ImportFindings) -> Iterator[Any]:
     with _mistake(file, reading):
-        yield from _read_samples(str(file.absolute()))
+        yield from _read_samples(file.absolute())
 
 
-def _read_samples(path: str) -> Iterator[Any]:
-    """The samples of a log in Inspect's order; those of an `.eval` file a few at a time."""
+def _is_archive(file: Path) -> bool:
+    return file.suffix.lower() == ".eval"
+
+
+def _read_samples(file: Path) -> Iterator[Any]:
+    """The samples of a log in Inspect's order, a few at a time."""
     from inspect_ai import log
 
+    if not _is_archive(file):
+        for part in _split(file):
+            yield from log.read_eval_log(part, resolve_attachments=True, format="json").samples or ()
+        return
+    path = str(file)
     by_id = getattr(log, "read_eval_log_samples_by_id", None)  # older versions do not have it
-    if by_id is None or not path.endswith(".eval"):
+    if by_id is None:
         yield from log.read_eval_log(path, resolve_attachments=True).samples or ()
         return
     keys = {(one.id, one.epoch) for one in log.read_eval_log_sample_summaries(path)}
     ordered = sorted(keys, key=lambda key: (key[1], key[0] if isinstance(key[0], str) else f"{key[0]:020}"))
     for start in range(0, len(ordered), _AT_ONCE):
         yield from by_id(path, ordered[start : start + _AT_ONCE], resolve_attachments=True)
+
+
+def _split(file: Path) -> Iterator[io.BytesIO]:
+    """A JSON log as several with a few samples each. One with NaN, which JSON does not have, stays whole."""
+    with document_bytes(file) as data:
+        try:
+            parts = object_parts(data)
+            samples = items_of(parts.pop("samples", None))
+        except msgspec.DecodeError:
+            yield io.BytesIO(data)
+            return
+        parts.pop("reductions", None)  # they repeat the scores of all samples
+        for start in range(0, len(samples) or 1, _AT_ONCE):
+            yield io.BytesIO(msgspec.json.encode({**parts, "samples": samples[start : start + _AT_ONCE]}))
 
 
 def _record(file: Path, model: str, sample: Any, notes: ImportNotes) -> Imported:
