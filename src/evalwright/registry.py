@@ -137,6 +137,7 @@ KINDS: dict[str, dict[str, str]] = {
         "yaml": "evalwright.formats.native.yaml_datasets:yaml",
     },
     "importers": {
+        "agentdojo": "evalwright.importers.agentdojo:AgentDojoLogs",
         "anthropic-messages": "evalwright.importers.anthropic_messages:AnthropicMessages",
         "atif": "evalwright.importers.atif:Atif",
         "claude-code": "evalwright.importers.claude_code:ClaudeCode",
@@ -148,6 +149,7 @@ KINDS: dict[str, dict[str, str]] = {
         "langfuse": "evalwright.importers.langfuse:LangfuseTraces",
         "langsmith": "evalwright.importers.langsmith:LangSmithRuns",
         "lm-eval": "evalwright.importers.lm_eval:LmEval",
+        "mini-swe-agent": "evalwright.importers.mini_swe_agent:MiniSweAgent",
         "openai-messages": "evalwright.importers.openai_messages:OpenAIMessages",
         "openai-responses": "evalwright.importers.openai_responses:OpenAIResponses",
         "openinference": "evalwright.importers.spans:OpenInference",
@@ -156,6 +158,7 @@ KINDS: dict[str, dict[str, str]] = {
         "pydantic-evals": "evalwright.importers.pydantic_evals:PydanticEvals",
         "skill-benchmark": "evalwright.importers.skill_benchmark:SkillBenchmarks",
         "swe-agent": "evalwright.importers.swe_agent:SweAgent",
+        "tau2": "evalwright.importers.tau2:Tau2Results",
     },
     "reports": {
         "codequality": "evalwright.reports.code_quality:CodeQuality",

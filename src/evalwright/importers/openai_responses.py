@@ -16,7 +16,7 @@ from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
-__all__ = ["OpenAIResponses"]
+__all__ = ["OpenAIResponses", "read_item"]
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -69,12 +69,13 @@ def _items(talk: Transcript, items: Any, key: str, reading: ImportFindings, comp
         return
     for number, item in enumerate(items):
         if isinstance(item, dict):
-            _item(talk, item, f"{key}[{number}]", reading, complain)
+            read_item(talk, item, f"{key}[{number}]", reading, complain)
         else:
             complain(f"{key}[{number}]", f"expected an item, found {described(item)}")
 
 
-def _item(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindings, complain: Any) -> None:
+def read_item(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindings, complain: Any) -> None:
+    """Add an item to the conversation; `complain` is called with the key and the flaw of one that cannot be used."""
     kind = item.get("type", "message" if "role" in item else None)
     call_id = item.get("call_id") or item.get("id")
     if kind == "message":

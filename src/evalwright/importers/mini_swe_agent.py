@@ -1,0 +1,119 @@
+"""Trajectories of mini-swe-agent: `.traj.json` files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.imported_records import Imported, ImportFindings, Read
+from evalwright.importers.openai_responses import read_item
+from evalwright.importers.recordings import described, moment
+from evalwright.importers.sources import ImportNotes, parsed, stem
+from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
+from evalwright.importers.traces import TraceImporter
+from evalwright.importers.transcript import AgentTurn, Transcript, arguments_of
+from evalwright.model.trace import TraceError
+
+__all__ = ["MiniSweAgent"]
+
+_STOPPED = ("LimitsExceeded", "TimeExceeded", "RepeatedFormatError", "UserInterruption")
+_SHELL = "bash"
+
+
+def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
+    """The trajectories in the files, one per file."""
+    for file in files:
+        document = parsed(file, reading.mistakes)
+        messages = document.get("messages") if isinstance(document, dict) else None
+        if not isinstance(messages, list):
+            said = f"expected the messages of a trajectory, found {described(messages)}"
+            reading.mistakes.add(file, said, key="messages")
+            continue
+        talk = Transcript()
+        for number, message in enumerate(dictionaries(messages)):
+            _message(talk, message, file, f"messages[{number}]", reading)
+        model = _outcome(talk, _object(document.get("info")), reading.notes)
+        id = document.get("instance_id")
+        origin = {"imported_from": {"file": file.name, "format": "mini-swe-agent"}}
+        yield Imported(
+            file,
+            id if isinstance(id, str) and id else stem(file).removesuffix(".traj"),
+            {"user_message": talk.user_message or ""},
+            talk.trace(model or "recorded", origin),
+            record=document,
+        )
+
+
+def _message(talk: Transcript, message: Mapping[str, Any], file: Path, key: str, reading: ImportFindings) -> None:
+    extra = _object(message.get("extra"))
+    at = moment(extra.get("timestamp"))
+    talk.at(at)
+    if message.get("role") != "exit":
+        usage = message.get("usage", _object(extra.get("response")).get("usage"))
+        talk.tokens += _tokens(_object(usage), reading.notes)
+    if message.get("object") == "response" or "type" in message:
+        for item in dictionaries(message.get("output")) if "type" not in message else [message]:
+            read_item(talk, dict(item), key, reading, lambda at, said: reading.mistakes.add(file, said, key=at))
+        return
+    text = texts_of(message.get("content"), reading.notes)
+    match message.get("role"):
+        case "assistant":
+            _turn(talk, talk.turn(at=at), message, text, extra)
+        case "tool":
+            talk.result(message.get("tool_call_id"), text, at=at, failed=bool(extra.get("returncode")))
+        case "user" if "returncode" in extra:
+            talk.result(None, text, _SHELL, at, bool(extra["returncode"]))
+        case "user":
+            talk.user(text)
+        case "system":
+            talk.system(text)
+        case "exit":
+            pass  # its content is also in `info`
+        case role:
+            reading.notes.lose(f"messages with the role {role!r}")
+
+
+def _turn(talk: Transcript, turn: AgentTurn, message: Mapping[str, Any], text: str, extra: Mapping[str, Any]) -> None:
+    if isinstance(message.get("reasoning_content"), str):
+        turn.think(message["reasoning_content"])
+    if text:
+        turn.say(text)
+    calls = [*dictionaries(message.get("tool_calls"))]
+    for call in calls:
+        function = _object(call.get("function"))
+        talk.calls_in(turn, str(function.get("name", "tool")), call.get("id"), arguments_of(function.get("arguments")))
+    for action in dictionaries(extra.get("actions")) if not calls else ():  # commands that were found in the text
+        talk.calls_in(turn, _SHELL, None, {"command": action.get("command")})
+
+
+def _tokens(usage: Mapping[str, Any], notes: ImportNotes) -> Tokens:
+    given = usage.get("prompt_tokens", usage.get("input_tokens"))
+    said = usage.get("completion_tokens", usage.get("output_tokens"))
+    return Tokens(token_count(given, notes), token_count(said, notes))
+
+
+def _outcome(talk: Transcript, info: Mapping[str, Any], notes: ImportNotes) -> str | None:
+    """Cost, answer and how the agent ended; returns the model's name, if it is known."""
+    stats, model = _object(info.get("model_stats")), _object(_object(info.get("config")).get("model"))
+    # 0 is also what is written for a model whose price is not known
+    talk.tokens.cost = recorded_dollars(stats.get("instance_cost"), notes) or None
+    talk.answer = str(info["submission"]) if info.get("submission") else None
+    ended = str(info.get("exit_status") or "")
+    if ended in _STOPPED:
+        talk.extra["stopped"] = ended
+    elif ended and ended != "Submitted":
+        talk.error = TraceError(ended, str(info.get("exception_str") or "the agent ended with an exception"))
+    name = model.get("model_name")
+    return name if isinstance(name, str) and name else None
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+class MiniSweAgent(TraceImporter):
+    """Trajectories of mini-swe-agent."""
+
+    read: ClassVar[Read] = staticmethod(read)
