@@ -78,6 +78,10 @@ def test_a_folder_is_searched_and_what_is_of_no_format_is_left_out(tmp_path):
     assert done.exception is None, done.exception
     assert "1 file of other formats in the folder left out" in done.output
     assert "1 case, 2 recordings, at most 2 trials each" in done.output
+    (tmp_path / "in" / "cut.json").write_text('{"messages": [')
+    done = run(tmp_path / "in", "--out", tmp_path / "again")
+    assert "2 files of other formats in the folder left out" in done.stdout
+    assert "cut.json  is not valid JSON" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -94,6 +98,11 @@ def test_a_folder_is_searched_and_what_is_of_no_format_is_left_out(tmp_path):
         ([], json.dumps({"evals": [{"prompt": "q"}]}), ["evalwright run", "x.json"]),
         ([], json.dumps({"eval": {}, "systems": [], "dataset": {}}), ["evalwright run", "native"]),
         (["--format", "claude-code"], b"\xff{}", ["x.json", "UTF-8"]),
+        ([], '{"messages": []}'.encode("utf-16"), ["x.json", "is not UTF-8 text"]),
+        ([], '{"messages": []}'.encode("utf-16-le"), ["x.json", "is not UTF-8 text"]),
+        ([], '{\n"a": 1,\n"messages": [}', ["x.json:3", "is not valid JSON"]),
+        ([], '{"messages": [', ["x.json", "is not valid JSON", "truncated"]),
+        ([], "[" * 100_000, ["x.json", "nested too deeply"]),
     ],
 )
 def test_what_is_no_recording_is_refused_by_what_it_is(tmp_path, given, text, facts):

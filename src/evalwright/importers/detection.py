@@ -18,7 +18,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.csv_records import CsvError, csv_records
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.document_parts import document_beginning, document_bytes
-from evalwright.importers.sources import document, json_value, lines, stem
+from evalwright.importers.sources import document, flaw_of, is_text, json_value, lines, stem
 
 __all__ = ["Head", "check", "columns_of", "detected", "head_of", "is_promptfoo_table"]
 
@@ -27,6 +27,7 @@ _BYTES = 64 * 1024
 _SPACE = 1024
 """Bytes in which a document must begin."""
 _KEY = re.compile(rb"^\w+:(\s|$)", re.MULTILINE)
+_BYTE = re.compile(r"\(byte (\d+)\)")
 _ZIP = b"PK\x03\x04"
 
 
@@ -99,9 +100,13 @@ def _decoded(text: bytes) -> Any:
     return value if isinstance(value, dict | list) else None
 
 
+def _is_yaml(file: Path) -> bool:
+    return Path(stem(file, with_suffix=True)).suffix.lower() in (".yaml", ".yml")
+
+
 def _yaml(file: Path) -> Any:
     """What the document in a file is, if its name or a key at its left margin says that it is YAML."""
-    named = Path(stem(file, with_suffix=True)).suffix.lower() in (".yaml", ".yml")
+    named = _is_yaml(file)
     data = document(file)
     if not named and not _KEY.search(data, 0, _BYTES):
         return None
@@ -327,10 +332,32 @@ def detected(head: Head) -> str | None:
     return next((name for name, test, _ in FORMATS if test(head)), None)
 
 
+def unreadable(file: Path) -> Problem | None:
+    """Why a file is not even text, or not the JSON that it begins like; None if it may be of an unknown format."""
+    _, text = next(iter(lines(file)), (1, None))
+    if text is None:
+        return Problem(str(file), "is empty, expected recorded conversations")
+    if not is_text(text) or b"\0" in text:
+        return Problem(str(file), "is not UTF-8 text")
+    if not text.lstrip().startswith((b"{", b"[")) or _is_yaml(file) or _flaw(file, text) is None:
+        return None
+    return _flaw(file, document(file))
+
+
+def _flaw(file: Path, data: bytes) -> Problem | None:
+    """The flaw of a JSON text, with its line."""
+    try:
+        json_value(data)
+    except RecursionError:
+        return Problem(str(file), "is nested too deeply")
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        at = _BYTE.search(str(error))
+        return Problem(str(file), flaw_of(error, data), at and data.count(b"\n", 0, int(at[1])) + 1)
+    return None
+
+
 def unknown(file: Path) -> InputError:
-    """The error that no format fits, with the mark of each. Raises InputError for a file that cannot be read."""
-    if next(iter(lines(file)), None) is None:
-        return InputError(Problem(str(file), "is empty"))
+    """The error that no format fits, with the mark of each."""
     looked = "\n".join(f"  {name:<18}  {mark}" for name, _, mark in FORMATS)
     rows = "or read its rows as cases with `dataset: {path: ..., map: ...}` in an eval.yaml"
     problem = Problem(str(file), f"no known format was recognised; pass --format NAME, {rows}. Looked for:")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
+from zipfile import is_zipfile
 
 import msgspec
 
@@ -84,7 +85,7 @@ def _samples(file: Path, reading: ImportFindings) -> Iterator[Any]:
 
 
 def _is_archive(file: Path) -> bool:
-    return file.suffix.lower() == ".eval"
+    return file.suffix.lower() == ".eval" or is_zipfile(file)
 
 
 def _read_samples(file: Path) -> Iterator[Any]:

@@ -57,7 +57,7 @@ class Recording:
     started_at: datetime
     finished_at: datetime
     latency_ms: int | None
-    """None unless the record has both a start and an end."""
+    """None unless the record has both a start and an end that is not before it."""
 
     def trace(self, case_id: str, trial: int) -> Trace:
         """The recording as trial number `trial` of a case."""
@@ -147,9 +147,9 @@ class RecordReader:
 
 
 def _milliseconds(started: datetime | None, finished: datetime | None) -> int | None:
-    if started is None or finished is None:
+    if started is None or finished is None or finished < started:
         return None
-    return max(0, int((finished - started).total_seconds() * 1000))
+    return int((finished - started).total_seconds() * 1000)
 
 
 class _Parts:

@@ -49,7 +49,7 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
         variant_name="recorded",
         started_at=_at(started) or UNKNOWN_TIME,
         finished_at=_at(finished or started) or UNKNOWN_TIME,
-        latency_ms=max(0, ((finished or 0) - (started or 0)) // 1_000_000) if started and finished else None,
+        latency_ms=(finished - started) // 1_000_000 if started and finished and finished >= started else None,
         input=asked,
         output=said,
         messages=talk.messages,

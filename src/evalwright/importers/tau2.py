@@ -175,7 +175,7 @@ def _outcome(talk: Transcript, simulation: Mapping[str, Any], notes: ImportNotes
     talk.at(moment(simulation.get("start_time")))
     talk.at(moment(simulation.get("end_time")))
     duration = simulation.get("duration")
-    if isinstance(duration, int | float):
+    if isinstance(duration, int | float) and duration >= 0:
         talk.latency_ms = round(duration * 1000)
     # 0 is also what tau2-bench writes for a model whose price it does not know
     talk.tokens.cost = recorded_dollars(simulation.get("agent_cost"), notes) or None
