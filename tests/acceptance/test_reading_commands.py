@@ -50,9 +50,32 @@ def test_inspect_shows_failed_cells_only(made: Project) -> None:
     assert "a1 ·" not in out
 
 
-def test_inspect_says_when_nothing_fits(made: Project) -> None:
-    ended = made.evalwright("inspect", run_of(made, "a"), "--case", "ghost")
-    assert (ended.code, ended.out, ended.err) == (0, "no traces match\n", "looked for case 'ghost'\n")
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (["--case", "ghost"], "no case 'ghost' in the run"),
+        (["--case", "a11", "--failed"], "no case 'a11' in the run; did you mean \"a1\"?"),
+        (["--variant", "z"], "no variant 'z' in the run (there are: v, w)"),
+    ],
+)
+def test_inspect_rejects_names_that_the_run_does_not_have(made: Project, asked: list[str], message: str) -> None:
+    ended = made.evalwright("inspect", run_of(made, "a"), *asked)
+    assert (ended.code, ended.out, ended.err.splitlines()) == (2, "", [message, "1 problem"])
+
+
+def test_a_case_without_failures_is_no_mistake(made: Project) -> None:
+    ended = made.evalwright("inspect", run_of(made, "a"), "--case", "a1", "--failed")
+    assert (ended.code, ended.out, ended.err) == (0, "no traces match\n", "")
+
+
+def test_inspect_says_that_a_case_was_not_run(made: Project, tmp_path: Path) -> None:
+    run = shutil.copytree(run_of(made, "a"), tmp_path / "unfinished")
+    for name in ("traces", "results", "verdicts"):
+        file = run / f"{name}.jsonl"
+        file.write_text("".join(line for line in file.read_text().splitlines(keepends=True) if '"b1"' not in line))
+    ended = made.evalwright("inspect", run, "--case", "b1")
+    assert (ended.code, ended.out) == (2, "")
+    assert "case 'b1': no cell was run yet (evalwright resume" in ended.err
 
 
 def test_inspect_cuts_long_texts_and_says_by_how_much(made: Project) -> None:
@@ -334,13 +357,6 @@ def test_lists_as_json_are_whole(made: Project) -> None:
     [run] = json.loads(made.evalwright("list", "runs", "a", "--json").out)
     assert (run["status"], run["cells"]) == ("complete", 8)
     assert "pixie_app" not in [one["name"] for one in json.loads(made.evalwright("list", "targets", "--json").out)]
-
-
-def test_inspect_says_which_case_or_variant_it_looked_for(tmp_path: Path) -> None:
-    made = project(tmp_path, {"refund": "thanks"})
-    run = made.run()
-    assert "case 'refnd'; did you mean \"refund\"?" in made.evalwright("inspect", run, "--case", "refnd").err
-    assert "variant 'nope'" in made.evalwright("inspect", run, "--variant", "nope").err
 
 
 def test_a_suite_is_no_run(tmp_path: Path) -> None:

@@ -241,6 +241,8 @@ def test_all_mistakes_of_a_plan_are_told_at_once():
     with pytest.raises(ew.InputError) as raised:
         ew.plan(80, power=2, alpha=0, trials=[])
     assert [problem.key for problem in raised.value.problems] == ["detect", "power", "alpha", "trials"]
+    with pytest.raises(ew.InputError, match="from 1 to 10,000"):
+        ew.plan(80, detect=0.1, trials=[1, 10**26])
     with pytest.raises(ew.InputError, match="at most two"):
         ew.plan(80, detect=0.1, runs=["a", "b", "c"])
     with pytest.raises(ew.InputError, match="at least one case"):

@@ -13,6 +13,7 @@ from evalwright.api.problems import points_of, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, Problem
 from evalwright.model.cell_index import rereading
+from evalwright.model.plan import MOST_TRIALS
 from evalwright.model.suite import Suite
 from evalwright.statistics.levels import LEAST_ALPHA
 
@@ -114,7 +115,7 @@ def plan(
         alpha: The error rate (0 to 1) of the two-sided test.
         runs: A run of the suite, or two of the same cases, which show how much cases and trials vary and what a cell
             costs. None: some shares of changing pairs are assumed, for the first number of trials.
-        trials: Numbers of trials to compare.
+        trials: Numbers of trials to compare (1 to 10,000).
 
     Returns:
         The plan.
@@ -153,8 +154,12 @@ def _problems(
             yield refused(key, f"expected a number between 0 and 1, found {value!r}")
         elif key == "alpha" and value is not None and value < LEAST_ALPHA:
             yield refused(key, f"expected a number of at least {LEAST_ALPHA:g}, found {value!r}")
-    if not isinstance(trials, Sequence) or not trials or not all(isinstance(k, int) and k >= 1 for k in trials):
-        yield refused("trials", f"expected numbers of at least 1, found {trials!r}")
+    if (
+        not isinstance(trials, Sequence)
+        or not trials
+        or not all(isinstance(k, int) and 1 <= k <= MOST_TRIALS for k in trials)
+    ):
+        yield refused("trials", f"expected numbers from 1 to {MOST_TRIALS:,}, found {trials!r:.60}")
 
 
 @rereading

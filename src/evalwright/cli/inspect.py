@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from evalwright.cli.options import color, complete_cases, run_argument, store_options
+from evalwright.errors import InputError, Problem, did_you_mean
 
 if TYPE_CHECKING:
     from evalwright.model.cell_index import CellOrder
@@ -37,7 +39,7 @@ def command(
 ) -> int:
     """Show each cell of RUN: input, answer, tool calls, changed files, and each evaluator's result and reason.
 
-    Unreadable records are listed at the end, and the exit code is 2.
+    Unreadable records are listed at the end. The exit code is 2 then, and for a case or variant that RUN does not have.
     """
     from contextlib import closing
 
@@ -63,25 +65,30 @@ def command(
                 lines += file_lines(artifact.record, paint, limit)
             say([*lines, ""])
             shown += 1
-        say([f"{shown:,} shown" if shown else "no traces match"])
-        if not shown and (names := _looked_for(reader, plan, case, variant)):
-            print(harmless(f"looked for {names}"), file=sys.stderr)
         # Only now: damage is found while the records are read.
         for note in reader.damage:
             print(harmless(note), file=sys.stderr)
+        if not shown and (problems := _unmatched(reader, plan, case, variant, failed=failed)):
+            raise InputError(problems)
+        say([f"{shown:,} shown" if shown else "no traces match"])
         return 2 if reader.damage else 0
 
 
-def _looked_for(reader: RunReader, plan: Plan, case: str | None, variant: str | None) -> str:
-    """What the run was searched for in vain, and the nearest name that it has."""
-    from itertools import islice
+def _unmatched(reader: RunReader, plan: Plan, case: str | None, variant: str | None, *, failed: bool) -> list[Problem]:
+    """Why nothing was found: names that the run does not have, with the nearest that it has, or cells not run yet.
 
-    from evalwright.errors import did_you_mean
-
-    said = []
-    if case is not None:
-        ids = [one.id for one in islice(reader.cases(), _MOST_COMPARED)]
-        said.append(f"case {case!r}{'' if case in ids else did_you_mean(case, ids)}")
-    if variant is not None:
-        said.append(f"variant {variant!r}{did_you_mean(variant, [v.name for v in plan.variants if v.name != variant])}")
-    return " and ".join(said)
+    That nothing failed is no mistake.
+    """
+    found = []
+    if case is not None and not any(case in (one.id, one.key) for one in reader.cases()):
+        near = did_you_mean(case, [one.id for one in islice(reader.cases(), _MOST_COMPARED)])
+        found.append(Problem("", f"no case {case!r} in the run{near}"))
+    if variant is not None and variant not in (names := [one.name for one in plan.variants]):
+        near = did_you_mean(variant, names) or f" (there are: {', '.join(names)})"
+        found.append(Problem("", f"no variant {variant!r} in the run{near}"))
+    if not (found or failed or case is variant is None):
+        asked = [f"{kind} {name!r}" for kind, name in (("case", case), ("variant", variant)) if name is not None]
+        found.append(
+            Problem("", f"{' and '.join(asked)}: no cell was run yet (evalwright resume runs what is missing)")
+        )
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,10 +128,14 @@ def _rate(text: str) -> float:
 
 
 def _trials(text: str) -> list[int]:
+    from evalwright.model.plan import MOST_TRIALS
+
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts or not all(part.isdigit() and int(part) for part in parts):
-        raise InputError(f"--trials: expected numbers of at least 1 like 1,3,5, found {text!r}")
-    return sorted(set(map(int, parts)))
+    # more digits than the limit has are not read: that can take minutes
+    found = [int(part) if re.fullmatch(r"[0-9]{1,5}", part) else 0 for part in parts]
+    if not found or not all(1 <= k <= MOST_TRIALS for k in found):
+        raise InputError(f"--trials: expected numbers from 1 to {MOST_TRIALS:,} like 1,3,5, found {text!r:.60}")
+    return sorted(set(found))
 
 
 def _side(run: Path) -> SideCounts:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 __all__ = [
+    "MOST_TRIALS",
     "EvaluatorSpec",
     "Executor",
     "PassCriteria",
@@ -27,6 +28,8 @@ __all__ = [
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 _MOST_SHARDS = 999_999
+MOST_TRIALS = 10_000
+"""Of a case: the 16-bit counters of `scoring.counts` must not overflow."""
 
 
 class Plugin(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ import msgspec
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import Masker, is_secret
 from evalwright.files.paths import import_folders
-from evalwright.model.plan import Executor, Plan, Variant
+from evalwright.model.plan import MOST_TRIALS, Executor, Plan, Variant
 from evalwright.model.snapshot import evaluator_digests
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import lines_of_warnings
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
 __all__ = ["config_hash", "documents", "may_call_models", "plan_of"]
-
-
-# The 16-bit counters of `scoring.counts`, each for a case's trials, must not overflow.
-MOST_TRIALS = 10_000
 
 
 def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> Plan:
