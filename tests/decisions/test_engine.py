@@ -175,6 +175,51 @@ def test_a_guard_on_an_evaluator_is_open_if_its_missing_results_could_turn_it(
         assert "its missing results could turn it" in " ".join(" ".join(decision_lines(found, Paint())).split())
 
 
+def timed(*latencies: float, units: int = 400, erred: int = 0) -> SideCounts:
+    """Cases that all pass, some of them in these times and the rest in 100 ms; the last ones erred."""
+    made = SideCounts("v")
+    for i in range(units):
+        if i >= units - erred:
+            made.passes[f"c{i}"] = CaseTotal(target_errors=1)
+            continue
+        made.passes[f"c{i}"] = CaseTotal(1.0, 1)
+        made.measures["latency"].add(f"c{i}", latencies[i] if i < len(latencies) else 100.0 + i % 2)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("guard", "slow", "erred", "state"),
+    [
+        ("latency", 0, 0, "holds"),
+        ("latency", 1, 1, "holds"),
+        ("latency", 1, 40, "undecided"),
+        ("latency_p95", 1, 2, "holds"),
+        ("latency_p95", 1, 40, "undecided"),
+        ("latency_p95", 60, 2, "broken"),
+        ("latency_p95", 24, 240, "undecided"),
+    ],
+)
+def test_a_guard_on_a_measure_is_open_if_its_missing_trials_could_turn_it(
+    guard: str, slow: int, erred: int, state: str
+) -> None:
+    a, b = timed(), timed(*[1000.0] * slow, erred=erred)
+    terms = Terms(margin=0.9, guards=(Guard(guard, 1.2),))
+    (found,) = decision_of(a, b, terms, Identity(), Labelled()).guards
+    assert found.state == state
+    said = f"{erred} trials without measured latency could turn it"
+    assert found.reason == (said if state == "undecided" else "")
+
+
+@pytest.mark.parametrize(("name", "needs"), [("latency_p50", 20), ("latency_p95", 72), ("latency_p99", 368)])
+def test_a_quantile_of_few_units_is_not_judged(name: str, needs: int) -> None:
+    terms = Terms(guards=(Guard(name, 1.2),))
+    enough, short = (
+        decision_of(timed(units=n), timed(units=n), terms, Identity(), Labelled()).guards[0] for n in (needs, needs - 1)
+    )
+    assert (enough.state, short.state, short.ci) == ("holds", "undecided", None)
+    assert short.reason == f"needs {needs} units that both sides measured, found {needs - 1}"
+
+
 def test_slices_of_a_family_are_lost_at_the_level_of_their_intervals() -> None:
     """Several variants are decided together: a slice counts against one if its interval, of the same level, does."""
     a, b = of_passes(*[1] * 7, *[0] * 193), of_passes(*[0] * 7, *[0] * 193)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from evalwright.decisions.changes import changed_part
+from evalwright.decisions.guards import guard_parts
 from evalwright.decisions.identity import Identity, some_names
 from evalwright.decisions.judged import JudgedPair, judge_parts
 from evalwright.decisions.kinds import kinds_of_both, tallied
 from evalwright.decisions.outlook import next_part
 from evalwright.decisions.pairing import Counting, Ground, Labelled, Pairs, ValueRange, scale_of
-from evalwright.decisions.secondary import evaluator_parts, guard_parts, slice_parts
+from evalwright.decisions.secondary import evaluator_parts, slice_parts
 from evalwright.decisions.sensitivity import error_part
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts, units_of_cases
 from evalwright.decisions.terms import DEFAULT_MARGIN, Terms

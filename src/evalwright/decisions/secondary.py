@@ -1,91 +1,17 @@
-"""Decisions besides the metric: guards that must hold, and evaluators and slices that are shown."""
+"""Decisions besides the metric: evaluators and slices that are shown."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from evalwright.decisions.pairing import Ground
-from evalwright.decisions.sensitivity import error_counts, readings
-from evalwright.decisions.terms import QUANTILES, Guard
-from evalwright.model.decision import EvaluatorPart, GuardPart, SlicePart, State
+from evalwright.model.decision import EvaluatorPart, SlicePart
 from evalwright.statistics.corrections import adjust_p_values
-from evalwright.statistics.ratios import quantile_ratio, ratio_of_means
 
-__all__ = ["evaluator_parts", "guard_parts", "slice_parts"]
+__all__ = ["evaluator_parts", "slice_parts"]
 
 _LEAST_UNITS = 6
 """Slices with fewer units are pooled."""
-
-
-def guard_parts(ground: Ground) -> list[GuardPart]:
-    """Each guard holds if its whole interval does. All must hold, so nothing is adjusted for their number."""
-    return [_guard(ground, guard) for guard in ground.terms.guards]
-
-
-def _guard(ground: Ground, guard: Guard) -> GuardPart:
-    if guard.evaluator is not None:
-        return _of_evaluator(ground, guard, guard.evaluator)
-    if guard.name in QUANTILES:
-        value, ends = _quantile(ground, QUANTILES[guard.name])
-        missing = "needs 20 units that both sides measured" if ends is None else ""
-    else:
-        value, ends, missing = _ratio(ground, guard.name)
-    state = "undecided" if ends is None else _state(ends[0], ends[1], guard.limit)
-    return GuardPart(guard.name, guard.limit, value, ends, state, missing)
-
-
-def _of_evaluator(ground: Ground, guard: Guard, name: str) -> GuardPart:
-    """A loss of an evaluator; undecided if it would be another with its missing results failed or passed."""
-    pairs = ground.pairs_of(name)
-    # Scores that are all the same, and none of 0 to 1, have no range.
-    found, width = pairs.difference(ground.alpha), pairs.scale.width or 1.0
-    if found.ci is None or found.difference is None:
-        return GuardPart(guard.name, guard.limit, None, None, "undecided", "no case was judged by it on both sides")
-
-    def state(ends: tuple[float, float] | None) -> State:
-        return "undecided" if ends is None else _state(-ends[1] / width, -ends[0] / width, -guard.limit)
-
-    low, high = found.ci
-    part = GuardPart(guard.name, guard.limit, found.difference / width, (low / width, high / width), state(found.ci))
-    missing = [one for side in (ground.a, ground.b) for one in error_counts(side.outcomes(name)).missing]
-    if missing:
-        others = {
-            state(ground.pairs_of(name, *reading).difference(ground.alpha).ci)
-            for reading in readings(ground.terms, pairs.scale)
-        }
-        if others != {part.state}:
-            part.state, part.reason = "undecided", "its missing results could turn it"
-    return part
-
-
-def _state(low: float, high: float, limit: float) -> State:
-    return "holds" if high <= limit else "broken" if low > limit else "undecided"
-
-
-def _ratio(ground: Ground, measure: str) -> tuple[float | None, tuple[float, float] | None, str]:
-    before, after = ground.a.measures[measure].means(), ground.b.measures[measure].means()
-    cases = [case for case in before if case in after and case not in ground.left_out]
-    found = ratio_of_means([before[c] for c in cases], [after[c] for c in cases], ground.units(cases), 1 - ground.alpha)
-    missing = "" if found.ci is not None else _why_none(measure, before, after, cases)
-    return found.ratio, found.ci, missing
-
-
-def _why_none(measure: str, before: Mapping[str, float], after: Mapping[str, float], cases: Sequence[str]) -> str:
-    """Why a ratio of means has no interval."""
-    if not cases:
-        return "not measured on both sides"
-    if not any(before[c] for c in cases) or not any(after[c] for c in cases):
-        return "a side is 0"
-    if len(cases) == 1:
-        return "measured of a single case"
-    return f"the {measure} of one unit is all of a side, or too large to compare"
-
-
-def _quantile(ground: Ground, level: float) -> tuple[float | None, tuple[float, float] | None]:
-    a, b = ground.a.measures["latency"].by_case(), ground.b.measures["latency"].by_case()
-    cases = [case for case in a if case in b and case not in ground.left_out]
-    found = quantile_ratio([a[c] for c in cases], [b[c] for c in cases], level, ground.units(cases), 1 - ground.alpha)
-    return found.ratio, found.ci
 
 
 def evaluator_parts(ground: Ground) -> list[EvaluatorPart]:

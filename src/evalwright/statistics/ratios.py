@@ -10,9 +10,10 @@ from random import Random
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import Interval, t_quantile
+from evalwright.statistics.latency import quantile_needs
 from evalwright.statistics.units import units_of
 
-__all__ = ["QuantileRatio", "RatioOfMeans", "quantile_ratio", "ratio_of_means"]
+__all__ = ["QuantileRatio", "RatioOfMeans", "least_units", "quantile_ratio", "ratio_of_means"]
 
 
 class RatioOfMeans(NamedTuple):
@@ -77,9 +78,18 @@ class QuantileRatio(NamedTuple):
 
 
 _LEAST_UNITS = 20
+"""Fewer have too few different draws."""
 _DRAWS = 2_000
 _MOST_WORK = 20_000_000
 """Values looked at in all draws: with very many cases there are fewer draws, and the ends are a little rougher."""
+
+
+def least_units(level: float, confidence: float) -> int:
+    """The least number of units with which a quantile has an interval.
+
+    With fewer, too few values lie in the tail: an interval would lie below slow answers that were only missed.
+    """
+    return max(_LEAST_UNITS, quantile_needs(level, 1 - confidence))
 
 
 def quantile_ratio(
@@ -92,7 +102,7 @@ def quantile_ratio(
     """The ratio of the order statistics at `level` of all values of the cases; interval by drawing whole units again.
 
     The percentile bootstrap (Efron 1979) with a fixed seed. Quantiles are those of the empirical distribution.
-    Raises ValueError unless A and B are of one length.
+    There is none with fewer than `least_units`. Raises ValueError unless A and B are of one length.
     """
     units: dict[Hashable, int] = {}
     places = [units.setdefault(i if groups is None else groups[i], len(units)) for i in range(len(a))]
@@ -101,7 +111,7 @@ def quantile_ratio(
         pairs = sorted((value, place) for values, place in zip(side, places, strict=True) for value in values)
         sides.append(([value for value, _ in pairs], [place for _, place in pairs]))
     ratio = _ratio(sides, level, [1] * len(units))
-    if ratio is None or len(units) < _LEAST_UNITS:
+    if ratio is None or len(units) < least_units(level, confidence):
         return QuantileRatio(ratio, None)
     rng = Random(0)
     draws = max(200, min(_DRAWS, _MOST_WORK // max(1, len(sides[0][0]) + len(sides[1][0]))))

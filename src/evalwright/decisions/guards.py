@@ -1,0 +1,158 @@
+"""Guards: limits besides the metric that a decision must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from evalwright.decisions.pairing import Ground
+from evalwright.decisions.sensitivity import error_counts, readings
+from evalwright.decisions.sides import PASS_RATE, CaseTotal
+from evalwright.decisions.terms import QUANTILES, Guard
+from evalwright.errors import counted
+from evalwright.model.decision import GuardPart, State
+from evalwright.statistics.distributions import Interval
+from evalwright.statistics.ratios import least_units, quantile_ratio, ratio_of_means
+
+__all__ = ["guard_parts"]
+
+
+def guard_parts(ground: Ground) -> list[GuardPart]:
+    """Each guard holds if its whole interval does. All must hold, so nothing is adjusted for their number."""
+    return [_guard(ground, guard) for guard in ground.terms.guards]
+
+
+def _guard(ground: Ground, guard: Guard) -> GuardPart:
+    if guard.evaluator is not None:
+        return _of_evaluator(ground, guard, guard.evaluator)
+    return _of_measure(ground, guard, "latency" if guard.name in QUANTILES else guard.name)
+
+
+def _of_evaluator(ground: Ground, guard: Guard, name: str) -> GuardPart:
+    """A loss of an evaluator; undecided if it would be another with its missing results failed or passed."""
+    pairs = ground.pairs_of(name)
+    # Scores that are all the same, and none of 0 to 1, have no range.
+    found, width = pairs.difference(ground.alpha), pairs.scale.width or 1.0
+    if found.ci is None or found.difference is None:
+        return GuardPart(guard.name, guard.limit, None, None, "undecided", "no case was judged by it on both sides")
+
+    def state(ends: Interval | None) -> State:
+        return "undecided" if ends is None else _state((-ends[1] / width, -ends[0] / width), -guard.limit)
+
+    low, high = found.ci
+    part = GuardPart(guard.name, guard.limit, found.difference / width, (low / width, high / width), state(found.ci))
+    missing = [one for side in (ground.a, ground.b) for one in error_counts(side.outcomes(name)).missing]
+    if missing:
+        others = {
+            state(ground.pairs_of(name, *reading).difference(ground.alpha).ci)
+            for reading in readings(ground.terms, pairs.scale)
+        }
+        if others != {part.state}:
+            part.state, part.reason = "undecided", "its missing results could turn it"
+    return part
+
+
+def _of_measure(ground: Ground, guard: Guard, measure: str) -> GuardPart:
+    """A ratio; undecided if it would be another had all unmeasured trials the lowest, or the highest, measured value.
+
+    Trials have no measure because they erred, were not run, or because a model has no known price.
+    """
+    cases, level = _measured(ground, measure), QUANTILES.get(guard.name)
+    found = cases.ratio(level, ground.alpha)
+    if found.ci is None:
+        return GuardPart(guard.name, guard.limit, found.value, None, "undecided", found.reason)
+    part = GuardPart(guard.name, guard.limit, found.value, found.ci, _state(found.ci, guard.limit))
+    if missing := sum(cases.missing_a) + sum(cases.missing_b):
+        low, high = cases.ends
+        extremes = [(low, high), (high, low)] if ground.terms.errors == "strict" else []
+        filled = [
+            cases.filled(*values).ratio(level, ground.alpha).ci for values in ((low, low), (high, high), *extremes)
+        ]
+        if any(ends is None or _state(ends, guard.limit) != part.state for ends in filled):
+            part.state = "undecided"
+            part.reason = f"{counted(missing, 'trial')} without measured {measure} could turn it"
+    return part
+
+
+def _state(ends: Interval | None, limit: float) -> State:
+    return (
+        "undecided" if ends is None else "holds" if ends[1] <= limit else "broken" if ends[0] > limit else "undecided"
+    )
+
+
+class _Ratio(NamedTuple):
+    value: float | None
+    ci: Interval | None
+    reason: str
+    """Why it has no interval."""
+
+
+class _Measured(NamedTuple):
+    """What the trials of the cases of both sides used, case by case, and how many trials have no such value."""
+
+    measure: str
+    a: Sequence[Sequence[float]]
+    b: Sequence[Sequence[float]]
+    missing_a: list[int]
+    missing_b: list[int]
+    groups: list[object]
+
+    @property
+    def ends(self) -> Interval:
+        """The lowest and the highest value of either side; there must be some."""
+        return min(chain(*self.a, *self.b)), max(chain(*self.a, *self.b))
+
+    def filled(self, one: float, other: float) -> _Measured:
+        """The same cases with these values for A's and B's missing ones."""
+        a = [[*values, *[one] * n] for values, n in zip(self.a, self.missing_a, strict=True)]
+        b = [[*values, *[other] * n] for values, n in zip(self.b, self.missing_b, strict=True)]
+        return self._replace(a=a, b=b)
+
+    def ratio(self, level: float | None, alpha: float) -> _Ratio:
+        """B/A of the cases measured on both sides: of their means, or of a quantile of all trials."""
+        both = [bool(one and other) for one, other in zip(self.a, self.b, strict=True)]
+        a = [values for values, kept in zip(self.a, both, strict=True) if kept]
+        b = [values for values, kept in zip(self.b, both, strict=True) if kept]
+        groups = [group for group, kept in zip(self.groups, both, strict=True) if kept]
+        if not a:
+            return _Ratio(None, None, "not measured on both sides")
+        if level is not None:
+            found = quantile_ratio(a, b, level, groups, 1 - alpha)
+            needs, units = least_units(level, 1 - alpha), len(set(groups))
+            short = f"needs {needs} units that both sides measured, found {units}"
+            return _Ratio(*found, "" if found.ci is not None else "a side is 0" if found.ratio is None else short)
+        mean = ratio_of_means(_means(a), _means(b), groups, 1 - alpha)
+        return _Ratio(mean.ratio, mean.ci, "" if mean.ci is not None else self._why_none(a, b))
+
+    def _why_none(self, a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> str:
+        """Why a ratio of means has no interval."""
+        if not any(chain(*a)) or not any(chain(*b)):
+            return "a side is 0"
+        if len(a) == 1:
+            return "measured of a single case"
+        return f"the {self.measure} of one unit is all of a side, or too large to compare"
+
+
+def _measured(ground: Ground, measure: str) -> _Measured:
+    shared = ground.shared(PASS_RATE)
+    cases, kinds = shared.listed()
+    a, b = ground.a.measures[measure].by_case(), ground.b.measures[measure].by_case()
+    ones, others = [a.get(case, ()) for case in cases], [b.get(case, ()) for case in cases]
+    trials = [(_trials(one), _trials(other)) for one, other in shared.kinds]
+    return _Measured(
+        measure,
+        ones,
+        others,
+        [trials[kind][0] - len(values) for kind, values in zip(kinds, ones, strict=True)],
+        [trials[kind][1] - len(values) for kind, values in zip(kinds, others, strict=True)],
+        [*(ground.units(cases) or cases)],
+    )
+
+
+def _trials(outcome: CaseTotal) -> int:
+    return outcome.judged + outcome.target_errors + outcome.evaluator_errors + outcome.not_run
+
+
+def _means(cases: Sequence[Sequence[float]]) -> list[float]:
+    return [sum(values) / len(values) for values in cases]
