@@ -74,6 +74,16 @@ def test_a_label_of_a_replaced_answer_does_not_count() -> None:
     assert (found.superseded, found.tpr and found.tpr.n, found.tnr and found.tnr.n) == (1, 0, 1)
 
 
+@pytest.mark.parametrize("chosen", ["disagree", "threshold"])
+def test_answers_chosen_by_their_results_say_nothing_about_the_others(chosen: str) -> None:
+    sampled = labels(True, True, chosen="random")
+    picked = [Label("c2", "judge", "v", passed=False, chosen=chosen)]
+    found = measured(run_of(True, True, True), sampled + picked)
+    assert (found.labels, found.chosen_by_results, found.accuracy and found.accuracy.value) == (3, 1, 1.0)
+    alone = measured(run_of(True, True, True), picked)
+    assert (alone.chosen_by_results, alone.tpr, alone.rates[0].corrected) == (1, None, None)
+
+
 def test_a_score_of_people_becomes_a_verdict_by_the_threshold() -> None:
     scored = [Label("c0", "judge", "v", score=4), Label("c1", "judge", "v", score=3.9)]
     found = measured(run_of((True, 5.0), (True, 4.0)), scored, threshold=4)

@@ -91,6 +91,37 @@ def test_labels_are_stored_one_by_one_and_calibrate_reads_them(labelled):
     assert (found.labels, found.notes[-1]) == (2, "1 answer labelled unsure, left out")
 
 
+def test_labels_say_how_their_answer_was_chosen(labelled):
+    run, client = labelled
+    text = answered(client, run, page(client, f"/runs/{run.name}/label?evaluator=says&order=suite"), "pass")
+    assert "leaves their labels out" not in text
+    text = page(client, f"/runs/{run.name}/label?evaluator=says&order=threshold")
+    assert "leaves their labels out" in text
+    answered(client, run, text, "fail")
+    [found] = calibrate_run(run, run / "labels.csv").evaluators
+    assert (found.labels, found.chosen_by_results, found.accuracy.n) == (2, 1, 1)
+
+
+def test_a_file_of_labels_from_before_goes_on_and_one_of_another_kind_stays(labelled):
+    run, client = labelled
+    text = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite")
+    file = run / "labels.csv"
+    columns = "case_id,variant,trial,attempt,evaluator,verdict,score,note,labeller,seen,labelled_at"
+    file.write_text(f"{columns}\ncase-0,agent,0,1,says,pass,,,bob,,2026-01-01T00:00:00Z")
+    answered(client, run, text, "fail")
+    rows = list(csv.DictReader(file.read_text().splitlines()))
+    assert [(row["labeller"], row["verdict"], row["chosen"]) for row in rows] == [
+        ("bob", "pass", None),
+        ("ann", "fail", "suite"),
+    ]
+    other = "case_id,evaluator,verdict\ncase-0,says,pass\n"
+    file.write_text(other)
+    form = {**fields(text), "verdict": "pass", "note": ""}
+    refused = client.post(f"/runs/{run.name}/labels", data=form, headers=ORIGIN)
+    assert "has other columns than the labels of this page" in seen(refused.text)
+    assert file.read_text() == other
+
+
 def test_the_command_at_the_end_reads_the_labels(labelled):
     run, client = labelled
     text = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite&sample=1")

@@ -78,8 +78,11 @@ def calibrate(
     judgements = found.judgements[evaluator]
     mine = [label for label in labels if label.evaluator == evaluator]
     current = [x for x in mine if found.attempts.get(_key(x)) == x.attempt]
-    pairs = [pair for x in current if (pair := _pair(x, judgements.get(_key(x)), threshold)) is not None]
-    result = JudgeCalibration(evaluator, len(mine), len(current) - len(pairs), len(mine) - len(current))
+    sampled = [x for x in current if not x.chosen_by_results]
+    pairs = [pair for x in sampled if (pair := _pair(x, judgements.get(_key(x)), threshold)) is not None]
+    result = JudgeCalibration(
+        evaluator, len(mine), len(sampled) - len(pairs), len(mine) - len(current), len(current) - len(sampled)
+    )
     result.flips = _flips(judgements, found)
     result.scores = _scores(pairs)
     result.position = position_biases(judgements)

@@ -58,6 +58,8 @@ def judged_cells(
         judgement = found.judgements[evaluator].get(key)
         if label.evaluator != evaluator or judgement is None or found.attempts.get(key) != label.attempt:
             continue
+        if label.chosen_by_results:
+            continue  # the correction would take its errors for those on all answers
         lowest = threshold if judgement.threshold is None else judgement.threshold
         if label.passed is not None:
             people[key] = label.passed

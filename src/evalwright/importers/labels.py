@@ -5,7 +5,8 @@ Columns: `case_id`, `evaluator`, and `verdict` (pass, fail, yes, no, true, false
 labelled. Other columns (notes) are ignored.
 
 In a file that only grows, `labelled_at` says when each label was given, and `labeller` by whom: a labeller's last label
-for an answer counts, an empty one withdraws it, and `unsure` says that there is no verdict.
+for an answer counts, an empty one withdraws it, and `unsure` says that there is no verdict. `chosen` says in which
+order of labelling the answer came up.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ NAMES_OF_COLUMNS = {
     "run": ("run", "run_id"),
     "labeller": ("labeller",),
     "labelled_at": ("labelled_at",),
+    "chosen": ("chosen",),
 }
 _LONGEST = 400
 """Characters of a header that are shown."""
@@ -64,6 +66,8 @@ class LabelRow:
     attempt: int | None = None
     """None: the newest one."""
     labeller: str = ""
+    chosen: str = ""
+    """How the answer was chosen for labelling, as in `Label`."""
 
 
 def read_labels(path: Path) -> tuple[list[LabelRow], list[Problem]]:
@@ -236,6 +240,7 @@ def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:
         _is_unsure(fields),
         _trial(fields["attempt"]) if "attempt" in fields else None,
         str(fields.get("labeller", "")),
+        str(fields.get("chosen", "")),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 __all__ = [
+    "ORDERS_BY_RESULTS",
     "CalibrationReport",
     "Confidence",
     "Confusion",
@@ -23,6 +24,8 @@ __all__ = [
 
 Interval = tuple[float, float]
 
+ORDERS_BY_RESULTS = ("disagree", "threshold")
+
 
 class Label(msgspec.Struct, frozen=True, gc=False):
     """A human label for what one evaluator judged, one attempt of a cell, as stored in `labels.jsonl`.
@@ -37,6 +40,13 @@ class Label(msgspec.Struct, frozen=True, gc=False):
     attempt: int = 1
     passed: bool | None = None
     score: float | None = None
+    chosen: str = ""
+    """The order of labelling in which the answer came up, such as `random`; empty if it is not known."""
+
+    @property
+    def chosen_by_results(self) -> bool:
+        """The answer was labelled because of what evaluators said of it: it is no sample of the answers."""
+        return self.chosen in ORDERS_BY_RESULTS
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -171,6 +181,9 @@ class JudgeCalibration(msgspec.Struct):
     """Labelled answers on which the evaluator has no verdict: it errored or was skipped."""
     superseded: int = 0
     """Labels of answers that a later attempt replaced."""
+    chosen_by_results: int = 0
+    """Labels of answers that were labelled because evaluators disagreed on them or because of their scores. They are
+    left out, because a judge errs more often on these than on others."""
     confusion: Confusion | None = None
     accuracy: Share | None = None
     tpr: Share | None = None

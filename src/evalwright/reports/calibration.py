@@ -21,7 +21,11 @@ def calibration_lines(report: CalibrationReport, paint: Paint) -> list[str]:
 def _judge(found: JudgeCalibration, paint: Paint) -> list[str]:
     left_out = [
         f"{number:,} {why}"
-        for number, why in ((found.unjudged, "without a judge verdict"), (found.superseded, "of superseded answers"))
+        for number, why in (
+            (found.unjudged, "without a judge verdict"),
+            (found.superseded, "of superseded answers"),
+            (found.chosen_by_results, "of answers chosen by their results, left out"),
+        )
         if number
     ]
     labels = counted(found.labels, "label") + "".join(f", {text}" for text in left_out)

@@ -68,7 +68,8 @@ def agreement_figures(found: JudgeCalibration | None) -> str:
     if found is None:
         return ""
     if found.tpr is None or found.tnr is None:
-        return "uncalibrated" if not found.labels else f"calibrated (n={found.labels:,})"
+        scored = 0 if found.scores is None else found.scores.n
+        return f"calibrated (n={scored:,})" if scored else "uncalibrated"
     return f"TPR {share(found.tpr)}, TNR {share(found.tnr)} (n={found.tpr.n + found.tnr.n:,})"
 
 

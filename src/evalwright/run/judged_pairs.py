@@ -67,7 +67,7 @@ def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> 
         ]
         labellers = {name: [said for one in given if (said := one.labellers.get(name))] for name in names}
     for name in names:
-        if not any(label.evaluator == name for one in labels for label in one):
+        if not any(label.evaluator == name and not label.chosen_by_results for one in labels for label in one):
             continue
         thresholds = [threshold_of(next(s for s in side.plan.evaluators if s.name == name)) for side in sides]
         a, b = (judged_cells(name, *one) for one in zip(found, labels, thresholds, strict=True))

@@ -22,7 +22,9 @@ def label_by(rows: Sequence[LabelRow], cell: CellKey, attempt: int) -> Label | N
         return None
     passed = 2 * sum(passes) > len(passes) if passes else None
     score = fsum(scores) / len(scores) if scores else None
-    return Label(cell[0], rows[0].evaluator, *cell[1:], attempt, passed, score)
+    # one labeller's random sample stays one, whatever else led others to the same answer
+    chosen = next((row.chosen for row in rows if row.chosen in ("", "random")), rows[0].chosen)
+    return Label(cell[0], rows[0].evaluator, *cell[1:], attempt, passed, score, chosen)
 
 
 def agreement_of(answers: Collection[Sequence[LabelRow]]) -> str:

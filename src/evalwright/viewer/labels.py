@@ -17,8 +17,10 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, AppendFile, storage_error
+from evalwright.errors import StorageError
+from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, AppendFile, replace_file, storage_error
 from evalwright.files.sheets import sheet_rows
+from evalwright.model.calibration import ORDERS_BY_RESULTS
 from evalwright.viewer.table import CellRow, CellTable
 
 __all__ = ["HEADER", "ORDERS", "LabelFile", "LabelOrder", "StoredLabel", "asked_cells"]
@@ -35,6 +37,7 @@ HEADER = (
     "labeller",
     "seen",
     "labelled_at",
+    "chosen",
 )
 ORDERS = {"random": "Random", "disagree": "Judges disagree", "threshold": "Near the threshold", "suite": "Suite order"}
 
@@ -46,6 +49,11 @@ class LabelOrder(NamedTuple):
     order: str = "random"
     seed: int = 0
     sample: int = 50
+
+    @property
+    def by_results(self) -> bool:
+        """Whether the answers are chosen by what evaluators said of them."""
+        return self.order in ORDERS_BY_RESULTS
 
 
 class StoredLabel(NamedTuple):
@@ -63,6 +71,8 @@ class StoredLabel(NamedTuple):
     labeller: str
     seen: str
     labelled_at: str
+    chosen: str
+    """The order in which the answer came up: a key of `ORDERS`."""
 
     @property
     def counts(self) -> bool:
@@ -107,11 +117,13 @@ class LabelFile:
                     yield label
 
     def append(self, label: StoredLabel) -> None:
-        """Raises StorageError. When it returns, the label is on the disk."""
+        """Raises StorageError, also if the file has other columns. When it returns, the label is on the disk."""
         with _one_at_a_time:
             lines = b"" if _size(self.path) else _csv_line(HEADER)
-            if not lines and not _ends_a_line(self.path):
-                lines = b"\n"  # the file was edited by hand
+            if not lines:
+                self._check_header()
+                if not _ends_a_line(self.path):
+                    lines = b"\n"  # the file was edited by hand
             self._make_folder()
             file = AppendFile(self.path, PRIVATE)
             try:
@@ -119,6 +131,18 @@ class LabelFile:
                 file.sync()
             finally:
                 file.close()
+
+    def _check_header(self) -> None:
+        """Raise StorageError if lines of ours do not fit below the header of the file.
+
+        A file from before its last column existed gets the header of now; its own lines are shorter.
+        """
+        first, _, rest = self.path.read_bytes().partition(b"\n")
+        header = tuple(next(csv.reader([first.decode("utf-8-sig", "replace").strip()]), ()))
+        if header == HEADER[:-1]:
+            replace_file(self.path, _csv_line(HEADER) + rest, PRIVATE)
+        elif header != HEADER:
+            raise StorageError(f"{self.path} has other columns than the labels of this page: move it away first")
 
     def _make_folder(self) -> None:
         """A run in a database has no folder before its first artifact or label."""

@@ -163,14 +163,15 @@ def label_page(run: OpenRun, given: Mapping[str, str], labelling: Labelling, lin
 
 
 def _agreement(run: OpenRun, state: _State) -> list[str]:
-    """How often the evaluator agrees with the labels of this sample, after every tenth label; else nothing.
+    """How often the evaluator agrees with the labels of this sample, after every tenth label; else nothing, and nothing
+    about answers that were chosen by their results.
 
     Not after each one: a change would reveal the evaluator's verdict on the previous answer.
     """
     table, evaluator = run.table, state.asked.evaluator
     threshold = _threshold(run, evaluator)
     labelled = [(row, _said_of(state.labels[_id(row)], threshold)) for row in state.rows if _id(row) in state.labels]
-    if table is None or len(labelled) < _ENOUGH:
+    if table is None or len(labelled) < _ENOUGH or state.asked.by_results:
         return []
     from evalwright.decisions.judge_bias import (
         wilson_share,
@@ -265,7 +266,7 @@ def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, lin
         return links.label(run.id, **onward, key=row.key, replaced="1")
     place = state.rows.index(row)
     if verdict != "skip":
-        file.append(_label(row, verdict, form, asked.evaluator, labelling.labeller, _scores(run, asked.evaluator)))
+        file.append(_label(row, verdict, form, asked, labelling.labeller, _scores(run, asked.evaluator)))
     return links.label(run.id, **onward, **{"from": str(place + 1)})
 
 
@@ -286,7 +287,7 @@ def _label(
     row: CellRow,
     verdict: str,
     form: Mapping[str, str],
-    evaluator: str,
+    asked: LabelOrder,
     labeller: str,
     scores: tuple[float, float] | None,
 ) -> StoredLabel:
@@ -296,6 +297,5 @@ def _label(
     note = form.get("note", "")[:_LONGEST_NOTE].replace("\r\n", "\n").replace("\0", "")
     said = "" if verdict == "score" else verdict
     seen = "1" if form.get("seen") == "1" else ""
-    return StoredLabel(
-        *(row.case_key, row.variant, row.trial, row.attempt, evaluator, said, score, note, labeller, seen, now())
-    )
+    answer = (row.case_key, row.variant, row.trial, row.attempt)
+    return StoredLabel(*answer, asked.evaluator, said, score, note, labeller, seen, now(), asked.order)
