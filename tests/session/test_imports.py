@@ -1,7 +1,9 @@
 """User code of several suites in one process: files are modules of their own, names are those of the run."""
 
 import builtins
+import sys
 import threading
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,109 @@ def test_a_module_that_a_run_uses_is_refused_to_another_with_both_files(shops, i
         thread.join()
         assert import_by_name("session_agent").PLACE == "one"
     assert all(f"{folder}/session_" in refused[0] for folder in shops)
+
+
+def in_folders(tmp_path, **files):
+    """Folders with one file each, by their names, with `/` for `__`."""
+    for place, text in files.items():
+        folder, _, name = place.partition("__")
+        file = tmp_path / folder / f"{name.replace('__', '/')}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return [str(tmp_path / folder) for folder in dict.fromkeys(place.partition("__")[0] for place in files)]
+
+
+def test_a_later_run_does_not_find_what_only_an_earlier_one_has(tmp_path):
+    folders = in_folders(tmp_path, one__session_stock="", two__session_till="import session_stock")
+    with Session():
+        import_from(folders[:1])
+        import_by_name("session_stock")
+    path = [*sys.path]
+    with Session():
+        import_from(folders[1:])
+        with pytest.raises(ModuleNotFoundError, match="session_stock"):
+            import_by_name("session_till")
+    assert [folders[1], *path] == [sys.path[0], folders[0], *sys.path[1:]]
+
+
+def test_code_left_over_from_a_run_may_import_until_another_run_begins(tmp_path):
+    (folder,) = in_folders(tmp_path, one__session_lately="")
+    with Session():
+        import_from([folder])
+    assert import_by_name("session_lately").__name__ in sys.modules
+
+
+def test_a_run_finds_its_modules_again_as_they_were(tmp_path):
+    folders = in_folders(tmp_path, one__session_parts__counter="COUNT = []", two__session_parts__counter="COUNT = None")
+    found = []
+    for folder in (folders[0], folders[1], folders[0]):
+        with Session():
+            import_from([folder])
+            found.append(__import__("session_parts.counter").counter.COUNT)
+    assert found[1] is None
+    assert found[0] is found[2]
+
+
+def test_modules_that_a_run_imports_late_are_its_own(tmp_path):
+    said = "def say():\n    import session_late\n    return session_late.PLACE\n"
+    folders = in_folders(
+        tmp_path,
+        one__session_says=said,
+        one__session_late="PLACE = 1",
+        two__session_says=said,
+        two__session_late="PLACE = 2",
+    )
+    found = []
+    for folder in folders:
+        with Session():
+            import_from([folder])
+            found.append(import_by_name("session_says").say())
+    assert found == [1, 2]
+
+
+def test_folders_that_the_program_itself_has_on_its_path_stay(tmp_path, monkeypatch):
+    folders = in_folders(tmp_path, one__session_programs="", two__session_other="")
+    monkeypatch.syspath_prepend(folders[0])
+    for folder in folders:
+        with Session():
+            import_from([folder])
+    assert import_by_name("session_programs")
+
+
+def test_a_module_of_the_program_in_the_place_of_a_runs_own_is_named(tmp_path, monkeypatch):
+    folders = in_folders(
+        tmp_path, one__session_tools="", two__session_tools="", two__session_uses="def use(): import session_tools"
+    )
+    monkeypatch.syspath_prepend(folders[0])
+    __import__("session_tools")
+    for _ in range(2):  # the second attempt is no better
+        with Session():
+            import_from(folders[1:])
+            with pytest.raises(ImportError) as refused:
+                import_by_name("session_uses")
+        assert all(f"{folder}/session_tools.py" in str(refused.value) for folder in folders)
+        assert "session_uses.py imports 'session_tools'" in str(refused.value)
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_what_only_a_run_at_the_same_time_has_is_named(tmp_path, loaded):
+    folders = in_folders(
+        tmp_path, one__session_mine="", two__session_takes="try: import session_mine\nexcept ImportError: ..."
+    )
+    apart = copy_context()
+    with Session():
+        import_from(folders[:1])
+        if loaded:
+            import_by_name("session_mine")
+
+        def other():
+            with Session():
+                import_from(folders[1:])
+                import_by_name("session_takes")
+
+        with pytest.raises(ImportError, match="'session_mine', which only another run"):
+            apart.run(other)
+    apart.run(other)
 
 
 def test_two_runs_of_one_folder_share_its_modules(shops):

@@ -12,7 +12,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.paths import near_file
 from evalwright.model.format import Format
 from evalwright.registry import NATIVE, format_of, formats, names, resolve
-from evalwright.session import hide
+from evalwright.session import hide, looking
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -41,7 +41,7 @@ def load_suite(
     """
     from evalwright.files.bulk import collector_paused
 
-    with collector_paused():
+    with collector_paused(), looking():
         found = format_at(path, dialect)
         given = _understood(found, options or {})
         if dialect is not None and dialect == found.original:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Literal
 
-from evalwright.session.imports import make_importable
+from evalwright.session.imports import leave, make_importable
 from evalwright.session.process import ExitRefused, Process
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ __all__ = [
     "import_from",
     "is_offline",
     "learn",
+    "looking",
     "owns_process",
     "process_environment",
     "refuse_network",
@@ -89,6 +91,7 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self._is_open = False
+        leave(self.folders)
         _process.closed(self)
         # no token: it would restore a session that has been closed meanwhile
         if _current.get() is self:
@@ -123,12 +126,24 @@ class Session:
             _process.share(self, self._variables)
 
     def import_paths(self, folders: Sequence[str]) -> None:
-        """Put folders at the front of the import path, the first one first, for as long as the process lives.
+        """Put folders at the front of the import path, the first one first, until a later session needs other ones.
 
         Raises InputError if another session that is open has imported a module that one of these has, too.
         """
-        make_importable(folders, {folder for one in _process.others(self._chain()) for folder in one.folders})
+        make_importable(folders, *self._folders_apart(), self._check)
         self.folders.update(folders)
+
+    def _folders_apart(self) -> tuple[set[str], set[str]]:
+        """The folders of this piece of work, and those of all others going on."""
+        mine = self._chain()
+        own = {folder for one in mine for folder in one.folders}
+        return own, {folder for one in _process.others(mine) for folder in one.folders}
+
+    def _check(self, name: str, loaded: Collection[str]) -> None:
+        if self._is_open and not self.owns_process:  # nobody else imports anything in a process of ours
+            from evalwright.session.mistaken import must_belong
+
+            must_belong(name, loaded, *self._folders_apart())
 
     def _chain(self) -> list[Session]:
         """This session and the surrounding ones, which are one piece of work."""
@@ -151,6 +166,9 @@ def _innermost() -> Session | None:
         found = found._outer
     return found
 
+
+_looked_at: set[str] = set()
+"""Folders of the code that is being looked at outside any session."""
 
 # Code that a session left running may still print and exit: the closed session then answers for it.
 _process = Process(lambda: _innermost() or _current.get())
@@ -228,4 +246,22 @@ def import_from(folders: Sequence[str]) -> None:
     if found is not None:
         found.import_paths(folders)
     else:
-        make_importable(folders, {folder for one in _process.others(()) for folder in one.folders})
+        make_importable(folders, _looked_at, _process.folders(), _check_outside)
+        _looked_at.update(folders)
+
+
+def _check_outside(name: str, loaded: Collection[str]) -> None:
+    from evalwright.session.mistaken import must_belong
+
+    must_belong(name, loaded, _looked_at, _process.folders())
+
+
+@contextmanager
+def looking() -> Iterator[None]:
+    """Code that is imported in the block, outside any session, is looked at: nothing needs its folders afterwards."""
+    try:
+        yield
+    finally:
+        if _innermost() is None:
+            leave(_looked_at)
+            _looked_at.clear()

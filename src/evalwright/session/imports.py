@@ -1,9 +1,9 @@
 """Imports user code from suites' folders and files; only this module writes `sys.path` and their `sys.modules`.
 
 Both belong to the process, so two runs share them. A file that a suite names is a module under a private name of its
-own. A module imported by name is found on the path: one that an earlier run imported makes way for a later run's, and
-two runs at the same time whose modules of one name are different files cannot be told apart, so the second run is
-rejected.
+own. A module imported by name is found on the path. The folders of a run stay there, as its code may import late,
+until another run needs other ones: then they and their modules are put away until a run needs them again. Two runs at
+the same time whose modules of one name are different files cannot be told apart, so the second run is rejected.
 
 Until the first user code is imported, a process of ours has hardly any garbage and need not search for it.
 """
@@ -15,8 +15,8 @@ import importlib
 import os
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 __all__ = [
     "end_without_search",
     "executes_code",
+    "file_in",
+    "home_of",
     "import_by_name",
     "imported_files",
     "is_unnamed",
+    "leave",
     "make_importable",
     "module_at",
     "named_object",
@@ -44,6 +47,10 @@ __all__ = [
 ]
 
 _passed: ContextVar[Mapping[str, Any]] = ContextVar("evalwright_objects", default=MappingProxyType({}))
+
+Check = Callable[[str, Collection[str]], None]
+"""Told what was imported and which modules were loaded for it; raises ImportError if they are not those of the run."""
+_check: ContextVar[Check] = ContextVar("evalwright_check", default=lambda name, loaded: None)
 
 _looked_in: ContextVar[list[str] | None] = ContextVar("evalwright_looked_in", default=None)
 """Folders to be made importable, while nothing is imported; None otherwise."""
@@ -60,6 +67,12 @@ _usual: tuple[int, int, int] | None = None
 _lock = threading.Lock()
 _folders: set[str] = set()
 """All folders that were made importable."""
+_added: dict[str, frozenset[str]] = {}
+"""Those that are on the path because of us alone, each with the modules that had been loaded before."""
+_left: set[str] = set()
+"""Those that nothing needs any more."""
+_put_away: dict[str, dict[str, ModuleType]] = {}
+"""The modules of each folder that was taken off the path, for when it returns."""
 _ours: set[str] = set()
 """The modules imported from these folders here. Others belong to the program itself, and stay."""
 _executing: dict[Path, threading.RLock] = {}
@@ -118,29 +131,70 @@ def imported_files() -> list[str]:
     return sorted({file for module in modules if isinstance(file := getattr(module, "__file__", None), str)})
 
 
-def make_importable(folders: Sequence[str], held: Collection[str] = ()) -> None:
+def make_importable(folders: Sequence[str], own: Collection[str], held: Collection[str], check: Check) -> None:
     """Put folders at the front of the import path, the first one first, without repeating any.
 
-    `held` are the folders of other runs still going on. Raises InputError if a module in them hides one in these.
+    `own` are the earlier folders of this run, `held` those of other runs still going on; `check` is called after each
+    import. Raises InputError if a module in the held ones hides one in these.
     """
+    _check.set(check)
     stand_in_where_missing()
     looked_in = _looked_in.get()
     if looked_in is not None:
         looked_in[:] = dict.fromkeys([*folders, *looked_in])
         return
     with _lock:
-        for name, found, meant in list(_hidden(folders, held)):
-            if _folder_of(found) in held:
+        _left.difference_update(folders)
+        _put_modules_away(_left.difference(held, own))
+        for name, found, meant in _hidden(folders, held):
+            if home_of(name) in held:
                 raise InputError(
                     f"the module {name!r} is {meant} here and {found} in another run of this process: run one after "
                     f"the other, or each in a process of its own (as `evalwright run` does with several suites)"
                 )
             _forget(name)
         _folders.update(folders)
+        programs = {*map(os.path.abspath, sys.path)} - _added.keys()
+        loaded = frozenset(sys.modules)
         for folder in reversed(folders):
+            if folder not in programs:
+                _added.setdefault(folder, loaded)
             if folder in sys.path:
                 sys.path.remove(folder)
             sys.path.insert(0, folder)
+        for folder in folders:
+            _put_modules_back(folder)
+
+
+def leave(folders: Collection[str]) -> None:
+    """Nothing needs these folders any more: the next run that needs other ones takes them off the import path."""
+    with _lock:
+        _left.update(folders)
+
+
+def _put_modules_away(folders: Collection[str]) -> None:
+    """Take the folders that only we had put there off the path, with the modules found there."""
+    _left.difference_update(folders)
+    added = {folder: before for folder in folders if (before := _added.pop(folder, None)) is not None}
+    homes = {name: home_of(name) or "" for name in list(sys.modules)} if added else {}
+    for name, home in homes.items():
+        if home in added and name not in added[home] and not name.startswith(_PRIVATE):
+            _put_away.setdefault(home, {})[name] = sys.modules[name]
+    for folder in added:
+        for name in _put_away.get(folder, ()):
+            _forget(name)
+        with suppress(ValueError):  # users' code may have removed it
+            sys.path.remove(folder)
+
+
+def _put_modules_back(folder: str) -> None:
+    for name, module in _put_away.pop(folder, {}).items():
+        package, _, last = name.rpartition(".")
+        if name not in sys.modules and (not package or package in sys.modules):
+            sys.modules[name] = module
+            _ours.add(name)
+            if package:
+                setattr(sys.modules[package], last, module)
 
 
 class _StandIns:
@@ -167,7 +221,7 @@ def import_by_name(name: str) -> ModuleType:
         from evalwright.session.unread import unread_module
 
         return unread_module(name, folders)
-    with _noted():
+    with _noted(name):
         return importlib.import_module(name)
 
 
@@ -193,7 +247,7 @@ def module_at(path: Path) -> ModuleType:
             raise InputError(f"{path.name}: expected a .py file")
         module = sys.modules[name] = module_from_spec(spec)
         try:
-            with _noted():
+            with _noted(name):
                 spec.loader.exec_module(module)
         except BaseException:  # as Python's own import does: the next import must not find half a module
             del sys.modules[name]
@@ -202,45 +256,69 @@ def module_at(path: Path) -> ModuleType:
 
 
 @contextmanager
-def _noted() -> Iterator[None]:
-    """Everything imported in the block is ours, with all that it imports itself."""
+def _noted(name: str) -> Iterator[None]:
+    """Everything imported in the block, which imports `name`, is ours, with all that it imports itself.
+
+    Raises ImportError if it got modules that are not the run's.
+    """
     users_begin()
     before = set(sys.modules)
     try:
         yield
     finally:
-        _ours.update(new for new in sys.modules.keys() - before if "." not in new and _home_of(new) in _folders)
+        new = sys.modules.keys() - before
+        _ours.update(one for one in new if home_of(one) in _folders)
+    try:
+        _check.get()(name, new)
+    except ImportError:  # the next attempt must not find what was imported now
+        for one in new & _ours:
+            _forget(one)
+        raise
 
 
 def _hidden(folders: Sequence[str], held: Collection[str]) -> Iterator[tuple[str, str, str]]:
     """Modules of other runs that an import would find although a file in `folders` is meant: name, file, that file."""
     for name in list(sys.modules) if held else list(_ours):
-        home = _home_of(name) if "." not in name else None
+        home = home_of(name)  # None for one that has just been forgotten with its package
         if home is None or (name not in _ours and home not in held):
             continue
-        for folder in folders:
-            if folder == home:
-                break
-            meant = next(filter(os.path.isfile, (f"{folder}/{name}/__init__.py", f"{folder}/{name}.py")), None)
-            if meant is not None:
-                yield name, str(sys.modules[name].__file__), meant
-                break
+        before = folders[: folders.index(home)] if home in folders else folders
+        if (meant := file_in(before, name)) is not None:
+            yield name, getattr(sys.modules[name], "__file__", None) or f"{home}/{name}", meant
 
 
-def _home_of(name: str) -> str | None:
-    """The folder on the import path in which a module was found; None for one without a file."""
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return _folder_of(file) if isinstance(file, str) else None
+def file_in(folders: Sequence[str], name: str) -> str | None:
+    """The file of a module in the first of the folders that has one."""
+    stems = [f"{folder}/{name.replace('.', '/')}" for folder in folders]
+    files = (file for stem in stems for file in (f"{stem}/__init__.py", f"{stem}.py"))
+    return next(filter(os.path.isfile, files), None)
 
 
-def _folder_of(file: str) -> str:
-    folder, name = os.path.split(file)  # many times faster than Path, and called for each module that is loaded
-    return os.path.dirname(folder) if name == "__init__.py" else folder  # noqa: PTH120
+def home_of(name: str) -> str | None:
+    """The folder on the import path in which a module was found; None for one without a file.
+
+    A package without `__init__.py` may have parts in several folders: then it belongs to none of them.
+    """
+    module = sys.modules.get(name)
+    file = getattr(module, "__file__", None)
+    if isinstance(file, str):
+        folder, last = os.path.split(file)  # many times faster than Path, and called for each module that is loaded
+        levels = name.count(".") + (last == "__init__.py")
+        for _ in range(levels):
+            folder = os.path.dirname(folder)  # noqa: PTH120
+        return folder
+    parts = {os.path.dirname(part) for part in getattr(module, "__path__", ())}  # noqa: PTH120
+    return parts.pop() if len(parts) == 1 and "." not in name else None
 
 
 def _forget(name: str) -> None:
-    _ours.discard(name)
+    """Let the next import of a module find it anew, and all that is inside it."""
+    package, _, last = name.rpartition(".")
+    bound = vars(sys.modules[package]) if package in sys.modules else {}
+    if name in sys.modules and bound.get(last) is sys.modules[name]:
+        del bound[last]  # or `from package import module` would find it there
     for loaded in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+        _ours.discard(loaded)
         del sys.modules[loaded]
 
 

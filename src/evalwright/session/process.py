@@ -283,6 +283,10 @@ class Process:
         with self._lock:
             return [one for one in self._open if one not in sessions]
 
+    def folders(self) -> set[str]:
+        """The folders of all open sessions."""
+        return {folder for one in self.others(()) for folder in one.folders}
+
     def is_offline(self) -> bool:
         """Whether connections that leave this machine are refused here.
 
