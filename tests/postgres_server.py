@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-__all__ = ["fresh_schema", "restart", "server_dsn"]
+__all__ = ["fresh_schema", "frozen", "restart", "server_dsn"]
 
 _numbers = itertools.count(1)
 
@@ -40,3 +42,19 @@ def restart() -> None:
     restarted = ("restart", "-w", "-t", "120", "-m", "immediate", "-l", str(server.log), "-D", str(server.pgdata))
     pgexec("pg_ctl", restarted, bin_path=server.bin_path, user=server.system_user)
     server.ensure_postgres_running()  # notes the new process
+
+
+@contextmanager
+def frozen() -> Iterator[None]:
+    """The server is there, and says nothing until the end of the block."""
+    import psutil
+
+    server = psutil.Process(_server().get_pid())
+    family = [server, *server.children(recursive=True)]
+    try:
+        for process in family:
+            process.suspend()
+        yield
+    finally:
+        for process in family:
+            process.resume()

@@ -9,7 +9,8 @@ from types import ModuleType
 import pytest
 
 from evalwright.errors import InputError
-from evalwright.session.imports import import_by_name, make_importable, module_at, named_object, nothing_imported
+from evalwright.session import import_from
+from evalwright.session.imports import import_by_name, module_at, named_object, nothing_imported
 
 CANARY = "import pathlib\npathlib.Path(__file__).with_name('CANARY').write_text('x')\n"
 
@@ -26,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 def looked_at(folder: Path, place: str) -> object:
     with nothing_imported():
-        make_importable([str(folder)])
+        import_from([str(folder)])
         found = named_object(place)
     assert not list(folder.rglob("CANARY"))
     return found
@@ -84,7 +85,7 @@ def test_a_package_that_is_missing_is_named_unless_the_code_does_without(tmp_pat
     (tmp_path / "needs.py").write_text("import no_library_of_this_name\ndef go(): ...\n")
     (tmp_path / "maybe.py").write_text("try:\n    import no_library_of_this_name\nexcept ImportError: ...\n")
     with nothing_imported():
-        make_importable([str(tmp_path)])
+        import_from([str(tmp_path)])
         with pytest.raises(ModuleNotFoundError, match="no_library_of_this_name"):
             import_by_name("needs")
         import_by_name("maybe")

@@ -15,10 +15,10 @@ from evalwright.errors import InputError, RunLockedError, StorageError
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.stores.postgres import postgres
-from evalwright.stores.postgres.database import Database
+from evalwright.stores.postgres.database import Connection, Database
 from evalwright.stores.postgres.lock import lock_run
 from evalwright.testing import a_case, a_plan, a_trace
-from postgres_server import fresh_schema, server_dsn
+from postgres_server import fresh_schema, frozen, server_dsn
 from stores.stores import Kept
 
 
@@ -111,7 +111,7 @@ def test_as_many_connections_are_kept_as_asked_for(
     kept: Kept, monkeypatch: pytest.MonkeyPatch, size: int, made_anew: int
 ) -> None:
     made: list[object] = []
-    connect = psycopg.connect
+    connect = Connection.connect
 
     def counting(*args: Any, **more: Any) -> Any:
         made.append(connect(*args, **more))
@@ -120,7 +120,7 @@ def test_as_many_connections_are_kept_as_asked_for(
     with closing(kept.store().create(a_plan(), [a_case()], {})) as writer:
         for attempt in (1, 2):
             writer.append_trace(a_trace(attempt=attempt))
-    monkeypatch.setattr(psycopg, "connect", counting)
+    monkeypatch.setattr(Connection, "connect", counting)
     store = postgres({"dsn": server_dsn(), "schema": kept.schema, "pool_size": size}, None, kept.folder)
     with closing(store.read(a_plan().run_id)) as reader:
         before = len(made)
@@ -140,14 +140,13 @@ def test_a_database_without_a_password_tells_all() -> None:
 
 
 def test_a_connection_that_is_interrupted_while_it_is_prepared_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[psycopg.Connection[Any]] = []
+    made: list[Connection] = []
 
-    class Interrupted(psycopg.Connection[Any]):
-        def execute(self, *_: Any, **__: Any) -> Any:
-            made.append(self)
-            raise KeyboardInterrupt
+    def interrupted(connection: Connection, *_: Any, **__: Any) -> Any:
+        made.append(connection)
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(psycopg, "connect", Interrupted.connect)
+    monkeypatch.setattr(Connection, "execute", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Database(server_dsn(), "s", 1).connect()
     assert [one.closed for one in made] == [True]
@@ -160,3 +159,30 @@ def test_a_machine_that_vanishes_is_given_up_soon(kept: Kept, more: str, expecte
     with closing(Database(dsn, kept.schema, 1).connect()) as connection:
         told = connection.info.get_parameters()
     assert (told["tcp_user_timeout"], told["keepalives_idle"]) == (expected, "10")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers are given up after a moment."""
+    monkeypatch.setattr("evalwright.stores.postgres.database._SILENCE", 0.05)
+    monkeypatch.setattr("evalwright.stores.postgres.database._TO_CONNECT", 2)
+    monkeypatch.setattr("evalwright.stores.postgres.run._PATIENCE", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_stops_answering_is_given_up_and_keeps_what_was_written(kept: Kept) -> None:
+    store = kept.store()
+    writer = store.create(a_plan(), [a_case()], {})
+    writer.append_trace(a_trace(attempt=1))
+    writer.sync()
+    writer.append_trace(a_trace(attempt=2))
+    with frozen(), pytest.raises(StorageError, match="stopped answering"):
+        writer.close()
+    with closing(store.read(a_plan().run_id)) as reader:
+        assert [trace.attempt for trace in reader.traces(Trace)] == [1]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_statement_may_take_long_while_the_server_answers(kept: Kept) -> None:
+    with closing(Database(server_dsn(), kept.schema, 1).connect()) as connection:
+        assert connection.execute("SELECT pg_sleep(0.5)").fetchall() == [("",)]

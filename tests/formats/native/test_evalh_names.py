@@ -21,7 +21,7 @@ from evalwright.model.trace import Output
 from evalwright.registry import format_of, resolve
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
-from evalwright.session.imports import make_importable
+from evalwright.session import import_from
 from evalwright.testing import a_case, a_trace
 
 PLUGIN = Path(__file__).parent / "evalh_plugin"
@@ -62,7 +62,7 @@ def run(case, variant):
 @pytest.fixture
 def evalh() -> Any:
     """The module of the plug-in; what it imports stands in for a package that is not installed."""
-    make_importable([str(CODE)])
+    import_from([str(CODE)])
     return importlib.import_module("evalh_plugin")
 
 

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import psycopg
 from psycopg import sql
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 
 from evalwright.errors import InputError, Problem, StorageError
@@ -22,7 +23,7 @@ from evalwright.stores.documents import newer_version
 __all__ = ["Connection", "Database", "is_lost", "persist"]
 
 T = TypeVar("T")
-Connection = psycopg.Connection[tuple[Any, ...]]
+V = TypeVar("V")
 
 # Without a handler, Python prints what psycopg notes of lost connections, which are made again.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -40,6 +41,11 @@ _ALIVE = {"tcp_user_timeout": 20_000, "keepalives_idle": 10, "keepalives_interva
 for up to two hours, and not connect to the machine that has taken its place."""
 _ALIVE_THERE = "".join(f"SET tcp_{name.removeprefix('tcp_')} = {value}; " for name, value in _ALIVE.items())
 """The same for the server: it gives up the session of a machine that has vanished, and with it the lock on a run."""
+
+_SILENCE = 20.0
+"""Seconds without a byte from the server after which it is asked, over another connection, whether it still answers."""
+_TO_CONNECT = 10
+"""Seconds that a server may take to accept a connection."""
 
 _CELL = "case_id text NOT NULL, variant_name text NOT NULL, trial integer NOT NULL, attempt integer NOT NULL"
 _RECORD = (
@@ -90,6 +96,41 @@ def _tell_hooks(given: Mapping[str, Any]) -> None:
         raise InputError(f"the store 'postgres': {error}") from None
 
 
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """Gives up a server that has stopped answering: its machine keeps the connection alive, so nothing else would."""
+
+    def wait(self, gen: PQGen[V], *arguments: Any, **keywords: Any) -> V:
+        return super().wait(self._watched(gen), *arguments, **keywords)
+
+    def _watched(self, gen: PQGen[V]) -> PQGen[V]:
+        """The same steps; a statement may take as long as it needs while the server answers at all."""
+        heard = time.monotonic()
+        try:
+            state = next(gen)
+            while True:
+                ready = yield state
+                if ready:
+                    heard = time.monotonic()
+                elif time.monotonic() - heard > _SILENCE:
+                    if not self._answers():
+                        self.pgconn.finish()
+                        raise psycopg.OperationalError("the server has stopped answering")
+                    heard = time.monotonic()
+                state = gen.send(ready)
+        except StopIteration as end:
+            value: V = end.value
+            return value
+
+    def _answers(self) -> bool:
+        """Whether the server says anything to a new connection, be it that it does not want one."""
+        here: dict[str, Any] = {"host": self.info.host, "hostaddr": self.info.hostaddr, "port": self.info.port}
+        try:
+            psycopg.connect(self.info.dsn, connect_timeout=_TO_CONNECT, **here).close()
+        except psycopg.Error as error:
+            return not isinstance(error, psycopg.errors.ConnectionTimeout)
+        return True
+
+
 class Database:
     """Where and how to connect; connects only when asked to."""
 
@@ -118,9 +159,9 @@ class Database:
         name = f"evalwright {os.getpid()} {os.uname().nodename}"[:63]
         given = conninfo_to_dict(self._dsn)
         _tell_hooks(given)
-        timeout = int(given.get("connect_timeout") or 10)
+        timeout = int(given.get("connect_timeout") or _TO_CONNECT)
         own: dict[str, Any] = {key: value for key, value in _ALIVE.items() if key not in given}
-        connection = psycopg.connect(
+        connection = Connection.connect(
             self._dsn, autocommit=True, application_name=name, connect_timeout=timeout, client_encoding="utf8", **own
         )
         try:
