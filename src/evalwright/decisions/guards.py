@@ -119,7 +119,7 @@ class _Measured(NamedTuple):
             return _Ratio(None, None, "not measured on both sides")
         if level is not None:
             found = quantile_ratio(a, b, level, groups, 1 - alpha)
-            needs, units = least_units(level, 1 - alpha), len(set(groups))
+            needs, units = least_units(level), len(set(groups))
             short = f"needs {needs} units that both sides measured, found {units}"
             return _Ratio(*found, "" if found.ci is not None else "a side is 0" if found.ratio is None else short)
         mean = ratio_of_means(_means(a), _means(b), groups, 1 - alpha)

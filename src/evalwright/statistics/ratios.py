@@ -5,12 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from itertools import accumulate
-from math import exp, fsum, isfinite, log, sqrt
+from math import ceil, exp, fsum, isfinite, log, sqrt
 from random import Random
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import Interval, t_quantile
-from evalwright.statistics.latency import quantile_needs
 from evalwright.statistics.units import units_of
 
 __all__ = ["QuantileRatio", "RatioOfMeans", "least_units", "quantile_ratio", "ratio_of_means"]
@@ -79,17 +78,19 @@ class QuantileRatio(NamedTuple):
 
 _LEAST_UNITS = 20
 """Fewer have too few different draws."""
+_BEYOND = 2
 _DRAWS = 2_000
 _MOST_WORK = 20_000_000
 """Values looked at in all draws: with very many cases there are fewer draws, and the ends are a little rougher."""
 
 
-def least_units(level: float, confidence: float) -> int:
-    """The least number of units with which a quantile has an interval.
+def least_units(level: float) -> int:
+    """The least number of units with which a quantile has an interval: 2 are to be expected beyond it.
 
-    With fewer, too few values lie in the tail: an interval would lie below slow answers that were only missed.
+    In simulations of the upper end with lognormal, mixed and Pareto values at levels of 0.95 and 0.99, an interval of
+    95 % missed the true ratio in up to 8 % of samples where less than 1 was, in up to 4 % at 1, and in 2 % at 2.
     """
-    return max(_LEAST_UNITS, quantile_needs(level, 1 - confidence))
+    return max(_LEAST_UNITS, ceil(_BEYOND / (1 - level) - 1e-9))
 
 
 def quantile_ratio(
@@ -111,7 +112,7 @@ def quantile_ratio(
         pairs = sorted((value, place) for values, place in zip(side, places, strict=True) for value in values)
         sides.append(([value for value, _ in pairs], [place for _, place in pairs]))
     ratio = _ratio(sides, level, [1] * len(units))
-    if ratio is None or len(units) < least_units(level, confidence):
+    if ratio is None or len(units) < least_units(level):
         return QuantileRatio(ratio, None)
     rng = Random(0)
     draws = max(200, min(_DRAWS, _MOST_WORK // max(1, len(sides[0][0]) + len(sides[1][0]))))
