@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.formats.promptfoo.prompts import TURNS
 from evalwright.formats.promptfoo.values import compact_json
 from evalwright.model.snapshot import Case
 
@@ -19,7 +20,7 @@ __all__ = ["remembers", "stored_as", "talk_of", "with_dependence"]
 
 def remembers(prompt: Mapping[str, Any]) -> bool:
     """Whether a prompt contains the earlier turns of the conversation."""
-    return "_conversation" in str(prompt.get("raw", ""))
+    return TURNS in str(prompt.get("raw", "")) or "remembers" in prompt
 
 
 def stored_as(case: Case) -> str | None:

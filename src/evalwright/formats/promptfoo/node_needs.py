@@ -59,6 +59,7 @@ def _codes_of_provider(provider: Mapping[str, Any]) -> Iterator[Any]:
 
 def _codes_in(assertion: Mapping[str, Any]) -> Iterator[Any]:
     yield assertion.get("transform")
+    yield assertion.get("contextTransform")
     kind = base_of(assertion["type"])[1]
     if kind == SET:
         for member in assertion["assert"]:

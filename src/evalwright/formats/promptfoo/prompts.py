@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -13,12 +12,16 @@ from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.shapes import PROMPT, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, split_function
 from evalwright.formats.promptfoo.tables import rows_of
-from evalwright.formats.promptfoo.values import as_javascript, pretty_json
+from evalwright.formats.promptfoo.values import as_javascript, compact_json, json_parse, pretty_json
 
-__all__ = ["AuthoredPrompt", "allows", "prompts_of"]
+__all__ = ["TURNS", "AuthoredPrompt", "allows", "prompts_of"]
+
+TURNS = "_conversation"
+"""The variable with the earlier turns."""
 
 AuthoredPrompt = dict[str, Any]
-"""`raw` or `function` (file and name), `label`, and possibly `id` and `config`: plain data, as plans hold it."""
+"""`raw` or `function` (file and name, with `remembers` if its file names the earlier turns), `label`, and possibly `id`
+and `config`: plain data, as plans hold it."""
 
 _TEXTS = (".txt", ".json", ".jsonl", ".yaml", ".yml", ".md", ".j2", ".csv")
 _KNOWN = (*_TEXTS, *SCRIPTS)
@@ -124,7 +127,8 @@ class _Reading:
     def _of_file(self, path: Path, shown: str, name: str, origin: Origin) -> Iterator[AuthoredPrompt]:
         suffix = path.suffix.lower()
         if suffix in SCRIPTS:
-            yield {"function": [shown, name], "label": f"{shown}:{name}" if name else shown}
+            made = {"function": [shown, name], "label": f"{shown}:{name}" if name else shown}
+            yield {**made, "remembers": True} if TURNS in self._sources.text(path, origin) else made
         elif suffix == ".txt":
             pieces = _pieces(self._sources.lines(path, origin))
             if not pieces:
@@ -139,10 +143,12 @@ class _Reading:
         elif suffix in (".yaml", ".yml"):
             document = self._sources.document(path, origin)
             if document is not None:
-                text = json.dumps(as_javascript(document.value), ensure_ascii=False)
+                text = compact_json(as_javascript(document.value))
                 yield {"raw": text, "label": f"{shown}: {text}"}
         elif suffix in _TEXTS:
             text = self._sources.text(path, origin)
+            if suffix == ".json":
+                text = _compacted(text)
             yield {"raw": text, "label": f"{shown}: {text}"}
         else:
             origin.tell(f"{shown!r} is not a file of prompts: expected one of {', '.join(_KNOWN)}")
@@ -158,6 +164,14 @@ class _Reading:
             cells = dict(zip(header, row, strict=True))
             if cells["prompt"]:
                 yield {"raw": cells["prompt"], "label": cells.get("label") or cells["prompt"]}
+
+
+def _compacted(text: str) -> str:
+    """JSON without blanks; any other text as it is."""
+    try:
+        return compact_json(json_parse(text))
+    except (ValueError, RecursionError):
+        return text
 
 
 def _pieces(text: Sequence[str]) -> list[str]:

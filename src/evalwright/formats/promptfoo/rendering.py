@@ -46,17 +46,22 @@ class Rendering:
         self._files: dict[Path, str] = {}
         self._own_filters: dict[str, Any] | None = None
 
-    async def variables(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The variables of a cell: files read, one trailing line break dropped, references between variables filled
-        in."""
+    async def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The variables of a cell, with files read: what functions of prompts get."""
         values = dict(given)
         for name, value in given.items():
             if in_file(value):
                 values[name] = await self._of_file(name, str(value), values)
-        for name, value in values.items():
-            if isinstance(value, str) and value.endswith("\n"):
-                values[name] = value[:-1]
-        return with_references(values)
+        return values
+
+    def resolved(self, read: Mapping[str, Any]) -> dict[str, Any]:
+        """The variables of templates: one trailing line break dropped, references between variables filled in."""
+        return with_references(
+            {
+                name: value[:-1] if isinstance(value, str) and value.endswith("\n") else value
+                for name, value in read.items()
+            }
+        )
 
     async def _of_file(self, name: str, named: str, values: Mapping[str, Any]) -> Any:
         path, _ = split_function(named)
@@ -84,23 +89,25 @@ class Rendering:
         self._files[path] = text
         return text
 
-    async def prompt(self, values: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    async def prompt(
+        self, values: Mapping[str, Any], read: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> tuple[str, dict[str, Any]]:
         """The rendered prompt, and the prompt's own settings for the call. Raises ScriptError, TemplateError."""
         config = dict(self._prompt.get("config") or {})
         raw = self._prompt.get("raw")
         if raw is None:
-            raw, more = await self._called(values)
+            raw, more = await self._called(read)
             config |= more
         else:
             raw = f"{options.get('prefix') or ''}{raw}{options.get('suffix') or ''}"
         await self._load_filters()
         return self._rendered(raw, values), config
 
-    async def _called(self, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    async def _called(self, read: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         file, name = self._prompt["function"]
         label = self._provider["label"]
         provider = {"id": self._provider["id"], "label": "" if label == self._provider["id"] else label}
-        context = {"vars": {k: v for k, v in values.items() if k != "env"}, "provider": provider}
+        context = {"vars": dict(read), "provider": provider}
         given = await call_file(self._folder, f"{file}:{name}" if name else file, "get_prompt", [context], walled=False)
         if isinstance(given, str):
             return given, {}

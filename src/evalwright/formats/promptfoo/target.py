@@ -13,7 +13,7 @@ from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply, caller_of
 from evalwright.formats.promptfoo.dependence import remembers, talk_of
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
-from evalwright.formats.promptfoo.prompts import allows
+from evalwright.formats.promptfoo.prompts import TURNS, allows
 from evalwright.formats.promptfoo.recorded_results import RecordedResults, replayed
 from evalwright.formats.promptfoo.rendering import Rendering, rendering_error
 from evalwright.formats.promptfoo.transforms import transformed, transformed_vars
@@ -28,7 +28,7 @@ from evalwright.targets.failures import target_failure
 
 __all__ = ["PromptfooTarget"]
 
-_NOT_KEPT = ("_conversation", "env")
+_NOT_KEPT = (TURNS, "env")
 
 
 class PromptfooTarget:
@@ -49,7 +49,8 @@ class PromptfooTarget:
             None if cached is None else RecordedResults(Path(cached["path"]), cached["column"], cached["trials"])
         )
         self._others: dict[str, Any] = {}
-        self._talks: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._talks: dict[str, dict[tuple[str, int], dict[str, Any]]] = defaultdict(dict)
+        """The turns of each conversation, by test and trial."""
         self._kept: dict[str, Any] = {}
         self._remembers = remembers(variant.config["prompt"])
         self._had: set[str] = set()
@@ -97,7 +98,7 @@ class PromptfooTarget:
     ) -> Answer:
         """The answer. What is known about the cell is added to `seen`, even if there is no answer."""
         given = await self._given(case, options)
-        values, prompt, config = await self._prompted(case, given, options)
+        values, prompt, config = await self._prompted(case, trial, given, options)
         authored: Mapping[str, Any] = self._config["prompt"]
         template = dict.fromkeys(("raw", "template"), authored["raw"]) if "raw" in authored else {"raw": prompt}
         context = {
@@ -110,9 +111,13 @@ class PromptfooTarget:
         resolved = {name: value for name, value in context["vars"].items() if seen["vars"].get(name) != value}
         if resolved:
             seen["resolved"] = resolved
+        turn = {"prompt": _parsed(prompt), "input": _asked(prompt), "output": ""}
+        if self._remembers:  # before the call: a turn that fails is one without an output
+            self._talks[talk_of(case)][case.id, trial] = turn
         if self._cached is not None and "provider_output" not in own:
             reply, took = self._cached.find(case, trial)
-            self._remember(case, options, prompt, reply.output)
+            turn["output"] = reply.output
+            self._keep(options, reply.output)
             return replayed(_answered(reply, reply.output, seen), took)
         if "provider_output" in own:
             reply = ProviderReply(own["provider_output"], cost=0.0)
@@ -122,8 +127,9 @@ class PromptfooTarget:
             call = ProviderCall(prompt, told, config, trial, self._environment)
             reply = await self._caller_for(own)(call)
         # A test's own provider merely replaces the column's, whose transform and delay still apply.
-        output = await self._transformed(reply, options, context)
-        self._remember(case, options, prompt, output)
+        turn |= {"output": reply.output or "", "metadata": reply.metadata}
+        output = await self._transformed(reply, options, context, seen)
+        self._keep(options, output)
         if delay := self._provider.get("delay"):
             await asyncio.sleep(float(delay) / 1000)
         return _answered(reply, output, seen)
@@ -135,13 +141,16 @@ class PromptfooTarget:
         return await transformed_vars(code, given, {"vars": given}, self._folder) if code else given
 
     async def _prompted(
-        self, case: Case, given: Mapping[str, Any], options: Mapping[str, Any]
+        self, case: Case, trial: int, given: Mapping[str, Any], options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], str, dict[str, Any]]:
-        values = await self._rendering.variables({**self._kept, **given})
+        read = await self._rendering.read({**self._kept, **given})
+        values = self._rendering.resolved(read)
         if self._remembers and options.get("disableConversationVar") is not True:
-            values["_conversation"] = self._talks[talk_of(case)]
+            turns = self._talks[talk_of(case)]
+            turns.pop((case.id, trial), None)  # of an attempt that failed
+            read[TURNS] = values[TURNS] = [*turns.values()]
         values["env"] = self._environment
-        prompt, config = await self._rendering.prompt(values, options)
+        prompt, config = await self._rendering.prompt(values, read, options)
         return values, prompt, config
 
     def _caller_for(self, own: Mapping[str, Any]) -> Any:
@@ -153,24 +162,31 @@ class PromptfooTarget:
             self._others[key] = caller_of(provider, self._folder)
         return self._others[key]
 
-    async def _transformed(self, reply: ProviderReply, options: Mapping[str, Any], context: Mapping[str, Any]) -> Any:
-        output = reply.output
-        if output is None:
+    async def _transformed(
+        self, reply: ProviderReply, options: Mapping[str, Any], context: Mapping[str, Any], seen: dict[str, Any]
+    ) -> Any:
+        """The output after all transforms; `seen` gets what it was before the test's, if that is something else."""
+        if reply.output is None:
             raise TargetError("no output: the provider returned null")
         context = {**context, "metadata": reply.metadata}
-        for code in (self._provider.get("transform"), options.get("transform", options.get("postprocess"))):
-            if code:
-                try:
-                    output = await transformed(code, output, context, self._folder)
-                except ScriptError as error:
-                    raise TargetError(f"transform: {error}", "transform_error") from None
+        provided = await self._by(self._provider.get("transform"), reply.output, context)
+        output = await self._by(options.get("transform", options.get("postprocess")), provided, context)
+        if output != provided:
+            seen["provided"] = provided
         return output
 
-    def _remember(self, case: Case, options: Mapping[str, Any], prompt: str, output: Any) -> None:
-        if self._remembers:
-            turn = {"prompt": _parsed(prompt), "input": _asked(prompt), "output": output, "metadata": case.metadata}
-            self._talks[talk_of(case)].append(turn)
-        if name := options.get("storeOutputAs"):
+    async def _by(self, code: Any, output: Any, context: Mapping[str, Any]) -> Any:
+        if not code:
+            return output
+        try:
+            return await transformed(code, output, context, self._folder)
+        except ScriptError as error:
+            raise TargetError(f"transform: {error}", "transform_error") from None
+
+    def _keep(self, options: Mapping[str, Any], output: Any) -> None:
+        """Make an output that is not empty a variable of the tests behind it."""
+        name = options.get("storeOutputAs")
+        if name and (output or isinstance(output, (dict, list))):
             self._kept[str(name)] = output
 
     async def close(self) -> None:
@@ -197,11 +213,10 @@ def _parsed(prompt: str) -> Any:
 
 
 def _asked(prompt: str) -> Any:
-    """The content of the last message of a prompt, or the whole prompt if it is not a list of messages."""
+    """The content of the last message of a prompt, the last message, or the whole prompt if it is no list."""
     messages = _parsed(prompt)
-    if isinstance(messages, list) and messages and isinstance(messages[-1], dict) and "content" in messages[-1]:
-        return messages[-1]["content"]
-    return prompt
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    return (last.get("content") if isinstance(last, dict) else None) or last or messages
 
 
 def _answered(reply: ProviderReply, output: Any, seen: dict[str, Any]) -> Answer:

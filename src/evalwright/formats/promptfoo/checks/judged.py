@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from evalwright.errors import EvaluatorError
@@ -18,9 +19,11 @@ from evalwright.formats.promptfoo.checks.replies import (
     the_object,
 )
 from evalwright.formats.promptfoo.checks.rubrics import own_messages
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.evaluator import Asked, context_of
+from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.graders import Grader, grader_of
-from evalwright.formats.promptfoo.values import compact_json, shown_text, template_text
+from evalwright.formats.promptfoo.transforms import transformed
+from evalwright.formats.promptfoo.values import compact_json, template_text
 from evalwright.model.result import Evaluation
 from evalwright.session import session
 
@@ -34,6 +37,8 @@ _EPSILON = 2.220446049250313e-16
 _KEPT = 2000
 """Characters of a reply that the result keeps."""
 _CATEGORY = re.compile(r"^\s*\(?([A-E])\)", re.IGNORECASE)
+_NUMBERED = re.compile(r"^\s*(?:\d+[.)]|[-*])\s*")
+_ONLY_NUMBER = re.compile(r"\d+[.)]")
 _LAST_LETTER = re.compile(r"\b([YN])\Z")
 _FACTUAL = {"A": "subset", "B": "superset", "C": "agree", "D": "disagree", "E": "differButFactual"}
 _DEFAULT_FACTUAL = {"subset": 1, "superset": 1, "agree": 1, "disagree": 0, "differButFactual": 1}
@@ -145,6 +150,7 @@ async def g_eval(question: Asked) -> Evaluation:
     score = sum(scores) / len(scores)
     limit = 0.7 if question.threshold is None else question.threshold
     passed = (score >= limit) != question.negated
+    score = 1 - score if question.negated else score
     return Evaluation(passed, score, "\n\n".join(filter(None, reasons)), grader.detail, cost_usd=grader.cost_usd)
 
 
@@ -166,7 +172,7 @@ async def _g_eval(question: Asked, grader: Grader, criteria: str) -> tuple[float
 
 def _steps(text: str) -> list[Any]:
     steps = the_object(text, ("steps",)).get("steps")
-    if not isinstance(steps, list):
+    if not isinstance(steps, list) or not steps:
         raise BadReply("no list of steps")
     return steps
 
@@ -199,14 +205,16 @@ async def similar(question: Asked) -> Evaluation:
 
 
 async def context_recall(question: Asked) -> Evaluation:
-    """The share of the value's sentences that the variable `context` supports."""
-    grader = _grader(question)
+    """The share of the value's sentences that the context supports, which without any is the prompt."""
+    context = "\n\n".join(await _context(question, otherwise=question.trace.extra["promptfoo"]["prompt"]))
+    names = {"context": context, "groundTruth": question.value}
     wanted = (
         "For each sentence of the answer say whether the context bears it out: repeat it on a line of its own,"
         " followed by [Attributed] or [Not Attributed].\n"
-        f"<Context>\n{_context(question)}\n</Context>\n<Answer>\n{template_text(question.value)}\n</Answer>"
+        f"<Context>\n{context}\n</Context>\n<Answer>\n{template_text(question.value)}\n</Answer>"
     )
-    lines, _ = await graded_reply(grader, _user(wanted), _marked_lines)
+    grader = _grader(question, names)
+    lines, _ = await graded_reply(grader, _custom(question, names) or _user(wanted), _marked_lines)
     borne = sum("[not attributed]" not in line.lower() for line in lines)
     return _share(question, borne / len(lines), grader)
 
@@ -219,82 +227,123 @@ def _marked_lines(text: str) -> list[str]:
 
 
 async def context_relevance(question: Asked) -> Evaluation:
-    """The share of sentences in the variable `context` that the variable `query` needs."""
-    grader, context = _grader(question), _context(question)
+    """The share of the context's sentences, or of its parts if it is a list, that the variable `query` needs."""
+    parts = await _context(question)
+    names = {"context": "\n\n".join(parts), "query": _asked_in(question)}
     wanted = (
         "Copy from the context, unchanged and one a line, only the sentences that are needed to answer the question."
         " If there are none, reply Insufficient Information.\n"
-        f"<Context>\n{context}\n</Context>\n<Question>\n{_query(question)}\n</Question>"
+        f"<Context>\n{names['context']}\n</Context>\n<Question>\n{names['query']}\n</Question>"
     )
-    text = await grader.ask(_user(wanted))
-    total = len(_sentences(context))
-    needed = 0 if "insufficient information" in text.lower() else len(_sentences(text))
-    return _share(question, min(1.0, needed / total) if total else 0.0, grader)
+    grader = _grader(question, names)
+    all_of_it = _plain(names["context"])
+    in_lines = len(parts) > 1 or len(_full_lines(names["context"])) > 1
+
+    def read(reply: str) -> set[str]:
+        if "insufficient information" in reply.lower():
+            return set()
+        copied = {*(_full_lines(reply) if in_lines else _sentences(reply))}
+        if not any(_plain(_NUMBERED.sub("", one)) in all_of_it for one in copied):
+            raise BadReply("no sentence of it is in the context")
+        return copied
+
+    needed, _ = await graded_reply(grader, _custom(question, names) or _user(wanted), read)
+    total = len(parts) if len(parts) > 1 else len(_sentences(names["context"]))
+    return _share(question, min(1.0, len(needed) / total), grader)
 
 
 async def context_faithfulness(question: Asked) -> Evaluation:
-    """The share of statements in the output that the variable `context` supports."""
-    grader = _grader(question)
+    """The share of statements in the output that the context supports."""
+    grader, context = _grader(question), "\n\n".join(await _context(question))
     wanted = (
         "Break the answer to the question into single statements, one a line, nothing else.\n"
-        f"<Question>\n{_query(question)}\n</Question>\n<Answer>\n{question.text}\n</Answer>"
+        f"<Question>\n{_asked_in(question)}\n</Question>\n<Answer>\n{question.text}\n</Answer>"
     )
-    statements, _ = await graded_reply(grader, _user(wanted), _lines)
+    statements, _ = await graded_reply(grader, _user(wanted), _statements)
     wanted = (
         "Say for each statement whether the context bears it out. End with one line: Final verdict for each statement"
-        f" in order: Yes. or No. for each.\n<Context>\n{_context(question)}\n</Context>\n<Statements>\n"
+        f" in order: Yes. or No. for each.\n<Context>\n{context}\n</Context>\n<Statements>\n"
         + "\n".join(statements)
         + "\n</Statements>"
     )
-    said, _ = await graded_reply(grader, _user(wanted), _final_verdicts)
+    said, _ = await graded_reply(grader, _user(wanted), partial(_final_verdicts, len(statements)))
     return _share(question, said.count("yes") / len(said), grader)
 
 
-def _lines(text: str) -> list[str]:
-    lines = [line for line in text.splitlines() if line.strip()]
+def _statements(text: str) -> list[str]:
+    lines = _full_lines(text)
     if not lines:
         raise BadReply("no statements")
     return lines
 
 
-def _final_verdicts(text: str) -> list[str]:
+def _final_verdicts(statements: int, text: str) -> list[str]:
     _, *marked = text.lower().split("final verdict for each statement in order:")
     said = re.findall(r"\b(yes|no)\b", marked[-1]) if len(marked) == 1 else []
-    if not said:
-        raise BadReply("no final verdicts")
+    if len(said) != statements:
+        raise BadReply(f"{len(said)} final verdicts on {statements} statements")
     return said
 
 
 async def answer_relevance(question: Asked) -> Evaluation:
     """How similar the questions that the output answers are to the one that was asked."""
-    grader = _grader(question)
+    names = {"answer": question.text}
+    grader = _grader(question, names)
     model = grader_of(question.assertion, question.options, question.folder, "embedding").model
     wanted = f"Write the one question that this answer answers, nothing else.\n<Answer>\n{question.text}\n</Answer>"
-    text = (await grader.ask(_user(wanted))).strip()
-    given = await session().models.embed(model, [_query(question), text])
+    text = (await grader.ask(_custom(question, names) or _user(wanted))).strip()
+    query = question.names.get("query")
+    asked = query if isinstance(query, str) else question.trace.extra["promptfoo"]["prompt"]
+    given = await session().models.embed(model, [asked, text])
     return _share(question, cosine(*given.vectors), grader)
 
 
 def _share(question: Asked, score: float, grader: Grader) -> Evaluation:
-    limit = 0.0 if question.threshold is None else question.threshold
+    limit = 0.5 if question.threshold is None else question.threshold
     passed = (score >= limit - _EPSILON) != question.negated
     said = "" if passed else f"{question.kind} is {score:.4g}, the threshold is {limit:g}"
     return Evaluation(passed, 1 - score if question.negated else score, said, grader.detail, cost_usd=grader.cost_usd)
 
 
-def _context(question: Asked) -> str:
-    context = question.names.get("context")
-    if context in (None, ""):
-        raise EvaluatorError(f"{question.kind} needs the variable 'context'", "bad_value")
-    return "\n".join(map(template_text, context)) if isinstance(context, list) else shown_text(context)
+async def _context(question: Asked, otherwise: str = "") -> list[str]:
+    """The parts of what the answer should rest on: what `contextTransform` finds in the provider's output, else the
+    variable `context`. Raises EvaluatorError if there are none."""
+    found: Any = question.names.get("context") or otherwise
+    if code := question.assertion.get("contextTransform"):
+        seen = question.trace.extra["promptfoo"]
+        try:
+            output = seen.get("provided", seen.get("output"))
+            found = await transformed(code, output, context_of(question), question.folder)
+        except ScriptError as error:
+            raise EvaluatorError(f"contextTransform: {error}", "transform_error") from None
+    parts = found if isinstance(found, list) else [found]
+    if not parts or not all(isinstance(one, str) and one.strip() for one in parts):
+        where = "what contextTransform returns" if code else "the variable 'context'"
+        raise EvaluatorError(f"{question.kind} needs a text or a list of texts in {where}", "bad_value")
+    return parts
 
 
-def _query(question: Asked) -> str:
-    return template_text(question.names.get("query", question.trace.extra["promptfoo"]["prompt"]))
+def _asked_in(question: Asked) -> str:
+    """The question that the system was asked. Raises EvaluatorError if no variable has it."""
+    query = question.names.get("query")
+    if not isinstance(query, str):
+        raise EvaluatorError(f"{question.kind} needs a text in the variable 'query'", "bad_value")
+    return query
+
+
+def _full_lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _sentences(text: str) -> list[str]:
-    return [part for part in re.split(r"(?<=[.!?])\s+|\n+", text.strip()) if part.strip()]
+    """The lines of a text, or the sentences if it is one line."""
+    lines = _full_lines(text)
+    parts = lines if len(lines) > 1 else re.split(r"(?<=[.!?])\s+", text.strip())
+    return [part.strip() for part in parts if part.strip() and not _ONLY_NUMBER.fullmatch(part.strip())]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
 
 
 def _user(text: str) -> list[dict[str, Any]]:

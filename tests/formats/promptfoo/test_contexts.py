@@ -1,0 +1,89 @@
+"""Assertions on the context of answers: where it comes from, and what their scores mean."""
+
+import msgspec
+import pytest
+
+from evaluators.scripted_models import Scripted, case, judged, says, trace
+from evalwright.errors import EvaluatorError
+
+RECALLED = "One. [Attributed]\nTwo. [Not Attributed]\nThree. [Not Attributed]"
+
+
+def given(kind, replies, *, answer="On its way.", seen=None, variables=None, vectors=None, **keys):
+    """The result of an assertion of this kind, and the models that it asked."""
+    grader = {"id": "openai:gpt-4o", "label": "openai:gpt-4o", "config": {"replyRetries": 0}}
+    provider = {"text": grader, "embedding": {**grader, "id": "openai:embedding:e"}}
+    known = {"prompt": "Where is it?", "vars": variables or {"context": "a", "query": "q"}, "output": answer}
+    on = msgspec.structs.replace(trace(answer), extra={"promptfoo": {**known, **(seen or {})}})
+    models = Scripted(*map(says, replies), vectors=vectors)
+    config = {"assertion": {"type": kind, "value": "x", "provider": provider, **keys}}
+    return judged("promptfoo", config, models, on=on, of=case()), models
+
+
+@pytest.mark.parametrize(
+    ("kind", "replies", "score"),
+    [
+        ("context-recall", [RECALLED], 1 / 3),
+        ("context-relevance", ["One."], 1 / 3),
+        ("context-faithfulness", ["a\nb\nc", "Final verdict for each statement in order: Yes. No. No."], 1 / 3),
+        ("answer-relevance", ["Whence?"], 0.0),
+    ],
+)
+def test_a_half_is_needed_unless_there_is_a_threshold(kind, replies, score):
+    asked = {"context": "One. Two. Three.", "query": "q"}
+    vectors = {"q": [1.0, 0.0], "Whence?": [0.0, 1.0]}
+    for keys, passes in (({}, False), ({"threshold": 0}, True)):
+        found, _ = given(kind, replies, variables=asked, vectors=vectors, **keys)
+        assert (found.passed, found.score) == (passes, pytest.approx(score))
+
+
+def test_the_context_is_what_a_transform_finds_in_the_output_of_the_provider():
+    seen = {"provided": {"text": "On its way.", "parts": ["Found 1.", "Found 2."]}}
+    _, models = given("context-recall", [RECALLED], seen=seen, contextTransform="output.parts")
+    assert "<Context>\nFound 1.\n\nFound 2.\n</Context>" in models.prompt
+    _, models = given("context-recall", [RECALLED], variables={"q": "x"})
+    assert "<Context>\nWhere is it?\n</Context>" in models.prompt
+
+
+def test_parts_of_a_context_count_as_they_are():
+    seen = {"output": {"parts": ["One. Two.", "Three. Four."]}}
+    found, _ = given("context-relevance", ["One. Two."], seen=seen, contextTransform="output.parts")
+    assert found.score == 0.5
+
+
+@pytest.mark.parametrize(
+    ("kind", "variables", "keys", "said"),
+    [
+        ("context-relevance", {"context": "a"}, {}, "needs a text in the variable 'query'"),
+        ("context-faithfulness", {"query": "a"}, {}, "list of texts in the variable 'context'"),
+        ("context-recall", {"query": "a"}, {"contextTransform": "output.zip"}, "contextTransform: .* returned nothing"),
+        ("context-recall", {"context": ["a", 5]}, {}, "list of texts in the variable 'context'"),
+    ],
+)
+def test_what_is_needed_is_named(kind, variables, keys, said):
+    with pytest.raises(EvaluatorError, match=said):
+        given(kind, ["x"], variables=variables, answer={"a": 1}, **keys)
+
+
+@pytest.mark.parametrize(
+    ("kind", "replies", "said"),
+    [
+        ("context-relevance", ["Something else."], "no sentence of it is in the context"),
+        ("context-faithfulness", ["a\nb", "Final verdict for each statement in order: Yes."], "1 final verdicts on 2"),
+    ],
+)
+def test_a_reply_on_something_else_is_no_verdict(kind, replies, said):
+    with pytest.raises(EvaluatorError, match=said):
+        given(kind, replies, variables={"context": "One. Two.", "query": "q"})
+
+
+def test_a_prompt_of_the_configuration_replaces_ours():
+    _, models = given("context-recall", [RECALLED], rubricPrompt="{{context}}/{{groundTruth}}", answer="a")
+    assert models.prompt.strip() == "a/x"
+
+
+def test_g_eval_is_turned_round_with_its_score():
+    replies = [{"steps": ["look"]}, {"score": 8, "reason": "r"}]
+    for kind, passed, score in (("g-eval", True, 0.8), ("not-g-eval", False, 0.2)):
+        found, _ = given(kind, replies)
+        assert (found.passed, found.score) == (passed, pytest.approx(score))
