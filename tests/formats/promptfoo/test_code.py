@@ -208,10 +208,17 @@ def test_code_of_requests_filters_scores_and_providers_of_tests_needs_node_too(t
         "prompts": ["{{q}}"],
         "providers": [{"id": "http", "config": web}],
         "nunjucksFilters": {"one": "./f.js", "other": "./f.py"},
-        "tests": [{"provider": "file://p.js", "assertScoringFunction": "file://p.js", "vars": {"q": "x"}}],
+        "tests": [
+            {
+                "provider": "file://p.js",
+                "assertScoringFunction": "file://p.js",
+                "assert": [{"type": "context-recall", "value": "x", "contextTransform": "output.map(String)"}],
+                "vars": {"q": "x"},
+            }
+        ],
     }
     suite = load_suite(write(tmp_path, config, **{"p.js": "", "f.js": "", "f.py": ""}), to_run=False)
-    assert places_for_node(suite.variants, list(suite.cases)) == 5
+    assert places_for_node(suite.variants, list(suite.cases)) == 6
 
 
 def test_validating_tells_tests_prompts_providers_cells_and_what_needs_node(tmp_path, capsys):
@@ -334,6 +341,31 @@ def test_what_makes_the_output_of_a_response_sees_its_status_and_headers(tmp_pat
         provider = {"id": f"{address}/p?x={{{{q}}}}", "config": {"transformResponse": code}}
         found = run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "hi there"}}]})
     assert (found.outputs, [path for _, path, *_ in asked]) == (["b 201 7 hi there"], ["/p?x=hi%20there"])
+
+
+@pytest.mark.parametrize(
+    ("code", "output"),
+    [
+        ("[json.a].map(one => one + '!')[0]", "b!"),
+        ("[json.a]\n  .concat('c')\n  .join('')\n", "bc"),
+        ("{\n  output: json.a,\n  metadata: {n: 1},\n}", "b"),
+        ("(json, text) => text", '{"a": "b"}'),
+        ("json => json.a", "b"),
+    ],
+)
+def test_the_output_of_a_response_is_an_expression_or_a_function(tmp_path, code, output):
+    with service() as (address, _):
+        provider = {"id": address, "config": {"transformResponse": code}}
+        assert run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "x"}}]}).outputs == [output]
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("const o = output; o", "error"), ("output + 1\n", "error"), ("const o = output;\nreturn o", "pass")],
+)
+def test_a_transform_is_an_expression_or_a_whole_body(tmp_path, code, status):
+    test = {"vars": {"q": "x"}, "options": {"transform": code}}
+    assert run(tmp_path, {**ECHO, "tests": [test]}).statuses == [status]
 
 
 JSON = {"Content-Type": "application/json"}

@@ -56,7 +56,8 @@ class Generated(NamedTuple):
 
 
 def javascript_body(code: str) -> str:
-    """The body of a function for a piece of code: a single line is an expression, several are taken as they are."""
+    """The body of a function for the code of a check: a single line is an expression, or ends with one; several are
+    taken as they are."""
     code = code.rstrip()
     if "\n" in code:
         return code
@@ -165,10 +166,10 @@ def _value_in(reply: Mapping[str, Any]) -> Any:
     return as_javascript(reply.get("value"))
 
 
-async def run_javascript(folder: str, code: str, arguments: Mapping[str, Any]) -> Any:
-    """The value of a piece of JavaScript. Raises ScriptError."""
+async def run_javascript(folder: str, body: str, arguments: Mapping[str, Any]) -> Any:
+    """What the body of a function in JavaScript returns. Raises ScriptError."""
     request = {
-        "code": javascript_body(code),
+        "code": body,
         "names": list(arguments),
         "arguments": list(arguments.values()),
         "living": True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,10 @@ from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.scripts import call_file, run_javascript, simple_path
 from evalwright.formats.promptfoo.sources import in_file, split_function
 
-__all__ = ["response_of", "transformed", "transformed_vars"]
+__all__ = ["body_returning", "requested", "response_of", "transformed", "transformed_vars"]
+
+_FUNCTION = re.compile(r"(?:async\s+)?(?:(?:\(.*?\)|[\w$]+)\s*=>|function\b)")
+_RETURN = re.compile(r"\breturn\b")
 
 
 async def transformed(code: Any, output: Any, context: Mapping[str, Any], folder: str) -> Any:
@@ -39,15 +43,29 @@ async def response_of(code: Any, document: Any, text: str, context: Mapping[str,
     if in_file(code):
         return await call_file(folder, code, "get_response", [document, text, context])
     names = {"json": document, "text": text, "context": context}
-    code = str(code).strip()
-    if "=>" in code.partition("\n")[0] or code.startswith(("function", "async ")):
-        return await run_javascript(folder, f"({code.rstrip(';')})(json, text, context)", names)
-    return await _evaluated(code, names, folder)
+    found, value = simple_path(str(code), names)
+    return value if found else await run_javascript(folder, body_returning(str(code), names), names)
+
+
+async def requested(code: str, names: Mapping[str, Any], folder: str) -> Any:
+    """What code makes of the prompt of a request to an HTTP service; it may also be the body of a function. Raises
+    ScriptError."""
+    is_body = _RETURN.search(code) and not _FUNCTION.match(code.strip())
+    return await run_javascript(folder, code if is_body else body_returning(code, names), names)
+
+
+def body_returning(code: str, names: Mapping[str, Any]) -> str:
+    """The body of a function that returns the value of an expression, or what a function makes of all `names`."""
+    code = code.strip().rstrip(";")
+    return f"return ({code})({', '.join(names)})" if _FUNCTION.match(code) else f"return ({code})"
 
 
 async def _evaluated(code: str, names: Mapping[str, Any], folder: str) -> Any:
+    """The value of an expression on one line, or what the body of a function on several lines returns."""
+    if "\n" in code:
+        return await run_javascript(folder, code, names)
     found, value = simple_path(code, names)
-    return value if found else await run_javascript(folder, code, names)
+    return value if found else await run_javascript(folder, f"return {code}", names)
 
 
 def _named(code: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -17,7 +16,7 @@ from evalwright.formats.promptfoo.providers import Provider
 from evalwright.formats.promptfoo.scripts import call_file, run_javascript
 from evalwright.formats.promptfoo.sources import in_file
 from evalwright.formats.promptfoo.templates import render, render_all
-from evalwright.formats.promptfoo.transforms import response_of
+from evalwright.formats.promptfoo.transforms import body_returning, requested, response_of
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, template_text
 from evalwright.llm.failures import retry_after
 from evalwright.model.chat import ChatRequest
@@ -25,7 +24,6 @@ from evalwright.targets.http.body import EXCERPT_BYTES, pieces, shortened
 
 __all__ = ["HttpProvider"]
 
-_RETURN = re.compile(r"\breturn\b")
 _CAP = 10 * 2**20
 """Bytes of a response."""
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
@@ -86,11 +84,7 @@ class HttpProvider:
             return render_all(code, names)
         if "{{" in code and "=>" not in code:
             return _parsed(render(code, names))
-        if "=>" in code.partition("\n")[0] or code.startswith("function"):
-            code = f"({code.rstrip(';')})(prompt, vars, context)"
-        elif _RETURN.search(code):
-            code = f"\n{code}"  # the body of a function, even on a single line
-        return await run_javascript(self._folder, code, given)
+        return await requested(code, given, self._folder)
 
     async def _sent(self, client: httpx.AsyncClient, request: httpx.Request) -> tuple[int, httpx.Headers, str]:
         try:
@@ -111,8 +105,8 @@ class HttpProvider:
         rule = self._config.get("validateStatus")
         if rule is not None:
             try:
-                code = f"({rule})(status)" if "=>" in str(rule) else str(rule)
-                accepted = bool(await run_javascript(self._folder, code, {"status": status}))
+                names = {"status": status}
+                accepted = bool(await run_javascript(self._folder, body_returning(str(rule), names), names))
             except ScriptError as error:
                 raise TargetError(f"validateStatus: {error}") from None
         else:

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.evaluator import Asked, context_of
 from evalwright.formats.promptfoo.faults import ScriptError
-from evalwright.formats.promptfoo.scripts import call_file, run_javascript, run_python
+from evalwright.formats.promptfoo.scripts import call_file, javascript_body, run_javascript, run_python
 from evalwright.formats.promptfoo.sources import in_file
 from evalwright.model.result import Evaluation
 
@@ -41,7 +41,7 @@ async def _judged(question: Asked, *, javascript_language: bool) -> Evaluation:
         if in_file(question.value):
             said = await call_file(question.folder, question.value, "get_assert", list(names.values()))
         elif javascript_language:
-            said = await run_javascript(question.folder, question.value, names)
+            said = await run_javascript(question.folder, javascript_body(question.value), names)
         else:
             said = await run_python(question.value, names)
     except ScriptError as error:
