@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from formats.promptfoo.runs import asserted
+from formats.promptfoo.runs import asserted, run
 
 TEXT = "The Quick brown fox, 42"
 
@@ -55,6 +55,14 @@ TEXT = "The Quick brown fox, 42"
           ("word-count", {"min": 3, "max": 1}), ("word-count", True), ("starts-with", "5"), ("starts-with", 5)],
          "fail pass pass fail error error error error pass error"),
         ("<r><a>1</a></r>", [("is-xml", "r.a"), ("is-xml", "r.b"), ("contains-html", None)], "pass fail pass"),
+        ("<p>one", [("is-html", None), ("contains-html", None)], "pass pass"),
+        ("<p>one</p> and <b>two</b>", [("is-html", None), ("not-is-html", None)], "fail pass"),
+        ("<p>one<div>two</div> three", [("is-html", None)], "fail"),
+        ("<html><body>one <b>two</b></body></html>", [("is-html", None)], "pass"),
+        ("<blink>one</blink>", [("is-html", None), ("contains-html", None)], "fail pass"),
+        ("<my-tag/>", [("is-html", None)], "pass"),
+        ("a &amp; b <!-- c -->", [("contains-html", None), ("is-html", None)], "pass fail"),
+        ("a &amp; b", [("contains-html", None)], "fail"),
         ("I'm sorry, but no.", [("is-refusal", None), ("not-is-refusal", None)], "pass fail"),
     ],
 )  # fmt: skip
@@ -63,6 +71,25 @@ def test_rules_of_texts(tmp_path, output, assertions, statuses):
     found = asserted(tmp_path, output, *given)
     assert [row.status for row in found.rows] == statuses.split()
     assert [row.evaluator for row in found.rows] == [f"{kind}#{i}" for i, (kind, _) in enumerate(assertions)]
+
+
+@pytest.mark.parametrize("output", ["", {"a": "I am sorry"}])
+def test_what_is_no_text_is_a_refusal_with_score_0(tmp_path, output):
+    provider = f"def call_api(prompt, options, context):\n    return {{'output': {output!r}}}\n"
+    kinds = [{"type": "is-refusal"}, {"type": "not-is-refusal"}]
+    found = run(tmp_path, {"providers": ["file://p.py"], "tests": [{"assert": kinds}]}, **{"p.py": provider})
+    assert [(row.passed, row.score) for row in found.rows] == [(True, 0.0), (False, 0.0)]
+
+
+@pytest.mark.parametrize("kind", ["python", "javascript"])
+def test_code_in_a_file_judges_what_a_transform_made(tmp_path, kind):
+    files = {
+        "c.py": "def get_assert(output, context):\n    return output == 'x'\n",
+        "c.js": "module.exports = (output) => output === 'x';\n",
+    }
+    value = f"file://c.{'py' if kind == 'python' else 'js'}"
+    found = asserted(tmp_path, {"a": "x"}, {"type": kind, "value": value, "transform": "output.a"}, **files)
+    assert found.judged() == [f"{kind}#0 pass"]
 
 
 def test_an_assertion_that_cannot_judge_makes_the_cell_an_error(tmp_path):

@@ -16,7 +16,7 @@ from evalwright.run.outcomes import folded_summary
 from evalwright.run.stored_run import open_run
 from evalwright.scoring.tally import Tally
 from evalwright.testing import a_plan
-from formats.promptfoo.runs import ECHO, run, write
+from formats.promptfoo.runs import ECHO, asserted, run, write
 
 
 def test_named_scores_and_metrics_derived_of_their_sums(tmp_path):
@@ -98,3 +98,19 @@ def test_a_stored_verdict_that_says_nonsense_is_named_and_counts_for_nothing(tmp
         found = folded_summary(reader, plan)
     assert any(bad["case_id"] in one and "extra" in one for one in found.warnings)
     assert sum(found.variants[0].cells.values()) == 1
+
+
+def test_named_scores_of_members_have_the_weight_of_their_set(tmp_path):
+    member = {"type": "equals", "value": "y", "metric": "m"}
+    one = {"type": "contains", "value": "x", "metric": "m"}
+    found = asserted(tmp_path, "x", one, {"type": "assert-set", "weight": 3, "assert": [member]})
+    assert found.verdict.named_scores == {"m": 0.25}
+    found = asserted(tmp_path, "x", one, {"type": "assert-set", "weight": 0, "assert": [member]})
+    assert found.verdict.named_scores == {"m": 1.0}
+
+
+def test_no_function_scores_a_test_without_assertions(tmp_path):
+    test = {"vars": {"q": "x"}, "assert": [], "assertScoringFunction": "file://s.py"}
+    score = "def get_score(named, context):\n    return {'pass': False, 'score': 0, 'reason': 'no'}\n"
+    found = run(tmp_path, {**ECHO, "tests": [test]}, **{"s.py": score})
+    assert (found.verdict.status, found.verdict.score) == ("pass", 1.0)

@@ -106,8 +106,12 @@ class PromptfooAssertion:
 
     @property
     def _waits(self) -> bool:
-        value = self._assertion.get("value")
-        return bool(self._assertion.get("transform")) or (in_file(value) and self._kind not in ("javascript", "python"))
+        return bool(self._assertion.get("transform")) or self._computes
+
+    @property
+    def _computes(self) -> bool:
+        """Whether a file contains the code of the value; in `javascript` and `python` it contains the check itself."""
+        return in_file(self._assertion.get("value")) and self._kind not in ("javascript", "python")
 
     async def _finished(self, given: Awaitable[Evaluation], trace: Trace) -> Evaluation:
         return self._finish(await given, trace)
@@ -149,7 +153,7 @@ class PromptfooAssertion:
             except ScriptError as error:
                 raise EvaluatorError(f"transform: {error}", "transform_error") from None
             question = question._replace(output=output, text=shown_text(output))
-        if self._waits and in_file(question.value):
+        if self._computes:
             question = question._replace(value=await self._value_of_file(question))
         given = self._check(question)
         return self._finish(await given if inspect.isawaitable(given) else given, trace)

@@ -96,18 +96,20 @@ class _Scores:
         return self.total / self.weight if self.weight else 0.0
 
 
-def _named(rows: Iterable[EvaluationResult]) -> dict[str, _Scores]:
+def _named(rows: Iterable[Any]) -> dict[str, _Scores]:
+    """By name; what the members of a set give counts with the weight of the set, and a row's `metric` is its own
+    score."""
     found: dict[str, _Scores] = {}
-    for detail, score in ((row.detail, row.score) for row in _all(rows)):
-        weight = _weight(detail)
-        given = {**detail.get("named_scores", {})}
-        if metric := detail.get("metric"):
-            given[metric] = score or 0.0
-        for name, value in given.items():
+    for row in rows:
+        given = {name: _Scores(value, 1.0, 1) for name, value in row.detail.get("named_scores", {}).items()}
+        given |= _named(map(_Member, row.detail.get("children", ())))
+        if metric := row.detail.get("metric"):
+            given[metric] = _Scores(row.score or 0.0, 1.0, 1)
+        for name, own in given.items():
             one = found.setdefault(name, _Scores())
-            one.total += value * weight
-            one.weight += weight
-            one.n += 1
+            one.total += own.total * _weight(row.detail)
+            one.weight += own.weight * _weight(row.detail)
+            one.n += own.n
     return found
 
 

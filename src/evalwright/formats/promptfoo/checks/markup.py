@@ -13,83 +13,40 @@ from evalwright.model.result import Evaluation
 __all__ = ["contains_html", "contains_xml", "is_html", "is_xml"]
 
 _ELEMENT = re.compile(r"<([A-Za-z_][\w.:-]*)(?:\s[^<>]*)?>.*?</\1\s*>|<[A-Za-z_][\w.:-]*(?:\s[^<>]*)?/>", re.DOTALL)
-_TAGS = frozenset(
-    [
-        "a",
-        "abbr",
-        "address",
-        "article",
-        "aside",
-        "audio",
-        "b",
-        "blockquote",
-        "body",
-        "br",
-        "button",
-        "canvas",
-        "caption",
-        "code",
-        "col",
-        "dd",
-        "div",
-        "dl",
-        "dt",
-        "em",
-        "embed",
-        "fieldset",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "head",
-        "header",
-        "hr",
-        "html",
-        "i",
-        "iframe",
-        "img",
-        "input",
-        "label",
-        "legend",
-        "li",
-        "link",
-        "main",
-        "meta",
-        "nav",
-        "object",
-        "ol",
-        "option",
-        "p",
-        "pre",
-        "script",
-        "section",
-        "select",
-        "small",
-        "span",
-        "strong",
-        "style",
-        "sub",
-        "sup",
-        "svg",
-        "table",
-        "tbody",
-        "td",
-        "textarea",
-        "tfoot",
-        "th",
-        "thead",
-        "title",
-        "tr",
-        "u",
-        "ul",
-        "video",
-    ]
+_ELEMENTS = frozenset([
+    "html", "head", "title", "base", "link", "meta", "style", "body", "article", "section", "nav", "aside", "h1",
+    "h2", "h3", "h4", "h5", "h6", "header", "footer", "address", "p", "hr", "pre", "blockquote", "ol", "ul", "li",
+    "dl", "dt", "dd", "figure", "figcaption", "main", "div", "a", "em", "strong", "small", "s", "cite", "q", "dfn",
+    "abbr", "ruby", "rt", "rp", "data", "time", "code", "var", "samp", "kbd", "sub", "sup", "i", "b", "u", "mark",
+    "bdi", "bdo", "span", "br", "wbr", "img", "iframe", "embed", "object", "param", "picture", "source", "video",
+    "audio", "track", "map", "area", "svg", "math", "script", "noscript", "canvas", "ins", "del", "table", "caption",
+    "colgroup", "col", "tbody", "thead", "tfoot", "tr", "td", "th", "form", "label", "input", "button", "select",
+    "datalist", "optgroup", "option", "textarea", "output", "progress", "meter", "fieldset", "legend", "details",
+    "summary", "dialog", "menu", "slot", "template",
+])  # fmt: skip
+_WRAPPERS = ("html", "head", "body")
+_EMPTY = frozenset([
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+])  # fmt: skip
+_ENDS_PARAGRAPH = frozenset([
+    "address", "article", "aside", "blockquote", "details", "dialog", "div", "dl", "fieldset", "figcaption", "figure",
+    "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "main", "menu", "nav", "ol", "p", "pre",
+    "section", "table", "ul",
+])  # fmt: skip
+_BODY = re.compile(r"<body(?=[\s>/])", re.IGNORECASE)
+_OPENING = re.compile(r"<[a-zA-Z][\w-]*(?:\s[^<>]*)?>", re.ASCII)
+_CLOSING = re.compile(r"</[a-zA-Z][\w-]*\s*>", re.ASCII)
+_COMMON = (
+    "html|head|body|div|span|p|a|img|h[1-6]|ul|ol|li|table|tr|td|th|form|input|button|script|style|link|meta|br|hr"
 )
+_SIGNS = (
+    (2, re.compile(r"<!DOCTYPE\s+html", re.IGNORECASE)),
+    (2, re.compile(rf"<(?:{_COMMON})\b", re.IGNORECASE | re.ASCII)),
+    (1, re.compile(r"<[a-zA-Z][\w-]*(?:\s[^<>]*)?/>", re.ASCII)),
+    (1, re.compile(r"&(?:[a-zA-Z]+|#[0-9]+|#x[0-9a-fA-F]+);")),
+    (1, re.compile(r"""\s[a-zA-Z-]+=\s*["'][^"']*["']""")),
+)
+"""How much each pattern in a text says that it contains HTML; two points are enough."""
 
 
 def is_xml(question: Asked) -> Evaluation:
@@ -107,14 +64,21 @@ def contains_xml(question: Asked) -> Evaluation:
 
 
 def is_html(question: Asked) -> Evaluation:
-    """The whole text is HTML: it has no text outside elements, and at least one known element."""
+    """The whole text is HTML: a known element, and no text outside elements unless there is a `<body>`."""
     text = question.text.strip()
-    return question.of(text.startswith("<") and text.endswith(">") and _has_html(text), "the output is not HTML")
+    page = _Page()
+    page.feed(text)
+    page.close()
+    whole = page.known and (not page.loose or bool(_BODY.search(text)))
+    return question.of(whole and not text.lower().startswith("<?xml"), "the output is not HTML")
 
 
 def contains_html(question: Asked) -> Evaluation:
-    """The text contains an HTML element, or any element that is closed."""
-    return question.of(_has_html(question.text), "there is no HTML in the output")
+    """There are enough signs of HTML in the text."""
+    text = question.text
+    points = bool(_OPENING.search(text)) + bool(_CLOSING.search(text)) + ("-->" in text.partition("<!--")[2])
+    points += sum(given for given, pattern in _SIGNS if pattern.search(text))
+    return question.of(points >= 2, "there is no HTML in the output")
 
 
 def _wanted(question: Asked) -> Sequence[str]:
@@ -148,19 +112,28 @@ def _refuse(*_: object) -> None:
     raise ValueError("entities of its own")
 
 
-def _has_html(text: str) -> bool:
-    class Tags(HTMLParser):
-        opened = 0
-        closed = 0
-        known = 0
+class _Page(HTMLParser):
+    """Whether there is a known element, and text outside of all elements."""
 
-        def handle_starttag(self, tag: str, attrs: object) -> None:
-            self.opened += 1
-            self.known += tag in _TAGS
+    def __init__(self) -> None:
+        super().__init__()
+        self.known = self.loose = False
+        self._open: list[str] = []
 
-        def handle_endtag(self, tag: str) -> None:
-            self.closed += 1
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.known = self.known or tag in _ELEMENTS or "-" in tag
+        if tag in _ENDS_PARAGRAPH:
+            self.handle_endtag("p")
+        if tag not in _EMPTY and tag not in _WRAPPERS:
+            self._open.append(tag)
 
-    tags = Tags()
-    tags.feed(text)
-    return bool(tags.known or (tags.opened and tags.closed))
+    handle_startendtag = handle_starttag
+    """As in browsers, the slash of `<p/>` means nothing."""
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._open:
+            while self._open.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        self.loose = self.loose or (not self._open and bool(data.strip()))

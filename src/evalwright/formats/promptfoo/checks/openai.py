@@ -22,9 +22,11 @@ _SPACES = re.compile(r"\s+")
 
 
 def is_refusal(question: Asked) -> Evaluation:
-    """The text refuses to answer; an empty text counts as a refusal."""
+    """The text refuses to answer. What is no text, or an empty one, counts as a refusal, but scores 0."""
     text = _SPACES.sub(" ", question.text.replace("’", "'")).strip().lower()
-    return question.of(not text or any(one in text for one in _REFUSALS), "the output is not a refusal")
+    if not text or not isinstance(question.output, str):
+        return Evaluation(not question.negated, 0.0, "the output is no text, which counts as a refusal")
+    return question.of(any(one in text for one in _REFUSALS), "the output is not a refusal")
 
 
 def tool_call_f1(question: Asked) -> Evaluation:
