@@ -98,9 +98,23 @@ def test_a_run_of_somebody_else_does_not(project: Path, monkeypatch: pytest.Monk
         (run / "plan.json").write_text(json.dumps(plan))
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     for going_on in (resume, retry):
-        with pytest.raises(InputError, match="not a run of your own"):
+        with pytest.raises(InputError, match="not known to be a run of your own"):
             going_on(run)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_without_a_key_it_is_said_that_none_can_tell_whose_run_it_is(
+    project: Path, monkeypatch: pytest.MonkeyPatch, made: bool
+) -> None:
+    (project / "no-folder").write_text("")
+    if made:
+        run = unfinished(project)
+    monkeypatch.setenv("XDG_STATE_HOME", str(project / "no-folder"))
+    if not made:
+        run = unfinished(project)
+    with pytest.raises(InputError, match=f"no key in {project / 'no-folder' / 'evalwright' / 'key'} .* --trust-run"):
+        resume(run)
 
 
 def test_the_cases_in_a_database_are_sealed_too(project: Path) -> None:
@@ -109,7 +123,7 @@ def test_the_cases_in_a_database_are_sealed_too(project: Path) -> None:
     assert cells(resume(run)) == 2
     with closing(sqlite3.connect(project.parent / "elsewhere" / "runs.sqlite")) as database, database:
         database.execute('UPDATE cases SET payload = replace(payload, \'"id":"b"\', \'"id":"c"\')')
-    with pytest.raises(InputError, match="not a run of your own"):
+    with pytest.raises(InputError, match="not known to be a run of your own"):
         resume(run)
 
 
@@ -121,11 +135,11 @@ def test_cases_of_a_run_with_an_index_are_looked_at_only_where_a_cell_is_left(
     assert (run / "index.sqlite").is_file()
     (run / "cases.jsonl").write_bytes((run / "cases.jsonl").read_bytes().replace(b'"id":"b"', b'"id":"c"'))
     assert "nothing to do" in " ".join(resume(run).notes)
-    with pytest.raises(InputError, match="not a run of your own"):
+    with pytest.raises(InputError, match="not known to be a run of your own"):
         retry(run)
     verdicts = (run / "verdicts.jsonl").read_bytes().splitlines(keepends=True)
     (run / "verdicts.jsonl").write_bytes(verdicts[0])
-    with pytest.raises(InputError, match="not a run of your own"):
+    with pytest.raises(InputError, match="not known to be a run of your own"):
         resume(run)
 
 
@@ -175,11 +189,11 @@ def test_a_foreign_run_is_judged_by_what_only_looks(project: Path, monkeypatch: 
     monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "other"))
     assert cells(re_evaluate(run)) == 1
     changed(run, "evaluators", type="command", config={"cmd": ["touch", "CANARY"], "cwd": str(project)})
-    with pytest.raises(InputError, match="not a run of your own"):
+    with pytest.raises(InputError, match="not known to be a run of your own"):
         re_evaluate(run)
     suite = load_suite(project / "eval.yaml", to_run=False)
     assert cells(re_evaluate(run, suite=suite)) == 1
-    with pytest.raises(InputError, match="not a run of your own"):
+    with pytest.raises(InputError, match="not known to be a run of your own"):
         resume(run)  # the new judgement vouches for nothing else
     assert not (project / "CANARY").exists()
 

@@ -17,6 +17,7 @@ from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import evaluator_digests
 from evalwright.run.used_files import file_digest_of
+from evalwright.stores.documents import missing_key
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -224,8 +225,11 @@ _HOW = "--trust-run (in Python: trust_run=True) uses what the run itself says"
 
 
 def _not_own(location: str) -> InputError:
+    why = "another account made it, it was changed since, or no key could be kept where it was made"
+    if key := missing_key():
+        why = f"there is no key in {key} to tell it by, which the first run of an account makes if it can be written"
     return InputError(
-        f"{location} is not a run of your own, or was changed since: continuing would execute and call what it names, "
+        f"{location} is not known to be a run of your own: {why}. Continuing would execute and call what it names, "
         f"with variables of your environment. Name your own suite with --suite FILE; {_HOW}"
     )
 

@@ -24,6 +24,7 @@ __all__ = [
     "INDEXED_FROM",
     "Masked",
     "cells_of",
+    "missing_key",
     "named_in_plan",
     "newer_version",
     "plan_from_json",
@@ -116,15 +117,23 @@ def _seal_of(plain: Mapping[str, Any], *, create: bool) -> str:
 
 def _key(create: bool) -> bytes | None:
     """The user's key, which never leaves the account; `create` makes one if there is none."""
-    folder = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    path = Path(folder).expanduser() / "evalwright" / "key"
     try:
+        path = _key_file().expanduser()
         if create and not path.exists():
             create_file(path, os.urandom(_KEY_BYTES))
         key = path.read_bytes()
     except (OSError, RuntimeError):  # no home, or a read-only one
         return None
     return key if len(key) == _KEY_BYTES else None
+
+
+def _key_file() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state") / "evalwright" / "key"
+
+
+def missing_key() -> str:
+    """The file that would have the user's key; empty if there is one."""
+    return str(_key_file()) if _key(create=False) is None else ""
 
 
 def summary_to_plain(summary: RunSummary) -> dict[str, Any]:
