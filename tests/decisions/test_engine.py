@@ -204,10 +204,12 @@ def test_a_guard_on_a_measure_is_open_if_its_missing_trials_could_turn_it(
 ) -> None:
     a, b = timed(), timed(*[1000.0] * slow, erred=erred)
     terms = Terms(margin=0.9, guards=(Guard(guard, 1.2),))
-    (found,) = decision_of(a, b, terms, Identity(), Labelled()).guards
+    decision = decision_of(a, b, terms, Identity(), Labelled())
+    (found,) = decision.guards
     assert found.state == state
     said = f"{erred} trials without measured latency could turn it"
     assert found.reason == (said if state == "undecided" else "")
+    assert (said in " ".join(" ".join(decision_lines(decision, Paint())).split())) == (state == "undecided")
 
 
 @pytest.mark.parametrize(("name", "needs"), [("latency_p50", 20), ("latency_p95", 40), ("latency_p99", 200)])

@@ -344,6 +344,7 @@ def test_tokens_of_all_judges_are_added_up() -> None:
         ({"models": ["gpt-4o", "gpt-4o"], "nl_assertions": ["a"]}, "models", "twice"),
         ({"models": ["gpt-4o", "mystery-1"], "nl_assertions": ["a"]}, "models[1]", "mystery-1"),
         ({"model": "mystery-1", "nl_assertions": ["a"]}, "model", "no backend for the model 'mystery-1'"),
+        ({"model": "mystery-1", "nl_assertions": ["a"]}, "model", "'openai/mystery-1' is a model of the server at"),
         (MODEL, "nl_assertions", "'nl_assertions' or 'rubric'"),
         ({**MODEL, "nl_assertions": []}, "nl_assertions", "non-empty"),
         ({**MODEL, "nl_assertions": ["a", 3]}, "nl_assertions[1]", "strings or mappings, found the int 3"),

@@ -270,4 +270,5 @@ def _backend_problem(model: str) -> str | None:
     provider, slash, rest = model.partition("/")
     if (slash and provider and rest) or _KNOWN.fullmatch(model) or model.startswith("python:"):
         return None
-    return f"no backend for the model {model!r}, expected 'claude-...', 'gpt-...', 'o1...' or 'provider/model'"
+    own = f"'openai/{model}' is a model of the server at base_url or OPENAI_BASE_URL"
+    return f"no backend for the model {model!r}, expected 'claude-...', 'gpt-...', 'o1...' or 'provider/model'; {own}"
