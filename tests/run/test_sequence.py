@@ -69,6 +69,7 @@ def test_a_run_ends_once_it_is_decided(
     assert gate is not None
     assert gate.decision is not None
     assert (outcome.exit_code, gate.decision.verdict, gate.decision.method) == (code, verdict, "betting")
+    assert (outcome.summary.status, outcome.summary.cells_missing) == ("complete", 0)
     assert len(agents.calls) == len(document["bets"]) < 60
     assert agents.calls == [case for unit in document["units"] for case in unit][: len(agents.calls)]
     assert agents.calls != sorted(agents.calls, key=lambda case: int(case[1:]))

@@ -62,7 +62,7 @@ class _Count:
 
 
 def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_changed: bool = False) -> None:
-    """Add to each decision the reasons of its variants in the cases of both runs, those more frequent in B first.
+    """Add to each decision the reasons of its variants in the cases that both ran, those more frequent in B first.
 
     Cases that changed are left out, unless these are kept.
     """
@@ -72,7 +72,21 @@ def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_c
     for one in made:
         found = one.identity
         left_out = frozenset((*found.a_only, *found.b_only, *(() if keep_changed else found.cases_changed)))
-        one.clusters = _clusters(before.get(one.variant_a, []), after.get(one.variant_b, []), left_out)
+        mine, theirs = before.get(one.variant_a, []), after.get(one.variant_b, [])
+        if one.errors.b.not_run:
+            mine = _of(mine, _run_cases(b, one.variant_b))
+        if one.errors.a.not_run:
+            theirs = _of(theirs, _run_cases(a, one.variant_a))
+        one.clusters = _clusters(mine, theirs, left_out)
+
+
+def _of(reasons: _Reasons, cases: Collection[str]) -> _Reasons:
+    return [(case, text) for case, text in reasons if case in cases]
+
+
+def _run_cases(reader: RunReader, variant: str) -> set[str]:
+    """The cases of an unfinished run that have a trace."""
+    return {trace.case_key for trace in reader.traces(_Attempt) if trace.variant_name == variant}
 
 
 def _clusters(before: _Reasons, after: _Reasons, left_out: Collection[str]) -> list[FailureCluster]:

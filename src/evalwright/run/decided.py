@@ -90,7 +90,10 @@ def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan, shown: Run
     held = _Held(None if stored is None else stored.gate, again=shown is not None)
     found = [_decided(claim, reader, plan, held) for claim in claims]
     if plan.until_decided is not None:
-        found.append(outcome_of(reader, plan)[1])
+        sequence, outcome = outcome_of(reader, plan)
+        found.append(outcome)
+        if sequence.decided:  # what it left out is not missing
+            summary.status, summary.cells_missing = "complete", 0
     if found:
         summary.gate = all_of([*([summary.gate] if summary.gate is not None else []), *found])
         if held.found:
