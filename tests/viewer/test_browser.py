@@ -275,6 +275,22 @@ def test_from_a_failed_run_to_the_judges_prompt_by_keys(visit, runs):
     expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
 
 
+def test_a_text_is_read_from_the_side_from_which_it_is_written(visit, runs):
+    page = visit(f"/runs/{runs[0].name}")
+    page.get_by_role("rowheader").get_by_role("link", name="case-1").click()
+    answer = page.locator("pre:not(.json)").first
+    answer.evaluate("text => { text.textContent = 'שלום!'; }")
+    right = """text => {
+      const range = document.createRange();
+      range.selectNodeContents(text);
+      const box = text.getBoundingClientRect();
+      return range.getBoundingClientRect().left - box.left > box.right - range.getBoundingClientRect().right;
+    }"""
+    assert answer.evaluate(right)
+    answer.evaluate("text => { text.textContent = 'Hello!'; }")
+    assert not answer.evaluate(right)
+
+
 def test_filters_answer_at_once_and_back_restores_them(visit, runs):
     from playwright.sync_api import expect
 

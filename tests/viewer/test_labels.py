@@ -158,10 +158,10 @@ def test_after_ten_labels_the_page_says_how_far_the_evaluator_agrees(tmp_path):
         text = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite")
         for verdict in ["pass"] * 9:
             text = answered(client, run, text, verdict)
-        assert "Agreement so far" not in text
+        assert "Agreement on" not in text
         text = answered(client, run, text, "pass")
         told = (
-            "Agreement so far TPR 70.0% [39.7–89.2%]: of 10 answers that you passed TNR –: of 0 answers that you failed"
+            "Agreement on the first 10 labels TPR 70.0% [39.7–89.2%]: of 10 answers that you passed TNR –: of 0 answers"
         )
         assert told in seen(text)
         assert told in seen(answered(client, run, text, "fail"))  # one more would tell what the evaluator said of it

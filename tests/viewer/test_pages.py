@@ -232,6 +232,15 @@ def test_texts_of_records_are_text(run, client):
     assert "⟦U+202E⟧" in page(client, f"/runs/{run.name}{attacked}")
 
 
+def test_emoji_and_words_that_are_spelt_with_joiners_stay_whole(tmp_path):
+    whole = "👩\u200d👧 ❤\ufe0f 1\ufe0f\u20e3 می\u200cخواهم क्\u200dष"
+    made = run_suite(suite(tmp_path, [f"{whole} pass\u200dword x\ufe0f ❤\ufe0f\ufe0f می\u200c\u200cخواهم"]))
+    with site(tmp_path / "runs") as client:
+        text = page(client, f"/runs/{made.run_dir.name}/cells/{cell_key('c0', 'main', 0)}")
+    hidden = "pass⟦U+200D⟧word x⟦U+FE0F⟧ ❤\ufe0f⟦U+FE0F⟧ می⟦U+200C⟧⟦U+200C⟧خواهم"
+    assert f"{whole} {hidden}" in seen(text)
+
+
 def test_cells_as_csv_hold_no_formula(run, client):
     lines = client.get(f"/runs/{run.name}/cells.csv?status=fail").text.splitlines()
     assert len(lines) == 6

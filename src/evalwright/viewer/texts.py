@@ -26,11 +26,21 @@ _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
+_SIGNS = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_LETTERS = "\u0620-\u0dff\ufb50-\ufdff\ufe70-\ufefc"
+"""Of Arabic, Persian and the scripts of India, which are spelt with joiners."""
+_SPELT = re.compile(
+    f"(?<=[{_SIGNS}])[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)|(?<=[{_SIGNS}\ufe0f])\u200d(?=[{_SIGNS}])"
+    f"|(?<=[{_LETTERS}])[\u200c\u200d](?=[{_LETTERS}])|({_INVISIBLE.pattern})"
+)
+"""What is invisible, in its group; outside of it, what belongs to an emoji or to the spelling of a word."""
 
 
 def visible(text: str) -> str:
     """The text with a mark and the code in place of characters that are invisible or that turn the order of others."""
-    return _INVISIBLE.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text.replace("\r\n", "\n"))
+    return _SPELT.sub(
+        lambda found: found[0] if found[1] is None else f"⟦U+{ord(found[0]):04X}⟧", text.replace("\r\n", "\n")
+    )
 
 
 def short_name(text: object) -> str:

@@ -162,9 +162,9 @@ def label_page(run: OpenRun, given: Mapping[str, str], labelling: Labelling, lin
     return Page("label.html", f"Label answers · {run.plan.name} · evalwright", context)
 
 
-def _agreement(run: OpenRun, state: _State) -> list[str]:
-    """How often the evaluator agrees with the labels of this sample, after every tenth label; else nothing, and nothing
-    about answers that were chosen by their results.
+def _agreement(run: OpenRun, state: _State) -> tuple[int, list[str]]:
+    """The number of labels compared, and how often the evaluator agrees with them: those of this sample, after every
+    tenth; none about answers that were chosen by their results.
 
     Not after each one: a change would reveal the evaluator's verdict on the previous answer.
     """
@@ -172,7 +172,7 @@ def _agreement(run: OpenRun, state: _State) -> list[str]:
     threshold = _threshold(run, evaluator)
     labelled = [(row, _said_of(state.labels[_id(row)], threshold)) for row in state.rows if _id(row) in state.labels]
     if table is None or len(labelled) < _ENOUGH or state.asked.by_results:
-        return []
+        return 0, []
     from evalwright.decisions.judge_bias import (
         wilson_share,
     )  # imported only when there is something to count: it is slow
@@ -186,7 +186,7 @@ def _agreement(run: OpenRun, state: _State) -> list[str]:
         name = {"pass": "TPR", "fail": "TNR"}[verdict]
         ends = f" [{numbers.interval(share.ci95)}]" if share.ci95 else ""
         found.append(f"{name} {numbers.share(share)}{ends}: of {counted(share.n, 'answer')} that you {word}")
-    return found
+    return len(first), found
 
 
 def _said_of(label: StoredLabel, threshold: float | None) -> str:
