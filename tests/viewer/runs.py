@@ -138,13 +138,13 @@ def site_of(
     yield TestClient(app, base_url="http://127.0.0.1:7766", follow_redirects=False)
 
 
-def with_messages(run: Path, cell: str, number: int) -> None:
+def with_messages(run: Path, cell: str, number: int, ending: str = "") -> None:
     """Give the trace of a case that many messages, and as many tool calls that no message tells."""
     lines = []
     for line in (run / "traces.jsonl").read_text().splitlines():
         trace = json.loads(line)
         if trace["case_id"] == cell:
-            trace["messages"] = [{"role": "user", "content": f"said-{n:05d}"} for n in range(number)]
+            trace["messages"] = [{"role": "user", "content": f"said-{n:05d}{ending}"} for n in range(number)]
             trace["tool_calls"] = [{"name": "find", "arguments": {"n": f"asked-{n:05d}"}} for n in range(number)]
         lines.append(json.dumps(trace))
     (run / "traces.jsonl").write_text("".join(f"{line}\n" for line in lines))

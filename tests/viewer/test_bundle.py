@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import zipfile
@@ -72,6 +73,22 @@ def test_all_messages_of_a_long_conversation_are_a_page_of_their_own(tmp_path):
     assert ("said-00050" in whole.read_text(), "said-00050" in (cells / f"{key}.html").read_text()) == (True, False)
     for page in cells.glob("*.html"):
         assert all(path.is_file() for path in links_of(page))
+
+
+def test_a_cell_is_read_as_often_for_many_texts_as_for_one(tmp_path, monkeypatch):
+    """Reading it for each text would take hours for a long conversation."""
+    read, reads = os.pread, []
+    monkeypatch.setattr(os, "pread", lambda *given: (reads.append(given), read(*given))[1])
+    run = made_run(tmp_path, trials=1)
+    texts, took = [], []
+    for number in (1, 40):
+        with_messages(run, "case-1", number, " and so on" * 2000)
+        reads.clear()
+        write_pages([run], tmp_path / "pages", "all", None, 100)
+        took.append(len(reads))
+        texts.append(len([*(tmp_path / "pages").rglob("*.txt")]))
+    assert texts[1] > texts[0] + 30
+    assert took[1] == took[0]
 
 
 @pytest.mark.parametrize("only", ["all", "not-passed", "changed"])

@@ -136,7 +136,8 @@ class _Site:
 
     def whole(self, request: Request) -> Response:
         run = self._shelf.open(_run_of(request, self._shelf))
-        text = whole_text(run, request.path_params["key"], request.query_params.get("part", ""))
+        records = stored_records(run, request.path_params["key"])
+        text = whole_text(records, request.query_params.get("part", ""))
         return Response(text.encode("utf-8", "backslashreplace"), media_type="text/plain")
 
     def table(self, request: Request) -> Response:

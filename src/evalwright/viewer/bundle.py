@@ -6,6 +6,8 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +59,6 @@ class Bundle:
         base = Filter(status=NOT_PASSED) if only == "not-passed" else Filter()
         variants = [sides.variant_b for sides, _ in compared]
         self._links = BundleLinks([run.id for run in runs], base, self._cell_keys, variants)
-        self._links.whole_of = self._whole
         self._shown_rows: dict[str, list[CellRow]] = {}
         self._shown_keys: dict[str, set[str]] = {}
         self.unread: list[str] = []
@@ -89,8 +90,7 @@ class Bundle:
         yield from self._lists()
         for sides, paired in self._compared:
             yield from self._comparison(sides, paired)
-        for path, made in sorted(self._links.further.items()):
-            yield path, made()
+        yield from self._texts()
 
     def _page(self, path: str, template: str, title: str, context: dict[str, Any]) -> tuple[str, bytes]:
         self._links.here = path
@@ -214,12 +214,17 @@ class Bundle:
             context = compared_cell_context(sides, paired, pair, self._links)
             yield self._page(path, "compared_cell.html", f"{pair.case_key} · compare · evalwright", context)
 
-    def _whole(self, run_id: str, key: str, part: str) -> bytes:
+    def _texts(self) -> Iterator[tuple[str, bytes]]:
+        """Cell by cell, as reading the records of one takes longer than writing a text of them."""
         known = [*self._runs, *(run for sides, _ in self._compared for run in (sides.a, sides.b))]
-        run = next(one for one in known if one.id == run_id)
-        if not part:
-            return msgspec.json.format(msgspec.json.encode(stored_records(run, key)), indent=2)
-        return whole_text(run, key, part).encode("utf-8", "replace")
+        files = sorted(self._links.further.items(), key=itemgetter(1))
+        for (run_id, key), of_cell in groupby(files, key=lambda file: file[1][:2]):
+            records = stored_records(next(run for run in known if run.id == run_id), key)
+            for path, (_, _, part) in of_cell:
+                if part:
+                    yield path, whole_text(records, part).encode("utf-8", "replace")
+                else:
+                    yield path, msgspec.json.format(msgspec.json.encode(records), indent=2)
 
 
 def _only_these(context: dict[str, Any], rows: list[CellRow], chosen: Filter) -> dict[str, Any]:

@@ -35,12 +35,11 @@ class BundleLinks:
         self.base = base
         self.lists: dict[str, tuple[str, Filter]] = {}
         """Pages of cells, by file."""
-        self.further: dict[str, Callable[[], bytes]] = {}
-        """Other files by name, with the function that makes them."""
+        self.further: dict[str, tuple[str, str, str]] = {}
+        """Files of single texts: of which run, of which cell, and where it is in the cell's records."""
         self._runs = set(runs)
         self._cells_of = cells_of
         self._variants = list(variants)
-        self.whole_of: Callable[[str, str, str], bytes] = lambda run, key, part: b""
 
     def has(self, run: str) -> bool:
         return run in self._runs
@@ -91,7 +90,7 @@ class BundleLinks:
     def whole(self, run: str, key: str, part: str) -> str:
         ending = f"{hashlib.sha256(part.encode('utf-8', 'replace')).hexdigest()[:8]}.txt" if part else "records.json"
         path = f"runs/{run}/cells/{key}-{ending}"
-        self.further[path] = lambda: self.whole_of(run, key, part)
+        self.further[path] = run, key, part
         return self._to(path)
 
     def trials(self, run: str, case: str, variant: str) -> str:

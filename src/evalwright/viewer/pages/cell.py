@@ -66,9 +66,9 @@ def stored_records(run: ShownRun, key: str) -> dict[str, Any]:
     }
 
 
-def whole_text(run: ShownRun, key: str, part: str) -> str:
+def whole_text(records: dict[str, Any], part: str) -> str:
     """One text of a cell in full, by its place in the records: `trace/messages/3/content`. Raises NotThere."""
-    value: Any = stored_records(run, key)
+    value: Any = records
     try:
         for step in part.split("/"):
             step = step.replace("~1", "/").replace("~0", "~")
