@@ -119,3 +119,18 @@ def test_a_prompt_that_is_taken_for_a_file_says_how_to_write_it(tmp_path):
     with pytest.raises(InputError, match="taken for a file name") as refusal:
         load_suite(write(tmp_path, {**ECHO, "prompts": ["{{a}} / {{b}}"]}))
     assert "'{{a}} / {{b}}'" in str(refusal.value)
+
+
+def test_settings_of_an_http_service_that_nothing_reads_are_warned_of(tmp_path):
+    service = {
+        "url": "http://127.0.0.1:9",
+        "body": {"q": "{{prompt}}"},
+        "auth": {"type": "bearer"},
+        "transform": "json.a",
+    }
+    config = {**ECHO, "providers": [{"id": "http", "config": service}], "tests": [{"vars": {"q": "x"}}]}
+    said = [str(one) for one in load_suite(write(tmp_path, config)).warnings]
+    assert [one.partition("  ")[2] for one in said if "nothing reads" in one] == [
+        "providers[0].config.auth  nothing reads this key",
+        'providers[0].config.transform  nothing reads this key; did you mean "transformRequest"?',
+    ]

@@ -64,3 +64,11 @@ def test_a_function_of_a_prompt_sees_the_earlier_turns(tmp_path):
     )
     config = {"prompts": ["file://p.py:get"], "providers": ["echo"], "tests": [{"vars": {"q": q}} for q in "abc"]}
     assert run(tmp_path, config, **{"p.py": function}).outputs == ["0a", "1b", "2c"]
+
+
+def test_variables_that_code_makes_are_added_to_those_of_the_test(tmp_path):
+    options = {"transformVars": "{session: context.uuid}"}
+    tests = [{"vars": {"q": q}, "options": options} for q in "ab"]
+    found = run(tmp_path, {**ECHO, "prompts": ["{{q}} {{session}}"], "tests": tests})
+    names, sessions = zip(*(output.split(" ") for output in found.outputs), strict=True)
+    assert (names, len({*sessions}), {len(one) for one in sessions}) == (("a", "b"), 2, {36})

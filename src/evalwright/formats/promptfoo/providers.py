@@ -149,6 +149,7 @@ def _config(config: dict[str, Any], kind: str, sources: Sources, origin: Origin)
                 sources.code(one, origin.at(key))
     elif kind == "http":
         config = what_fits(config, HTTP, origin)
+        warn_of_others(config, HTTP, origin)
     for key in ("transformResponse", "responseParser", "transformRequest"):
         sources.code(config.get(key), origin.at(key))
     return config

@@ -157,7 +157,7 @@ CHAT: Shape = {
 """For the `config` of a model; keys that are sent unchanged have no shape here."""
 HTTP: Shape = {
     "url": NAME, "method": NAME, "headers": SCALARS, "queryParams": SCALARS, "transformResponse": CODE,
-    "responseParser": CODE, "transformRequest": ANYTHING, "validateStatus": ANYTHING,
+    "responseParser": CODE, "transformRequest": ANYTHING, "validateStatus": ANYTHING, "body": ANYTHING,
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply, caller_of
@@ -135,10 +136,13 @@ class PromptfooTarget:
         return _answered(reply, output, seen)
 
     async def _given(self, case: Case, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The variables of the test, after `transformVars`."""
+        """The variables of the test, with those that `transformVars` makes."""
         given: Mapping[str, Any] = case.input if isinstance(case.input, dict) else {}
         code = options.get("transformVars")
-        return await transformed_vars(code, given, {"vars": given}, self._folder) if code else given
+        if not code:
+            return given
+        context = {"vars": given, "prompt": {}, "uuid": str(uuid4())}
+        return {**given, **await transformed_vars(code, given, context, self._folder)}
 
     async def _prompted(
         self, case: Case, trial: int, given: Mapping[str, Any], options: Mapping[str, Any]
