@@ -115,18 +115,25 @@ def _named(point: EntryPoint) -> Format:
 
 def _format_of_class(point: EntryPoint, known: Mapping[str, Option]) -> Format:
     """A class with `detects`, `load`, and possibly `options` and `reads_folders`, as a format."""
-    from inspect import getdoc
-
     from evalwright.model.format import Format
 
     kind = point.load()
     return Format(
         name=point.name,
         title=point.name,
-        summary=(getdoc(kind) or "").partition("\n")[0],
+        summary=first_sentence(kind),
         suffixes=(),
         detects=lambda path, head: kind().detects(path, head),
         load=lambda *given, **options: kind().load(*given, **options),
         options=tuple(known[name] for name in getattr(kind, "options", ()) if name in known),  # only these have a flag
         reads_folders=getattr(kind, "reads_folders", False),
     )
+
+
+def first_sentence(thing: object) -> str:
+    """The first sentence of the docstring of a class or function, on one line; "" without a docstring."""
+    from inspect import getdoc
+
+    paragraph = " ".join((getdoc(thing) or "").partition("\n\n")[0].split())
+    sentence, end, _ = paragraph.partition(". ")
+    return sentence + end.rstrip()

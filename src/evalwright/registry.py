@@ -10,7 +10,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalwright.entry_points import Loader, input_formats, of_group, of_kind, suite_formats
+from evalwright.entry_points import Loader, first_sentence, input_formats, of_group, of_kind, suite_formats
 from evalwright.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ __all__ = [
     "our_formats",
     "package_of",
     "resolve",
+    "summary",
 ]
 
 PREMADE = (
@@ -272,6 +273,15 @@ def load(kind: str, name: str) -> Any:
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
         raise InputError(f"{LABELS[kind]} {name!r} of {package} cannot be loaded: {said}") from error
+
+
+def summary(kind: str, name: str) -> str:
+    """One sentence about what is registered under `name`; why, if it is of a plug-in that cannot be loaded."""
+    try:
+        found = load(kind, name)
+    except InputError as error:  # must not hide all others
+        return str(error)
+    return found.summary if kind == "formats" else first_sentence(found)
 
 
 def format_of(name: str) -> Format:

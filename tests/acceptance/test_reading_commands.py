@@ -359,6 +359,16 @@ def test_lists_as_json_are_whole(made: Project) -> None:
     assert "pixie_app" not in [one["name"] for one in json.loads(made.evalwright("list", "targets", "--json").out)]
 
 
+def test_lists_say_what_each_thing_is_in_a_sentence(made: Project) -> None:
+    about_its_code = ("Keys: ", "`", "Raises ", "The import format ")
+    found = {
+        (kind, one["name"]): one["description"]
+        for kind in ("targets", "datasets", "stores", "mirrors", "exports", "importers", "workspaces", "reports")
+        for one in json.loads(made.evalwright("list", kind, "--json").out)
+    }
+    assert {key: said for key, said in found.items() if not said.endswith(".") or said.startswith(about_its_code)} == {}
+
+
 def test_a_suite_is_no_run(tmp_path: Path) -> None:
     ended = project(tmp_path, {"a": "thanks"}).evalwright("inspect", "eval.yaml")
     assert (ended.code, "eval.yaml  is neither a run folder" in ended.err) == (2, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +15,6 @@ from evalwright.cli.options import as_json, color, store_choice, store_options
 from evalwright.cli.screen import say, screen_paint
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.paths import near_file
-from evalwright.model.format import Format
 from evalwright.reports.table import Table
 
 __all__ = ["command"]
@@ -84,7 +82,7 @@ def _names(kind: str, name: str, as_json: bool) -> None:
     if name:
         registry.load(kind, name)
     listed = [name] if name else [one for one in registry.names(kind) if one not in registry.INTERNAL]
-    rows = [(one, _first_line(kind, one), registry.package_of(kind, one) or "") for one in listed]
+    rows = [(one, registry.summary(kind, one), registry.package_of(kind, one) or "") for one in listed]
     if as_json:
         keys = ("name", "description", "package")
         _print_json([dict(zip(keys, row, strict=True)) for row in rows])
@@ -93,18 +91,6 @@ def _names(kind: str, name: str, as_json: bool) -> None:
     for one, sentence, package in rows:
         table.add([(one, "bold"), sentence, (package, "dim")])
     _print(table, f"no {kind}")
-
-
-def _first_line(kind: str, name: str) -> str:
-    try:
-        thing = registry.load(kind, name)
-    except InputError as error:
-        # A plug-in that cannot be loaded must not hide all others.
-        return str(error)
-    if isinstance(thing, Format):
-        return thing.summary
-    document = inspect.getdoc(thing) or ""
-    return document.partition("\n")[0]
 
 
 def _runs(folder: Path, trusted: Mapping[str, Any], as_json: bool) -> None:

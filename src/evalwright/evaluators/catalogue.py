@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from evalwright import registry
-from evalwright.errors import InputError
 from evalwright.evaluators.build import fields_by_key
 from evalwright.evaluators.wording import in_words
 from evalwright.model.format import EvaluatorEntry, entry
@@ -83,12 +81,8 @@ def _rows() -> dict[str, tuple[str, EvaluatorEntry]]:
 
 
 def _undescribed(name: str) -> EvaluatorEntry:
-    """An entry for an evaluator without one: its sentence is the first line of its docstring."""
-    try:
-        document = inspect.getdoc(registry.load("evaluators", name)) or ""
-    except InputError as error:
-        document = str(error)
-    return entry("", document.partition("\n")[0])
+    """An entry for an evaluator without one."""
+    return entry("", registry.summary("evaluators", name))
 
 
 def _keys_of(kind: Any) -> list[Key]:

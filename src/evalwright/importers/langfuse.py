@@ -26,7 +26,7 @@ _KINDS = {
 
 
 class LangfuseTraces:
-    """The import format `langfuse`."""
+    """Traces of Langfuse with their observations, or observations alone, as its API returns them."""
 
     @staticmethod
     def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:

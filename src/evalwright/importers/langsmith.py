@@ -35,7 +35,7 @@ _USED = {
 
 
 class LangSmithRuns:
-    """The import format `langsmith`."""
+    """Runs of LangSmith, one by one or with their `child_runs`."""
 
     @staticmethod
     def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:

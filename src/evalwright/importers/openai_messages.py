@@ -35,7 +35,7 @@ def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] 
 
 
 class OpenAIMessages:
-    """The import format `openai-messages`."""
+    """Conversations in the form of OpenAI's chat messages, as JSON or JSON Lines."""
 
     import_file: Callable[..., ImportResult] = staticmethod(import_file)
     import_files: Callable[..., ImportResult] = staticmethod(import_files)

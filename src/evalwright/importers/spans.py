@@ -35,7 +35,7 @@ _SHOWN = 5
 
 
 class OtlpJson:
-    """The import format `otlp-json`: documents with `resourceSpans`, as a collector's file exporter writes them."""
+    """OpenTelemetry spans in documents with `resourceSpans`, as a collector's file exporter writes them."""
 
     @staticmethod
     def import_file(source: Path, out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
@@ -47,7 +47,7 @@ class OtlpJson:
 
 
 class OpenInference:
-    """The import format `openinference`: also plain spans, as SDKs print them and Phoenix exports them."""
+    """OpenInference spans: like `otlp-json`, and plain ones, as SDKs print them and Phoenix exports them."""
 
     @staticmethod
     def import_file(source: Path, out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:

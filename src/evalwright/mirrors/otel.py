@@ -45,7 +45,10 @@ _CONVENTIONS = {
 
 
 class OpenTelemetry:
-    """Keys: `endpoint`, `headers`, `protocol` (http/protobuf or grpc), `timeout_seconds`. Needs the extra `otel`."""
+    """Traces and verdicts as OpenTelemetry spans; it needs the extra `otel`.
+
+    Keys: `endpoint`, `headers`, `protocol` (http/protobuf or grpc), `timeout_seconds`.
+    """
 
     config_keys: tuple[str, ...] = ("endpoint", "headers", "protocol", "timeout_seconds")
 

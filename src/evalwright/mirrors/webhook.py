@@ -18,7 +18,10 @@ _LONGEST = 1900
 
 
 class Webhook:
-    """Keys: `platform` (slack, discord or linear), `url` ("" turns it off), `headers`, `timeout_seconds`."""
+    """A message to Slack, Discord or Linear when the run ends.
+
+    Keys: `platform` (slack, discord or linear), `url` ("" turns it off), `headers`, `timeout_seconds`.
+    """
 
     config_keys: tuple[str, ...] = ("platform", "url", "headers", "timeout_seconds")
 

@@ -24,9 +24,10 @@ _LONGEST = 1_000
 
 
 class GitHubAnnotations:
-    """`::error` for cells that failed, regressions first, `::warning` for cells without a verdict and for warnings.
+    """Annotations for GitHub: errors for cells that failed, warnings for those without a verdict and of the run.
 
-    Each is at the line of its case, if the data file gives it. The trials of a case share one, as there are so few.
+    Regressions come first. Each is at the line of its case, if the data file gives it. The trials of a case share one,
+    as there are so few.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset({"compare", "link", "places"})

@@ -31,13 +31,13 @@ _KEYS = ("command", "cwd", "env", "stdin_template", "parse_stdout_as")
 
 
 class Command:
-    """`command: [program, argument, ...]`, run once per cell without a shell; its stdout is the answer.
+    """A command, run once per cell without a shell; its standard output is the answer.
 
-    `env` is the complete environment: nothing is inherited, not even PATH. `cwd` is relative to the suite's folder if
-    it exists there, else to the working directory. In a run with workspaces, the command runs in the workspace unless
-    there is a `cwd`, and EVALWRIGHT_WORKSPACE names it. `stdin_template` is filled in from the case. With
-    `parse_stdout_as: json`, an object is the structured answer, and its `final_answer` and `thinking` are used if they
-    are strings.
+    `command` is a list of the program and its arguments. `env` is the complete environment: nothing is inherited, not
+    even PATH. `cwd` is relative to the suite's folder if it exists there, else to the working directory. In a run with
+    workspaces, the command runs in the workspace unless there is a `cwd`, and EVALWRIGHT_WORKSPACE names it.
+    `stdin_template` is filled in from the case. With `parse_stdout_as: json`, an object is the structured answer, and
+    its `final_answer` and `thinking` are used if they are strings.
     """
 
     config_keys: tuple[str, ...] = _KEYS

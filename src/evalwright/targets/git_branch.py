@@ -37,10 +37,10 @@ class _Config(ServedConfig, kw_only=True):
 
 
 class GitBranch(Served):
-    """`repo_path` at `branch` (or a tag, a commit), where `start_command` is run with `{port}` filled in.
+    """A service that is started from a branch, tag or commit of a repository.
 
-    The service is then called through `inner_adapter` with `inner_config`, in which `{port}` is filled in as well.
-    Raises InputError.
+    In `repo_path` at `branch`, `start_command` is run with `{port}` filled in. The service is then called through
+    `inner_adapter` with `inner_config`, in which `{port}` is filled in as well. Raises InputError.
     """
 
     config_keys: tuple[str, ...] = keys_of(_Config)

@@ -28,10 +28,11 @@ __all__ = ["Fields", "PythonFunction", "arguments_for"]
 
 
 class PythonFunction:
-    """`target: "module.path:callable"`, called once per cell with plain data; for the arguments see `arguments_for`.
+    """A Python function, called once per cell with plain data.
 
-    Asynchronous callables run in the event loop, all others in a thread. With `init_kwargs` the named object
-    is called once with them and returns the callable. The items of a generator are joined.
+    `target` is `module.path:callable`; for the arguments see `arguments_for`. Asynchronous callables run in the event
+    loop, all others in a thread. With `init_kwargs` the named object is called once with them and returns the callable.
+    The items of a generator are joined.
     """
 
     def __init__(self, variant: Variant) -> None:

@@ -77,10 +77,11 @@ class _Broken(Exception):
 
 
 class UserSimulator:
-    """Starts with `input.user_message`; then a model with a persona answers the inner system until a rule stops it.
+    """A model with a persona that talks with another system as its user, until a rule stops it.
 
-    If a conversation breaks off, the messages so far are kept, and who broke it off: the agent (it failed or gave no
-    answer), the user (its model refused or gave none), or the environment (network, quota, budget).
+    `input.user_message` is the first message. If a conversation breaks off, the messages so far are kept, and who broke
+    it off: the agent (it failed or gave no answer), the user (its model refused or gave none), or the environment
+    (network, quota, budget).
     """
 
     config_keys: tuple[str, ...] = keys_of(_Settings)

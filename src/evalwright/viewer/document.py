@@ -66,8 +66,11 @@ _UNSOUND: dict[str, tuple[Status, ...]] = {"errors": ("error",), "failures": FAI
 
 
 class HtmlDocument:
-    """Numbers, changed cells, reasons, then every cell: in full those that did not pass (at most 500) and, up to 100
-    in all, those that passed; for the others status and the beginning of the answer."""
+    """One HTML page: numbers, changed cells and reasons, then every cell, those that did not pass in full.
+
+    Those are at most 500; with fewer than 100, cells that passed fill up to that number. Of all others the page has the
+    status and the beginning of the answer.
+    """
 
     reads: ClassVar[frozenset[str]] = frozenset({"compare", "link"})
 

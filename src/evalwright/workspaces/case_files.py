@@ -22,7 +22,10 @@ WORKSPACE_FILES = "workspace_files"
 
 
 def case_files(config: Mapping[str, Any], suite_folder: Path) -> CaseFiles:
-    """`copy_from`: what all cells start with, by default nothing; `base_path`: where the workspaces are made."""
+    """A folder outside any repository with the files that the case names.
+
+    `copy_from`: what all cells start with, by default nothing; `base_path`: where the folders are made.
+    """
     plain = tempdir_snapshot(config, suite_folder)
     return CaseFiles(plain.copy_from, plain.base)
 

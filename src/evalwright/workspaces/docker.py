@@ -22,14 +22,14 @@ _PATIENCE = 60
 
 
 def docker_volume(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
-    """The same as `docker_workspace`; artifacts name the type that the suite uses."""
+    """The same as `docker`; artifacts name the type that the suite uses."""
     found = docker_workspace(config, suite_folder)
     found.kind = "docker_volume"
     return found
 
 
 def docker_workspace(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
-    """Like `tempdir_snapshot`, with a volume on each folder; the volume has the folder's name."""
+    """A copy like that of `tempdir_snapshot`, with a Docker volume of the same name on it."""
     plain = tempdir_snapshot(config, suite_folder)
     return DockerSnapshots(plain.copy_from, plain.base)
 

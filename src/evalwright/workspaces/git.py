@@ -27,16 +27,17 @@ _WHO |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in _WHO.item
 
 
 def git_branch(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
-    """The same as `git_workspace`; artifacts name the type that the suite uses."""
+    """The same as `git`; artifacts name the type that the suite uses."""
     found = git_workspace(config, suite_folder)
     found.kind = "git_branch"
     return found
 
 
 def git_workspace(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
-    """`repo_path` and `branch` (or a tag, a commit; default HEAD), or `copy_from`, a folder that becomes a repository.
+    """A clean copy of a repository at a commit, or of a folder that becomes a repository.
 
-    `base_path`: where the copies are made; `init_git: false` rejects a `copy_from` that is not a repository yet.
+    `repo_path` with `branch` (or a tag, a commit; default HEAD), or `copy_from`, a folder; `base_path`: where the
+    copies are made; `init_git: false` rejects a `copy_from` that is not a repository yet.
     """
     problems: list[Problem] = []
     repo = folder_named("repo_path", config, suite_folder, problems)

@@ -21,7 +21,10 @@ __all__ = ["Copied", "Snapshots", "folder_named", "refuse_left_out", "tempdir_sn
 
 
 def tempdir_snapshot(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
-    """`copy_from`: the folder that each cell starts with; `base_path`: where the copies are made."""
+    """A copy of a folder in the place for temporary files.
+
+    `copy_from`: the folder that each cell starts with; `base_path`: where the copies are made.
+    """
     problems: list[Problem] = []
     copy_from = folder_named("copy_from", config, suite_folder, problems)
     base_path = text_in("base_path", config, problems)

@@ -16,7 +16,7 @@ __all__ = ["ResultFile"]
 
 
 class ResultFile:
-    """Keys: `path` of the file, and `report`, the name of its format."""
+    """AgentV's result file at `path`, in the format that `report` names."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._path, self._report = Path(config["path"]), config["report"]

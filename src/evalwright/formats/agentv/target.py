@@ -35,7 +35,9 @@ _JUDGES = (*_PROGRAMS, "criteria_judge", "rubric_checks")
 
 
 class AgentvTarget:
-    """Keys: `targets` by name, the `default` one, `folder` of the eval file, `try_seconds`, `retries`, `files`, and
+    """A target of `targets.yaml`, the one that a case names or the default.
+
+    Keys: `targets` by name, the `default` one, `folder` of the eval file, `try_seconds`, `retries`, `files`, and
     `workspace`, the workspace of all cases without one of their own.
 
     What a case names must lie within the boundary of the folder, or in `allow_outside`.

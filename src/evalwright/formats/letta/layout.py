@@ -33,8 +33,10 @@ _STATISTICS = "aggregate_stats.json"
 
 
 class LettaResults:
-    """Results as letta-evals writes them. Keys: `path`, the folder, and `config`, the part of the suite that they
-    include."""
+    """Results as letta-evals writes them.
+
+    Keys: `path`, the folder, and `config`, the part of the suite that they include.
+    """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._folder, self._config = Path(config["path"]), config["config"]

@@ -37,7 +37,10 @@ _NO_BACKEND = (
 
 
 class LettaAgent:
-    """Keys: `backend`, `cached`, `agent_script`, `agent_id`, `model`, `setup_script`, `setup_once`, `cleanup`."""
+    """The agent that a Letta suite names, or what answers in its place.
+
+    Keys: `backend`, `cached`, `agent_script`, `agent_id`, `model`, `setup_script`, `setup_once`, `cleanup`.
+    """
 
     may_be_silent: bool = True
     """As in the original, an agent that says nothing has an empty submission."""

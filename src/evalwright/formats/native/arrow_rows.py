@@ -22,7 +22,7 @@ _MEDIA = ("Audio", "Image", "Pdf", "Video")
 
 
 class ParquetRows(TableDataset):
-    """Columns with their own types; times and dates as ISO 8601 text, decimals as text."""
+    """A Parquet file: columns keep their types, but times, dates (ISO 8601) and decimals are text."""
 
     kind = "parquet"
     extra = "parquet"

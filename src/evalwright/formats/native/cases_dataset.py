@@ -37,9 +37,10 @@ _decode = msgspec.json.Decoder(_Line).decode
 
 
 class WholeCases(Dataset):
-    """One case a line. With `own_evaluators` each is judged by its `evaluators` alone; without any, by the suite's.
+    """JSON Lines whose cases bring their evaluators.
 
-    References to variables are expanded in evaluators of a case as they are in `eval.yaml`.
+    With `own_evaluators` each is judged by its `evaluators` alone; without any, by the suite's. References to variables
+    are expanded in evaluators of a case as they are in `eval.yaml`.
     """
 
     def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:

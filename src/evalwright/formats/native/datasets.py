@@ -245,10 +245,11 @@ def case_in(line: bytes) -> Case | None:
 
 
 class Jsonl(Dataset):
-    """One case a line; a line that embeds a recorded trace needs no leave to do so.
+    """JSON Lines, one case a line.
 
-    A line in which anything is doubtful (a key that nothing reads, null, a recording, numbers that JSON has not) is no
-    mistake yet: pydantic reads it, and says what is wrong with it if anything is.
+    A line may embed a recorded trace, even if the dataset does not say so. A line in which anything is doubtful (a key
+    that nothing reads, null, a recording, numbers that JSON has not) is no mistake yet: pydantic reads it, and says
+    what is wrong with it if anything is.
     """
 
     _given: Given | None = None

@@ -241,7 +241,7 @@ def _problem(row: TableRow, steps: Place, message: str) -> Problem:
 
 
 class CsvRows(TableDataset):
-    """RFC 4180: a header, then cells; quoted ones may contain line ends. Every cell is text, unchanged."""
+    """A table with commas and a header (RFC 4180), whose cells are text as they stand and may contain line ends."""
 
     kind = "csv"
     separator = ","
@@ -287,14 +287,14 @@ class CsvRows(TableDataset):
 
 
 class TsvRows(CsvRows):
-    """The same with tabs."""
+    """A table like `csv`, with tabs in place of commas."""
 
     kind = "tsv"
     separator = "\t"
 
 
 class JsonRows(TableDataset):
-    """An array of objects, an object with exactly one list of objects, or the list at `records`."""
+    """A JSON document: a list of objects, an object with exactly one such list, or the list at `records`."""
 
     kind = "json"
 

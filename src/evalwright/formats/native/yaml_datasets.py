@@ -17,7 +17,7 @@ __all__ = ["fixture", "yaml"]
 
 
 class Yaml(Dataset):
-    """`cases: [...]` in a YAML file."""
+    """A YAML file with `cases: [...]`."""
 
     versioned = True
     records_traces = False

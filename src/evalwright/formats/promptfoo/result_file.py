@@ -27,7 +27,7 @@ _ASSERT, _ERROR = 1, 2
 
 
 class ResultsFile:
-    """Writes the file at `path` whenever a session of the run ends."""
+    """promptfoo's result file at `path`, written whenever a session of the run ends."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._path = Path(config["path"])
@@ -48,7 +48,7 @@ class ResultsFile:
 
 
 class ResultsReport:
-    """One JSON object with `evalId`, `results.results[]`, `results.prompts[]` and `results.stats`."""
+    """promptfoo's result file: `evalId`, `results.results[]`, `results.prompts[]` and `results.stats`."""
 
     def render(self, reader: RunReader, summary: RunSummary) -> str:
         native: Mapping[str, Any] = summary.native or {}

@@ -33,8 +33,11 @@ _NOT_KEPT = (TURNS, "env")
 
 
 class PromptfooTarget:
-    """Keys: `provider` and `prompt` as they were read, `folder`, `env`, `filters`, `allow_outside`; and the `repeat` of
-    tests without their own, if others have one."""
+    """A provider of a promptfoo configuration with one of its prompts.
+
+    Keys: `provider` and `prompt` as they were read, `folder`, `env`, `filters`, `allow_outside`; and the `repeat` of
+    tests without their own, if others have one.
+    """
 
     may_be_silent: bool = True
     """An empty text is an output."""

@@ -39,7 +39,10 @@ _ROWS: tuple[tuple[str, str, Callable[[Mapping[str, float]], str]], ...] = (
 
 
 class SkillBenchmark:
-    """Writes the folder at `path`, by default `benchmark` in the run folder, whenever a session of the run ends."""
+    """The `benchmark.json` of skill-creator and its gradings, written whenever a session of the run ends.
+
+    `path` is their folder, by default `benchmark` in the run folder.
+    """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._path: str | None = config.get("path")

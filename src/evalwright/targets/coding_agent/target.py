@@ -101,8 +101,9 @@ def _mistakes(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 class CodingAgent:
-    """`agent` is claude, codex, gemini, copilot or command. It is called once per cell with the prompt of
-    the case, in the cell's workspace, or in an empty folder in a run without workspaces. Raises InputError.
+    """A coding agent (claude, codex, gemini, copilot or a command), called once per cell with the case's prompt.
+
+    It works in the cell's workspace, or in an empty folder in a run without workspaces. Raises InputError.
     """
 
     config_keys: tuple[str, ...] = keys_of(_Config)

@@ -40,11 +40,12 @@ _IDLE_SECONDS = 2.0
 
 
 class Http:
-    """`endpoint`, called once per cell with JSON; `response_mapping` or `provider` says where its answer is.
+    """An address (`endpoint`) that is called once per cell with JSON.
 
-    Redirects are not followed, calls are retried by the runner, cookies are not kept between cells. Of the environment,
-    proxies and `.netrc` are ignored; SSL_CERT_FILE and SSL_CERT_DIR are not. A response may have `max_response_bytes`
-    (10 MiB), counted after decompression. The runner limits the time of the whole call.
+    `response_mapping` or `provider` says where the answer is in the response. Redirects are not followed, calls are
+    retried by the runner, cookies are not kept between cells. Of the environment, proxies and `.netrc` are ignored;
+    SSL_CERT_FILE and SSL_CERT_DIR are not. A response may have `max_response_bytes` (10 MiB), counted after
+    decompression. The runner limits the time of the whole call.
     """
 
     config_keys: tuple[str, ...] = HTTP_KEYS
