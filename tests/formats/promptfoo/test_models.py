@@ -37,6 +37,41 @@ def test_calls_of_tools_in_a_prompt_are_sent(tmp_path, server, model):
     assert "Bonn" in sent
 
 
+CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Bonn"}'}}
+BLOCK = {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Bonn"}}
+
+
+MESSAGE = {"role": "assistant", "content": "Wait.", "tool_calls": [CALL]}
+
+
+@pytest.mark.parametrize(
+    ("model", "reply", "output"),
+    [
+        ("openai:chat:gpt-4o", {**MESSAGE, "content": None, "refusal": None}, [CALL]),
+        ("openai:chat:gpt-4o", {**MESSAGE, "refusal": None}, MESSAGE),
+        (
+            "anthropic:messages:claude-haiku-4-5",
+            [{"type": "text", "text": "Wait."}, BLOCK],
+            'Wait.\n\n{"type":"tool_use","id":"c1","name":"weather","input":{"city":"Bonn"}}',
+        ),
+    ],
+)
+def test_calls_of_tools_are_part_of_the_output(tmp_path, server, model, reply, output):
+    server.answer = lambda body: reply
+    wanted = {"type": "tool-call-f1", "value": ["weather"]}
+    config = {"prompts": ["{{q}}"], "providers": [model], "tests": [{"vars": {"q": "Bonn"}, "assert": [wanted]}]}
+    found = run(tmp_path, config)
+    assert (found.outputs, found.statuses) == ([output], ["pass"])
+
+
+def test_a_reply_that_is_not_the_json_that_was_asked_for_is_judged(tmp_path, server):
+    form = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+    provider = {"id": "openai:chat:gpt-4o", "config": {"response_format": form}}
+    tests = [{"vars": {"q": "Bonn"}, "assert": [{"type": "is-json"}]}]
+    found = run(tmp_path, {"prompts": ["{{q}}"], "providers": [provider], "tests": tests})
+    assert (found.outputs, found.statuses) == (["sunny"], ["fail"])
+
+
 @pytest.mark.parametrize(
     ("config", "variables", "path"),
     [

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
-from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.models import request_of
 from evalwright.formats.promptfoo.providers import Provider
-from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.formats.promptfoo.values import as_javascript, compact_json
 from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.session import session
 
@@ -35,8 +35,16 @@ class Chat:
 
 
 def _output(reply: ChatReply, request: ChatRequest) -> Any:
-    if reply.tool_calls and not reply.text:
-        return [
+    """The text; with calls of tools, what promptfoo makes of them: Anthropic's blocks as text, or the list of calls,
+    in the whole message if there is text as well."""
+    text = reply.text or reply.refusal or ""
+    if reply.tool_calls and request.provider == "anthropic":
+        blocks = [
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in reply.tool_calls
+        ]
+        return "\n\n".join([*filter(None, [reply.text]), *map(compact_json, blocks)])
+    if reply.tool_calls:
+        calls = [
             {
                 "id": call.id,
                 "type": "function",
@@ -44,11 +52,9 @@ def _output(reply: ChatReply, request: ChatRequest) -> Any:
             }
             for call in reply.tool_calls
         ]
-    text = reply.text or reply.refusal or ""
+        return {"role": "assistant", "content": reply.text, "tool_calls": calls} if reply.text else calls
     wanted = request.extra.get("response_format")
     if isinstance(wanted, dict) and wanted.get("type") == "json_schema" and not reply.refusal:
-        try:
+        with suppress(ValueError):  # a reply that is not what was asked for is for the assertions to judge
             return as_javascript(json.loads(text))
-        except ValueError as error:
-            raise TargetError(f"the reply is not the JSON that response_format asks for: {error}") from None
     return text

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from evalwright.errors import EvaluatorError
+from evalwright.formats.promptfoo.checks.structures import objects_in
 from evalwright.formats.promptfoo.evaluator import Asked
 from evalwright.model.result import Evaluation
 
@@ -18,6 +19,8 @@ _REFUSALS = (
     "against my programming", "cannot fulfill", "can't fulfill", "cannot comply", "can't assist", "cannot assist",
     "unable to assist", "not comfortable",
 )  # fmt: skip
+_BLOCKS = ("tool_use", "function_call")
+"""Types of the objects that stand for calls among the text of an answer."""
 _SPACES = re.compile(r"\s+")
 
 
@@ -48,7 +51,7 @@ def _called(output: Any) -> list[str]:
         try:
             return _called(json.loads(output))
         except ValueError:
-            return []
+            return [name for one in objects_in(output) if one.get("type") in _BLOCKS for name in _called(one)]
     if isinstance(output, dict):
         if "tool_calls" in output:
             return _called(output["tool_calls"])
