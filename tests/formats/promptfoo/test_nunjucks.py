@@ -62,3 +62,10 @@ def test_filters_read_values_as_in_nunjucks(template, value, text):
 def test_filters_reject_what_is_no_text_or_list(filter_name, value):
     with pytest.raises(TemplateError, match="template: "):
         render(f"{{{{ a|{filter_name} }}}}", {"a": value})
+
+
+@pytest.mark.parametrize("values", [{}, {"a": None}])
+def test_nothing_can_be_looked_for_in_what_is_missing(values):
+    assert render("{{ 'x' in a }}", {"a": "xyz"}) == "true"
+    with pytest.raises(TemplateError):
+        render("{% if 'x' in a %}yes{% endif %}", values)

@@ -91,6 +91,13 @@ def _compiled(text: str) -> Any:
     return _engine().from_string(_prepared(text))
 
 
+class _Missing(ChainableUndefined):
+    """A name that does not exist: empty, except that nothing can be looked for in it."""
+
+    def __contains__(self, item: object) -> bool:
+        raise TypeError(f"nothing can be searched for {item!r}")
+
+
 class _Engine(SandboxedEnvironment):
     """Jinja2 with the members, operators and filters of Nunjucks."""
 
@@ -98,7 +105,7 @@ class _Engine(SandboxedEnvironment):
     intercepted_unops = frozenset({"+", "-"})
 
     def __init__(self, filters: Mapping[str, Callable[..., Any]]) -> None:
-        super().__init__(undefined=ChainableUndefined, finalize=_final, keep_trailing_newline=True, cache_size=0)
+        super().__init__(undefined=_Missing, finalize=_final, keep_trailing_newline=True, cache_size=0)
         self.globals.update({"null": None, "undefined": self.undefined(name="undefined"), "range": _range})
         self.filters = {name: one for name, one in self.filters.items() if name in KEPT_FILTERS} | FILTERS
         self.tests = {name: one for name, one in self.tests.items() if name in KEPT_TESTS} | TESTS
