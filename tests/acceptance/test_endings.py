@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+
 import click
 import pytest
 
 from evalwright.cli import exit_code_of
 from evalwright.cli.screen import warn
 from evalwright.errors import InputError, Problem, StorageError
+from evalwright.session.open_files import limit_of_files
 
 
 def ended_by(error: BaseException, *arguments: str) -> int:
@@ -26,11 +29,17 @@ def ended_by(error: BaseException, *arguments: str) -> int:
         (click.UsageError("no such option"), 2),
         (RuntimeError("a mistake of ours"), 4),
         (StorageError("cannot write x: no space left"), 5),
+        (OSError(errno.EMFILE, "Too many open files"), 5),
         (KeyboardInterrupt(), 130),
     ],
 )
 def test_each_kind_of_end_has_its_exit_code(error: BaseException, code: int) -> None:
     assert ended_by(error) == code
+
+
+def test_a_limit_on_open_files_that_ends_a_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    ended_by(OSError(errno.ENFILE, "Too many open files in system"))
+    assert f"{limit_of_files()} may be open (ulimit -n)" in capsys.readouterr().err
 
 
 def test_an_internal_error_is_one_line_that_asks_for_a_report(capsys: pytest.CaptureFixture[str]) -> None:

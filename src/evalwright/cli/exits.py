@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import click
 
-from evalwright.errors import EvalwrightError, InputError, Interrupted, Problem, counted
+from evalwright.errors import EvalwrightError, InputError, Interrupted, Problem, StorageError, counted
 
 __all__ = ["code_after", "input_error_lines", "is_of_index", "show_input_error"]
 
@@ -100,6 +100,11 @@ def _failed(error: Exception) -> int:
     if isinstance(error, EvalwrightError):
         _say([f"{_ERROR} {error}"])
         return error.exit_code
+    from evalwright.session.open_files import has_run_out, limit_of_files
+
+    if has_run_out(error):
+        _say([f"{_ERROR} too many open files: {limit_of_files()} may be open (ulimit -n)"])
+        return StorageError.exit_code
     text = f"{type(error).__name__}: {error}"
     _say([f"Internal error, please report it (EVALWRIGHT_DEBUG=1 shows the traceback): {text}"])
     return _INTERNAL
