@@ -34,6 +34,8 @@ __all__ = [
 
 REWARD_OF = "reward("
 """The prefix of the name of a mean reward."""
+_MOST_NAMED = 6
+"""Variants up to which each is said to show something else."""
 
 
 def percent(rate: float) -> str:
@@ -201,10 +203,16 @@ def dependence(summary: RunSummary) -> str:
 def could_show(summary: RunSummary) -> str:
     """What a comparison with this run can show; empty if the run does not tell."""
     variants = summary.variants
-    found = [(v.name, f"±{100 * v.detectable:.1f} pp") for v in variants if v.detectable is not None]
+    found = [(v.name, 100 * v.detectable) for v in variants if v.detectable is not None]
     if not found or summary.scored is True:  # no pass rate that could change
         return ""
-    each = found[0][1] if len(variants) == 1 else ", ".join(f"{one_line(name, 30)} {size}" for name, size in found)
+    if len(variants) == 1:
+        each = f"±{found[0][1]:.1f} pp"
+    elif len(found) <= _MOST_NAMED:
+        each = ", ".join(f"{one_line(name, 30)} ±{size:.1f} pp" for name, size in found)
+    else:
+        sizes = [size for _, size in found]
+        each = f"±{min(sizes):.1f} to ±{max(sizes):.1f} pp, depending on the variant"
     return f"this suite shows changes of the pass rate from {each} (80 % power, alpha .05)"
 
 
