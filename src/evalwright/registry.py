@@ -5,13 +5,14 @@ Nothing is imported before it is used. Our names take precedence over the same n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evalwright.entry_points import Loader, first_sentence, input_formats, of_group, of_kind, suite_formats
-from evalwright.errors import InputError, did_you_mean
+from evalwright.errors import EvalwrightError, InputError, did_you_mean
 
 if TYPE_CHECKING:
     from evalwright.model.format import EvaluatorEntry, Format, Ref
@@ -24,6 +25,7 @@ __all__ = [
     "NATIVE",
     "PREMADE",
     "WITH_COMMAND",
+    "blaming",
     "families",
     "format_of",
     "format_of_run",
@@ -245,6 +247,19 @@ def package_of(kind: str, name: str) -> str | None:
     """The other package that provides a name; None for ours."""
     plugin = None if _place(kind, name) else _plugins(kind).get(name)
     return plugin[0] if plugin is not None else None
+
+
+@contextmanager
+def blaming(kind: str, name: str) -> Iterator[None]:
+    """Raise InputError, with the name of its package, for what a plug-in raises by mistake."""
+    package = package_of(kind, name)
+    try:
+        yield
+    except Exception as error:
+        if package is None or isinstance(error, EvalwrightError | OSError):
+            raise
+        said = f"{type(error).__name__}: {error}"
+        raise InputError(f"{LABELS[kind]} {name!r} of {package} failed: {said}") from error
 
 
 def is_built_in(kind: type) -> bool:

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from evalwright.run.start import run_suite
+from run.suites import suite
+
 _NOTES = """
 from __future__ import annotations
 from pathlib import Path
@@ -116,3 +119,30 @@ def _installed(folder: Path, evaluators: dict[str, str]) -> dict[str, str]:
     points = "".join(f"{name} = {reference}\n" for name, reference in evaluators.items())
     (package / "entry_points.txt").write_text(f"[evalwright.evaluators]\n{points}")
     return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+BROKEN = """
+class Broken:
+    def import_files(self, files):
+        raise NotImplementedError
+
+    def render(self, reader, summary):
+        return summary.nothing_of_that_name
+"""
+
+
+def test_an_importer_or_report_that_raises_is_not_our_error(tmp_path: Path) -> None:
+    """But a mistake of the package that has it, which is named."""
+    environ = _installed(tmp_path, {})
+    points = tmp_path / "odd-1.0.dist-info" / "entry_points.txt"
+    points.write_text("[evalwright.importers]\nnotes = broken:Broken\n[evalwright.reports]\nbrief = broken:Broken\n")
+    (tmp_path / "broken.py").write_text(BROKEN)
+    (tmp_path / "notes").write_text("x")
+    run = run_suite(suite(tmp_path, ["done"])).run_dir
+    for words, said in (
+        (["import", "notes", "--format", "notes", "--out", "new"], "input format 'notes' of odd failed: TypeError"),
+        (["report", str(run), "--format", "brief"], "report format 'brief' of odd failed: AttributeError"),
+    ):
+        command = [sys.executable, "-m", "evalwright", *words]
+        ended = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True)
+        assert (ended.returncode, said in ended.stderr) == (2, True), ended.stderr

@@ -156,12 +156,13 @@ def _imported(
     """What the importer wrote. An importer of a plug-in may take only one file."""
     importer = registry.load("importers", name)
     several = getattr(importer, "import_files", None)
-    if several is not None:
-        result: ImportResult = several(files, out, stated, **more)
-    elif len(files) == 1:
-        result = importer.import_file(files[0], out, stated)
-    else:
-        from evalwright.errors import InputError
+    with registry.blaming("importers", name):
+        if several is not None:
+            result: ImportResult = several(files, out, stated, **more)
+        elif len(files) == 1:
+            result = importer.import_file(files[0], out, stated)
+        else:
+            from evalwright.errors import InputError
 
-        raise InputError(f"the format {name} takes one file, found {len(files)}")
+            raise InputError(f"the format {name} takes one file, found {len(files)}")
     return result

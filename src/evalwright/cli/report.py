@@ -109,10 +109,10 @@ def command(
             _must_not_replace(Path(out), Path(reader.location), plan)
         if reads:
             pieces: Iterable[str] = _with_context(
-                report, reader, summary, run, lost, compare=compare, link=link or "", limit=limit_chars
+                format_, report, reader, summary, run, lost, compare=compare, link=link or "", limit=limit_chars
             )
         else:
-            pieces = _pieces(report, reader, summary)
+            pieces = _pieces(format_, report, reader, summary)
         if out is not None:
             _write(Path(out), pieces, append)
             pieces = [str(Path(out))]
@@ -132,7 +132,7 @@ def _in_folder(run: Path, out: Path, format_: str, compare: Path | None, link: s
 
 
 def _with_context(
-    report: Any, reader: RunReader, summary: RunSummary, run: Path, lost: list[str], **given: Any
+    name: str, report: Any, reader: RunReader, summary: RunSummary, run: Path, lost: list[str], **given: Any
 ) -> Iterator[str]:
     """The report. What cannot be read of the earlier run is added to `lost`."""
     from evalwright.cli.report_context import opened_context
@@ -142,14 +142,18 @@ def _with_context(
     with opened_context(run, **given) as context:
         if "places" in report.reads and reader.plan is not None:
             context = replace(context, places=CasePlaces(reader.plan))
-        yield from _pieces(report, reader, summary, context)
+        yield from _pieces(name, report, reader, summary, context)
         if context.before is not None:
             lost += unreadable_records(context.before.reader)
 
 
-def _pieces(report: Any, *asked: Any) -> Iterable[str]:
+def _pieces(name: str, report: Any, *asked: Any) -> Iterator[str]:
     """The text of a report, in pieces if it need not be held as a whole."""
-    return report.pieces(*asked) if hasattr(report, "pieces") else [report.render(*asked)]
+    with registry.blaming("reports", name):
+        if hasattr(report, "pieces"):
+            yield from report.pieces(*asked)
+        else:
+            yield report.render(*asked)
 
 
 def _must_not_replace(out: Path, run: Path, plan: Plan) -> None:
