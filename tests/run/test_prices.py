@@ -7,7 +7,7 @@ from evalwright.model.trace import Metrics, Span
 from evalwright.run.steps.price import Pricing
 from evalwright.testing import a_plan, a_trace
 
-PRICES = {"small": Price(1.0, 2.0), "large-2026": Price(10.0, 20.0)}
+PRICES = {"small": Price(1.0, 2.0, cached_input_per_million_tokens=0.25), "large-2026": Price(10.0, 20.0)}
 
 
 def priced(variant: Variant, prices=PRICES, spans=(), **metrics) -> Metrics:
@@ -26,6 +26,12 @@ def call(given: object = 1_000_000, said: object = 0, model: str = "small", kind
     return Span("s", "call", kind=kind, attributes=attributes)
 
 
+def native(given: int, said: int) -> Span:
+    """A call as OpenTelemetry's own instrumentations record it."""
+    used = {"gen_ai.usage.input_tokens": given, "gen_ai.usage.output_tokens": said}
+    return Span("n", "chat small", kind="llm", attributes={"gen_ai.request.model": "small", **used})
+
+
 @pytest.mark.parametrize(
     ("spans", "dollars"),
     [
@@ -38,12 +44,29 @@ def call(given: object = 1_000_000, said: object = 0, model: str = "small", kind
         ([call(), call(model="unknown")], None),
         ([call(), call(given=None)], None),
         ([call(), call(said="many")], None),
+        ([call(), call(0, 0)], None),
+        ([call(cache_read_tokens=1_000_000)], 0.25),
+        ([native(1_000_000, 1_000_000)], 3.0),
     ],
 )
 def test_captured_calls_are_summed_if_each_has_a_price_and_tokens(spans, dollars):
     assert cost(spans) == dollars
     assert cost(spans, prices={}) is None
     assert cost(spans, cost_usd=0.25) == 0.25, "what the system said stands"
+
+
+@pytest.mark.parametrize("counted", [("outer", "inner"), ("outer",), ("inner",)])
+def test_a_call_that_two_instrumentations_recorded_costs_once(counted):
+    outer, inner = (call() if one in counted else call(0, 0) for one in ("outer", "inner"))
+    outer.id, inner.id, inner.parent_id = "outer", "inner", "step"
+    step = Span("step", "request", parent_id="outer")
+    assert cost([outer, step, inner]) == 1.0
+
+
+def test_a_failed_call_without_tokens_costs_nothing():
+    failed = call(0, 0)
+    failed.status = "error"
+    assert cost([failed, call()]) == 1.0
 
 
 def test_the_tokens_of_a_variant_with_a_model_are_priced():

@@ -64,6 +64,7 @@ def llm_span_of(span: Any) -> LLMSpan | None:
         input_messages=_messages(given, "llm.input_messages"),
         output_messages=outputs,
         tool_definitions=_tools(given),
+        scope=span.instrumentation_scope.name,
     )
 
 
@@ -78,6 +79,7 @@ def step_of(span: Any) -> StepSpan:
         kind=_KINDS.get(str(kind), "span"),
         attributes=dict(given),
         error=str(span.status.description or given.get("error.type") or "error") if failed else None,
+        scope=span.instrumentation_scope.name,
     )
 
 
@@ -100,9 +102,16 @@ def _provider(model: str) -> str:
     return next((provider for prefix, provider in _PROVIDERS.items() if model.lower().startswith(prefix)), "unknown")
 
 
+_COUNTS = {
+    "input_tokens": "prompt",
+    "output_tokens": "completion",
+    "cache_read_tokens": "prompt_details.cache_read",
+    "cache_creation_tokens": "prompt_details.cache_write",
+}
+
+
 def _tokens(given: Mapping[str, Any]) -> dict[str, Any]:
-    names = {"input": "prompt", "output": "completion", "cache_read": "cache_read", "cache_creation": "cache_creation"}
-    return {f"{ours}_tokens": int(given.get(f"llm.token_count.{theirs}") or 0) for ours, theirs in names.items()}
+    return {ours: int(given.get(f"llm.token_count.{theirs}") or 0) for ours, theirs in _COUNTS.items()}
 
 
 def _object(text: Any) -> dict[str, Any] | None:
@@ -114,15 +123,12 @@ def _object(text: Any) -> dict[str, Any] | None:
 
 
 def _messages(given: Mapping[str, Any], prefix: str) -> tuple[Message, ...]:
-    messages: list[Message] = []
-    number = 0
-    # OpenInference writes lists as numbered attributes, without their length.
-    while f"{prefix}.{number}.message.role" in given:
-        message = _message(given, f"{prefix}.{number}.message")
-        if message is not None:
-            messages.append(message)
-        number += 1
-    return tuple(messages)
+    # Numbered attributes; number 0 is missing where it is kept for instructions and there are none.
+    begun = f"{prefix}."
+    named = (key.removeprefix(begun).split(".", 1) for key in given if key.startswith(begun))
+    numbers = sorted({int(parts[0]) for parts in named if parts[0].isdecimal() and parts[-1] == "message.role"})
+    found = (_message(given, f"{prefix}.{number}.message") for number in numbers)
+    return tuple(message for message in found if message is not None)
 
 
 def _message(given: Mapping[str, Any], at: str) -> Message | None:

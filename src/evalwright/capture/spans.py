@@ -146,6 +146,8 @@ class LLMSpan:
     input_messages: tuple[Message, ...]
     output_messages: tuple[AssistantMessage, ...]
     tool_definitions: tuple[ToolDefinition, ...]
+    scope: str = ""
+    """The instrumentation that recorded it."""
 
 
 @dataclass(frozen=True)
@@ -164,3 +166,4 @@ class StepSpan:
     kind: str
     attributes: dict[str, Any]
     error: str | None
+    scope: str = ""

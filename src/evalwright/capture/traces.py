@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan
+from evalwright.capture.model_calls import CapturedSpan, call_tokens, innermost, nested, requested
+from evalwright.capture.spans import LLMSpan, StepSpan
 from evalwright.capture.values import JsonText, stored
 from evalwright.model.trace import Answer, Metrics, Span, ToolCall
 
 __all__ = ["complete", "metrics_of", "spans_of", "tool_calls_of"]
-
-Captured = ObserveSpan | LLMSpan | StepSpan
 
 _KINDS = {"chat": "llm", "embedding": "embedding"}
 _KEPT = (
@@ -22,7 +21,7 @@ _KEPT = (
 )  # fmt: skip
 
 
-def complete(answer: Answer, captured: Sequence[Captured]) -> None:
+def complete(answer: Answer, captured: Sequence[CapturedSpan]) -> None:
     """Add what was captured to an answer. Tool calls and tokens that the application returns itself take precedence."""
     if not captured:
         return
@@ -34,12 +33,12 @@ def complete(answer: Answer, captured: Sequence[Captured]) -> None:
         answer.metrics.token_input, answer.metrics.token_output = used.token_input, used.token_output
 
 
-def spans_of(captured: Sequence[Captured]) -> list[Span]:
+def spans_of(captured: Sequence[CapturedSpan]) -> list[Span]:
     """The captured spans in the order in which they began."""
-    return [_span(one) for one in sorted(captured, key=lambda one: one.started_at)]
+    return [_span(one) for one in sorted(nested(captured), key=lambda one: one.started_at)]
 
 
-def _span(one: Captured) -> Span:
+def _span(one: CapturedSpan) -> Span:
     if isinstance(one, StepSpan):
         span = _blank(one, one.name, one.kind, one.error)
         span.input, span.output = one.attributes.get("input.value"), one.attributes.get("output.value")
@@ -59,7 +58,7 @@ def _span(one: Captured) -> Span:
 _SHOWN = ("input.value", "output.value")
 
 
-def _blank(one: Captured, name: str, kind: str, error: str | None) -> Span:
+def _blank(one: CapturedSpan, name: str, kind: str, error: str | None) -> Span:
     status = "ok" if error is None else "error"
     return Span(one.span_id, name, one.parent_span_id, kind, one.started_at, one.ended_at, status, error)
 
@@ -76,13 +75,12 @@ def _value(kept: Any) -> Any:
     return json.loads(kept) if isinstance(kept, JsonText) else stored(kept)
 
 
-def tool_calls_of(captured: Sequence[Captured]) -> list[ToolCall]:
+def tool_calls_of(captured: Sequence[CapturedSpan]) -> list[ToolCall]:
     """The tool calls that models requested, in order; if there are none, those with spans of tools."""
     calls = [
         ToolCall(call.name, call.id, stored(call.arguments), one.ended_at)
-        for one in sorted(_innermost(captured), key=lambda one: one.ended_at)
-        for message in one.output_messages
-        for call in message.tool_calls
+        for one in sorted(innermost(captured, lambda one: bool(requested(one))), key=lambda one: one.ended_at)
+        for call in requested(one)
     ]
     return calls or [
         ToolCall(_tool_name(one), None, _arguments(one), one.started_at)
@@ -104,21 +102,7 @@ def _arguments(one: StepSpan) -> dict[str, Any]:
     return read if isinstance(read, dict) else {} if given is None else {"_raw": _listed(given)}
 
 
-def _innermost(captured: Sequence[Captured]) -> list[LLMSpan]:
-    """Model calls that contain no other model call: a framework's span around a library's is the same call again."""
-    parents = {one.span_id: one.parent_span_id for one in captured}
-    calls = [one for one in captured if isinstance(one, LLMSpan)]
-    around: set[str] = set()
-    for call in calls:
-        at = call.parent_span_id
-        while at is not None and at not in around:
-            around.add(at)
-            at = parents.get(at)
-    return [call for call in calls if call.span_id not in around]
-
-
-def metrics_of(captured: Sequence[Captured]) -> Metrics:
+def metrics_of(captured: Sequence[CapturedSpan]) -> Metrics:
     """Tokens of all model calls; None if no call reported any, as 0 would pass every limit unseen."""
-    calls = _innermost(captured)
-    tokens_in, tokens_out = sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
-    return Metrics(tokens_in, tokens_out) if tokens_in or tokens_out else Metrics()
+    used = [call_tokens(one) for one in innermost(captured, lambda one: call_tokens(one) != (0, 0))]
+    return Metrics(sum(given for given, _ in used), sum(said for _, said in used)) if used else Metrics()

@@ -110,7 +110,8 @@ def _of_wrap(one: Wrapped) -> Record:
 
 
 def _of_call(span: LLMSpan) -> Record:
-    return {"type": "llm_span", **json.loads(json.dumps(asdict(span), default=_text))}
+    fields = {key: value for key, value in asdict(span).items() if key != "scope"}  # which the original does not have
+    return {"type": "llm_span", **json.loads(json.dumps(fields, default=_text))}
 
 
 def _text(value: Any) -> str:

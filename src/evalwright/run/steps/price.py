@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.llm.prices import dollars
 from evalwright.model.plan import Plan, Price, Variant
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Span, Trace
 
 __all__ = ["Pricing"]
 
 _MILLION = 1_000_000
 _CHATS = ("anthropic", "chat", "openai_chat")
 """Targets whose services count all tokens: if a count is missing, the other one is not the whole cost."""
+_MODELS = ("gen_ai.response.model", "gen_ai.request.model")
+_COUNTS = (("input_tokens", "gen_ai.usage.input_tokens"), ("output_tokens", "gen_ai.usage.output_tokens"))
+_CACHED = (
+    ("cache_read_tokens", "gen_ai.usage.cache_read.input_tokens"),
+    ("cache_creation_tokens", "gen_ai.usage.cache_creation.input_tokens"),
+)
+"""Attributes of captured calls: our own, and those of OpenTelemetry's conventions."""
 
 
 class Pricing:
@@ -48,16 +56,48 @@ class Pricing:
             metrics.cost_thinking_usd = thinking
 
     def _of_calls(self, trace: Trace) -> float | None:
-        calls = [span.attributes for span in trace.spans if span.kind == "llm" and "request_model" in span.attributes]
-        costs = [self._of_call(call) for call in calls] if self._by_model else []
+        costs = [self._of_call(call) for call in _calls(trace.spans)] if self._by_model else []
         return sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
 
-    def _of_call(self, call: dict[str, Any]) -> float | None:
-        price = self._by_model.get(call.get("response_model") or "") or self._by_model.get(call["request_model"])
-        given, said = call.get("input_tokens"), call.get("output_tokens")
+    def _of_call(self, call: Span) -> float | None:
+        known = call.attributes
+        models = (known.get(key) for key in ("response_model", "request_model", *_MODELS))
+        price = next((self._by_model[model] for model in models if model in self._by_model), None)
+        given, said = (known.get(ours, known.get(theirs)) for ours, theirs in _COUNTS)
         if price is None or not isinstance(given, int) or not isinstance(said, int):
             return None
-        return dollars(price, given, said)
+        if not (given or said) and call.status != "error":
+            return None  # a stream whose end does not count its tokens
+        read, written = (_counted(known, ours) or _counted(known, theirs) for ours, theirs in _CACHED)
+        return dollars(price, given, said, read, written)
+
+
+def _calls(spans: Sequence[Span]) -> list[Span]:
+    """The captured model calls. Those below each other are one call: the innermost that counts tokens stands for it."""
+    parents = {span.id: span.parent_id for span in spans}
+    calls = [
+        span for span in spans if span.kind == "llm" and not {"request_model", *_MODELS}.isdisjoint(span.attributes)
+    ]
+    counted = {
+        call.id: _above(call, parents)
+        for call in calls
+        if any(_counted(call.attributes, key) for pair in _COUNTS for key in pair)
+    }
+    around = {id for ids in counted.values() for id in ids}
+    return [
+        call
+        for call in calls
+        if call.id not in around and (call.id in counted or counted.keys().isdisjoint(_above(call, parents)))
+    ]
+
+
+def _above(span: Span, parents: Mapping[str, str | None]) -> list[str]:
+    ids: list[str] = []
+    at = span.parent_id
+    while at is not None and at not in ids:
+        ids.append(at)
+        at = parents.get(at)
+    return ids
 
 
 def _counted(custom: dict[str, Any], name: str) -> int:

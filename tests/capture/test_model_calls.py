@@ -1,0 +1,141 @@
+"""A call of a model counts once, whoever recorded it: a framework, its library, or both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import warm
+
+pytest.importorskip("opentelemetry.sdk", reason="needs the extra openinference")
+
+AGENT = """
+import json
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+trace.set_tracer_provider(TracerProvider())
+CALL = "llm.output_messages.0.message.tool_calls.0.tool_call"
+
+def openinference(scope, asked, given=10, said=2):
+    return trace.get_tracer(scope).start_span("call", attributes={
+        "openinference.span.kind": "LLM", "llm.model_name": "small",
+        "llm.token_count.prompt": given, "llm.token_count.completion": said,
+        "llm.token_count.prompt_details.cache_read": given // 2,
+        # as the Responses API is recorded: the first message is kept for instructions
+        "llm.input_messages.1.message.role": "user", "llm.input_messages.1.message.content": asked,
+        "llm.output_messages.0.message.role": "assistant",
+        f"{CALL}.function.name": "look_up", f"{CALL}.function.arguments": json.dumps({"q": asked}),
+    })
+
+def native(scope, asked, **content):
+    return trace.get_tracer(scope).start_span("chat small", attributes={
+        "gen_ai.operation.name": "chat", "gen_ai.request.model": "small",
+        "gen_ai.usage.input_tokens": 10, "gen_ai.usage.output_tokens": 2,
+        "gen_ai.usage.cache_read.input_tokens": 5, **content,
+    })
+
+def framework(asked):  # its spans are not made current
+    outer = openinference("framework", asked)
+    openinference("library", asked).end()
+    outer.end()
+
+def streaming_framework(asked):  # whose library does not count tokens
+    outer = openinference("framework", asked)
+    openinference("library", asked, 0, 0).end()
+    outer.end()
+
+def library(asked):
+    with trace.use_span(openinference("library", asked), end_on_exit=True):
+        native("sdk", asked).end()
+
+def stream(asked):  # neither span is within the other, and each counts in its own way
+    outer = native("instrumentation", asked, **{"gen_ai.response.id": asked, "gen_ai.usage.output_tokens": 3})
+    inner = native("sdk", asked, **{"gen_ai.response.id": asked})
+    outer.end()
+    inner.end()
+
+def at_once(asked):  # the same call twice, at the same time
+    first, second = openinference("library", asked), openinference("library", asked)
+    second.end()
+    first.end()
+
+def conventions(asked):
+    call = {"type": "tool_call", "id": "c", "name": "look_up", "arguments": {"q": asked}}
+    said = json.dumps([{"role": "assistant", "parts": [call]}])
+    native("instrumentation", asked, **{"gen_ai.output.messages": said}).end()
+
+def answer(case, variant):
+    asked = case["input"]["user_message"]
+    globals()[asked](f"{asked} 1")
+    globals()[asked](f"{asked} 2")
+    return {"final_answer": asked}
+"""
+SUITE = """
+schema_version: "1.0"
+eval: {name: calls}
+dataset: {type: jsonl, path: cases.jsonl}
+systems: [{name: main, adapter: python_function, target: "agent:answer"}]
+evaluators: [{name: answered, type: answered}]
+metrics: {price_table_path: prices.yaml}
+output: [{type: local_files, path: runs}]
+"""
+PRICES = """
+table_version: "1"
+freshness_date: 2026-01-01
+models:
+  small:
+    input_per_million_tokens: 1000000
+    output_per_million_tokens: 1000000
+    cached_input_per_million_tokens: 100000
+"""
+ONCE = ("framework", "streaming_framework", "library", "conventions")
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder: Path = tmp_path_factory.mktemp("calls")
+    cases = [
+        {"schema_version": "1.0", "id": one, "input": {"user_message": one}} for one in (*ONCE, "stream", "at_once")
+    ]
+    lines = "".join(json.dumps({**case, "expected": {"facts": {}}}) + "\n" for case in cases)
+    texts = {"agent.py": AGENT, "eval.yaml": SUITE, "prices.yaml": PRICES, "cases.jsonl": lines}
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    done = warm.run(["-m", "evalwright", "run", "eval.yaml"], cwd=folder)
+    (written,) = folder.glob("runs/*/traces.jsonl")
+    traces = [json.loads(line) for line in written.read_text().splitlines()]
+    assert len(traces) == len(cases), done.stdout + done.stderr
+    return {trace["case_id"]: trace for trace in traces}
+
+
+@pytest.mark.parametrize("how", ONCE)
+def test_each_call_counts_once_whoever_recorded_it(found, how):
+    trace = found[how]
+    assert (trace["metrics"]["token_input"], trace["metrics"]["token_output"]) == (20, 4)
+    assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [
+        ("look_up", {"q": f"{how} 1"}), ("look_up", {"q": f"{how} 2"})
+    ]  # fmt: skip
+    assert trace["metrics"]["cost_usd"] == pytest.approx(2 * (5 + 0.5 + 2)), "half of the input was cached"
+
+
+def test_one_response_is_that_of_one_call(found):
+    assert found["stream"]["metrics"]["token_output"] == 4
+
+
+def test_calls_of_one_library_at_the_same_time_are_several(found):
+    trace = found["at_once"]
+    assert (trace["metrics"]["token_input"], len(trace["tool_calls"])) == (40, 4)
+
+
+def test_the_call_of_a_library_is_below_that_of_its_framework(found):
+    spans = found["framework"]["spans"]
+    assert [span["parent_id"] for span in spans] == [None, spans[0]["id"], None, spans[2]["id"]]
+
+
+def test_messages_are_kept_whichever_number_the_first_one_has(found):
+    asked = [span["input"][0]["content"][0]["text"] for span in found["at_once"]["spans"]]
+    assert asked == ["at_once 1", "at_once 1", "at_once 2", "at_once 2"]
