@@ -28,6 +28,25 @@ OBSERVATIONS = [
 ]  # fmt: skip
 
 
+def test_the_newer_api_of_langfuse_gives_messages_as_text(tmp_path):
+    model = observation(
+        "model", "GENERATION", None, 0, 4, providedModelName="claude-sonnet-4-5", input=json.dumps(ASKED),
+        output=json.dumps({"role": "assistant", "content": "Looking", "tool_calls": [CALL]}), totalCost=0.25,
+        usageDetails={"input": 10, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 5, "output": 3,
+                      "output_reasoning_tokens": 2, "total": 110},
+    )  # fmt: skip
+    _, (case,) = imported(tmp_path, "langfuse", written(tmp_path / "x.jsonl", [{"data": [model], "meta": {}}]))
+    trace = case["embedded_trace"]
+    assert [(one["role"], one["content"]) for one in trace["messages"]] == [
+        ("user", "Where is order 7?"), ("assistant", "Looking")
+    ]  # fmt: skip
+    assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [("track", {"order": 7})]
+    found = trace["metrics"]
+    assert (found["token_input"], found["token_output"], found["token_thinking"]) == (105, 5, 2)
+    assert (found["custom"], found["cost_usd"]) == ({"cache_read_tokens": 90, "cache_write_tokens": 5}, 0.25)
+    assert trace["spans"][0]["attributes"]["llm.model_name"] == "claude-sonnet-4-5"
+
+
 def langsmith(id: str, kind: str, parent: str | None, start: int, end: int, **more: object) -> dict[str, object]:
     named = {"id": id, "trace_id": "t", "run_type": kind, "name": id, "parent_run_id": parent}
     return {**named, "start_time": AT.format(start), "end_time": AT.format(end), "inputs": {}, "outputs": {}, **more}
@@ -137,7 +156,7 @@ def test_scores_of_a_trace_are_kept_as_recorded_and_by_name(tmp_path):
     record = {"id": "t", "observations": OBSERVATIONS, "scores": scores}
     done, [case] = imported(tmp_path, "langfuse", written(tmp_path / "export.jsonl", [record]))
     trace = case["embedded_trace"]
-    assert trace["metrics"]["custom"] == {"correct": 0, "helpful": 0.5}
+    assert trace["metrics"]["custom"] == {"correct": 0, "helpful": 0.5, "cache_read_tokens": 5}
     nothing = {"passed": None, "reason": None}
     assert trace["extra"]["recorded_scores"] == [
         {"name": "correct", "passed": False, "score": 0, "reason": None, "source": "ANNOTATION"},

@@ -14,6 +14,7 @@ from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import langfuse_scores
 from evalwright.importers.span_files import Lose
+from evalwright.importers.span_messages import json_content
 from evalwright.importers.spans import import_spans
 from evalwright.importers.wire_spans import WireSpan, moment_ns
 
@@ -110,7 +111,7 @@ def _observation(one: Mapping[str, Any], trace_id: str | None) -> WireSpan:
         text_of(one.get("statusMessage")) if failed else None,
         {
             **({"openinference.span.kind": _KINDS[kind]} if kind in _KINDS else {}),
-            **({"llm.model_name": one["model"]} if isinstance(one.get("model"), str) else {}),
+            **({"llm.model_name": model} if (model := _model(one)) is not None else {}),
             **(_messages(one) if kind == "GENERATION" else {}),
             **_shown(one),
             **_usage(one),
@@ -119,16 +120,20 @@ def _observation(one: Mapping[str, Any], trace_id: str | None) -> WireSpan:
     )
 
 
+def _model(one: Mapping[str, Any]) -> str | None:
+    return text_of(one.get("model")) or text_of(one.get("providedModelName"))
+
+
 def _shown(one: Mapping[str, Any]) -> dict[str, Any]:
     pairs = (("input", "input.value"), ("output", "output.value"))
     return {name: one[key] for key, name in pairs if one.get(key) is not None}
 
 
 def _messages(one: Mapping[str, Any]) -> dict[str, Any]:
-    """The messages of a model call, if input and output are messages."""
+    """The messages of a model call, if input and output are messages. Newer versions of the API give them as text."""
     found: dict[str, Any] = {}
     for key, name in (("input", "llm.input_messages"), ("output", "llm.output_messages")):
-        value = one.get(key)
+        value = json_content(one.get(key))
         value = value.get("messages", value) if isinstance(value, dict) else value
         listed = value if isinstance(value, list) else [value]
         if listed and all(isinstance(message, dict) and "role" in message for message in listed):
@@ -136,26 +141,35 @@ def _messages(one: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+_KINDS_OF_TOKENS = {
+    "llm.token_count.prompt": ("input",),
+    "llm.token_count.completion": ("output",),
+    "llm.token_count.completion_details.reasoning": ("reasoning",),
+    "llm.token_count.prompt_details.cache_read": ("cached", "cache_read"),
+    "llm.token_count.prompt_details.cache_write": ("cache_write", "cache_creation"),
+}
+"""Words in the names of counts that are parts of a number of tokens, as Langfuse itself adds them up."""
+_OLDER = {
+    "llm.token_count.prompt": ("promptTokens",),
+    "llm.token_count.completion": ("completionTokens",),
+    "llm.cost.total": ("totalCost", "calculatedTotalCost"),
+}
+
+
 def _usage(one: Mapping[str, Any]) -> dict[str, Any]:
     """Tokens and dollars; the input is the sum of all its kinds, cached or not."""
     details, costs = one.get("usageDetails"), one.get("costDetails")
     usage = one.get("usage")
     given = details if isinstance(details, dict) else usage if isinstance(usage, dict) else {}
-    found = {
-        "llm.token_count.prompt": _sum(given, "input"),
-        "llm.token_count.completion": _sum(given, "output"),
-        "llm.cost.total": number_under(costs, "total") if isinstance(costs, dict) else None,
-    }
-    if found["llm.token_count.prompt"] is None:
-        found["llm.token_count.prompt"] = number_under(one, "promptTokens")
-    if found["llm.token_count.completion"] is None:
-        found["llm.token_count.completion"] = number_under(one, "completionTokens")
-    if found["llm.cost.total"] is None:
-        found["llm.cost.total"] = number_under(one, "calculatedTotalCost")
+    found = {name: _sum(given, words) for name, words in _KINDS_OF_TOKENS.items()}
+    found["llm.cost.total"] = number_under(costs, "total") if isinstance(costs, dict) else None
+    for name, keys in _OLDER.items():
+        if found[name] is None:
+            found[name] = next((number for key in keys if (number := number_under(one, key)) is not None), None)
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _sum(given: Mapping[str, Any], kind: str) -> float | None:
-    parts = [number_under(given, key) for key in given if key == kind or key.startswith(f"{kind}_")]
+def _sum(given: Mapping[str, Any], words: Sequence[str]) -> float | None:
+    parts = [number_under(given, key) for key in given if any(word in key.lower() for word in words)]
     known = [part for part in parts if part is not None]
     return sum(known) if known else None

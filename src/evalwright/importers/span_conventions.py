@@ -49,6 +49,8 @@ class SpanUsage(NamedTuple):
     output: int | None = None
     thinking: int | None = None
     cost_usd: float | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
 
 
 class Tool(NamedTuple):
@@ -83,6 +85,19 @@ def usage_of(attributes: Mapping[str, Any]) -> SpanUsage | None:
             "llm.token_count.completion_details.reasoning",
         ),
         _dollars(attributes.get("llm.cost.total", attributes.get("gen_ai.usage.cost"))),
+        _tokens(
+            attributes,
+            "gen_ai.usage.cache_read.input_tokens",
+            "gen_ai.usage.cache_read_input_tokens",
+            "llm.token_count.prompt_details.cache_read",
+        ),
+        _tokens(
+            attributes,
+            "gen_ai.usage.cache_creation.input_tokens",
+            "gen_ai.usage.cache_creation_input_tokens",
+            "gen_ai.usage.cache_write.input_tokens",
+            "llm.token_count.prompt_details.cache_write",
+        ),
     )
     return None if found == SpanUsage() else found
 

@@ -65,7 +65,7 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
         trace.extra["answer_unrecorded"] = unrecorded
     if scores := tree.scores():
         trace.extra["recorded_scores"] = scores
-        trace.metrics.custom = scores_by_name(tree.top.scores)
+        trace.metrics.custom |= scores_by_name(tree.top.scores)
     if tree.warnings:
         trace.extra["warnings"] = tree.warnings[:_MOST_WARNINGS]
     return trace, tree.about()
@@ -279,7 +279,12 @@ class _Tree:
             sum(given) if (given := [one for one in column if one is not None]) else None
             for column in zip(*counted, strict=True)
         ]
-        return Metrics(*sums) if sums else Metrics()  # type: ignore[arg-type]
+        if not sums:
+            return Metrics()
+        read_in, written_out, thinking, cost, read, written = sums
+        cached = {"cache_read_tokens": read, "cache_write_tokens": written}
+        custom = {name: number for name, number in cached.items() if number is not None}
+        return Metrics(read_in, written_out, thinking, cost, custom=custom)
 
     def scores(self) -> list[dict[str, Any]]:
         """What was found in the trace, then what was found in its other spans, with their ids."""
