@@ -58,6 +58,11 @@ def stream(asked):  # neither span is within the other, and each counts in its o
     outer.end()
     inner.end()
 
+def two_libraries(asked):  # at the same time, one of which does not count its tokens
+    first, second = openinference("library", asked), openinference("other", f"{asked}b", 0, 0)
+    second.end()
+    first.end()
+
 def at_once(asked):  # the same call twice, at the same time
     first, second = openinference("library", asked), openinference("library", asked)
     second.end()
@@ -99,7 +104,8 @@ ONCE = ("framework", "streaming_framework", "library", "conventions")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder: Path = tmp_path_factory.mktemp("calls")
     cases = [
-        {"schema_version": "1.0", "id": one, "input": {"user_message": one}} for one in (*ONCE, "stream", "at_once")
+        {"schema_version": "1.0", "id": one, "input": {"user_message": one}}
+        for one in (*ONCE, "stream", "two_libraries", "at_once")
     ]
     lines = "".join(json.dumps({**case, "expected": {"facts": {}}}) + "\n" for case in cases)
     texts = {"agent.py": AGENT, "eval.yaml": SUITE, "prices.yaml": PRICES, "cases.jsonl": lines}
@@ -129,6 +135,10 @@ def test_one_response_is_that_of_one_call(found):
 def test_calls_of_one_library_at_the_same_time_are_several(found):
     trace = found["at_once"]
     assert (trace["metrics"]["token_input"], len(trace["tool_calls"])) == (40, 4)
+
+
+def test_calls_of_two_libraries_with_different_replies_are_several(found):
+    assert len(found["two_libraries"]["tool_calls"]) == 4
 
 
 def test_the_call_of_a_library_is_below_that_of_its_framework(found):

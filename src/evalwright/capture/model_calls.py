@@ -1,9 +1,4 @@
-"""The model calls among captured spans, each once: several instrumentations may record the same call.
-
-A framework's span is around that of the library that it calls, and the library may have spans of its own. They are
-below each other, unless an instrumentation does not make its spans current, as that of LangChain: then the same call is
-recognised by the id of its response, or by its time and its tokens.
-"""
+"""The model calls among captured spans, each once: several instrumentations may record the same call."""
 
 from __future__ import annotations
 
@@ -12,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan, ToolCall
+from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan, TextContent, ToolCall
+from evalwright.model.same_calls import RecordedCall, same_calls
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-__all__ = ["CapturedSpan", "call_tokens", "innermost", "nested", "requested"]
+__all__ = ["CapturedSpan", "call_tokens", "innermost", "nested", "requested_calls"]
 
 CapturedSpan = ObserveSpan | LLMSpan | StepSpan
 _Call = LLMSpan | StepSpan
@@ -51,27 +47,22 @@ def _around(calls: Sequence[_Call], parents: Mapping[str, str | None]) -> set[st
 
 def nested(captured: Sequence[CapturedSpan]) -> list[CapturedSpan]:
     """The spans, in which a call that another instrumentation recorded, too, is below the span around it."""
-    calls = sorted(filter(_is_call, captured), key=lambda one: (one.started_at, -one.ended_at.timestamp()))
-    parents = {one.span_id: one.parent_span_id for one in captured}
-    below: dict[str, str] = {}
-    taken: set[tuple[str, str]] = set()
-    for position, inner in enumerate(calls):
-        for outer in reversed(calls[:position]):
-            if (outer.span_id, inner.scope) not in taken and _is_around(outer, inner, parents):
-                below[inner.span_id] = parents[inner.span_id] = outer.span_id
-                taken.add((outer.span_id, inner.scope))
-                break
-    return [replace(one, parent_span_id=below.get(one.span_id, one.parent_span_id)) for one in captured]
+    calls = [
+        RecordedCall(
+            one.span_id, one.started_at, one.ended_at, one.scope, call_tokens(one), _said(one), _response_of(one)
+        )
+        for one in captured
+        if _is_call(one)
+    ]
+    below = same_calls(calls, {one.span_id: one.parent_span_id for one in captured})
+    return [replace(one, parent_span_id=below[one.span_id]) if one.span_id in below else one for one in captured]
 
 
-def _is_around(outer: _Call, inner: _Call, parents: Mapping[str, str | None]) -> bool:
-    """Whether two calls that are not below each other are the same."""
-    if outer.scope == inner.scope or {outer.span_id, inner.span_id} & _around([outer, inner], parents):
-        return False
-    if (id := _response_of(outer)) is not None and id == _response_of(inner):
-        return True
-    counts = {call_tokens(one) for one in (outer, inner)} - {(0, 0)}
-    return inner.ended_at <= outer.ended_at and len(counts) < 2
+def _said(call: _Call) -> str:
+    calls = [[one.name, one.arguments] for one in requested_calls(call)]
+    messages = call.output_messages if isinstance(call, LLMSpan) else ()
+    text = "".join(part.text for one in messages for part in one.content if isinstance(part, TextContent))
+    return json.dumps([text, calls], default=str) if text or calls else ""
 
 
 def _response_of(call: _Call) -> str | None:
@@ -90,7 +81,7 @@ def _count(attributes: Mapping[str, Any], keys: Sequence[str]) -> int:
     return found if isinstance(found, int) and found > 0 else 0
 
 
-def requested(call: _Call) -> list[ToolCall]:
+def requested_calls(call: _Call) -> list[ToolCall]:
     """The tool calls in the reply of a model."""
     if isinstance(call, LLMSpan):
         return [one for message in call.output_messages for one in message.tool_calls]

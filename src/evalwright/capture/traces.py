@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from evalwright.capture.model_calls import CapturedSpan, call_tokens, innermost, nested, requested
+from evalwright.capture.model_calls import CapturedSpan, call_tokens, innermost, nested, requested_calls
 from evalwright.capture.spans import LLMSpan, StepSpan
 from evalwright.capture.values import JsonText, stored
 from evalwright.model.trace import Answer, Metrics, Span, ToolCall
@@ -76,11 +76,11 @@ def _value(kept: Any) -> Any:
 
 
 def tool_calls_of(captured: Sequence[CapturedSpan]) -> list[ToolCall]:
-    """The tool calls that models requested, in order; if there are none, those with spans of tools."""
+    """The tool calls that models requested_calls, in order; if there are none, those with spans of tools."""
     calls = [
         ToolCall(call.name, call.id, stored(call.arguments), one.ended_at)
-        for one in sorted(innermost(captured, lambda one: bool(requested(one))), key=lambda one: one.ended_at)
-        for call in requested(one)
+        for one in sorted(innermost(captured, lambda one: bool(requested_calls(one))), key=lambda one: one.ended_at)
+        for call in requested_calls(one)
     ]
     return calls or [
         ToolCall(_tool_name(one), None, _arguments(one), one.started_at)

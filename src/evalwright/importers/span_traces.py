@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from evalwright.importers.openai_messages import read_conversation
 from evalwright.importers.platform_scores import scores_by_name
 from evalwright.importers.recording import UNKNOWN_TIME, RecordedConversation
@@ -21,6 +23,7 @@ from evalwright.importers.span_conventions import (
 )
 from evalwright.importers.span_messages import content_of, text_content
 from evalwright.importers.wire_spans import WireSpan
+from evalwright.model.same_calls import RecordedCall, same_calls
 from evalwright.model.trace import Metrics, Output, Span, SpanEvent, ToolCall, ToolResult, Trace, TraceError
 
 __all__ = ["trace_of_spans"]
@@ -87,11 +90,12 @@ class _Tree:
                 self._spans[record.span_id].events += record.events
             elif record.name is None:
                 self.warnings.append(f"span {record.span_id}: has events, but the span itself is missing")
+        self._messages: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self._nest()
         self.ordered = sorted(self._spans.values(), key=lambda span: (span.started_at or 0, -(span.finished_at or 0)))
         self._depths = self._measured()
         self.top = self._find_top()
         self._kinds = {span.span_id: kind_of(span) for span in self.ordered}
-        self._messages: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._models = sorted(self._of_kind("llm"), key=lambda span: span.finished_at or 0)
 
     def _add(self, record: WireSpan) -> None:
@@ -112,6 +116,24 @@ class _Tree:
         known = self._spans.setdefault(record.span_id, record)
         if known is not record and known != record:
             self.warnings.append(f"{where}: occurs twice with different contents; the first counts")
+
+    def _nest(self) -> None:
+        """Put a model call that two instrumentations recorded beside each other below the span around it."""
+        models = [span for span in self._spans.values() if kind_of(span) == "llm" and span.finished_at]
+        calls = [_recorded(span, read_conversation(self._answered(span), "", self._ignore)) for span in models]
+        parents = {span.span_id: span.parent_id for span in self._spans.values()}
+        for inner, outer in same_calls(calls, parents).items():
+            self._spans[inner].parent_id = outer
+
+    def _innermost(self, spans: Sequence[WireSpan]) -> list[WireSpan]:
+        """The spans that contain none of the others."""
+        around: set[str] = set()
+        for span in spans:
+            at = span.parent_id
+            while at is not None and at in self._spans and at not in around:
+                around.add(at)
+                at = self._spans[at].parent_id
+        return [span for span in spans if span.span_id not in around]
 
     def _measured(self) -> dict[str, int]:
         """The depth of each span; one whose parent is missing, or that is in a cycle of parents, is at the top."""
@@ -235,12 +257,15 @@ class _Tree:
         """The calls with spans of tools, and further ones that models requested, ordered by time."""
         found = [(span.started_at or 0, self._executed(span)) for span in self._of_kind("tool")]
         executed = [call for _, call in found]
-        for span in self._models:
-            asked = read_conversation(self._answered(span), "", self._ignore).tool_calls
-            found += [(span.finished_at or 0, call) for call in asked if not _taken(call, executed)]
+        asked = {span.span_id: self._requested(span) for span in self._models}
+        for span in self._innermost([span for span in self._models if asked[span.span_id]]):
+            found += [(span.finished_at or 0, call) for call in asked[span.span_id] if not _taken(call, executed)]
         if not found:
             return talk.tool_calls
         return [call for _, call in sorted(found, key=lambda pair: pair[0])]
+
+    def _requested(self, span: WireSpan) -> list[ToolCall]:
+        return read_conversation(self._answered(span), "", self._ignore).tool_calls
 
     def _ignore(self, key: str, message: str) -> None:
         """Does nothing: these were reported while the conversation was read."""
@@ -264,17 +289,8 @@ class _Tree:
 
     def metrics(self) -> Metrics:
         """The sums over the innermost spans with usage: spans around them often repeat the sum."""
-        used = {span.span_id: usage for span in self.ordered if (usage := usage_of(span.attributes)) is not None}
-        counted: list[SpanUsage] = []
-        around: set[str] = set()
-        for span_id in sorted(used, key=lambda one: -self._depths[one]):
-            if span_id in around:
-                continue
-            counted.append(used[span_id])
-            at = self._spans[span_id].parent_id
-            while at is not None and at in self._spans and at not in around:
-                around.add(at)
-                at = self._spans[at].parent_id
+        used = [span for span in self.ordered if usage_of(span.attributes) is not None]
+        counted = [usage_of(span.attributes) or SpanUsage() for span in self._innermost(used)]
         sums = [
             sum(given) if (given := [one for one in column if one is not None]) else None
             for column in zip(*counted, strict=True)
@@ -318,13 +334,35 @@ class _Tree:
 
 
 def _taken(call: ToolCall, executed: list[ToolCall]) -> bool:
-    """Whether a call that a model requested is among the executed ones, each of which counts once."""
+    """Whether a call that a model requested is among the executed ones, each of which counts once.
+
+    The span of an executed call may lack its id, or have its arguments as a text only.
+    """
     fits = [one for one in executed if one.id is not None and one.id == call.id] or [
         one for one in executed if one.name == call.name and (one.id is None or call.id is None)
     ]
     if fits:
-        executed.remove(next((one for one in fits if one.arguments == call.arguments), fits[0]))
+        found = next((one for one in fits if one.arguments == call.arguments), fits[0])
+        executed.remove(found)
+        found.id = found.id or call.id
+        if "_raw" in found.arguments:
+            found.arguments = call.arguments
     return bool(fits)
+
+
+def _recorded(span: WireSpan, talk: RecordedConversation) -> RecordedCall:
+    usage, response = usage_of(span.attributes) or SpanUsage(), span.attributes.get("gen_ai.response.id")
+    calls = [[call.name, call.arguments] for call in talk.tool_calls]
+    said = msgspec.json.encode([talk.final_answer, calls]).decode() if talk.final_answer or calls else ""
+    return RecordedCall(
+        span.span_id,
+        span.started_at or 0,
+        span.finished_at or 0,
+        span.name or "",  # exports do not name instrumentations, and two do not name their spans alike
+        (usage.input or 0, usage.output or 0),
+        said,
+        response if isinstance(response, str) else None,
+    )
 
 
 def _at(nanoseconds: int | None) -> datetime | None:
