@@ -95,7 +95,12 @@ def test_output_is_the_text_where_a_newer_program_reads_it() -> None:
 
 @pytest.mark.parametrize(
     ("said", "score"),
-    [("'assertions': [YES, NO]", 0.5), ("'assertions': [YES, NO], 'score': 1", 1.0), ("'hits': [], 'misses': []", 0.0)],
+    [
+        ("'assertions': [YES, NO]", 0.5),
+        ("'assertions': [YES, NO], 'score': 1", 1.0),
+        ("'assertions': [YES, NO], 'score': None", 0.5),
+        ("'hits': [], 'misses': []", 0.0),
+    ],
 )
 def test_assertions_are_hits_and_misses(said: str, score: float) -> None:
     yes, no = "{'text': 'is kind', 'passed': True, 'evidence': 'hello'}", "{'text': 'is long', 'passed': False}"

@@ -10,6 +10,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
+from evalwright.model.snapshot import snapshot
 from formats.agentv.newer_suites import ECHO, HI, load, one, problems, statuses
 
 
@@ -140,6 +141,8 @@ def test_variables_of_a_case_stand_in_its_texts(folder: Path) -> None:
         ({"mode": "exact", "args_match": "ignore", "expected": [{"tool": "f", "args": {"z": 1}}]}, True),
         ({"mode": "exact", "args_match": ["b.c"], "expected": [{"tool": "f", "args": {"a": 9, "b": {"c": 2}}}]}, True),
         ({"mode": "in_order", "expected": [{"tool": "f", "args": {"a": 9}, "args_match": ["b.c"]}]}, True),
+        ({"mode": "superset", "expected": [{"tool": "f", "args": {"a": 1}}]}, False),
+        ({"mode": "superset", "expected": [{"tool": "f", "args": {"a": 1}, "args_match": "superset"}]}, True),
     ],
 )
 def test_newer_ways_to_compare_calls(folder: Path, check: dict[str, Any], passes: bool) -> None:
@@ -148,6 +151,24 @@ def test_newer_ways_to_compare_calls(folder: Path, check: dict[str, Any], passes
     (folder / "said.json").write_text(json.dumps(said))
     found = statuses(folder, tests=[one(assertions=[{"type": "tool-trajectory", **check}])])
     assert (found["a"] == "pass") is passes
+
+
+@pytest.mark.parametrize(
+    ("cases", "key", "default"),
+    [
+        ("tests", "assertions", "exact"),
+        ("tests", "evaluators", "exact"),
+        ("evalcases", "assert", "exact"),
+        ("evalcases", "evaluators", "superset"),
+    ],
+)
+def test_the_words_of_a_file_tell_how_arguments_are_compared(folder: Path, cases: str, key: str, default: str) -> None:
+    check = {"name": "t", "type": "tool-trajectory", "mode": "exact", "expected": [{"tool": "f", "args": {"a": 1}}]}
+    suite = load(folder, **{cases: [one(criteria="calls f", **{key: [check]})]})
+    assert problems(suite) == [""]
+    specs = snapshot(next(iter(suite.cases))).evaluators
+    assert specs is not None
+    assert specs[0].config.get("args_match", "superset") == default
 
 
 def test_types_of_the_repository_are_programs(folder: Path) -> None:

@@ -175,9 +175,9 @@ def _read(text: str, lenient: bool) -> Reply:
     if not lenient and not _are_clear(said.get("assertions")):
         return _unreadable("has 'assertions' that are no list of a text and true or false as 'passed' each", text)
     hits, misses = (_texts(said.get(key)) + _asserted(said, key == "hits") for key in ("hits", "misses"))
-    score = said.get(
-        "score", len(hits) / len([*hits, *misses]) if said.get("assertions") and (hits or misses) else None
-    )
+    score = said.get("score")
+    if score is None and said.get("assertions") and (hits or misses):
+        score = len(hits) / len([*hits, *misses])
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
         return _unreadable("has no number as 'score'", text)._replace(hits=hits)
     reasoning, details, verdict = said.get("reasoning"), said.get("details"), said.get("verdict")

@@ -57,9 +57,11 @@ class Evaluators:
         judges: Mapping[str, Any],
         targets: Targets | None,
         timeout_seconds: float | None,
+        *,
+        newer: bool = False,
     ) -> None:
         self._files, self._folder, self._judges, self._targets = files, folder, judges, targets
-        self._timeout = timeout_seconds
+        self._timeout, self._newer = timeout_seconds, newer
         self.variables: dict[str, str] = {}
         """The variables that judging programs get because the file lists them."""
 
@@ -154,6 +156,8 @@ class Evaluators:
             tell(f"{place}.config", f"config of {name!r}: expected a mapping, found {own!r}")
             return None
         config = {**{str(key): value for key, value in own.items()}, **given}
+        if kind == "tool_trajectory" and (self._newer or "assert" in place):
+            config = {"args_match": "exact", **config}  # AgentV 2.7 compared only the named arguments
         if kind in PREMADE:
             return {"name": name, "type": kind, "config": config}
         known = OWN_KEYS[kind]
