@@ -13,7 +13,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
     text = (
         "prompts: [file://gone.txt]\n"
         "providers: [echo, 'nosuch:model']\n"
-        "nunjucksFilters: {f: gone.js}\n"
+        "redteam: {}\n"
         "derivedMetrics: [{name: m, value: a +}, {name: n}]\n"
         "tests:\n"
         "  - assert: [{type: contians, value: a}]\n"
@@ -28,7 +28,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
     for line, part in (
         (1, "there is no file 'gone.txt'"),
         (2, "unknown provider 'nosuch:model'"),
-        (3, "there is no file 'gone.js'"),
+        (3, "'redteam' is of promptfoo's red team"),
         (4, "expected an expression of sums"),
         (4, "expected a mapping with name and value, found {'name': 'n'}"),
         (6, "unknown assertion type 'contians'; did you mean \"contains\"?"),
@@ -40,15 +40,6 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         (10, "rows.csv:4: found 1 cell, expected 2"),
     ):
         assert any(f"promptfooconfig.yaml:{line}" in row and part in row for row in said.splitlines()), part
-
-
-def test_a_red_team_alone_is_rejected_and_beside_tests_warned_of(tmp_path):
-    config = {**ECHO, "redteam": {"plugins": ["pii"]}}
-    with pytest.raises(InputError, match="'redteam' is of promptfoo's red team, which is not supported"):
-        load_suite(write(tmp_path, config))
-    suite = load_suite(write(tmp_path, {**config, "tests": [{"vars": {"q": "x"}}]}))
-    assert len(suite.cases) == 1
-    assert any("only the tests that are written are run" in one.message for one in suite.warnings)
 
 
 def test_keys_that_nothing_reads_are_warned_of(tmp_path):

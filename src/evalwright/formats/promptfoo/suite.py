@@ -54,7 +54,7 @@ __all__ = ["load"]
 _WITHOUT_EFFECT = (
     "$schema", "tags", "sharing", "outputPath", "metadata", "tracing", "writeLatestResults",
 )  # fmt: skip
-_RED_TEAM = ("redteam", "plugins", "strategies")
+_REFUSED = ("redteam", "plugins", "strategies")
 _SHOWN = 200
 """Tests that a run's `config.yaml` contains unchanged."""
 _PASS_RATE = "PROMPTFOO_PASS_RATE_THRESHOLD"
@@ -173,12 +173,8 @@ class _Reading:
 
     def _keys(self) -> None:
         raw, origin = self._raw, self._origin
-        for key in _RED_TEAM:
-            if key in raw and (raw.get("tests") or raw.get("scenarios")):
-                origin.at(key).warn(
-                    f"{key!r} is of promptfoo's red team: only the tests that are written are run", unread=True
-                )
-            elif key in raw:
+        for key in _REFUSED:
+            if key in raw:
                 origin.at(key).tell(f"{key!r} is of promptfoo's red team, which is not supported")
         for key in raw:
             if key == "assert":
@@ -188,7 +184,7 @@ class _Reading:
                 origin.at(key).warn(f"this key has no effect here{hint}", unread=True)
             elif key == "extensions":
                 origin.at(key).warn("extensions are not called: this key has no effect here", unread=True)
-            elif key not in (*CONFIG, *_RED_TEAM) and not key.startswith("x-"):
+            elif key not in (*CONFIG, *_REFUSED) and not key.startswith("x-"):
                 origin.at(key).warn_unread(CONFIG)
         for i, named in enumerate(raw.get("extensions", ())):
             self._sources.code(named, origin.at("extensions", i))
