@@ -45,6 +45,32 @@ def test_the_first_cells_are_durable_while_later_ones_run(tmp_path: Path, monkey
     assert durable == [True]
 
 
+def test_no_more_cells_are_called_while_a_sync_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync, begun, many = os.fsync, list[str](), threading.Event()
+    called: list[int] = []
+
+    def stuck(descriptor: int) -> None:
+        if threading.current_thread() is not threading.main_thread() and not called:
+            before = len(begun)
+            many.wait(0.4)
+            called.append(len(begun) - before)
+        fsync(descriptor)
+
+    async def answering(case, variant):
+        begun.append(case["id"])
+        if len(begun) == 150:
+            many.set()
+        await asyncio.sleep(0.005)
+        return {"final_answer": "done"}
+
+    monkeypatch.setattr("evalwright.run.runner._LATE", 0.0)
+    monkeypatch.setattr(os, "fsync", stuck)
+    monkeypatch.setattr(agents, "answering", answering, raising=False)
+    run_suite(suite(tmp_path, [*range(160)], "run.project.agents:answering", max_concurrency=2))
+    assert len(begun) == 160
+    assert called[0] <= 2
+
+
 @pytest.mark.parametrize("kind", ["in a thread", "asynchronous", "slow", "slow at times"])
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_of_the_cells_that_are_called_no_more_are_unwritten_than_run_at_once(

@@ -35,6 +35,8 @@ _BREATH = 0.02
 """Seconds after which a worker always lets the others run: less than a tick."""
 _SYNC_PERIOD = 0.25
 """Seconds between syncs, and thus what a power cut may cost. With a shorter period, slow disks would delay the run."""
+_LATE = 5.0
+"""Seconds that a sync may take while cells go on: slow disks take two or three of them."""
 
 
 class Runner:
@@ -52,6 +54,8 @@ class Runner:
         self._taken = 0
         self._unwritten = 0
         """Cells that have ended since the last write."""
+        self._syncing: float | None = None
+        """Since when a sync has been going on."""
         self._waiting: asyncio.Task[None] | None = None
         """The run's own task while it waits for the user's code, before the first cell."""
         self.setting_up: bool = False
@@ -155,6 +159,8 @@ class Runner:
         running, run, stuck = self._state.running, self._pipeline.run, self._state.stuck
         try:
             for cell in cells:
+                if self._syncing is not None:
+                    await self._kept_soon()
                 if stuck:
                     await self._last_answers(cell.variant.name)
                 if self._state.stopping or len(stuck) == len(self._plan.variants):
@@ -258,12 +264,20 @@ class Runner:
 
         with closing(Threads()) as threads:
             while True:
+                self._syncing = time.monotonic()
                 try:
                     await threads.call(self._writer.sync)  # a sync may take a second, and cells continue meanwhile
                 except StorageError as error:
                     self._fail(error)
                     return
+                finally:
+                    self._syncing = None
                 await asyncio.sleep(_SYNC_PERIOD)
+
+    async def _kept_soon(self) -> None:
+        """Wait while a sync takes too long: should its server never return, everything since is called again."""
+        while self._syncing is not None and not self._state.stopping and time.monotonic() - self._syncing > _LATE:
+            await asyncio.sleep(_SYNC_PERIOD)
 
     async def _set_up(self) -> bool:
         """Prepare what cells need; False if the user asked for the end before that. Raises InputError."""
