@@ -49,21 +49,6 @@ def test_a_file_without_runs_and_one_that_is_not_there_are_told(tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
-def test_a_case_that_is_missing_is_named_by_its_number(file: Path) -> None:
-    import sqlite3
-
-    store = Sqlite(file)
-    store.create(a_plan(run_id="r"), [a_case(id=f"c{number}") for number in range(3)], {}).close()
-    with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("DELETE FROM cases WHERE run_id = 'r' AND position = 1")
-    with closing(store.read("r")) as reader:
-        cases = reader.cases()
-        assert next(cases).id == "c0"
-        with pytest.raises(InputError, match=r"runs\.sqlite:2  cases  the case is missing"):
-            next(cases)
-        assert [case.id for case in reader.cases(2)] == ["c2"]
-
-
 def test_a_disk_that_fails_to_sync_ends_the_writing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = Sqlite(file).create(a_plan(run_id="r"), [a_case()], {})
     writer.append_trace(a_trace())

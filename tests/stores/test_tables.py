@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -55,6 +57,41 @@ def test_a_run_that_was_not_summed_up_has_no_summary(kept: Kept) -> None:
     created(kept).close()
     with closing(kept.store().read(a_plan().run_id)) as reader:
         assert (reader.summary(), reader.damage) == (None, [])
+
+
+def test_a_case_that_is_missing_is_named_by_its_number(kept: Kept) -> None:
+    kept.store().create(a_plan(), [a_case(id=f"c{number}") for number in range(8)], {}).close()
+    kept.query("DELETE FROM cases WHERE position = 5")
+    with closing(kept.store().read(a_plan().run_id)) as reader:
+        cases = reader.cases()
+        assert [next(cases).id for _ in range(5)] == ["c0", "c1", "c2", "c3", "c4"]
+        with pytest.raises(InputError, match="there is no case 6: rows are missing"):
+            next(cases)
+        with pytest.raises(InputError, match="there is no case 6: rows are missing"):
+            reader.case(5)
+        assert [case.id for case in reader.cases(6)] == ["c6", "c7"]
+        assert [reader.case(index).id for index in (7, 2, 3, 4, 6, 0)] == ["c7", "c2", "c3", "c4", "c6", "c0"]
+
+
+def test_cases_in_order_take_few_queries_and_a_single_one_takes_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, asked, connect = Kept("sqlite", tmp_path), list[str](), sqlite3.connect
+    kept.store().create(a_plan(), [a_case(id=f"c{number}") for number in range(200)], {}).close()
+
+    def traced(*given: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*given, **options)
+        connection.set_trace_callback(lambda query: asked.append(query) if "FROM cases" in query else None)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    with closing(kept.store().read(a_plan().run_id)) as reader:
+        assert [reader.case(index).id for index in range(200)] == [f"c{number}" for number in range(200)]
+        assert len(asked) < 20
+        asked.clear()
+        reader.case(100)
+        reader.case(7)
+    assert asked[-1].endswith("LIMIT 1")
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "memory"])

@@ -117,20 +117,13 @@ class PostgresRun:
     def artifact_lines(self) -> Iterator[bytes]:
         return (line.encode() for (line,) in self._fetched("SELECT line FROM artifacts WHERE run_id = %s"))
 
-    def case(self, index: int) -> bytes | None:
-        return self._line("SELECT line FROM cases WHERE run_id = %s AND position = %s", index)
-
     def _line(self, query: str, *values: object) -> bytes | None:
         rows = self._fetched(query, *values)
         return rows[0][0].encode() + b"\n" if rows else None
 
-    def cases(self, start: int) -> Iterator[bytes]:
-        """Page by page: each page can be requested again if the server restarts."""
-        query = "SELECT line FROM cases WHERE run_id = %s AND position >= %s ORDER BY position LIMIT %s"
-        while page := self._fetched(query, start, _PAGE):
-            for (line,) in page:
-                yield line.encode() + b"\n"
-            start += len(page)
+    def cases(self, start: int, most: int) -> list[tuple[int, bytes]]:
+        query = "SELECT position, line FROM cases WHERE run_id = %s AND position >= %s ORDER BY position LIMIT %s"
+        return [(position, line.encode() + b"\n") for position, line in self._fetched(query, start, most)]
 
     def parts(self, count: int) -> list[Part]:
         query = (

@@ -24,7 +24,6 @@ __all__ = ["SqliteRun", "connect", "reading", "writing"]
 
 _PATIENCE = 30.0
 """Seconds to wait for another process that is writing to the same file."""
-_PAGE = 500
 _BATCH = 5000
 _CHECKPOINT = 16 << 20
 """Bytes of write-ahead log after which it is moved into the database."""
@@ -130,22 +129,13 @@ class SqliteRun:
     def artifact_lines(self) -> Iterator[bytes]:
         return (payload for (payload,) in self._fetched("SELECT payload FROM artifacts WHERE run_id = ?"))
 
-    def case(self, index: int) -> bytes | None:
-        found = self._value("SELECT payload FROM cases WHERE run_id = ? AND position = ?", index)
-        return None if found is None else found + b"\n"
-
-    def cases(self, start: int) -> Iterator[bytes]:
-        """Page by page: a run that reads its cases for hours must not prevent checkpoints of the log."""
-        while page := self._fetched(
+    def cases(self, start: int, most: int) -> list[tuple[int, bytes]]:
+        rows = self._fetched(
             "SELECT position, payload FROM cases WHERE run_id = ? AND position >= ? ORDER BY position LIMIT ?",
             start,
-            _PAGE,
-        ):
-            for position, payload in page:
-                if position != start:
-                    raise InputError(Problem(str(self._path), "the case is missing", start + 1, "cases"))
-                yield _line(payload)
-                start += 1
+            most,
+        )
+        return [(position, _line(payload)) for position, payload in rows]
 
     def parts(self, count: int) -> list[Part]:
         rows = self._fetched(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, StorageError
+from evalwright.errors import StorageError
 from evalwright.files.masker import Masker
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.damage import Mended
@@ -31,6 +31,7 @@ from evalwright.stores.documents import (
     summary_to_plain,
 )
 from evalwright.stores.local_files.lines import LineDecoder, decoded_case, reserved_words
+from evalwright.stores.tables.cases import CaseLines
 from evalwright.stores.tables.judgements import TableJudgements
 from evalwright.stores.tables.rows import Batch, Row, RowEncoder
 from evalwright.stores.tables.statements import RunTables
@@ -53,7 +54,7 @@ class TableReader:
     def __init__(self, tables: RunTables, variables: Mapping[str, str] = {}) -> None:
         """`variables` replace `${NAME}`, which is stored for secrets: none for merely looking, as the run may come from
         anyone."""
-        self._tables, self._variables = tables, variables
+        self._tables, self._variables, self._cases = tables, variables, CaseLines(tables)
         self.location: str = tables.location
         self.artifacts: Path = tables.artifacts
         self.damage: list[str] = []
@@ -67,19 +68,16 @@ class TableReader:
 
     def cases(self, start: int = 0) -> Iterator[Case]:
         """The cases as they were run, from position `start`. Raises InputError at a damaged one."""
-        for index, line in enumerate(self._tables.cases(start), start):
+        for index, line in enumerate(self._cases.since(start), start):
             yield self._case(index, line)
 
     def case_lines(self) -> Iterator[bytes]:
         """The cases as stored, a line each."""
-        return self._tables.cases(0)
+        return self._cases.since(0)
 
     def case(self, index: int) -> Case:
         """The case at a position of the dataset. Raises InputError if there is none, or it is damaged."""
-        line = self._tables.case(index) if index >= 0 else None
-        if line is None:
-            raise InputError(Problem(f"{self.location} cases", f"there is no case {index + 1}: rows are missing"))
-        return self._case(index, line)
+        return self._case(index, self._cases[index])
 
     def _case(self, index: int, line: bytes) -> Case:
         return decoded_case(f"{self.location} cases", line, index + 1, self._variables)
