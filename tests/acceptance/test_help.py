@@ -56,9 +56,12 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert {*done.stdout.split()} - {"__future__"} == {"evalwright"}
 
 
-def test_help_names_every_command() -> None:
-    listed = python("-m", "evalwright", "--help").stdout.partition("Commands:\n")[2]
+def test_help_names_every_command_below_a_heading() -> None:
+    listed = python("-m", "evalwright", "--help").stdout.partition("Show this message and exit.\n")[2]
     assert re.findall(r"^  ([a-z][a-z-]*) ", listed, re.MULTILINE) == list(commands())
+    assert re.findall(r"^(\w.*):$", listed, re.MULTILINE)[:3] == ["Run suites", "Look at runs", "Compare and decide"]
+    columns = {len(line[1]) for line in re.finditer(r"^(  [a-z][a-z-]* +)\S", listed, re.MULTILINE)}
+    assert len(columns) == 1, "the lines of all sections begin in one column"
 
 
 @pytest.mark.parametrize("name", commands())

@@ -14,51 +14,71 @@ from evalwright import __version__
 
 __all__ = ["COMMANDS", "commands", "exit_code_of", "main"]
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("evalwright.cli.run:command", "Run every case on every variant and evaluate the answers."),
-    "resume": ("evalwright.cli.resume:command", "Resume an interrupted run."),
-    "retry": ("evalwright.cli.retry:command", "Run again the cells that ended in an error."),
-    "merge": ("evalwright.cli.merge:command", "Merge the shards of a run into one run."),
-    "re-evaluate": ("evalwright.cli.re_evaluate:command", "Re-evaluate stored traces; the system is not called."),
-    "compare": ("evalwright.cli.compare:command", "Compare two runs case by case, with confidence intervals."),
-    "decide": ("evalwright.cli.decide:command", "Decide whether run B may replace run A: ship, don't, or undecided."),
-    "plan": (
-        "evalwright.cli.plan:command",
-        "Print how many cases and trials it takes to show a difference; run nothing.",
-    ),
-    "promote": ("evalwright.cli.promote:command", "Make a run the baseline for later comparisons."),
-    "drift": ("evalwright.cli.drift:command", "Compare a run with the promoted baseline of its suite."),
-    "calibrate": ("evalwright.cli.calibrate:command", "Measure how well a run's judges agree with human labels."),
-    "cache": ("evalwright.cli.cache:command", "Show or clear cached judge replies."),
-    "inspect": ("evalwright.cli.inspect:command", "Show traces and evaluator results of a run."),
-    "index": ("evalwright.cli.index:command", "Build the index that commands use to find cells in a long run."),
-    "report": ("evalwright.cli.report:command", "Write a report of a run (Markdown, HTML, JSON, JUnit, …)."),
-    "view": ("evalwright.cli.view:command", "Look at runs in a browser."),
-    "validate": ("evalwright.cli.validate:command", "Check suites and their datasets; run nothing."),
-    "dataset": ("evalwright.cli.dataset:command", "Check the cases of suites as data: duplicates, leaks, balance."),
-    "list": ("evalwright.cli.list:command", "List registered evaluators, targets, formats, …, or stored runs."),
-    "schema": ("evalwright.cli.schema:command", "Print the JSON Schema of a file, for editors."),
-    "completion": ("evalwright.cli.completion:command", "Print the completion script of a shell."),
-    "import": ("evalwright.cli.import_:command", "Import recorded conversations as a suite."),
-    "convert": ("evalwright.cli.convert:command", "Convert a suite to another format."),
-    "demo": ("evalwright.cli.demo:command", "Create the built-in example and run it."),
-    "init": ("evalwright.cli.init:command", "Create a small suite to start from."),
-    "install-commands": (
-        "evalwright.cli.install_commands:command",
-        "Install pixie and letta-evals as further names of our commands.",
-    ),
+_ORIGINALS = "Commands of originals"
+_SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "Run suites": {
+        "run": ("evalwright.cli.run:command", "Run every case on every variant and evaluate the answers."),
+        "resume": ("evalwright.cli.resume:command", "Resume an interrupted run."),
+        "retry": ("evalwright.cli.retry:command", "Run again the cells that ended in an error."),
+        "re-evaluate": ("evalwright.cli.re_evaluate:command", "Re-evaluate stored traces; the system is not called."),
+        "merge": ("evalwright.cli.merge:command", "Merge the shards of a run into one run."),
+        "cache": ("evalwright.cli.cache:command", "Show or clear cached judge replies."),
+    },
+    "Look at runs": {
+        "inspect": ("evalwright.cli.inspect:command", "Show traces and evaluator results of a run."),
+        "view": ("evalwright.cli.view:command", "Look at runs in a browser."),
+        "report": ("evalwright.cli.report:command", "Write a report of a run (Markdown, HTML, JSON, JUnit, …)."),
+        "list": ("evalwright.cli.list:command", "List evaluators, targets, formats, … or stored runs."),
+        "index": ("evalwright.cli.index:command", "Build the index in which commands find cells."),
+    },
+    "Compare and decide": {
+        "compare": ("evalwright.cli.compare:command", "Compare two runs case by case, with confidence intervals."),
+        "decide": (
+            "evalwright.cli.decide:command",
+            "Decide whether run B may replace run A.",
+        ),
+        "plan": (
+            "evalwright.cli.plan:command",
+            "Print how many cases it takes to show a difference.",
+        ),
+        "promote": ("evalwright.cli.promote:command", "Make a run the baseline for later comparisons."),
+        "drift": ("evalwright.cli.drift:command", "Compare a run with the promoted baseline of its suite."),
+        "calibrate": ("evalwright.cli.calibrate:command", "Measure how well a run's judges agree with human labels."),
+    },
+    "Write suites": {
+        "init": ("evalwright.cli.init:command", "Create a small suite to start from."),
+        "demo": ("evalwright.cli.demo:command", "Create the built-in example and run it."),
+        "validate": ("evalwright.cli.validate:command", "Check suites and their datasets; run nothing."),
+        "dataset": ("evalwright.cli.dataset:command", "Check cases as data: duplicates, leaks, balance."),
+        "import": ("evalwright.cli.import_:command", "Import recorded conversations as a suite."),
+        "convert": ("evalwright.cli.convert:command", "Convert a suite to another format."),
+        "schema": ("evalwright.cli.schema:command", "Print the JSON Schema of a file, for editors."),
+        "completion": ("evalwright.cli.completion:command", "Print the completion script of a shell."),
+    },
+    _ORIGINALS: {
+        "install-commands": ("evalwright.cli.install_commands:command", "Install their names as commands, too."),
+    },
 }
+"""The commands under the headings of `--help`: where the code of each is, and one line about it."""
+
+COMMANDS: dict[str, tuple[str, str]] = {name: row for section in _SECTIONS.values() for name, row in section.items()}
 
 
 def commands() -> dict[str, str]:
-    """Our commands with one line each; the command lines of formats follow the general ones.
+    """Our commands with one line each, in the order of `--help`."""
+    return {name: line for lines in _sections().values() for name, line in lines.items()}
+
+
+def _sections() -> dict[str, dict[str, str]]:
+    """The commands under each heading with one line each, the command lines of formats included.
 
     Those of plug-in formats are found by name only: to list them, all installed packages would have to be searched.
     """
     from evalwright import registry
 
-    of_formats = {name: f"The commands of the original {name}." for name in registry.WITH_COMMAND}
-    return {**{name: line for name, (_, line) in COMMANDS.items()}, **of_formats}
+    sections = {heading: {name: line for name, (_, line) in rows.items()} for heading, rows in _SECTIONS.items()}
+    of_formats = {name: f"The command line of the original, for suites of {name}." for name in registry.WITH_COMMAND}
+    return sections | {_ORIGINALS: of_formats | sections[_ORIGINALS]}
 
 
 class _Commands(click.Group):
@@ -88,8 +108,11 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([*commands().items()])  # once imported, `list` is a module here
+        sections = _sections()
+        widest = max(len(name) for lines in sections.values() for name in lines)
+        for heading, lines in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(widest), line) for name, line in lines.items()])
 
 
 @click.group(
