@@ -224,6 +224,17 @@ targets:
     assert system.config["targets"]["model"]["endpoint"] == "https://hidden.example"
 
 
+def test_variables_in_a_case_are_losses(project, monkeypatch):
+    monkeypatch.setenv("WHO", "Ann")
+    source = made(project, "agentv")
+    source.write_text('tests: [{id: a, criteria: x, input: "hi ${{ WHO }}", assertions: [{type: contains, value: y}]}]')
+    with pytest.raises(InputError, match="here WHO") as caught:
+        convert(source, "native")
+    assert {(problem.file, problem.key) for problem in caught.value.problems} >= {("case a", "input")}
+    native = convert(source, "native", project / "n", allow_loss=True).files[0]
+    assert next(iter(load_suite(native).cases)).input == "hi ${WHO}"
+
+
 def test_text_that_looks_like_a_reference_stays_text(project):
     native = convert(made(project, "agentv"), "native").files[0]
     case = next(iter(load_suite(native).cases))

@@ -13,7 +13,7 @@ from evalwright.convert.equivalence import meant_evaluator, meant_variant
 from evalwright.errors import Problem
 from evalwright.files.credentials import credentials
 from evalwright.files.masker import masked_in
-from evalwright.formats.shared.references import shown
+from evalwright.formats.shared.references import NAMED, shown
 from evalwright.formats.shared.without_defaults import brief
 from evalwright.model.case import EvalCase
 from evalwright.model.recordings import recorded_of
@@ -54,7 +54,24 @@ def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterat
     if error is not None and "load_error" not in was.get("extra", {}):
         yield Problem(f"case {given.id}", f"could not be read in the new file: {error}")
         return
-    yield from _unlike(f"case {given.id}", "", was, became)
+    specs = [values.pop("evaluators") for values in (was, became)]
+    for key, text in _marked("", was):
+        names = ", ".join(dict.fromkeys(NAMED.findall(text)))
+        yield Problem(f"case {given.id}", f"only the original puts variables into cases, here {names}", key=key)
+    yield from _unlike(f"case {given.id}", "", shown(was), shown(became))
+    yield from _unlike(f"case {given.id}", "evaluators", *specs)
+
+
+def _marked(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The texts of a case that refer to variables, with their paths."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _marked(f"{key}.{name}" if key else str(name), item)
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _marked(f"{key}[{i}]", item)
+    elif isinstance(value, str) and NAMED.search(value):
+        yield key, value
 
 
 def _values(case: EvalCase | Case) -> dict[str, Any]:
@@ -110,7 +127,7 @@ def _shown(key: str, value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else "null" if value is None else repr(value)
     for _, secret in credentials({key: value}):
         text = masked_in(text, secret)
-    text = shown(text)
+    text = str(shown(text))
     return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."
 
 

@@ -14,7 +14,7 @@ from evalwright.formats.shared.claims import written_gates
 from evalwright.formats.shared.environment import SUITE_FOLDER
 from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.formats.shared.portable_paths import Places
-from evalwright.formats.shared.references import written
+from evalwright.formats.shared.references import shown, written
 from evalwright.formats.shared.without_defaults import brief
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.recordings import recorded_of
@@ -98,6 +98,7 @@ def _case(case: Case, shared: dict[str, EvaluatorSpec], places: Places, *, by_ca
     recorded = recorded_of(case)
     if recorded is not None:
         found["recorded"] = brief(recorded)
+    found = shown(found)  # a case has no references
     if by_case:
         found["evaluators"] = [_own(spec, shared, places) for spec in case.evaluators or ()]
     return found

@@ -37,9 +37,13 @@ def marked_names(names: Iterable[str]) -> dict[str, str]:
     return {name: f"{_OPEN}{name}{_CLOSE}" for name in names}
 
 
-def shown(text: str) -> str:
-    """A text for people, with its marks as references."""
-    return NAMED.sub(r"${\1}", text)
+def shown(value: Any) -> Any:
+    """A value for people, with its marks as references."""
+    if isinstance(value, dict):
+        return {key: shown(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [shown(item) for item in value]
+    return NAMED.sub(r"${\1}", value) if isinstance(value, str) else value
 
 
 def written(value: Any) -> Any:
