@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.options import color, complete_cases, run_argument, store_options
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import did_you_mean
 
 if TYPE_CHECKING:
     from evalwright.model.cell_index import CellOrder
@@ -39,7 +39,7 @@ def command(
 ) -> int:
     """Show each cell of RUN: input, answer, tool calls, changed files, and each evaluator's result and reason.
 
-    Unreadable records are listed at the end. The exit code is 2 then, and for a case or variant that RUN does not have.
+    Unreadable records are listed at the end, and the exit code is 2.
     """
     from contextlib import closing
 
@@ -68,13 +68,14 @@ def command(
         # Only now: damage is found while the records are read.
         for note in reader.damage:
             print(harmless(note), file=sys.stderr)
-        if not shown and (problems := _unmatched(reader, plan, case, variant, failed=failed)):
-            raise InputError(problems)
         say([f"{shown:,} shown" if shown else "no traces match"])
+        # A name that the run does not have is no error in evalh, whose scripts call this command.
+        for why in () if shown else _unmatched(reader, plan, case, variant, failed=failed):
+            print(harmless(why), file=sys.stderr)
         return 2 if reader.damage else 0
 
 
-def _unmatched(reader: RunReader, plan: Plan, case: str | None, variant: str | None, *, failed: bool) -> list[Problem]:
+def _unmatched(reader: RunReader, plan: Plan, case: str | None, variant: str | None, *, failed: bool) -> list[str]:
     """Why nothing was found: names that the run does not have, with the nearest that it has, or cells not run yet.
 
     That nothing failed is no mistake.
@@ -82,13 +83,11 @@ def _unmatched(reader: RunReader, plan: Plan, case: str | None, variant: str | N
     found = []
     if case is not None and not any(case in (one.id, one.key) for one in reader.cases()):
         near = did_you_mean(case, [one.id for one in islice(reader.cases(), _MOST_COMPARED)])
-        found.append(Problem("", f"no case {case!r} in the run{near}"))
+        found.append(f"no case {case!r} in the run{near}")
     if variant is not None and variant not in (names := [one.name for one in plan.variants]):
         near = did_you_mean(variant, names) or f" (there are: {', '.join(names)})"
-        found.append(Problem("", f"no variant {variant!r} in the run{near}"))
+        found.append(f"no variant {variant!r} in the run{near}")
     if not (found or failed or case is variant is None):
         asked = [f"{kind} {name!r}" for kind, name in (("case", case), ("variant", variant)) if name is not None]
-        found.append(
-            Problem("", f"{' and '.join(asked)}: no cell was run yet (evalwright resume runs what is missing)")
-        )
+        found.append(f"{' and '.join(asked)}: no cell was run yet (evalwright resume runs what is missing)")
     return found
