@@ -149,3 +149,27 @@ def test_the_call_of_a_library_is_below_that_of_its_framework(found):
 def test_messages_are_kept_whichever_number_the_first_one_has(found):
     asked = [span["input"][0]["content"][0]["text"] for span in found["at_once"]["spans"]]
     assert asked == ["at_once 1", "at_once 1", "at_once 2", "at_once 2"]
+
+
+def recorded(**attributes: Any):
+    """A model call with further attributes, as it is captured."""
+    from opentelemetry.sdk.trace import TracerProvider
+
+    from evalwright.capture.openinference import llm_span_of
+
+    span = TracerProvider().get_tracer("library").start_span("call", attributes={"openinference.span.kind": "LLM"})
+    span.set_attributes({name.replace("__", "."): value for name, value in attributes.items()})
+    span.end()
+    return llm_span_of(span)
+
+
+@pytest.mark.parametrize("name", ["llm__token_count__prompt_details__cache_read", "llm__token_count__cache_read"])
+def test_cached_tokens_have_the_name_of_openinference_or_of_pixie(name):
+    assert recorded(**{name: 3}).cache_read_tokens == 3
+
+
+@pytest.mark.parametrize(("numbers", "kept"), [((0, 1), 2), ((1, 2), 2), ((0, 2), 1), ((2, 3), 0)])
+def test_messages_are_numbered_from_0_or_1_and_a_gap_ends_them(numbers, kept):
+    given = {f"llm__input_messages__{number}__message__role": "user" for number in numbers}
+    given |= {f"llm__input_messages__{number}__message__content": "a" for number in numbers}
+    assert len(recorded(**given).input_messages) == kept

@@ -103,15 +103,17 @@ def _provider(model: str) -> str:
 
 
 _COUNTS = {
-    "input_tokens": "prompt",
-    "output_tokens": "completion",
-    "cache_read_tokens": "prompt_details.cache_read",
-    "cache_creation_tokens": "prompt_details.cache_write",
+    "input_tokens": ("prompt",),
+    "output_tokens": ("completion",),
+    "cache_read_tokens": ("prompt_details.cache_read", "cache_read"),
+    "cache_creation_tokens": ("prompt_details.cache_write", "cache_creation"),
 }
+"""The names of OpenInference, and after them those that pixie reads."""
 
 
 def _tokens(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {ours: int(given.get(f"llm.token_count.{theirs}") or 0) for ours, theirs in _COUNTS.items()}
+    counts = {ours: [given.get(f"llm.token_count.{name}") for name in names] for ours, names in _COUNTS.items()}
+    return {ours: next((int(count) for count in found if count), 0) for ours, found in counts.items()}
 
 
 def _object(text: Any) -> dict[str, Any] | None:
@@ -123,12 +125,16 @@ def _object(text: Any) -> dict[str, Any] | None:
 
 
 def _messages(given: Mapping[str, Any], prefix: str) -> tuple[Message, ...]:
-    # Numbered attributes; number 0 is missing where it is kept for instructions and there are none.
-    begun = f"{prefix}."
-    named = (key.removeprefix(begun).split(".", 1) for key in given if key.startswith(begun))
-    numbers = sorted({int(parts[0]) for parts in named if parts[0].isdecimal() and parts[-1] == "message.role"})
-    found = (_message(given, f"{prefix}.{number}.message") for number in numbers)
-    return tuple(message for message in found if message is not None)
+    messages: list[Message] = []
+    # OpenInference writes lists as numbered attributes, without their length. Number 0 is missing where it is kept for
+    # instructions and there are none; any other gap ends the list, as in pixie.
+    number = 0 if f"{prefix}.0.message.role" in given else 1
+    while f"{prefix}.{number}.message.role" in given:
+        message = _message(given, f"{prefix}.{number}.message")
+        if message is not None:
+            messages.append(message)
+        number += 1
+    return tuple(messages)
 
 
 def _message(given: Mapping[str, Any], at: str) -> Message | None:
