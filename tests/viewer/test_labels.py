@@ -109,10 +109,13 @@ def test_a_file_of_labels_from_before_goes_on_and_one_of_another_kind_stays(labe
     columns = "case_id,variant,trial,attempt,evaluator,verdict,score,note,labeller,seen,labelled_at"
     file.write_text(f"{columns}\ncase-0,agent,0,1,says,pass,,,bob,,2026-01-01T00:00:00Z")
     answered(client, run, text, "fail")
+    assert file.read_text().startswith(f"{columns}\n")
+    answered(client, run, page(client, f"/runs/{run.name}/label?evaluator=says&order=threshold"), "fail")
     rows = list(csv.DictReader(file.read_text().splitlines()))
-    assert [(row["labeller"], row["verdict"], row["chosen"]) for row in rows] == [
+    assert [(row["labeller"], row["verdict"], row["sampling"]) for row in rows] == [
         ("bob", "pass", None),
-        ("ann", "fail", "suite"),
+        ("ann", "fail", None),
+        ("ann", "fail", "threshold"),
     ]
     other = "case_id,evaluator,verdict\ncase-0,says,pass\n"
     file.write_text(other)

@@ -57,7 +57,7 @@ def label_schema() -> _Schema:
         "run": {**_TEXT, "description": "A, B or the id of a run, if labels are about two."},
         "labeller": {"description": "Who labelled."},
         "labelled_at": {"description": "When; the last label of a labeller for an answer counts."},
-        "chosen": {
+        "sampling": {
             "description": "How the answer was chosen for labelling. Labels of answers chosen by their results "
             "(`disagree`, `threshold`) are left out of estimates, which need a random sample."
         },

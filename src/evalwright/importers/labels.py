@@ -5,7 +5,7 @@ Columns: `case_id`, `evaluator`, and `verdict` (pass, fail, yes, no, true, false
 labelled. Other columns (notes) are ignored.
 
 In a file that only grows, `labelled_at` says when each label was given, and `labeller` by whom: a labeller's last label
-for an answer counts, an empty one withdraws it, and `unsure` says that there is no verdict. `chosen` says in which
+for an answer counts, an empty one withdraws it, and `unsure` says that there is no verdict. `sampling` says in which
 order of labelling the answer came up.
 """
 
@@ -37,7 +37,7 @@ NAMES_OF_COLUMNS = {
     "run": ("run", "run_id"),
     "labeller": ("labeller",),
     "labelled_at": ("labelled_at",),
-    "chosen": ("chosen",),
+    "sampling": ("sampling",),
 }
 _LONGEST = 400
 """Characters of a header that are shown."""
@@ -240,7 +240,7 @@ def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:
         _is_unsure(fields),
         _trial(fields["attempt"]) if "attempt" in fields else None,
         str(fields.get("labeller", "")),
-        str(fields.get("chosen", "")),
+        str(fields.get("sampling", "")),
     )
 
 

@@ -37,7 +37,7 @@ HEADER = (
     "labeller",
     "seen",
     "labelled_at",
-    "chosen",
+    "sampling",
 )
 ORDERS = {"random": "Random", "disagree": "Judges disagree", "threshold": "Near the threshold", "suite": "Suite order"}
 
@@ -119,30 +119,40 @@ class LabelFile:
     def append(self, label: StoredLabel) -> None:
         """Raises StorageError, also if the file has other columns. When it returns, the label is on the disk."""
         with _one_at_a_time:
-            lines = b"" if _size(self.path) else _csv_line(HEADER)
-            if not lines:
-                self._check_header()
-                if not _ends_a_line(self.path):
-                    lines = b"\n"  # the file was edited by hand
+            found = self._header()
+            # The last column is there once it tells something.
+            header = HEADER if found == HEADER or label.chosen in ORDERS_BY_RESULTS else HEADER[:-1]
+            lines = b""
+            if found is None:
+                lines = _csv_line(header)
+            elif found != header:
+                self._replace_header(header)
+            elif not _ends_a_line(self.path):
+                lines = b"\n"  # the file was edited by hand
             self._make_folder()
             file = AppendFile(self.path, PRIVATE)
             try:
-                file.append(lines + _csv_line(label))
+                file.append(lines + _csv_line(label[: len(header)]))
                 file.sync()
             finally:
                 file.close()
 
-    def _check_header(self) -> None:
-        """Raise StorageError if lines of ours do not fit below the header of the file.
-
-        A file from before its last column existed gets the header of now; its own lines are shorter.
-        """
-        first, _, rest = self.path.read_bytes().partition(b"\n")
-        header = tuple(next(csv.reader([first.decode("utf-8-sig", "replace").strip()]), ()))
-        if header == HEADER[:-1]:
-            replace_file(self.path, _csv_line(HEADER) + rest, PRIVATE)
-        elif header != HEADER:
+    def _header(self) -> tuple[str, ...] | None:
+        """The columns of the file; None if there is none. Raises StorageError if they are not those of this page."""
+        if not _size(self.path):
+            return None
+        with self.path.open("rb") as file:
+            first = file.readline().decode("utf-8-sig", "replace").strip()
+        found = tuple(next(csv.reader([first]), ()))
+        if found not in (HEADER, HEADER[:-1]):
             raise StorageError(f"{self.path} has other columns than the labels of this page: move it away first")
+        return found
+
+    def _replace_header(self, header: Sequence[str]) -> None:
+        """Lines below it may be shorter. The file ends a line afterwards."""
+        rest = self.path.read_bytes().partition(b"\n")[2]
+        end = b"\n" if rest and not rest.endswith(b"\n") else b""
+        replace_file(self.path, _csv_line(header) + rest + end, PRIVATE)
 
     def _make_folder(self) -> None:
         """A run in a database has no folder before its first artifact or label."""
