@@ -76,7 +76,7 @@ def _value(kept: Any) -> Any:
 
 
 def tool_calls_of(captured: Sequence[CapturedSpan]) -> list[ToolCall]:
-    """The tool calls that models requested_calls, in order; if there are none, those with spans of tools."""
+    """The tool calls that models requested, in order; if there are none, those with spans of tools."""
     calls = [
         ToolCall(call.name, call.id, stored(call.arguments), one.ended_at)
         for one in sorted(innermost(captured, lambda one: bool(requested_calls(one))), key=lambda one: one.ended_at)
