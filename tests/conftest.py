@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -127,6 +128,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_earlier_runs] = _runs_in_the_checkout(config)
+    # A shell ignores it in what it starts in the background, and what tests start would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
