@@ -49,8 +49,7 @@ def resume(
 
     Raises InputError for another user's run, unless `trust` allows it.
     """
-
-    with _rest_of(run, models, _none_again, keep_going=keep_going, trust=trust) as (job, outcome):
+    with _rest_of(run, models, keep_going=keep_going, trust=trust) as (job, outcome):
         return outcome(job is not None and work(job, watch))
 
 
@@ -58,8 +57,7 @@ async def resume_here(
     run: Path | Place, watch: Watch | None = None, models: ModelChoices | None = None, *, trust: Trust | None = None
 ) -> Outcome:
     """As `resume`, in the caller's running event loop (`evalwright.run.loop.work_here`)."""
-
-    with _rest_of(run, models, _none_again, trust=trust) as (job, outcome):
+    with _rest_of(run, models, trust=trust) as (job, outcome):
         return outcome(job is not None and await work_here(job, watch))
 
 
@@ -74,15 +72,19 @@ def retry(
 ) -> Outcome:
     """Run again the cells whose target errored, and those that never ran; with the flag, also those that failed."""
 
-    def again(history: History) -> frozenset[int]:
+    def repeated(history: History) -> frozenset[int]:
         return frozenset(
             n
             for n in range(len(history.traced))
             if history.errored[n] or (evaluator_failures and history.judged[n] and not history.passed[n])
         )
 
-    with _rest_of(run, models, again, keep_going=keep_going, trust=trust) as (job, outcome):
+    with _rest_of(run, models, repeated, keep_going=keep_going, trust=trust) as (job, outcome):
         return outcome(job is not None and work(job, watch))
+
+
+Repeated = Callable[[History], frozenset[int]]
+"""The finished cells that are run again, for `retry`."""
 
 
 class _Opened(NamedTuple):
@@ -100,12 +102,12 @@ class _Opened(NamedTuple):
 
 @contextmanager
 def _opened_for_work(
-    run: Path | Place, signals: Signals, trust: Trust | None, again_of: Callable[[History], frozenset[int]]
+    run: Path | Place, signals: Signals, trust: Trust | None, repeated: Repeated | None
 ) -> Iterator[_Opened]:
     place = find_run(run)
     with closing(place.store.read(place.run_id)) as reader:
         trust = trust or Trust()
-        idle = again_of is _none_again and reader.plan is not None and is_finished(reader, Grid(reader.plan))
+        idle = repeated is None and reader.plan is not None and is_finished(reader, Grid(reader.plan))
         found = runnable(reader, trust, idle=idle)
     place = find_run(run, found.secrets)
     with closing(place.store.open(place.run_id)) as writer:
@@ -126,30 +128,26 @@ def _opened_for_work(
         yield _Opened(place, writer, plan, secrets, found.environment, history, files)
 
 
-def _none_again(_: History) -> frozenset[int]:
-    return frozenset()
-
-
 @contextmanager
 def _rest_of(
     run: Path | Place,
     models: ModelChoices | None,
-    again_of: Callable[[History], frozenset[int]],
+    repeated: Repeated | None = None,
     *,
     keep_going: bool = False,
-    trust: Trust | None = None,
+    trust: Trust | None,
 ) -> Iterator[tuple[Job | None, Callable[[bool], Outcome]]]:
-    """Like `_new_run`, for a stored run: what is left of it and, among finished cells, those of `again_of`.
+    """Like `_new_run`, for a stored run: what is left of it and the finished cells that are `repeated`.
 
     There is no job if nothing is left to do.
     """
     with (
         Signals(owns_process()) as signals,
-        _opened_for_work(run, signals, trust, again_of) as (place, writer, plan, secrets, variables, history, files),
+        _opened_for_work(run, signals, trust, repeated) as (place, writer, plan, secrets, variables, history, files),
     ):
         if keep_going:
             plan.run = msgspec.structs.replace(plan.run, stop_after_errors=0)
-        again = whole_comparisons(plan, writer, again_of(history))
+        again = whole_comparisons(plan, writer, repeated(history) if repeated else frozenset())
         sequence = None
         if plan.until_decided is not None:
             from evalwright.run.sequence import stored_sequence
@@ -159,7 +157,7 @@ def _rest_of(
         finished = history.finished_cells
         decided = sequence is not None and sequence.decided
         if (finished == total or decided) and not again:
-            why = "every cell is finished" if again_of is _none_again else "no cell to run again"
+            why = "every cell is finished" if repeated is None else "no cell to run again"
             why = "it is decided" if decided else why
             earlier, note = [writer.summary()], f"nothing to do: {why}"
             yield None, lambda over: conclude(place, writer, plan, fold(writer, plan), over, note, earlier=earlier)
@@ -183,7 +181,7 @@ def _rest_of(
             changed = _changed(files)
 
             def ended(over: bool) -> Outcome:
-                note = (before if again_of is _none_again else _ran_again(len(again), state)) + changed
+                note = (before if repeated is None else _ran_again(len(again), state)) + changed
                 return conclude(place, writer, plan, fold(writer, plan), over, note, mirrors=mirrors, state=state)
 
             yield job, ended
