@@ -15,7 +15,7 @@ import msgspec
 from evalwright.errors import InputError
 from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan, Plugin
-from evalwright.model.snapshot import with_digest
+from evalwright.model.snapshot import Case, with_digest
 from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.locations import RUNS, Place, address_of, store_of
@@ -32,6 +32,7 @@ from evalwright.stores.lock import turn_to_create
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
+    from evalwright.run.sequence import Sequence
     from evalwright.run.shards import Begun
 
 __all__ = ["run_suite", "run_suite_here"]
@@ -91,6 +92,34 @@ def _check_exports(plan: Plan, suite: Suite) -> None:
             raise InputError(f"{taken[0]} is a file of the suite, which results would replace: name another place")
 
 
+def _cases_to_store(
+    plan: Plan, suite: Suite, options: RunOptions, masker: Masker, files: dict[str, bytes]
+) -> tuple[Iterator[Case], Sequence | None]:
+    """The cases in the order in which they are run, and what decides when there were enough of them.
+
+    What is known only after the last case goes into the plan and the files then: warnings, a shard's share.
+    """
+    cases = with_warnings(plan, suite, map(with_digest, chosen_cases(suite, options)))
+    if may_call_models(plan):
+        from evalwright.run.missing_keys import with_keys
+
+        cases = with_keys(plan, cases, options.models)
+    if is_decided(plan):
+        from evalwright.run.decided import with_claims
+
+        cases = with_claims(plan, options.out or suite.out, cases)
+    sequence = None
+    if options.until_decided:
+        from evalwright.run.sequence import ordered
+
+        sequence, cases = ordered(plan, cases, options, options.out or suite.out or RUNS)
+    if plan.shard is not None:
+        from evalwright.run.shards import noting
+
+        cases = noting(plan, cases, masker, files)
+    return cases, sequence
+
+
 @contextmanager
 def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[[bool], Outcome]]]:
     """What is to be done, within a session, and the function that makes its outcome once it is known whether it was
@@ -111,25 +140,8 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
     with Session(models=partial(live_models, plan, options.models, masker, state), environment=suite.environment):
         if options.target is not None:
             targets_of(plan)  # a mistake in what the command line names is reported before there is a run folder
-        cases = with_warnings(plan, suite, map(with_digest, chosen_cases(suite, options)))
-        if may_call_models(plan):
-            from evalwright.run.missing_keys import with_keys
-
-            cases = with_keys(plan, cases, options.models)
-        if is_decided(plan):
-            from evalwright.run.decided import with_claims
-
-            cases = with_claims(plan, options.out or suite.out, cases)
-        sequence = None
-        if options.until_decided:
-            from evalwright.run.sequence import ordered
-
-            sequence, cases = ordered(plan, cases, options, options.out or suite.out or RUNS)
         files = documents(suite, masker)
-        if plan.shard is not None:
-            from evalwright.run.shards import noting
-
-            cases = noting(plan, cases, masker, files)
+        cases, sequence = _cases_to_store(plan, suite, options, masker, files)
         # Reading a long dataset may be interrupted; an existing run folder always has something stored.
         with (
             Signals(owns_process()) as signals,
