@@ -48,13 +48,13 @@ TEXTS = ["done", "no", "done", "done", "no"]
 
 def indexed(part: Path) -> Path:
     """The shard, with the index that a larger one has."""
-    with closing(LocalFiles(part.parent).read(part.name)) as reader, closing(reader.index(keep=True)) as index:
+    with closing(LocalFiles(part.parent).read(part.name)) as reader, closing(reader.index("to_keep")) as index:
         assert index.path == part / INDEX
     return part
 
 
 def answers(run: Path) -> list[object]:
-    with closing(LocalFiles(run.parent).read(run.name)) as reader, closing(reader.index(small=True)) as index:
+    with closing(LocalFiles(run.parent).read(run.name)) as reader, closing(reader.index("always")) as index:
         cells = list(index.cells())
         counts = sorted(msgspec.json.encode(one._replace(alike=0)) for one in index.counts())
         kinds = [msgspec.structs.replace(one, alike=None) for one in cells]

@@ -20,7 +20,7 @@ from run.judged_runs import judged_again, runs, stored
 
 
 def answers(run: Any) -> Any:
-    with closing(run.index(keep=True)) as index:
+    with closing(run.index("to_keep")) as index:
         cells = list(index.cells())
         records = [msgspec.to_builtins(index.records(cell)) for cell in cells]
         counts = sorted((count._replace(alike=0) for count in index.counts()), key=str)
@@ -36,7 +36,7 @@ def test_the_index_says_what_one_of_the_new_records_does(made: tuple[Plan, list[
         run_id = stored(store, *made)
         place = Place(store, run_id, Path(folder))
         with closing(store.read(run_id)) as run:
-            run.index(keep=True).close()
+            run.index("to_keep").close()
             file = Path(run.location) / "index.sqlite"
             before = file.stat().st_ino
             judged_again(place)

@@ -88,7 +88,7 @@ def test_a_cell_that_an_indexed_run_has_not_judged_is_no_lost_one(tmp_path):
     for name in ("results", "verdicts"):
         lines = (run / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
         (run / f"{name}.jsonl").write_bytes(b"".join(lines[:2]))
-    with closing(LocalFiles(run.parent).read(run.name)) as reader, closing(reader.index(keep=True)) as index:
+    with closing(LocalFiles(run.parent).read(run.name)) as reader, closing(reader.index("to_keep")) as index:
         assert (len(index), index.count(CellSelection(statuses=[None]))) == (3, 1)
     with closing(LocalFiles(run.parent).open(run.name)) as writer:
         assert judged_before(writer) == 2

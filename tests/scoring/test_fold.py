@@ -223,7 +223,7 @@ def test_a_run_of_one_system_is_counted_by_its_index_as_by_its_records(tmp_path:
             return fold(reader, of).summary(of, MOMENT)
 
     scanned = told()
-    with closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader, closing(reader.index(keep=True)):
+    with closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader, closing(reader.index("to_keep")):
         pass
     assert told() == scanned
     assert (scanned.variants[0].cost_total_usd, scanned.variants[0].avg_latency_ms) == (1.5, 1.5)

@@ -169,7 +169,7 @@ class History:
 
     def indexed(self) -> None:
         with closing(self.reader()) as reader:
-            if (index := reader.index(keep=True)) is not None:
+            if (index := reader.index("to_keep")) is not None:
                 index.close()
 
     def meddled(self) -> None:

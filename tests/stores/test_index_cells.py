@@ -19,7 +19,7 @@ from stores.histories import Scanned, a_run, must_add_up
 def test_counts_pages_and_orders_are_those_of_the_cells(tmp_path):
     history = a_run(tmp_path)
     reader, plan = open_run(history.folder)
-    with closing(reader), closing(index_of(reader, small=True)) as index:
+    with closing(reader), closing(index_of(reader, "always")) as index:
         assert not (history.folder / INDEX).exists(), "a small run keeps none"
         everything = list(index.cells())
         cells = {
@@ -69,7 +69,7 @@ def test_what_cells_took_comes_in_columns(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "_BLOCK", 3)
     history = a_run(tmp_path)
     reader, plan = open_run(history.folder)
-    with closing(reader), closing(index_of(reader, small=True)) as index:
+    with closing(reader), closing(index_of(reader, "always")) as index:
         for variant in plan.variants:
             cells = [entry for entry in index.cells() if entry.variant == variant.name]
             found = [row for block in index.measured(variant.name) for row in zip(*block, strict=True)]
@@ -97,7 +97,7 @@ def fits(entry, chosen) -> bool:
 
 def test_cells_that_are_through_at_once_need_not_be_looked_at_one_by_one(tmp_path):
     with closing(LocalFiles(tmp_path).create(a_plan(cases_total=3), [a_case(id=name) for name in "abc"], {})) as writer:
-        with closing(index_of(writer, small=True)) as index:
+        with closing(index_of(writer, "always")) as index:
             assert (index.attempts().usual, list(index.attempts().others)) == (0, [])
         for place, name in enumerate("abc"):
             cell = {"case_id": name, "case_index": place}
@@ -105,7 +105,7 @@ def test_cells_that_are_through_at_once_need_not_be_looked_at_one_by_one(tmp_pat
             writer.append_results([a_result(case_id=name)])
             writer.append_verdict(a_verdict(**cell, status="fail" if name == "b" else "pass"))
         writer.sync()
-        with closing(index_of(writer, small=True)) as index:
+        with closing(index_of(writer, "always")) as index:
             usual, others = index.attempts()
             assert (usual, list(others)) == (3, [(1, 1, False, "fail")])
 
@@ -123,7 +123,7 @@ def test_an_index_of_a_run_without_a_plan_goes_on_behind_the_last_cell(tmp_path)
             (writer.folder / name).write_bytes(b"".join(content.splitlines(keepends=True)[:lines]))
         with (
             closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader,
-            closing(reader.index(keep=True)) as index,
+            closing(reader.index("to_keep")) as index,
         ):
             numbers.append({cell.case_id: cell.number for cell in index.cells()})
     assert numbers == [{"a": 0, "b": 1}, {"a": 0, "b": 1, "c": 2}]
@@ -144,7 +144,7 @@ def test_records_that_lie_apart_or_were_written_again_are_found(tmp_path):
         for cell in cells:
             writer.append_verdict(a_verdict(**cell, status="pass" if cell["case_id"] == "a" else "fail"))
     reader, _ = open_run(writer.folder)
-    with closing(reader), closing(index_of(reader, small=True)) as index:
+    with closing(reader), closing(index_of(reader, "always")) as index:
         for entry in index.cells():
             trace, results, verdict = index.records(entry)
             assert (entry.latency_ms, trace.latency_ms, trace.case_id) == (2, 2, entry.case_id)

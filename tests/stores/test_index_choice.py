@@ -48,23 +48,21 @@ def stored(kept: Kept, settings: RunSettings | None = None) -> str:
 def test_a_small_run_has_an_index_only_for_those_who_ask(kept: Kept) -> None:
     with closing(kept.store().read(stored(kept))) as reader:
         assert reader.index() is None
-        assert reader.index(small=True, make=False) is None
-        with closing(reader.index(small=True)) as index:
+        assert reader.index("never") is None
+        with closing(reader.index("always")) as index:
             assert (len(index), index.path) == (CELLS, None)
         assert not list(kept.folder.rglob(INDEX))
-        with closing(reader.index(keep=True)) as index:
+        with closing(reader.index("to_keep")) as index:
             assert (len(index), index.path) == (CELLS, next(kept.folder.rglob(INDEX)))
-        with closing(reader.index(small=True, make=False)) as index:
-            assert len(index) == CELLS
 
 
 def test_a_large_run_keeps_its_index(kept: Kept, large_from) -> None:
     large_from(CELLS)
     with closing(kept.store().read(stored(kept))) as reader:
-        assert reader.index(make=False) is None
+        assert reader.index("never") is None
         with closing(reader.index()) as index:
             assert (len(index), index.path) == (CELLS, next(kept.folder.rglob(INDEX)))
-        with closing(reader.index(make=False)) as index:
+        with closing(reader.index("never")) as index:
             assert len(index) == CELLS
 
 
@@ -77,10 +75,10 @@ def test_a_run_with_one_cell_less_is_small(kept: Kept, large_from) -> None:
 def test_a_smaller_run_has_one_for_a_caller_whose_scan_costs_more(kept: Kept) -> None:
     with closing(kept.store().read(stored(kept))) as reader:
         assert reader.index(least=CELLS + 1) is None
-        assert reader.index(least=CELLS, make=False) is None
+        assert reader.index("never", CELLS) is None
         with closing(reader.index(least=CELLS)) as index:
             assert (len(index), index.path) == (CELLS, next(kept.folder.rglob(INDEX)))
-        with closing(reader.index(least=CELLS, make=False)) as index:
+        with closing(reader.index("never", CELLS)) as index:
             assert len(index) == CELLS
 
 
@@ -123,14 +121,14 @@ def test_the_index_of_a_database_that_another_process_brings_up_to_date_is_read(
     monkeypatch.setattr("evalwright.stores.index._PATIENCE", 0)
     kept = Kept(kind, tmp_path)
     with closing(kept.store().read(stored(kept))) as reader:
-        reader.index(keep=True).close()
+        reader.index("to_keep").close()
         [place] = tmp_path.rglob("index.lock")
         descriptor = os.open(place, os.O_RDWR)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            with closing(reader.index(keep=True)) as index:
+            with closing(reader.index("to_keep")) as index:
                 assert len(index) == CELLS
             next(tmp_path.rglob(INDEX)).unlink()
-            assert reader.index(keep=True) is None, "the other one is making it"
+            assert reader.index("to_keep") is None, "the other one is making it"
         finally:
             os.close(descriptor)

@@ -72,7 +72,7 @@ def test_records_of_which_a_scan_would_speak_leave_the_run_to_it(
 
 
 def test_a_run_with_an_index_that_is_damaged_since_can_be_written_to(run: Path, plan: Plan) -> None:
-    with closing(LocalFiles(run.parent).read(run.name)) as reader, closing(reader.index(keep=True)):
+    with closing(LocalFiles(run.parent).read(run.name)) as reader, closing(reader.index("to_keep")):
         pass
     (run / "traces.jsonl").write_bytes(b"{\n" + (run / "traces.jsonl").read_bytes())
     with closing(LocalFiles(run.parent).open(run.name)) as writer:

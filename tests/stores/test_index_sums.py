@@ -28,9 +28,9 @@ def indexed(folder: Path, *times: list[dict[str, object]]) -> Iterator[CellIndex
         with closing(LocalFiles(folder).open(run_id)) as writer:
             for trace in traces:
                 writer.append_trace(a_trace(case_index="ab".index(str(trace["case_id"])), **trace))
-        with closing(LocalFiles(folder).read(run_id)) as reader, closing(reader.index(keep=True)):
+        with closing(LocalFiles(folder).read(run_id)) as reader, closing(reader.index("to_keep")):
             pass
-    with closing(LocalFiles(folder).read(run_id)) as reader, closing(index_of(reader, small=True)) as index:
+    with closing(LocalFiles(folder).read(run_id)) as reader, closing(index_of(reader, "always")) as index:
         yield index
 
 
@@ -81,7 +81,7 @@ def test_a_cell_ends_with_the_last_of_its_results_also_where_those_are_read_befo
             writer.append_verdict(a_verdict(case_id=name, case_index=place))
     with (
         closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader,
-        closing(index_of(reader, small=True)) as index,
+        closing(index_of(reader, "always")) as index,
     ):
         assert [entry.finished_at for entry in index.cells()] == [MOMENT + place * HOUR for place in range(3)]
         assert [len(index.records(entry).results) for entry in index.cells()] == [2, 2, 2]

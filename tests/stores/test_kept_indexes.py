@@ -263,5 +263,5 @@ def test_a_run_may_keep_no_index(tmp_path, monkeypatch):
         assert len(index) == 1
     with closing(LocalFiles.at(none)[0].read(none.name)) as reader:
         assert (index_of(reader), (none / INDEX).exists()) == (None, False)
-        with closing(reader.index(keep=True)) as index:
+        with closing(reader.index("to_keep")) as index:
             assert len(index) == 1

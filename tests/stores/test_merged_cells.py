@@ -47,14 +47,14 @@ def shard(tmp_path: Path) -> Path:
             writer.append_trace(a_trace(case_id=name, case_index=place))
             writer.append_results([a_result(case_id=name, evaluator=one) for one in NAMES])
             writer.append_verdict(a_verdict(case_id=name, case_index=place))
-    with closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader, closing(reader.index(keep=True)):
+    with closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader, closing(reader.index("to_keep")):
         pass
     return writer.folder
 
 
 def read(shard: Path, evaluators: list[str] = NAMES) -> list[object]:
     run = LocalFiles(shard.parent).read(shard.name)
-    with closing(run) as reader, closing(reader.index(make=False)) as index:
+    with closing(run) as reader, closing(reader.index("never")) as index:
         return list(IndexedShard(index, renaming(shard.name, "whole"), evaluators).cells())
 
 
@@ -168,14 +168,14 @@ def test_the_highest_attempt_counts_wherever_it_stands_and_cells_without_a_trace
 
 def test_a_cell_that_was_not_judged_has_no_verdict_in_an_indexed_shard(tmp_path: Path) -> None:
     shard = retried(tmp_path, judged="a")
-    with closing(LocalFiles(tmp_path).read(shard.name)) as reader, closing(reader.index(keep=True)):
+    with closing(LocalFiles(tmp_path).read(shard.name)) as reader, closing(reader.index("to_keep")):
         pass
     assert [cell.verdict for cell in read(shard)] == [b"", b""]
 
 
 def test_an_index_that_goes_on_with_a_cell_has_what_one_made_anew_has(shard: Path) -> None:
     def rows() -> list[tuple[object, ...]]:
-        with closing(LocalFiles(shard.parent).read(shard.name)) as reader, closing(reader.index(keep=True)):
+        with closing(LocalFiles(shard.parent).read(shard.name)) as reader, closing(reader.index("to_keep")):
             pass
         with closing(sqlite3.connect(shard / INDEX)) as index:
             return index.execute("SELECT * FROM cells ORDER BY number").fetchall()

@@ -170,5 +170,5 @@ def test_the_index_of_a_run_that_is_written_has_all_that_was_appended(kept: Kept
         writer.append_trace(a_trace(case_index=0))
         writer.append_results([a_result()])
         writer.append_verdict(a_verdict(case_index=0))
-        with closing(writer.index(small=True)) as index:
+        with closing(writer.index("always")) as index:
             assert [(one.case_key, one.status) for one in index.cells()] == [(a_case().key, "pass")]

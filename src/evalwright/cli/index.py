@@ -34,7 +34,7 @@ def command(run: Path) -> int:
         if not isinstance(reader, (LocalReader, TableReader)):
             raise InputError(f"{reader.location}: a store of another package, whose runs have no index")
         started = time.monotonic()
-        index = reader.index(keep=True)
+        index = reader.index("to_keep")
         if index is None:
             raise InputError(
                 f"no index of {reader.location} can be built now: another process builds it, lines cannot be read, "

@@ -145,7 +145,7 @@ def _reasons(reader: RunReader, variants: Collection[str]) -> dict[str, _Reasons
 
 def _failed(reader: RunReader, variants: Collection[str]) -> Iterable[_Why]:
     """The verdicts other than pass; only those are read if the run has an index."""
-    if (index := index_of(reader, least=WORTH_AN_INDEX, make=False)) is not None:
+    if (index := index_of(reader, "never", least=WORTH_AN_INDEX)) is not None:
         with closing(index), suppress(StaleIndex):
             only = next(iter(variants)) if len(variants) == 1 else None
             found = index.verdicts(_Why, CellSelection(variant=only, statuses=NOT_PASSED))

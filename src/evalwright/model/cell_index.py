@@ -34,6 +34,7 @@ __all__ = [
     "CellSum",
     "CellSums",
     "DamagedIndex",
+    "IndexCreation",
     "RejudgedCell",
     "Rejudgement",
     "StaleIndex",
@@ -331,17 +332,22 @@ class CellIndex(Protocol):
     def close(self) -> None: ...
 
 
+IndexCreation = Literal["never", "if_large", "always", "to_keep"]
+"""Which runs get an index if they have none: none of them, large ones, or any; that of a small run is in memory only,
+unless it is wanted `to_keep`."""
+
+
 class _Indexed(Protocol):
-    def index(self, *, small: bool, make: bool, least: int | None) -> CellIndex | None: ...
+    def index(self, create: IndexCreation, least: int | None) -> CellIndex | None: ...
 
 
-def index_of(reader: object, *, small: bool = False, make: bool = True, least: int | None = None) -> CellIndex | None:
+def index_of(reader: object, create: IndexCreation = "if_large", least: int | None = None) -> CellIndex | None:
     """The index of a run, created or brought up to date; None if the caller has to scan the records.
 
-    That is the case if the store keeps no index, the run has fewer than 20,000 cells (with `small` it gets an index in
-    memory), lines cannot be read, or another process is creating the index. Without `make`, also if there is no index
-    yet: for a caller that reads a few fields once and then replaces the records, creating it costs more than it saves.
-    With `least`, a run of that many cells has one, too: for a caller to whom a scan costs more than creating it.
+    That is the case if the store keeps no index, `create` gives this run none, lines cannot be read, or another process
+    is creating the index. "never" is for a caller that reads a few fields once and then replaces the records: creating
+    an index costs more than it saves. A run is large from 20,000 cells on, or from `least`, if that is fewer: for a
+    caller to whom a scan costs more than creating it.
     """
     indexed = cast(_Indexed, reader) if hasattr(reader, "index") else None
-    return None if indexed is None else indexed.index(small=small, make=make, least=least)
+    return None if indexed is None else indexed.index(create, least)

@@ -94,7 +94,7 @@ def history_of(reader: RunReader, grid: Grid) -> History:
 @rereading
 def is_finished(reader: RunReader, grid: Grid) -> bool:
     """Whether an existing index says that every cell is finished; without an index it is not worth finding out."""
-    if (index := index_of(reader, make=False)) is None:
+    if (index := index_of(reader, "never")) is None:
         return False
     with closing(index):
         return len(index) == grid.total and not index.count(CellSelection(statuses=[None]))

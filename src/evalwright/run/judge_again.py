@@ -125,7 +125,7 @@ def judge_again(
             check()
         drop_manifest(Path(writer.location))
         judgements.commit()
-        if (index := index_of(writer, make=False)) is not None:  # brought up to date, as its rows are at hand
+        if (index := index_of(writer, "never")) is not None:  # brought up to date, as its rows are at hand
             index.close()
     except Interrupted:
         judgements.abandon()

@@ -47,7 +47,7 @@ class Newest(msgspec.Struct):
 @rereading
 def newest_of(reader: RunReader) -> Newest:
     """Read the keys of all traces once, and those of repeated cells again; of runs that can tell without, neither."""
-    if (index := index_of(reader, make=False)) is not None:
+    if (index := index_of(reader, "never")) is not None:
         with closing(index):
             if not index.superseded():
                 return Newest({}, len(index))

@@ -30,7 +30,7 @@ def judged_before(writer: RunWriter) -> int:
     replaced.
     """
     writer.summary()
-    if (index := index_of(writer, make=False)) is not None:
+    if (index := index_of(writer, "never")) is not None:
         with closing(index):
             return len(index) - index.count(CellSelection(statuses=[None]))
     count: Callable[[], int] | None = getattr(writer, "count_verdicts", None)

@@ -217,7 +217,7 @@ class OpenRun:
     def _indexed(self, row: CellRow) -> StoredCell | None:
         """By the run's index, at the cost of one cell; None if the run has none."""
         if self._index is None:
-            self._index = index_of(self._reader, small=True)
+            self._index = index_of(self._reader, "always")
         if self._index is None:
             return None
         try:

@@ -24,6 +24,7 @@ from evalwright.stores.documents import (
 from evalwright.stores.local_files.lines import LineDecoder, decoded_case
 
 if TYPE_CHECKING:
+    from evalwright.model.cell_index import IndexCreation
     from evalwright.stores.index.reading import RunIndex
     from evalwright.stores.local_files.case_index import CaseIndex
 
@@ -227,19 +228,14 @@ class LocalReader:
             raise newer_version(str(self.folder / SUMMARY), summary.schema_version)
         return summary
 
-    def index(
-        self, *, small: bool = False, keep: bool = False, make: bool = True, least: int | None = None
-    ) -> RunIndex | None:
-        """See `evalwright.model.cell_index.index_of`. An index that is in the folder is used whatever its size.
-
-        With `keep` there is one in the folder afterwards, even for a small run.
-        """
-        large = keep or self._is_large(least)
-        if not ((make and (large or small)) or self._has_index):
+    def index(self, create: IndexCreation = "if_large", least: int | None = None) -> RunIndex | None:
+        """See `evalwright.model.cell_index.index_of`. An index that is in the folder is used whatever its size."""
+        keep = create == "to_keep" or self._is_large(least)
+        if not (self._has_index or create == "always" or (keep and create != "never")):
             return None
         from evalwright.stores.index import opened_index
 
-        return opened_index(self.folder, self._numbering, keep=large)
+        return opened_index(self.folder, self._numbering, keep=keep)
 
     @property
     def _has_index(self) -> bool:

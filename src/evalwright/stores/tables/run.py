@@ -37,6 +37,7 @@ from evalwright.stores.tables.rows import Batch, Row, RowEncoder
 from evalwright.stores.tables.statements import RunTables
 
 if TYPE_CHECKING:
+    from evalwright.model.cell_index import IndexCreation
     from evalwright.stores.index.reading import RunIndex
 
 __all__ = ["TableReader", "TableWriter"]
@@ -112,16 +113,14 @@ class TableReader:
             raise newer_version(f"{self.location} summaries", summary.schema_version)
         return summary
 
-    def index(
-        self, *, small: bool = False, keep: bool = False, make: bool = True, least: int | None = None
-    ) -> RunIndex | None:
-        """See `evalwright.model.cell_index.index_of`. With `keep` there is one afterwards, even for a small run."""
-        keep = keep or self._is_large(least)
-        if not (keep or small):
+    def index(self, create: IndexCreation = "if_large", least: int | None = None) -> RunIndex | None:
+        """See `evalwright.model.cell_index.index_of`."""
+        keep = create == "to_keep" or self._is_large(least)
+        if not (keep or create == "always"):
             return None
         from evalwright.stores.tables.index import index_of_tables
 
-        return index_of_tables(self._tables, self._numbering, keep=keep, make=make)
+        return index_of_tables(self._tables, self._numbering, keep=keep, make=create != "never")
 
     def _is_large(self, least: int | None) -> bool:
         cells = INDEXED_FROM if least is None else min(least, INDEXED_FROM)
@@ -242,11 +241,9 @@ class TableWriter(TableReader):
             self._failure = error
             raise
 
-    def index(
-        self, *, small: bool = False, keep: bool = False, make: bool = True, least: int | None = None
-    ) -> RunIndex | None:
+    def index(self, create: IndexCreation = "if_large", least: int | None = None) -> RunIndex | None:
         self._settle()
-        return super().index(small=small, keep=keep, make=make, least=least)
+        return super().index(create, least)
 
     def _records(self, table: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
         self._settle()
