@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from evalwright.model.format import Format, Option
+    from evalwright.model.format import Format
 
-__all__ = ["Loader", "input_formats", "of_group", "of_kind", "suite_formats"]
+__all__ = ["Loader", "first_sentence", "of_group", "of_kind", "suite_formats"]
 
 Loader = tuple[str, Callable[[], Any]]
 """The package that provides a name, and the function that loads it."""
@@ -31,26 +31,9 @@ def of_group(group: str) -> dict[str, Loader]:
     return {point.name: (_package(point), point.load) for point in _points(group)}
 
 
-def suite_formats(options: Mapping[str, Option]) -> dict[str, Loader]:
-    """Suite formats by name.
-
-    Among them are the classes in the group `evalwright.dialects`, where formats were registered before `Format`
-    existed; `options` are those that such classes may have, by keyword.
-    """
-    adapted = {
-        point.name: (_package(point), partial(_format_of_class, point, options))
-        for point in _points("evalwright.dialects")
-    }
-    own = {p.name: (_package(p), partial(_named, p)) for p in _points("evalwright.formats") if not _is_importer(p)}
-    return {**adapted, **own}
-
-
-def input_formats() -> dict[str, Loader]:
-    """Input formats of `import` by name; before `Format` existed, they were in the group `evalwright.formats`."""
-    older = {
-        point.name: (_package(point), point.load) for point in _points("evalwright.formats") if _is_importer(point)
-    }
-    return {**older, **of_kind("importers")}
+def suite_formats() -> dict[str, Loader]:
+    """Suite formats by name."""
+    return {point.name: (_package(point), partial(_format, point)) for point in _points("evalwright.formats")}
 
 
 @cache
@@ -97,37 +80,15 @@ def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist else "a plug-in"
 
 
-def _is_importer(point: EntryPoint) -> bool:
+def _format(point: EntryPoint) -> Format:
     from evalwright.model.format import Format
 
-    try:
-        return not isinstance(point.load(), Format)
-    except Exception:  # any exception of another package's import: loading it as a format will report it
-        return False
-
-
-def _named(point: EntryPoint) -> Format:
-    found: Format = point.load()
+    found = point.load()
+    if not isinstance(found, Format):
+        raise TypeError(f"expected a Format, found {found!r}")
     if found.name != point.name:
         raise ValueError(f"its name is {found.name!r}, but its entry point is called {point.name!r}")
     return found
-
-
-def _format_of_class(point: EntryPoint, known: Mapping[str, Option]) -> Format:
-    """A class with `detects`, `load`, and possibly `options` and `reads_folders`, as a format."""
-    from evalwright.model.format import Format
-
-    kind = point.load()
-    return Format(
-        name=point.name,
-        title=point.name,
-        summary=first_sentence(kind),
-        suffixes=(),
-        detects=lambda path, head: kind().detects(path, head),
-        load=lambda *given, **options: kind().load(*given, **options),
-        options=tuple(known[name] for name in getattr(kind, "options", ()) if name in known),  # only these have a flag
-        reads_folders=getattr(kind, "reads_folders", False),
-    )
 
 
 def first_sentence(thing: object) -> str:

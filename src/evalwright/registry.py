@@ -11,7 +11,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalwright.entry_points import Loader, first_sentence, input_formats, of_group, of_kind, suite_formats
+from evalwright.entry_points import Loader, first_sentence, of_group, of_kind, suite_formats
 from evalwright.errors import EvalwrightError, InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -351,9 +351,7 @@ def _plugin_formats() -> tuple[Format, ...]:
 def _plugins(kind: str) -> dict[str, Loader]:
     """What other packages add to a kind, by name."""
     if kind == "formats":
-        return suite_formats({option.keyword: option for one in our_formats() for option in one.options})
-    if kind == "importers":
-        return input_formats()
+        return suite_formats()
     return {**_adopted(kind), **_of_plugin_formats(kind), **of_kind(kind)}
 
 

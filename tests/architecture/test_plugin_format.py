@@ -111,21 +111,6 @@ def test_it_has_a_command(folder):
     assert (done.returncode, done.stdout) == (3, "toy says hi\n")
 
 
-OLD = """\
-class Old:
-    '''Reads old files.'''
-    options = ("strict", "limit")
-    def detects(self, path, head):
-        return "old" in head
-    def load(self, path, variables, *, to_run=True, strict=False, limit=None):
-        from evalwright.errors import InputError, Problem
-        raise InputError(Problem(str(path), f"strict is {strict}, limit is {limit}"))
-
-class Reader:
-    '''Imports logs.'''
-"""
-
-
 def distribution(folder, module, points):
     (folder / "extra.py").write_text(module)
     info = folder / "extra-1.0.dist-info"
@@ -133,22 +118,6 @@ def distribution(folder, module, points):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(points)
     return folder
-
-
-def test_classes_of_the_group_of_dialects_are_formats_too(tmp_path):
-    distribution(tmp_path, OLD, "[evalwright.dialects]\nold = extra:Old\n")
-    (tmp_path / "x.yaml").write_text("old: 1\n")
-    done = evalwright(tmp_path, "validate", "x.yaml", "--strict", site=tmp_path)
-    assert "strict is True, limit is None" in done.stderr
-    assert "Reads old files. " in evalwright(tmp_path, "list", "dialects", site=tmp_path).stdout
-
-
-@pytest.mark.slow("installs a distribution for each group")
-@pytest.mark.parametrize("group", ["formats", "importers"])
-def test_importers_are_found_in_both_groups(tmp_path, group):
-    distribution(tmp_path, OLD, f"[evalwright.{group}]\nlogs = extra:Reader\n")
-    assert "Imports logs." in evalwright(tmp_path, "list", "importers", site=tmp_path).stdout
-    assert "logs" not in evalwright(tmp_path, "list", "formats", site=tmp_path).stdout
 
 
 OTHER = """\

@@ -20,7 +20,6 @@ from evalwright.model.trace_parts import TRACE_PARTS
 
 if TYPE_CHECKING:
     from evalwright.model.cell_index import RejudgedCell
-    from evalwright.model.suite import Suite
 
 __all__ = [
     "Enricher",
@@ -30,7 +29,6 @@ __all__ = [
     "JudgedBlocks",
     "LineShare",
     "Mirror",
-    "OlderFormat",
     "Part",
     "Prepared",
     "Report",
@@ -46,23 +44,6 @@ T = TypeVar("T")
 
 Part = tuple[int, int]
 """A slice of a run's traces: opaque, made by `RunReader.parts`, and understood only by the same kind of reader."""
-
-
-class OlderFormat(Protocol):
-    """What a suite format was before `model.format.Format`; classes in the group `evalwright.dialects` still work.
-
-    `options` of the class names the other keywords that `load` takes: the format's own command-line options, and
-    `target` if the format chooses it itself (and sets `Suite.target_chosen`).
-    """
-
-    def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
-        """Whether `path`, whose top-level mapping is `head` (empty if it has none), has this format."""
-
-    def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
-        """The suite in `path`; `variables` take precedence over the environment. Raises InputError with every problem.
-
-        Without `to_run` its systems are not built, nor their code imported, and its dataset may be missing.
-        """
 
 
 @runtime_checkable
