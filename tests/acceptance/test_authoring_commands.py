@@ -168,6 +168,24 @@ def test_import_writes_a_suite_that_runs(tmp_path: Path) -> None:
     )
 
 
+def test_import_takes_a_mapping_from_a_file(tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi!"}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"log": {"name": "greet", "talk": messages}}) + "\n")
+    (tmp_path / "map.yaml").write_text("messages: log.talk\nid: log.name\n")
+    words = ("import", "log.jsonl", "--format", "openai-messages", "--mapping", "map.yaml", "--out", "imported")
+    assert Project(tmp_path).evalwright(*words).code == 0
+    assert json.loads((tmp_path / "imported" / "cases.jsonl").read_text())["id"] == "greet"
+
+
+def test_import_names_the_mistakes_of_a_mapping_by_its_file(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text("{}\n")
+    (tmp_path / "map.yaml").write_text("mesages: log.talk\nid: 3\ntrial: a b\n")
+    ended = Project(tmp_path).evalwright("import", "log.jsonl", "--mapping", "map.yaml")
+    assert ended.code == 2
+    assert [line.split("  ")[0] for line in ended.err.splitlines()[:3]] == ["map.yaml:1", "map.yaml:2", "map.yaml:3"]
+    assert ended.err.endswith("3 problems in map.yaml; nothing was written\n")
+
+
 def test_import_makes_a_folder_named_after_the_file(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi!"}]
     (tmp_path / "log.jsonl").write_text(json.dumps({"id": "x", "messages": messages}) + "\n")

@@ -12,7 +12,7 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.files.yaml import load
 from evalwright.importers.imported_cases import ImportResult
-from evalwright.importers.openai_messages import import_file
+from evalwright.importers.openai_messages import OpenAIMessages
 from evalwright.model.trace import Trace
 
 HELLO = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
@@ -25,7 +25,7 @@ def call(name: str, arguments: object = "{}", id: str = "call_1") -> dict[str, A
 def imported(folder: Path, records: object, mapping: dict[str, str] | None = None) -> ImportResult:
     source = folder / "recorded.json"
     source.write_text(json.dumps(records))
-    return import_file(source, folder / "out", mapping)
+    return OpenAIMessages.import_files([source], folder / "out", mapping)
 
 
 def cases(folder: Path) -> list[dict[str, Any]]:

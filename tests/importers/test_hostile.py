@@ -225,10 +225,7 @@ def test_secrets_of_the_environment_are_in_nothing_that_is_written(tmp_path, mon
     path = tmp_path / "x.jsonl"
     path.write_text("".join(json.dumps(one) + "\n" for one in WITH_SECRETS[format]).replace("SECRET", secret))
     importer = load("importers", format)
-    if hasattr(importer, "import_files"):
-        importer.import_files([path], tmp_path / "out", None)
-    else:
-        importer.import_file(path, tmp_path / "out", None)
+    importer.import_files([path], tmp_path / "out", None)
     text = (tmp_path / "out" / "cases.jsonl").read_text()
     assert (secret in text, "***MASKED***" in text) == (False, True)
     assert list(load_suite(tmp_path / "out" / "eval.yaml").cases)  # keys and roles stay what they are

@@ -12,7 +12,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from evalwright.importers.openai_messages import OpenAIMessages, import_file
+from evalwright.importers.openai_messages import OpenAIMessages
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from importers.messages import HELLO, call, cases, imported, suite, trace_of
@@ -179,15 +179,8 @@ def test_json_lines_are_read_whatever_their_order(tmp_path: Path) -> None:
     source = tmp_path / "recorded.jsonl"
     rows = [{"id": f"c{n % 3}", "trial": n // 3, "messages": HELLO, "reward": n} for n in range(6)]
     source.write_text("\n\n".join(map(json.dumps, rows)))
-    import_file(source, tmp_path / "out")
+    OpenAIMessages.import_files([source], tmp_path / "out")
     assert [t["extra"]["imported_from"]["line"] for t in cases(tmp_path)[1]["embedded_trace"]] == [3, 9]
-
-
-def test_a_mapping_file_does_the_same_as_words(tmp_path: Path) -> None:
-    (tmp_path / "map.yaml").write_text("messages: log.talk\nid: log.name\n")
-    (tmp_path / "r.json").write_text(json.dumps([{"log": {"name": "n", "talk": HELLO}}]))
-    import_file(tmp_path / "r.json", tmp_path / "out", tmp_path / "map.yaml")
-    assert [case["id"] for case in cases(tmp_path)] == ["n"]
 
 
 def test_a_recorded_reward_decides_and_expected_actions_inform(tmp_path: Path) -> None:

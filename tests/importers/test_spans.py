@@ -27,7 +27,7 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "track", "arguments
 def imported(folder: Path, *documents: Any, plain: bool = False) -> ImportResult:
     source = folder / "spans.json"
     source.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in documents))
-    return (OpenInference if plain else OtlpJson).import_file(source, folder / "out")
+    return (OpenInference if plain else OtlpJson).import_files([source], folder / "out")
 
 
 def cases(folder: Path) -> list[dict[str, Any]]:
@@ -326,7 +326,7 @@ def test_spans_of_one_trace_may_be_in_several_files_and_packed(tmp_path):
 
 def test_a_mapping_is_refused(tmp_path):
     with pytest.raises(InputError, match="spans need no mapping"):
-        OtlpJson.import_file(tmp_path / "spans.json", tmp_path / "out", {"id": "x"})
+        OtlpJson.import_files([tmp_path / "spans.json"], tmp_path / "out", {"id": "x"})
 
 
 @pytest.fixture
@@ -392,7 +392,7 @@ def read(folder: Path, text: str) -> str:
         for file in out.glob("*"):
             file.unlink()
         try:
-            kind.import_file(source, out)
+            kind.import_files([source], out)
         except InputError:
             continue
         list(load_suite(out / "eval.yaml").cases)

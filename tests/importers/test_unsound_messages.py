@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError
-from evalwright.importers.openai_messages import import_file
+from evalwright.importers.openai_messages import OpenAIMessages
 from evalwright.model.trace import Trace
 from importers.messages import HELLO, call, cases, imported, problems
 
@@ -91,13 +91,13 @@ def test_a_mistaken_mapping_names_the_nearest_part(tmp_path: Path) -> None:
 def test_a_file_without_records_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "r.json").write_text(text)
     with pytest.raises(InputError, match=r"r\.json"):
-        import_file(tmp_path / "r.json", tmp_path / "out")
+        OpenAIMessages.import_files([tmp_path / "r.json"], tmp_path / "out")
 
 
 def test_a_damaged_line_is_told_with_its_number(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_bytes(json.dumps({"id": 1, "messages": HELLO}).encode() + b'\n{"id": \n\xff\n')
     with pytest.raises(InputError) as caught:
-        import_file(tmp_path / "r.jsonl", tmp_path / "out")
+        OpenAIMessages.import_files([tmp_path / "r.jsonl"], tmp_path / "out")
     assert [problem.line for problem in caught.value.problems] == [2, 3]
 
 
@@ -107,9 +107,9 @@ def test_deep_data_is_kept_whole_or_refused(tmp_path: Path, depth: int) -> None:
     record = '{"id": "c", "messages": [{"role": "tool", "name": "t", "content": CONTENT}]}'
     (tmp_path / "a.jsonl").write_text(record.replace("CONTENT", deep))
     with pytest.raises(InputError, match="nested"):
-        import_file(tmp_path / "a.jsonl", tmp_path / "out")
+        OpenAIMessages.import_files([tmp_path / "a.jsonl"], tmp_path / "out")
     (tmp_path / "b.jsonl").write_text(record.replace("CONTENT", json.dumps(deep)))
-    import_file(tmp_path / "b.jsonl", tmp_path / "out")
+    OpenAIMessages.import_files([tmp_path / "b.jsonl"], tmp_path / "out")
     content = cases(tmp_path)[0]["embedded_trace"]["tool_results"][0]["content"]
     assert content == (deep if depth > 100 else json.loads(deep))
 
@@ -124,7 +124,7 @@ def test_files_of_an_earlier_import_are_kept(tmp_path: Path) -> None:
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        import_file(tmp_path / "none.json", tmp_path / "out")
+        OpenAIMessages.import_files([tmp_path / "none.json"], tmp_path / "out")
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
@@ -180,7 +180,7 @@ def test_any_json_is_imported_whole_or_refused(
     (folder / name).write_text("\n".join(map(json.dumps, lines if name == "r.jsonl" else [records])))
     mapping = {"actions": "actions", "metadata.all": "$.metadata", "extra.deep": "$..name"} if mapped else None
     try:
-        result = import_file(folder / name, folder / "out", mapping)
+        result = OpenAIMessages.import_files([folder / name], folder / "out", mapping)
     except InputError:
         assert not (folder / "out").exists()
     else:

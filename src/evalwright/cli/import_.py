@@ -153,16 +153,7 @@ def _list_prices(name: str) -> ListPricing:
 def _imported(
     name: str, files: Sequence[Path], out: Path, stated: Mapping[str, str], more: Mapping[str, Any]
 ) -> ImportResult:
-    """What the importer wrote. An importer of a plug-in may take only one file."""
     importer = registry.load("importers", name)
-    several = getattr(importer, "import_files", None)
     with registry.blaming("importers", name):
-        if several is not None:
-            result: ImportResult = several(files, out, stated, **more)
-        elif len(files) == 1:
-            result = importer.import_file(files[0], out, stated)
-        else:
-            from evalwright.errors import InputError
-
-            raise InputError(f"the format {name} takes one file, found {len(files)}")
+        result: ImportResult = importer.import_files(files, out, stated, **more)
     return result

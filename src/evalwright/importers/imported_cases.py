@@ -67,7 +67,7 @@ class ImportResult:
 
 
 def import_recordings(
-    files: Sequence[Path], out: Path, mapping: Mapping[str, str] | Path | None, read_conversation: ReadConversation
+    files: Sequence[Path], out: Path, mapping: Mapping[str, str] | None, read_conversation: ReadConversation
 ) -> ImportResult:
     """Write the suite of files of recordings into folder `out`.
 

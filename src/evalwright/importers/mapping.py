@@ -62,20 +62,18 @@ class RecordMapping:
         return [part[len(prefix) + 1 :] for part in self.paths if part.startswith(f"{prefix}.")]
 
 
-def compile_mapping(mapping: Mapping[str, str] | Path | None) -> RecordMapping:
+def compile_mapping(mapping: Mapping[str, str] | None) -> RecordMapping:
     """The user's paths over the defaults, ready to use. Raises InputError with every mistake."""
-    stated = read_mapping(mapping) if isinstance(mapping, Path) else dict(mapping or {})
-    where = str(mapping) if isinstance(mapping, Path) else "mapping"
+    stated = dict(mapping or {})
     problems: list[Problem] = []
     paths: dict[str, tuple[tuple[str, _Find], ...]] = {
         part: tuple((path, _compiled(path)) for path in defaults) for part, defaults in DEFAULTS.items()
     }
     for part, path in stated.items():
         try:
-            _check_name(part)
-            paths[part] = ((path, _compiled(path)),)
+            paths[part] = ((path, _stated(part, path)),)
         except ValueError as error:
-            problems.append(Problem(where, str(error), key=str(part)))
+            problems.append(Problem("mapping", str(error), key=part))
     if problems:
         raise InputError(problems)
     return RecordMapping(paths, frozenset(stated))
@@ -96,20 +94,29 @@ def pairs_to_mapping(pairs: Iterable[str]) -> dict[str, str]:
 
 
 def read_mapping(file: Path) -> dict[str, str]:
-    """A mapping kept as a YAML file of `name: path` lines. Raises InputError."""
+    """A mapping kept as a YAML file of `name: path` lines. Raises InputError with every mistake."""
     from evalwright.files.yaml import load
 
     document = load(file)
     if not isinstance(document.value, dict):
         raise InputError(Problem(str(file), "expected a mapping of names to paths"))
-    problems = [
-        Problem(str(file), f"expected a path as a string, found {value!r}", document.line((name,)), str(name))
-        for name, value in document.value.items()
-        if not isinstance(name, str) or not isinstance(value, str)
-    ]
+    problems = []
+    for name, path in document.value.items():
+        try:
+            if not isinstance(name, str) or not isinstance(path, str):
+                raise ValueError(f"expected a path as a string, found {path!r}")
+            _stated(name, path)
+        except ValueError as error:
+            problems.append(Problem(str(file), str(error), document.line((name,)), str(name)))
     if problems:
         raise InputError(problems)
     return dict(document.value)
+
+
+def _stated(part: str, path: str) -> _Find:
+    """What finds a part at the path that the user states. Raises ValueError."""
+    _check_name(part)
+    return _compiled(path)
 
 
 def _check_name(part: str) -> None:

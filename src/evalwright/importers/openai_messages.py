@@ -1,13 +1,13 @@
 """Recorded conversations in the form of OpenAI's chat completions, as cases with their traces.
 
-`import_file` reads any JSON or JSON Lines file whose records contain such a conversation somewhere; a mapping says
+`import_files` reads any JSON or JSON Lines file whose records contain such a conversation somewhere; a mapping says
 where (see `mapping`). The roles `developer` and `function` become `system` and `tool`; parts of a message that are not
 text are kept as their type in brackets, such as `[image_url]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +18,20 @@ from evalwright.importers.transcript import arguments_of, object_or_text
 from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
 from evalwright.model.unread_calls import unread_calls
 
-__all__ = ["OpenAIMessages", "import_file", "read_conversation"]
-
-
-def import_file(source: Path, out: Path, mapping: Mapping[str, str] | Path | None = None) -> ImportResult:
-    """Write `cases.jsonl` and an `eval.yaml` that replays and evaluates the recordings of `source` into folder `out`.
-
-    Raises InputError with every mistake of the file, or if `out` has such files already; then nothing is written.
-    """
-    return import_recordings([source], out, mapping, read_conversation)
-
-
-def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | Path | None = None) -> ImportResult:
-    """The same for several files, which make one suite: records of one case in two of them are its trials."""
-    return import_recordings(sources, out, mapping, read_conversation)
+__all__ = ["OpenAIMessages", "read_conversation"]
 
 
 class OpenAIMessages:
     """Conversations in the form of OpenAI's chat messages, as JSON or JSON Lines."""
 
-    import_file: Callable[..., ImportResult] = staticmethod(import_file)
-    import_files: Callable[..., ImportResult] = staticmethod(import_files)
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        """Write `cases.jsonl` and an `eval.yaml` that replays and evaluates the recordings into folder `out`.
+
+        Records of one case in several files are its trials. Raises InputError with every mistake of the files, or if
+        `out` has such files already; then nothing is written.
+        """
+        return import_recordings(sources, out, mapping, read_conversation)
 
 
 def read_conversation(messages: Any, key: str, complain: Complain) -> RecordedConversation:

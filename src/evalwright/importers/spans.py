@@ -38,20 +38,12 @@ class OtlpJson:
     """OpenTelemetry spans in documents with `resourceSpans`, as a collector's file exporter writes them."""
 
     @staticmethod
-    def import_file(source: Path, out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_spans([source], out, mapping, partial(read_spans, plain=False))
-
-    @staticmethod
     def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
         return import_spans(sources, out, mapping, partial(read_spans, plain=False))
 
 
 class OpenInference:
     """OpenInference spans: like `otlp-json`, and plain ones, as SDKs print them and Phoenix exports them."""
-
-    @staticmethod
-    def import_file(source: Path, out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_spans([source], out, mapping, partial(read_spans, plain=True))
 
     @staticmethod
     def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:

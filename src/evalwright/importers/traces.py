@@ -52,7 +52,7 @@ class TraceImporter:
 def import_traces(
     files: Sequence[Path],
     out: Path,
-    mapping: Mapping[str, str] | Path | None,
+    mapping: Mapping[str, str] | None,
     read: Read,
     pricing: ListPricing | None = None,
 ) -> ImportResult:
