@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from evalwright.model.case import EvalCase, ExpectedBehavior, ForeignCase
     from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
     from evalwright.model.format import EvaluatorEntry, Format, Judging, Option, Repository, entry
+    from evalwright.model.import_result import ImportResult
     from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plan, Plugin, RunSettings, Variant
     from evalwright.model.protocols import (
         Enricher,
         Evaluator,
         Export,
         Extractor,
+        Importer,
         Mirror,
         Prepared,
         Report,
@@ -76,6 +78,8 @@ __all__ = [
     "FilesystemArtifact",
     "ForeignCase",
     "Format",
+    "ImportResult",
+    "Importer",
     "InputError",
     "Judging",
     "Metrics",
@@ -140,6 +144,8 @@ _PLACES = {
     "FilesystemArtifact": "model.artifact",
     "ForeignCase": "model.case",
     "Format": "model.format",
+    "ImportResult": "model.import_result",
+    "Importer": "model.protocols",
     "InputError": "errors",
     "Judging": "model.format",
     "Metrics": "model.trace",

@@ -139,6 +139,7 @@ def test_options_that_differ_from_those_of_another_format_are_left_out_with_a_wa
 BROKEN = [
     (OTHER.replace('"other"', '"another"'), "its name is 'another', but its entry point is called 'other'"),
     ("raise RuntimeError('broken')\n", "RuntimeError: broken"),
+    ("FORMAT = dict\n", "TypeError: expected a Format, found <class 'dict'>"),
 ]
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.files.yaml import load
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.openai_messages import OpenAIMessages
+from evalwright.model.import_result import ImportResult
 from evalwright.model.trace import Trace
 
 HELLO = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]

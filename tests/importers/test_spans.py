@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.spans import OpenInference, OtlpJson
+from evalwright.model.import_result import ImportResult
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from importers.spans import TRACE, attributes, event, exported, span

@@ -13,8 +13,8 @@ from evalwright.cli.values import PathParam
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evalwright.importers.imported_cases import ImportResult
     from evalwright.importers.pricing import ListPricing
+    from evalwright.model.import_result import ImportResult
 
 __all__ = ["command"]
 

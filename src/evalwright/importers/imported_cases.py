@@ -23,12 +23,12 @@ from evalwright.files.masker import Masker
 from evalwright.importers.mapping import compile_mapping
 from evalwright.importers.recording import ReadConversation, Recording, RecordReader
 from evalwright.importers.recordings import RecordingPlace, Recordings, open_recordings
+from evalwright.model.import_result import ImportResult
 from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, Trace, TraceMessage
 
 __all__ = [
     "ANSWERED",
     "REWARDED",
-    "ImportResult",
     "check_free",
     "described_suite",
     "import_recordings",
@@ -51,19 +51,6 @@ REWARDED: Final[dict[str, Any]] = {
 """The evaluator for recordings with a reward; those without one get no verdict from it."""
 
 _MOST_PROBLEMS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class ImportResult:
-    """The outcome of an import."""
-
-    cases: int
-    trials: int
-    """The largest number of recordings of one case."""
-    traces: int
-    files: list[Path]
-    notes: list[str] = field(default_factory=list)
-    """Notes for the user besides the numbers."""
 
 
 def import_recordings(

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import langfuse_scores
 from evalwright.importers.span_files import Lose
 from evalwright.importers.span_messages import json_content
 from evalwright.importers.spans import import_spans
 from evalwright.importers.wire_spans import WireSpan, moment_ns
+from evalwright.model.import_result import ImportResult
 
 __all__ = ["LangfuseTraces"]
 

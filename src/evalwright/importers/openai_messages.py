@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.importers.imported_cases import ImportResult, import_recordings
+from evalwright.importers.imported_cases import import_recordings
 from evalwright.importers.recording import Complain, RecordedConversation
 from evalwright.importers.recordings import described
 from evalwright.importers.transcript import arguments_of, object_or_text
+from evalwright.model.import_result import ImportResult
 from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
 from evalwright.model.unread_calls import unread_calls
 

@@ -16,7 +16,6 @@ import msgspec
 from evalwright.errors import InputError, Problem, counted
 from evalwright.importers.imported_cases import (
     ANSWERED,
-    ImportResult,
     check_free,
     without_secrets,
     write_cases,
@@ -26,6 +25,7 @@ from evalwright.importers.span_files import Lose, read_spans
 from evalwright.importers.span_traces import trace_of_spans
 from evalwright.importers.spool import RecordSpool
 from evalwright.importers.wire_spans import WireSpan
+from evalwright.model.import_result import ImportResult
 from evalwright.model.trace import Trace
 
 __all__ = ["OpenInference", "OtlpJson", "import_spans"]

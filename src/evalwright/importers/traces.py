@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 from evalwright.errors import counted
 from evalwright.importers.gathered_cases import GatheredCases
 from evalwright.importers.imported_cases import (
-    ImportResult,
     check_free,
     described_suite,
     secrets_here,
@@ -27,6 +26,7 @@ from evalwright.importers.pricing import ListPricing
 from evalwright.importers.recordings import described, moment, too_deep
 from evalwright.importers.sources import Mistakes
 from evalwright.importers.spool import RecordSpool, TraceSpool
+from evalwright.model.import_result import ImportResult
 
 __all__ = ["TraceImporter", "import_traces"]
 

@@ -11,6 +11,7 @@ import msgspec
 from evalwright.errors import Problem
 from evalwright.model.artifact import Changes, FilesystemArtifact
 from evalwright.model.chat import ChatRequest
+from evalwright.model.import_result import ImportResult
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
@@ -26,6 +27,7 @@ __all__ = [
     "Evaluator",
     "Export",
     "Extractor",
+    "Importer",
     "JudgedBlocks",
     "LineShare",
     "Mirror",
@@ -357,6 +359,18 @@ class Store(Protocol):
 
 
 class Report(Protocol):
-    """One output format for people or machines."""
+    """One output format for people or machines. Registered as a callable `() -> Report`."""
 
     def render(self, reader: RunReader, summary: RunSummary) -> str: ...
+
+
+class Importer(Protocol):
+    """Makes suites of what other programs recorded. Registered as an object that has this method, such as a class in
+    which it is static."""
+
+    def import_files(self, files: Sequence[Path], out: Path, mapping: Mapping[str, str]) -> ImportResult:
+        """Write one suite for all files into the folder `out`, which need not exist.
+
+        `mapping` says where in a record its parts are (`--map`, `--mapping`). Raises InputError with every mistake, or
+        if `out` has such files already, and then nothing is written; StorageError if a write fails.
+        """
