@@ -114,6 +114,13 @@ def test_what_is_no_recording_is_refused_by_what_it_is(tmp_path, given, text, fa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("text", ["just text", "12"])
+def test_a_text_or_a_number_in_yaml_is_no_recording(tmp_path, text):
+    file = tmp_path / "x.yaml"
+    file.write_text(text)
+    assert "x.yaml  no known format was recognised" in str(run(file, "--out", tmp_path / "out").exception)
+
+
 TEXTS = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [{"type": "text", "text": "R"}]}]
 RESPONSE = {"type": "message", "role": "assistant", "content": TEXTS[1]["content"], "usage": {"input_tokens": 5}}
 

@@ -113,11 +113,12 @@ def _yaml(file: Path) -> Any:
     from evalwright.files.yaml import parse
 
     try:
-        return parse(data, str(file), "true_false").value
+        value = parse(data, str(file), "true_false").value
     except InputError:
         if named:
             raise
         return None
+    return value if isinstance(value, dict | list) else None
 
 
 def columns_of(file: Path) -> tuple[str, ...]:
