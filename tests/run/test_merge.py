@@ -19,7 +19,8 @@ from evalwright.errors import InputError, RunLockedError, StorageError
 from evalwright.model.plan import Plugin, Shard
 from evalwright.run.calibration import calibrate_run
 from evalwright.run.locations import find_run
-from evalwright.run.merge import merge, named_runs, runs_matching
+from evalwright.run.merge import merge
+from evalwright.run.named_runs import runs_matching
 from evalwright.run.options import RunOptions
 from evalwright.run.resumption import resume, retry
 from evalwright.run.shard_watch import finished_shards
@@ -108,42 +109,12 @@ def test_what_is_no_whole_run_is_refused_by_name_and_leaves_nothing(tmp_path):
     assert "are both shard 2 of 3, and differ" in refused([*parts, copied], out)
     (parts[1] / "manifest.json").unlink()
     assert f"is not finished: evalwright resume {parts[1]}" in refused(parts, out)
-    with pytest.raises(InputError, match="matches no run"):
-        runs_matching(str(tmp_path / "nowhere" / "*"))
 
 
-def test_runs_that_lie_deeper_are_pointed_at(tmp_path):
-    sharded(suite(tmp_path, TEXTS), 2, tmp_path / "out")
-    (tmp_path / "out" / "1" / "latest").symlink_to("nowhere")
-    for text, deeper in (("out", "out/*/*"), ("out/*", "out/*/*"), ("out/1", "out/1/*")):
-        with pytest.raises(InputError, match=re.escape(f"but '{tmp_path}/{deeper}' matches some")):
-            runs_matching(f"{tmp_path}/{text}")
-    assert len(runs_matching(f"{tmp_path}/out/*/*")) == 2
-
-
-def test_pipes_and_links_beside_runs_are_no_runs(tmp_path):
-    sharded(suite(tmp_path, TEXTS), 2, tmp_path / "out")
-    os.mkfifo(tmp_path / "out" / "1" / "pipe")
-    (tmp_path / "out" / "1" / "self").symlink_to("self")
-    assert len(runs_matching(f"{tmp_path}/out/*/*")) == 2
-
-
-def test_an_empty_name_is_the_working_directory_and_not_the_root(tmp_path, monkeypatch):
-    sharded(suite(tmp_path, TEXTS), 2, tmp_path / "out")
-    monkeypatch.chdir(tmp_path / "out")
-    with pytest.raises(InputError, match=r"^\. is not a run folder, but '\*/\*' matches some$"):
-        runs_matching("")
-
-
-def test_all_runs_that_cannot_be_merged_are_named_at_once(tmp_path):
+def test_all_runs_that_are_no_shards_are_named_at_once(tmp_path):
     mine = suite(tmp_path, TEXTS)
-    whole, parts = run_suite(mine).run_dir, sharded(mine, 2, tmp_path)
-    with pytest.raises(InputError) as error:
-        named_runs([f"{tmp_path}/none/*", str(parts[0]), f"{tmp_path}/nowhere"])
-    none, nowhere = (problem.message for problem in error.value.problems)
-    assert none == f"{tmp_path}/none/* matches no run"
-    assert nowhere.startswith(f"{tmp_path}/nowhere does not exist")
-    said = refused([whole, parts[0], run_suite(mine).run_dir], tmp_path / "merged")
+    parts = sharded(mine, 2, tmp_path)
+    said = refused([run_suite(mine).run_dir, parts[0], run_suite(mine).run_dir], tmp_path / "merged")
     assert said.count("is not a shard: expected runs that `evalwright run --shard k/n` made") == 2
 
 

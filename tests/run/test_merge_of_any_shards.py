@@ -18,7 +18,8 @@ from evalwright.model.result import Evaluation
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Answer, Metrics, Output
 from evalwright.run.locations import find_run
-from evalwright.run.merge import merge, runs_matching
+from evalwright.run.merge import merge
+from evalwright.run.named_runs import runs_matching
 from evalwright.run.options import RunOptions
 from evalwright.run.resumption import resume, retry
 from evalwright.run.start import run_suite

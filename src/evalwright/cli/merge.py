@@ -45,7 +45,8 @@ def command(
     if of is not None and not watch:
         raise click.UsageError("--of says how many shards --watch waits for: add --watch")
     from evalwright.cli.outcome import present
-    from evalwright.run.merge import merge, named_runs
+    from evalwright.run.merge import merge
+    from evalwright.run.named_runs import named_runs
 
     if watch:
         from evalwright.run.shard_watch import finished_shards

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, counted
+from evalwright.errors import AllMistakes, InputError, Problem, counted
 from evalwright.files.durable import replace_file, replace_lines
 from evalwright.files.masker import Masker
 from evalwright.importers.mapping import compile_mapping
@@ -63,16 +63,12 @@ def import_recordings(
     check_free(out)
     compiled = compile_mapping(mapping)
     with ExitStack() as stack:
-        sources, problems = list[_Source](), list[Problem]()
+        sources, mistakes = list[_Source](), AllMistakes()
         for file in files:
-            try:
+            with mistakes:
                 recordings = stack.enter_context(open_recordings(file, compiled))
-            except InputError as error:
-                problems += error.problems
-            else:
                 sources.append(_Source(file, RecordReader(file, compiled, read_conversation), recordings))
-        if problems:
-            raise InputError(problems)
+        mistakes.refuse()
         survey = _survey(sources)
         write_cases(out, without_secrets(_case_lines(survey)))
     description = described_suite(survey.traces, len(survey.cases))

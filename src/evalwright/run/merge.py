@@ -6,16 +6,14 @@ import hashlib
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
-from fnmatch import fnmatchcase
-from glob import glob, has_magic
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, counted
+from evalwright.errors import AllMistakes, InputError, Problem, counted
 from evalwright.files.durable import PRIVATE, replace_file
 from evalwright.files.masker import Masker
 from evalwright.files.paths import safe_id, seen_from_here
@@ -25,7 +23,7 @@ from evalwright.model.plan import Plan, Plugin, Shard
 from evalwright.model.protocols import RunReader
 from evalwright.run.cells import Grid
 from evalwright.run.history import history_of
-from evalwright.run.locations import NOTE, RUNS, Place, find_run, folder_beside, is_on_a_server, run_places
+from evalwright.run.locations import RUNS, Place, find_run, folder_beside
 from evalwright.run.merged_warnings import as_of_one_machine
 from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.shards import first_difference, stored_config
@@ -33,7 +31,7 @@ from evalwright.scoring.fold import fold
 from evalwright.session import owns_process
 from evalwright.session.open_files import room_for
 from evalwright.stores.index.reading import RunIndex
-from evalwright.stores.local_files import LocalFiles, is_run
+from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.reader import ARTIFACTS, CASES
 from evalwright.stores.local_files.writer import LocalWriter
 from evalwright.stores.lock import turn_to_create
@@ -45,12 +43,8 @@ from evalwright.stores.merge.labels import labels_beside, lacks, write_labels
 from evalwright.stores.merge.scanned import ScannedShard
 from evalwright.stores.merge.writing import MergedShard, write_merged
 
-__all__ = ["merge", "named_runs", "runs_matching"]
+__all__ = ["merge"]
 
-S = TypeVar("S")
-T = TypeVar("T")
-
-_SQLITE = b"SQLite format 3\0"
 _DOCUMENTS = ("config.yaml", "config_hash.txt")
 _OTHER_LABELS = (
     "the shards have labels that the run which was merged from them before has not; they are left out, as its own may "
@@ -84,68 +78,6 @@ class _Part(NamedTuple):
         return _sha256(bytes(record) for records in kinds for record in records(msgspec.Raw))
 
 
-def runs_matching(text: str) -> list[Path]:
-    """The path of a run, or the paths of all runs that a glob matches: folders, `FILE.sqlite/*`, `postgres:SCHEMA/*`.
-
-    Raises InputError for a glob that matches no run, and for a folder that is none but has some in it.
-    """
-    if not has_magic(text) or os.path.lexists(text):
-        if Path(text).is_dir() and not _leads_to_run(Path(text)) and (below := _runs_below(text)):
-            raise InputError(f"{Path(text)} is not a run folder{below}")
-        return [Path(text)]
-    above, _, pattern = text.rpartition("/")
-    if is_on_a_server(above) or Path(above).is_file():
-        found = [path for path in run_places(Path(above)) if fnmatchcase(path.name, pattern)]
-    else:
-        found = _runs_at(text)
-    if not found:
-        raise InputError(f"{text} matches no run{_runs_below(text)}")
-    return found
-
-
-def named_runs(texts: Iterable[str], **store: Any) -> list[Place]:
-    """Where the runs are that each text names or matches; `store` is passed to `find_run`. Raises InputError for all
-    texts that lead to none."""
-    found = _each(lambda text: [find_run(path, **store) for path in runs_matching(text)], texts)
-    return [place for places in found for place in places]
-
-
-def _each(function: Callable[[S], T], values: Iterable[S]) -> list[T]:
-    """What the function returns for each value. Raises InputError with what is wrong with all of them."""
-    found, refused = list[T](), list[InputError]()
-    for value in values:
-        try:
-            found.append(function(value))
-        except InputError as error:
-            refused.append(error)
-    if len(refused) > 1:
-        raise InputError([problem for one in refused for problem in one.problems or [Problem("", one.headline)]])
-    if refused:
-        raise refused[0]
-    return found
-
-
-def _runs_at(pattern: str) -> list[Path]:
-    return [path for path in map(Path, sorted(glob(pattern))) if _leads_to_run(path)]  # noqa: PTH207
-
-
-def _runs_below(text: str) -> str:
-    """A hint at the runs that were probably meant: `--out DIR/$TASK` puts them a folder deeper than `--out DIR`."""
-    patterns = (os.path.join(text, more) for more in ("*", "*/*"))  # noqa: PTH118
-    return next((f", but '{pattern}' matches some" for pattern in patterns if _runs_at(pattern)), "")
-
-
-def _leads_to_run(path: Path) -> bool:
-    """Whether a path matched by a glob is a run; logs and other folders may be beside runs."""
-    if path.is_dir():
-        return is_run(path) or (path / NOTE).is_file()
-    if not os.path.isfile(path):  # a link may lead nowhere, and a pipe would keep us waiting
-        return False
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(len(_SQLITE)) == _SQLITE
-    return False
-
-
 def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: bool = False) -> Outcome:
     """Merge the shards of a run into a new run folder in `out` (default: `runs`); the existing one if it is already
     there.
@@ -154,7 +86,7 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
     for shards that are not of one run, or not all there, or changed since they were finished; nothing is written then.
     """
     with ExitStack() as stack:
-        given = sorted(_each(lambda run: _part(run, stack), runs), key=lambda one: (one.shard.index, str(one.address)))
+        given = _given(runs, stack)
         _must_be_one_run(given)
         parts = _once(given)
         if not partial:
@@ -181,6 +113,16 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
         assert writer.plan is not None
         place = Place(store, writer.plan.run_id, writer.folder)
         return conclude(place, writer, writer.plan, fold(writer, writer.plan), False, *notes, earlier=earlier)
+
+
+def _given(runs: Iterable[Path | Place], stack: ExitStack) -> list[_Part]:
+    """The shards in their order. Raises InputError for all runs that are none."""
+    parts, mistakes = list[_Part](), AllMistakes()
+    for run in runs:
+        with mistakes:
+            parts.append(_part(run, stack))
+    mistakes.refuse()
+    return sorted(parts, key=lambda one: (one.shard.index, str(one.address)))
 
 
 def _part(run: Path | Place, stack: ExitStack) -> _Part:
