@@ -26,14 +26,13 @@ from evalwright.cli.options import (
     written_by,
 )
 from evalwright.cli.values import NumberRange, PathParam, WholeRange
-from evalwright.errors import InputError, counted, money
+from evalwright.errors import InputError
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
     from evalwright.model.plan import Shard
     from evalwright.model.suite import Suite
     from evalwright.run.cells import RunState
-    from evalwright.run.forecast import Forecast
     from evalwright.run.loop import Watch
     from evalwright.run.options import RunOptions
     from evalwright.run.outcomes import Outcome
@@ -189,7 +188,9 @@ def command(
     if len(files) > 1:
         return _each(files, skipped, partial(load, to_run=False), options)
     if dry_run:
-        return _print_forecast(partial(_only, files[0], skipped, load), options, as_json=as_json)
+        from evalwright.cli.dry_run import print_forecast
+
+        return print_forecast(partial(_only, files[0], skipped, load), options, as_json=as_json)
     suite = _only(files[0], skipped, load)
     watch = watch_of(quiet)
     if retried is None:
@@ -304,50 +305,6 @@ def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:
         if not began:  # the display shows them first of all
             warn(suite.warnings)
         raise
-
-
-def _print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: bool) -> int:
-    from evalwright.cli.screen import say, warn
-    from evalwright.run.forecast import forecast
-    from evalwright.run.selection import all_warnings, lines_of_warnings
-    from evalwright.session.imports import nothing_imported
-
-    # Estimating the cost must not execute the code of a suite that is not trusted yet.
-    with nothing_imported():
-        suite = load()
-        found = forecast(suite, options)
-        warnings = lines_of_warnings(all_warnings(suite))
-        warn(warnings)
-    code = 3 if found.unread else 0
-    if as_json:
-        import msgspec
-
-        unread = [str(problem) for problem in found.unread]
-        document = {"forecast": {**found._asdict(), "unread": unread, "warnings": warnings}, "exit_code": code}
-        say([msgspec.json.encode(document).decode()])
-        return code
-    called = found.cells - found.recorded
-    parts = [counted(called, "system call")] if called or not found.recorded else []
-    parts += [counted(found.recorded, "recorded answer")] if found.recorded else []
-    say([f"Dry run: {', '.join([*parts, counted(found.judge_calls, 'judge call')])}{_money(found)}"])
-    if found.unpriced:
-        said = f"No price is known for {', '.join(found.unpriced)}, whose cost is not included"
-        say([f"{said}: add it to the price table of the suite"])
-    if found.unnamed_calls:
-        calls = counted(found.unnamed_calls, "judge call")
-        say([f"The suite names no model for {calls}, whose cost is not included"])
-    if found.unread:
-        say(["Cases that cannot be read, and would be errors:", *map(str, found.unread)])
-    return code
-
-
-def _money(found: Forecast) -> str:
-    parts = {"systems": found.system_cost_usd, "judges": found.judge_cost_usd}
-    costs = {name: cost for name, cost in parts.items() if cost}
-    said = ", ".join(f"{money(cost)} for {name}" for name, cost in costs.items())
-    if len(costs) == 2:
-        return f", about {money(sum(costs.values()))} ({said})"
-    return f", about {said}" if said else ""
 
 
 def _pairs(words: Iterable[str]) -> dict[str, str]:

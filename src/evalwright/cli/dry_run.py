@@ -1,0 +1,58 @@
+"""`evalwright run --dry-run`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evalwright.cli.screen import say, warn
+from evalwright.errors import counted, money
+from evalwright.run.forecast import Forecast, forecast
+from evalwright.run.selection import all_warnings, lines_of_warnings
+from evalwright.session.imports import nothing_imported
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
+    from evalwright.run.options import RunOptions
+
+__all__ = ["print_forecast"]
+
+
+def print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: bool) -> int:
+    """Print how many calls a run of the suite would make, and about what they would cost. Returns the exit code."""
+    # Estimating the cost must not execute the code of a suite that is not trusted yet.
+    with nothing_imported():
+        suite = load()
+        found = forecast(suite, options)
+        warnings = lines_of_warnings(all_warnings(suite))
+        warn(warnings)
+    code = 3 if found.unread else 0
+    if as_json:
+        unread = [str(problem) for problem in found.unread]
+        document = {"forecast": {**found._asdict(), "unread": unread, "warnings": warnings}, "exit_code": code}
+        say([msgspec.json.encode(document).decode()])
+        return code
+    called = found.cells - found.recorded
+    parts = [counted(called, "system call")] if called or not found.recorded else []
+    parts += [counted(found.recorded, "recorded answer")] if found.recorded else []
+    say([f"Dry run: {', '.join([*parts, counted(found.judge_calls, 'judge call')])}{_money(found)}"])
+    if found.unpriced:
+        said = f"No price is known for {', '.join(found.unpriced)}, whose cost is not included"
+        say([f"{said}: add it to the price table of the suite"])
+    if found.unnamed_calls:
+        calls = counted(found.unnamed_calls, "judge call")
+        say([f"The suite names no model for {calls}, whose cost is not included"])
+    if found.unread:
+        say(["Cases that cannot be read, and would be errors:", *map(str, found.unread)])
+    return code
+
+
+def _money(found: Forecast) -> str:
+    parts = {"systems": found.system_cost_usd, "judges": found.judge_cost_usd}
+    costs = {name: cost for name, cost in parts.items() if cost}
+    said = ", ".join(f"{money(cost)} for {name}" for name, cost in costs.items())
+    if len(costs) == 2:
+        return f", about {money(sum(costs.values()))} ({said})"
+    return f", about {said}" if said else ""
