@@ -35,9 +35,10 @@ _KNOWN_EVENTS = {
     "mcp_tool_call_begin", "mcp_tool_call_end", "web_search_begin", "web_search_end", "context_compacted",
 }  # fmt: skip
 """Events that are read, and those that repeat response items."""
-
-
 _BEGINS = ("task_started", "turn_started")
+_READY = (dict, str)
+"""Types of results that are kept as they are."""
+_COUNTS = ("input_tokens", "output_tokens", "reasoning_output_tokens", "cached_input_tokens")
 
 
 class _Payload(ThreadMeta, gc=False):
@@ -336,12 +337,6 @@ def _output(value: Any, notes: ImportNotes) -> tuple[Any, bool]:
     return (read if isinstance(read, _READY) else texts_of(read, notes)), False
 
 
-_READY = (dict, str)
-
-
 def _tokens(usage: dict[str, Any], notes: ImportNotes) -> Tokens:
     """Usage as OpenAI counts it: cached tokens are included in the input, reasoning tokens in the output."""
     return Tokens(*(token_count(usage.get(key), notes) for key in _COUNTS))
-
-
-_COUNTS = ("input_tokens", "output_tokens", "reasoning_output_tokens", "cached_input_tokens")

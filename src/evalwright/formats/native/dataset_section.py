@@ -68,33 +68,38 @@ class DatasetReading:
 
     def cases(self) -> Iterable[EvalCase | Case]:
         """The cases, read on iteration; none if the section has mistakes, which are then noted."""
-        if "dataset" not in self._sections.written:
+        kind = self._kind() if "dataset" in self._sections.written else None
+        if kind is None:
             return ()
+        dataset = self._sections.dataset
+        rows = is_of_rows(kind, dataset.path or "", dataset.extra)
+        if kind in registry.KINDS["datasets"]:
+            self._file.doubt_keys(("dataset",), dataset, _own_keys(kind, rows))
+        if dataset.own_evaluators and kind != "cases":
+            self._file.complain(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
+        return self._rows(kind) if rows else self._in_file(kind)
+
+    def _kind(self) -> str | None:
+        """The type of the dataset, stated or by the file's ending; None if there is none of that name."""
         dataset = self._sections.dataset
         kind = dataset.type or file_type(dataset.path or "")
         if kind is None:
             self._file.complain(("dataset", "type"), _untyped(dataset.path))
-            return ()
-        if not self._file.known(("dataset", "type"), "datasets", kind):
-            return ()
-        rows = is_of_rows(kind, dataset.path or "", dataset.extra)
-        if kind in registry.KINDS["datasets"]:
-            own = (*_KEYS_OF_ROWS, *_KEYS_ON_DISK) if kind == "huggingface" else _KEYS_OF_ROWS if rows else ()
-            own = own if rows else (*own, *getattr(registry.load("datasets", kind), "config_keys", ()))
-            self._file.doubt_keys(("dataset",), dataset, own)
-        if dataset.own_evaluators and kind != "cases":
-            self._file.complain(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
-        if rows:
-            return self._rows(kind)
+            return None
+        return kind if self._file.known(("dataset", "type"), "datasets", kind) else None
+
+    def _in_file(self, kind: str) -> Iterable[EvalCase | Case]:
+        """The cases of a dataset in one file that is not of rows."""
+        dataset = self._sections.dataset
         if isinstance(dataset.path, list):
-            self._file.complain(("dataset", "path"), f"cases of type {kind!r} are in one file, found a list")
+            self._file.complain(_PATH, f"cases of type {kind!r} are in one file, found a list")
             return ()
-        path = self._file.found(("dataset", "path"), dataset.path or "")
+        path = self._file.found(_PATH, dataset.path or "")
         if not dataset.path or not os.path.isfile(path):
             what = "it is a folder" if os.path.isdir(path) else near_file(path).removeprefix("; ")
             message = f"there is no dataset file {dataset.path!r}" + (f"; {what}" if what else "")
             return self._missing(_at_path(message if dataset.path else "'path' is missing").problems)
-        if self._to_run and not self._file.must_be_inside(("dataset", "path"), path):
+        if self._to_run and not self._file.must_be_inside(_PATH, path):
             return ()  # nothing of it is shown either
         name = self._sections.eval.name if "eval" in self._sections.written else ""
         config = dataset.plain()
@@ -185,6 +190,16 @@ class DatasetReading:
             Problem(str(self._file.path), one.message, self._file.document.line(steps_of(one.key)), one.key)
             for one in problems
         )
+
+
+def _own_keys(kind: str, rows: bool) -> Sequence[str]:
+    """Keys of the section that only datasets of this type have."""
+    if kind == "huggingface":
+        return (*_KEYS_OF_ROWS, *_KEYS_ON_DISK)
+    if rows:
+        return _KEYS_OF_ROWS
+    own: Sequence[str] = getattr(registry.load("datasets", kind), "config_keys", ())
+    return own
 
 
 def _untyped(path: str | Sequence[str] | None) -> str:
