@@ -15,7 +15,7 @@ Interrupted                the user interrupted the run while user code was runn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,7 @@ __all__ = [
     "counted",
     "did_you_mean",
     "money",
+    "with_others",
 ]
 
 
@@ -109,6 +110,12 @@ class InputError(EvalwrightError):
         return self.problems or (Problem("", self.headline),)
 
 
+def with_others(problems: Sequence[Problem], others: Iterable[Problem]) -> list[Problem]:
+    """The problems, and the others that are in other places: what is wrong there is already told."""
+    places = {(problem.file, problem.key) for problem in problems}
+    return [*problems, *(one for one in others if (one.file, one.key) not in places)]
+
+
 class AllMistakes:
     """The mistakes that several checks find, each in a `with` block of its own, to be reported at once."""
 
@@ -125,12 +132,13 @@ class AllMistakes:
         self._found.append(error)
         return True
 
-    def refuse(self) -> None:
-        """Raise InputError with all mistakes, if there are any."""
-        if len(self._found) == 1:
-            raise self._found[0]
-        if self._found:
-            raise InputError(problem for error in self._found for problem in error.listed)
+    def refuse(self, beside: Iterable[Problem] = ()) -> None:
+        """Raise InputError with all mistakes, if there are any, and then with the problems `beside` them, too."""
+        if not self._found:
+            return
+        listed = [problem for error in self._found for problem in error.listed]
+        every = with_others(listed, beside)
+        raise self._found[0] if len(self._found) == 1 and every == listed else InputError(every)
 
 
 class RunLockedError(InputError):

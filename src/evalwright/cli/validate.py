@@ -75,9 +75,10 @@ def loaded_to_check(
     try:
         return load_suite(file, dialect, options=options), ()
     except InputError as error:
-        if not error.problems or not all(problem.absent for problem in error.problems):
+        absent = [problem for problem in error.problems if not problem.unread]  # the suite has warnings of those
+        if not absent or not all(problem.absent for problem in absent):
             raise
-        return load_suite(file, dialect, to_run=False, options=options), error.problems
+        return load_suite(file, dialect, to_run=False, options=options), absent
 
 
 def _told_once(warnings: Sequence[Problem]) -> list[Problem | str]:

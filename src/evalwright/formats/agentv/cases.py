@@ -58,7 +58,10 @@ class Defaults(NamedTuple):
 
 
 class Cases:
-    """The cases of a file; `problems` and `warnings` are complete once they have been iterated over."""
+    """The cases of a file; `problems` and `warnings` are complete once they have been iterated over.
+
+    Iterating raises InputError for what affects more than one case.
+    """
 
     def __init__(self, file: EvalFile, defaults: Defaults, evaluators: Evaluators) -> None:
         self._file, self._defaults, self._evaluators = file, defaults, evaluators
@@ -67,6 +70,8 @@ class Cases:
         """The mistakes of each unreadable case, by its id."""
         self.warnings: list[Problem] = []
         self._refused: list[Problem] = []
+        self._unusable: list[Problem] = []
+        """What keeps the target of cases that name none, or its judge, from being used."""
         self._read: list[ForeignCase] | None = None
 
     def __len__(self) -> int:
@@ -79,10 +84,15 @@ class Cases:
             self._refuse()
         return iter(self._read)
 
+    def beside_mistakes(self) -> Iterator[Problem]:
+        """What alone keeps only single cases from running, or none: mistakes in them, and keys that nothing reads."""
+        yield from self.problems
+        yield from (warning for warning in (*self._file.warnings(), *self.warnings) if warning.unread)
+
     def _refuse(self) -> None:
-        """Raise InputError for duplicate ids and for keys that isolate, which affect more than their own case."""
+        """Raise InputError for duplicate ids, for keys that isolate and for a target that cannot be used."""
         first: dict[str, int] = {}
-        problems = [*self._refused]
+        problems = [*self._refused, *dict.fromkeys(self._unusable)]
         for i, case in enumerate(self._read or ()):
             if case.id in first:
                 message = f"duplicate id {case.id!r}, first in {self._file.key}[{first[case.id]}]"
@@ -90,7 +100,7 @@ class Cases:
             first.setdefault(case.id, i)
         if problems:
             self._read = None
-            raise InputError(problems + self.problems)
+            raise InputError(problems)
 
     def _case(self, raw: Any, index: int) -> ForeignCase:
         notes = Notes()
@@ -238,9 +248,12 @@ class Cases:
         if targets is None:
             return found
         if target is None:
-            chosen = targets.chosen(self._defaults.chosen)
-            if judged:
-                targets.chosen(targets.judge_of(chosen))
+            try:
+                chosen = targets.chosen(self._defaults.chosen)
+                if judged:
+                    targets.chosen(targets.judge_of(chosen))
+            except InputError as error:
+                self._unusable += map(self._file.about_target, error.listed)
             return found
         try:
             found["target"] = targets.chosen(str(target))

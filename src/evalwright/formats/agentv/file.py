@@ -126,13 +126,9 @@ class EvalFile:
         self.places = None if places is None else [places[index] for index in kept]
         self.line_of = lambda index, inside: line_of(kept[index], inside)
 
-    def refusals(self) -> list[Problem]:
-        """Keys of the top level that isolate or limit but are not supported; keys of AgentV 5; and values that are no
-        valid limit, threshold or number of trials."""
-        if newer := [key for key in OF_NEXT if key in self.head]:
-            keys = ", ".join(newer)
-            message = f"{keys}: a file for AgentV 5, which is not supported yet; up to 4.42, cases are in `tests`"
-            return [Problem(str(self.head_path), message, self.head_line(newer[0]), newer[0])]
+    def refuse(self) -> None:
+        """Raise InputError for keys of the top level that isolate or limit but are not supported, and for values that
+        are no valid limit, threshold or number of trials."""
         found = [
             *isolating(self.head, HEAD),
             *(f"execution.{key}" for key in isolating(self.execution, EXECUTION, OF_PROGRAMS)),
@@ -151,7 +147,9 @@ class EvalFile:
         ]
         if self.head.get("execution") is not None and not isinstance(self.head["execution"], dict):
             said.append(("execution", f"execution: expected a mapping, found {self.head['execution']!r}"))
-        return [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in said]
+        if said:
+            places = [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in said]
+            raise InputError(map(_with_line, places))
 
     def warnings(self) -> list[Problem]:
         """Keys of the top level that nothing reads, and values that violate the standard."""
@@ -199,6 +197,14 @@ class EvalFile:
             found.append(("execution.trials.strategy", message))
         return found
 
+    def about_target(self, problem: Problem) -> Problem:
+        """A mistake in the default target: at the name that this file gives, unless it has a place in its own file."""
+        if problem.key or self.default_target is None:
+            return problem
+        places = {"execution.target": self.execution, "target": self.head, "execution.targets": self.execution}
+        key = next(place for place, found in places.items() if found.get(place.rpartition(".")[2]) is not None)
+        return Problem(str(self.head_path), f"{problem.message} in {problem.file}", self.head_line(key), key)
+
     def problem(self, index: int, case_id: str, path: str, message: str) -> Problem:
         """A mistake in a case: its place in the file, its id and the path inside it."""
         if self.places is not None:
@@ -227,14 +233,16 @@ def texts_in(value: Any) -> list[str]:
 
 
 def read_file(path: Path, allowed: Sequence[Path] = ()) -> EvalFile:
-    """The file, whatever its cases contain. Raises InputError if it is not one, or cannot be isolated.
+    """The file, whatever it contains. Raises InputError if it is not one, or one for AgentV 5.
 
     Cases in other files must lie within the boundary of its folder, or in a folder that is `allowed`.
     """
     try:
         file = _json_lines(path) if path.suffix.lower() == ".jsonl" else _yaml(path, allowed)
-        if refused := file.refusals():
-            raise InputError(refused)
+        if newer := [key for key in OF_NEXT if key in file.head]:
+            keys = ", ".join(newer)
+            message = f"{keys}: a file for AgentV 5, which is not supported yet; up to 4.42, cases are in `tests`"
+            raise InputError(Problem(str(file.head_path), message, file.head_line(newer[0]), newer[0]))
         return file
     except InputError as error:
         raise InputError([_with_line(problem) for problem in error.problems], error.headline) from error

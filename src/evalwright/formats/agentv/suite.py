@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import AllMistakes, InputError, Problem
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.dotenv import read_dotenv
 from evalwright.files.masker import may_be_secret, secrets_in
@@ -67,24 +67,32 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     suggested = values.keys() - process_environment().keys() - variables.keys()
     resolving = {**known_here, **variables}
     secrets = secrets_in({name: known_here[name] for name in values})
-    place = _schema(path) or _place(path)
-    if place in ("targets", "config"):
+    if (place := _schema(path) or _place(path)) in ("targets", "config"):
         return _beside(path, place, resolving)
     file = _file(path, given)
     put, unset = _with_environment(file, resolving)
     folder = str(path.resolve().parent)
-    known, missing = _targets(given.targets, files, resolving, suggested)
+    mistakes = AllMistakes()
+    known, missing, workspace = None, "", WorkspaceSettings()
+    with mistakes:
+        file.refuse()
+    with mistakes:
+        known, missing = _targets(given.targets, files, resolving, suggested)
     if known is not None:
         values = {**values, **known.keys}  # where models look for theirs
     learn(values)
     chosen = given.target or file.default_target or files.config.target or "default"
-    workspace = _workspace(file, given.allow_outside)
-    _prepare(known, file, workspace.get("template"), given.target)
+    with mistakes:
+        workspace = _workspace(file, given.allow_outside)
+        _prepare(known, file, workspace.get("template"), given.target)
     limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
     defaults = Defaults(file, files, given.target, known, limit, chosen)
     judges = _judges(known, chosen, folder, in_workspace=bool(workspace))
     evaluators = Evaluators(files, folder, judges, known, given.agent_timeout, newer=file.key == "tests")
     cases = Cases(file, defaults, evaluators)
+    with mistakes:
+        list(cases)
+    mistakes.refuse(cases.beside_mistakes())
     optional = {
         "retries": given.max_retries,
         "missing": missing or None,

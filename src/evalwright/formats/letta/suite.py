@@ -125,8 +125,10 @@ class _Reading:
         """A mistake with --strict, else a warning; usually about a key that nothing reads."""
         if self._options.get("strict"):
             self.tell(place, message)
+        elif unread:
+            self._findings.warn_of_stranger(place, message)
         else:
-            self._findings.warn(place, message, unread=unread)
+            self._warn(place, message)
 
     def _look(self, gate: Mapping[str, Any] | None) -> None:
         """Warn about what is allowed but most likely a mistake."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, counted
+from evalwright.errors import InputError, Problem, counted, with_others
 from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import Place, bracketed
@@ -57,8 +57,9 @@ class Dataset:
         """In the last pass: the first case that expects the empty text, and how many do."""
 
     def records(self) -> Iterator[tuple[Any, Tell]]:
-        """Each case as plain data, with a function that reports a problem with it."""
-        raise NotImplementedError
+        """Each case as plain data, with a function that reports a problem with it. Those that cannot be read at all are
+        left out, and all of them where `found` rejects unknown keys."""
+        return iter(())
 
     def found(self) -> Iterator[ReadCase]:
         raise NotImplementedError
@@ -139,8 +140,17 @@ class Dataset:
             count += len(duplicates)
             problems += duplicates
         if problems:
+            every = with_others(problems, islice(self._strangers(), _MOST_PROBLEMS))
+            count += len(every) - len(problems)
             shown = f", the first {_MOST_PROBLEMS}:" if count > _MOST_PROBLEMS else ":"
-            raise InputError(problems[:_MOST_PROBLEMS], f"{counted(count, 'problem')} in {self._path}{shown}")
+            raise InputError(every[:_MOST_PROBLEMS], f"{counted(count, 'problem')} in {self._path}{shown}")
+
+    def _strangers(self) -> Iterator[Problem]:
+        """Keys of the cases that nothing reads, found by reading the file once more as `_duplicates` are."""
+        from evalwright.formats.native.cases import unknown_case_keys
+
+        for raw, tell in self.records():
+            yield from unknown_case_keys(raw, tell, None)
 
     def _fits(self, case: FileCase | Case) -> bool:
         if not self._filter:
@@ -259,7 +269,11 @@ class Jsonl(Dataset):
         from pydantic_core import from_json
 
         for number, line in lines_of(self._path):
-            yield from_json(line), partial(self._problem, number)
+            try:
+                raw = from_json(line)
+            except ValueError:
+                continue  # a mistake that is told as such
+            yield raw, partial(self._problem, number)
 
     def _problem(self, number: int, steps: Place, message: str) -> Problem:
         return Problem(str(self._path), message, number, bracketed(steps))

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from evalwright import registry
-from evalwright.errors import InputError, Problem, counted, did_you_mean
+from evalwright.errors import InputError, Problem, counted, did_you_mean, with_others
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.formats.pixie.entry_arguments import hold_arguments
 from evalwright.formats.pixie.evaluator import TYPE
@@ -108,9 +108,9 @@ class _Reading:
             case = self._case(entry, number, shared, dataset, older)
             if case is not None:
                 dataset.cases.append(case)
-        if self._problems:
-            raise InputError(self._problems, f"Invalid dataset {self._path}")
         entries = raw.get("items" if older else "entries") or []
+        if self._problems:
+            raise InputError(with_others(self._problems, self._misspelt(entries)), f"Invalid dataset {self._path}")
         dataset.warnings = [*self._oddities(entries), *self._doubled(runnable, shared)]
         dataset.objects = self._objects(entries)
         self._hold_arguments(dataset, "items" if older else "entries")
@@ -132,16 +132,20 @@ class _Reading:
             place = f"{key}.{number}.entry_kwargs.{argument}".rstrip(".")
             dataset.unfit.append(Problem(str(self._path), f"Entry #{number + 1}: {place}: {why}", key=place))
 
-    def _oddities(self, entries: list[dict[str, Any]]) -> list[Problem]:
-        """Keys that are nearly known ones, and names that occur twice in an entry."""
+    def _misspelt(self, entries: Any) -> list[Problem]:
+        """Keys that are nearly known ones."""
         found = [("", key, nearest) for key in self._raw if (nearest := _near(key, DATASET_KEYS))]
-        for number, entry in enumerate(entries):
-            base = f"entries.{number}."
-            found += [(base, key, nearest) for key in entry if (nearest := _near(key, ENTRY_KEYS))]
-        odd = [
+        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+            base, keys = f"entries.{number}.", entry if isinstance(entry, dict) else {}
+            found += [(base, key, nearest) for key in keys if (nearest := _near(key, ENTRY_KEYS))]
+        return [
             Problem(str(self._path), f"unknown key {key!r}{near}", key=base + key, unread=True)
             for base, key, near in found
         ]
+
+    def _oddities(self, entries: list[dict[str, Any]]) -> list[Problem]:
+        """Keys that are nearly known ones, and names that occur twice in an entry."""
+        odd = self._misspelt(entries)
         shared = _repeated(self._raw.get("evaluators") or [])
         odd += [Problem(str(self._path), f"{name!r} appears more than once", key="evaluators") for name in shared]
         for number, entry in enumerate(entries):

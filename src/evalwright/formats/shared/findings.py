@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import InputError, Problem, counted, did_you_mean
+from evalwright.errors import InputError, Problem, counted, did_you_mean, with_others
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.yaml import Document
 
@@ -22,6 +22,7 @@ class Findings:
         self._path, self._document, self._spelled = path, document, spelled
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
+        self._strangers: list[Problem] = []
         self.authored: Callable[[Place], Place] = lambda place: place
         """From a place in the data as read to the place in the file, if the reader has changed something."""
         self.settled: list[Place] = []
@@ -44,7 +45,12 @@ class Findings:
 
     def warn_unread(self, place: Place, known: Collection[str]) -> None:
         """Warn of a key that nothing reads, with the nearest of the `known` keys."""
-        self.warn(place, f"nothing reads this key{did_you_mean(str(place[-1]), known)}", unread=True)
+        self.warn_of_stranger(place, f"nothing reads this key{did_you_mean(str(place[-1]), known)}")
+
+    def warn_of_stranger(self, place: Place, message: str) -> None:
+        """Warn of an unknown key; it is also told with mistakes, because it is often the reason for one of them."""
+        self.warn(place, message, unread=True)
+        self._strangers.append(self.problem(self.authored(place), message, unread=True))
 
     def take(self, place: Place, build: Callable[[], object]) -> None:
         """Build something; its problems and `warnings` become problems of this file, below `place`.
@@ -66,7 +72,8 @@ class Findings:
         self.problems += error.listed
 
     def refuse(self, headline: str, cases: Iterable[object] = ()) -> None:
-        """Raise InputError if there are problems, including those found by iterating over the cases."""
+        """Raise InputError with all problems, if there are any: those found by iterating over the cases, and unknown
+        keys, too."""
         if not self.problems:
             return
         try:
@@ -74,7 +81,7 @@ class Findings:
                 pass
         except InputError as error:
             self.add(error)
-        raise InputError(self.problems, headline)
+        raise InputError(with_others(self.problems, dict.fromkeys(self._strangers)), headline)
 
     def problem(self, place: Place, message: str, absent: bool = False, *, unread: bool = False) -> Problem:
         """A problem at a place, with its line."""
