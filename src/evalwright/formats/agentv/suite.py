@@ -93,15 +93,8 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     with mistakes:
         list(cases)
     mistakes.refuse(cases.beside_mistakes())
-    optional = {
-        "retries": given.max_retries,
-        "missing": missing or None,
-        "workspace": workspace or None,
-        "allow_tools": given.allow_tools or None,
-        "allow_outside": [str(one.absolute()) for one in given.allow_outside] or None,
-    }
     config = {"default": chosen, "folder": folder, "try_seconds": file.timeout_seconds or limit}
-    config |= {key: value for key, value in optional.items() if value is not None}
+    config |= _optional(given, missing, workspace)
     variant = _variant(config, {} if known is None else known.used(), cases, limit)
     _check_workspaces(known, cases, workspace, Path(folder) if to_run else None, given.allow_outside)
     if to_run:
@@ -126,6 +119,18 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         files=[*dict.fromkeys(place.path for place in file.places or ()), *([] if known is None else [known.path])],
         warnings=[*files.config.warnings, *_warnings(known, path, missing), *file.warnings(), *unset, *cases.warnings],
     )
+
+
+def _optional(given: _Options, missing: str, workspace: WorkspaceSettings) -> dict[str, Any]:
+    """Keys of the target that most suites do without."""
+    optional = {
+        "retries": given.max_retries,
+        "missing": missing or None,
+        "workspace": workspace or None,
+        "allow_tools": given.allow_tools or None,
+        "allow_outside": [str(one.absolute()) for one in given.allow_outside] or None,
+    }
+    return {key: value for key, value in optional.items() if value is not None}
 
 
 def _criteria(file: EvalFile, threshold: float | None) -> PassCriteria:
