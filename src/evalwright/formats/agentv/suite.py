@@ -99,7 +99,6 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     _check_workspaces(known, cases, workspace, Path(folder) if to_run else None, given.allow_outside)
     if to_run:
         _build(path, variant, known)
-    own = None if known is None else known.get(chosen).get("workers")
     return Suite(
         name=file.name,
         dialect=FORMAT.name,
@@ -109,7 +108,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         evaluators=[],
         evaluators_by_case=True,
         pass_criteria=_criteria(file, given.threshold),
-        run=_settings(file, given.workers or file.workers or own or _WORKERS, limit),
+        run=_settings(file, given.workers or file.workers or _workers(known, chosen), limit),
         exports=_exports(given.output, given.output_format),
         document=file.document,
         target_chosen=True,
@@ -135,6 +134,11 @@ def _optional(given: _Options, missing: str, workspace: WorkspaceSettings) -> di
 
 def _criteria(file: EvalFile, threshold: float | None) -> PassCriteria:
     return PassCriteria(rule="bands", threshold=file.threshold if threshold is None else threshold)
+
+
+def _workers(known: Targets | None, chosen: str) -> int:
+    own = None if known is None else known.get(chosen).get("workers")
+    return own or _WORKERS
 
 
 def _settings(file: EvalFile, workers: int, limit: float) -> RunSettings:
