@@ -132,8 +132,10 @@ def store_options(command: F) -> F:
 def _note_suite(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
     if value is not None:
         from evalwright.formats.loading import load_suite
+        from evalwright.session.imports import nothing_imported
 
-        suite = ctx.meta[_SUITE] = load_suite(value, to_run=False)
+        with nothing_imported():
+            suite = ctx.meta[_SUITE] = load_suite(value, to_run=False)
         ctx.meta.setdefault(_STORE, {})["named"] = suite.store
     return value
 

@@ -154,6 +154,9 @@ class Mirror(Protocol):
     def trace(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
         """A cell is stored."""
 
+    def cell(self, case: Case, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
+        """A cell is stored: for a mirror that needs its case, in place of `trace`."""
+
     def summary(self, summary: RunSummary) -> None:
         """The run, or this session of it, is over."""
 

@@ -413,7 +413,7 @@ class Pipeline:
             self.write()  # what mirrors receive must not be sent again after a crash
         if self._state.listener is not None:
             self._state.listener(case, trace, results, verdict)
-        return None if self._mirrors is None else self._mirrors.cell(trace, results, verdict)
+        return None if self._mirrors is None else self._mirrors.cell(case, trace, results, verdict)
 
     async def judge_stored(self, trace: Trace, known: Sequence[EvaluationResult], *, finished: bool = False) -> None:
         """`judge` for a trace of an earlier session that ended before it had its verdict.

@@ -47,7 +47,7 @@ function functionOf(code, names) {
   return found;
 }
 
-async function loaded(file, name) {
+async function loaded(file, name, orWhole = false) {
   let exported;
   try {
     exported = await import(pathToFileURL(file).href);
@@ -55,7 +55,9 @@ async function loaded(file, name) {
     throw Object.assign(error instanceof Error ? error : new Error(String(error)), { unusable: true });
   }
   const whole = exported.default ?? exported;
-  const found = name ? (exported[name] ?? whole[name]) : (whole.default ?? whole);
+  const only = whole.default ?? whole;
+  const otherwise = orWhole && typeof only === "function" ? only : undefined;
+  const found = name ? (exported[name] ?? whole[name] ?? otherwise) : only;
   if (found === undefined) {
     throw Object.assign(new Error(`${path.basename(file)} exports no ${name}`), { unusable: true });
   }
@@ -95,7 +97,7 @@ async function result(request) {
   if (request.options) return provided(request);
   const given = request.living ? request.arguments.map(living) : request.arguments;
   if (request.file === undefined) return functionOf(request.code, request.names)(...given, process);
-  const found = await loaded(request.file, request.name);
+  const found = await loaded(request.file, request.name, request.or_whole);
   return typeof found === "function" ? found(...given) : found;
 }
 
@@ -104,7 +106,7 @@ parentPort.on("message", async (request) => {
   try {
     const value = await result(request);
     if (request.data) refuseFunctions(value, "");
-    reply = JSON.stringify({ value: value === undefined ? null : value });
+    reply = JSON.stringify({ value: value === undefined || request.silent ? null : value });
   } catch (error) {
     const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     reply = JSON.stringify({ error: error?.unusable ? "unusable" : "exception", message });

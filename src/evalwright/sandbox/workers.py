@@ -17,9 +17,10 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -168,15 +169,17 @@ async def ask_worker(
     on_stdio: bool = False,
     environment: Mapping[str, str] | None = None,
     folder: str = "/",
+    kept_for: str = "",
 ) -> dict[str, Any]:
     """The reply of a worker to `request`, which has its time limit in `seconds`. Raises EvaluatorError without a reply.
 
     A program talks over its standard input and output, or over the descriptor whose number is its last argument.
     One with an `environment` is part of the system under test: it may wait for others, so it takes no turns.
+    What a worker remembers is shared by the requests that it is `kept_for`.
     """
     # A reply without this number is not the server's reply to this request.
     nonce = secrets.token_hex(8)
-    kind = "\0".join([*command, *(f"{name}={value}" for name, value in (environment or {}).items())])
+    kind = "\0".join([kept_for, *command, *(f"{name}={value}" for name, value in (environment or {}).items())])
     body = json.dumps({**request, "nonce": nonce}, default=str).encode(errors="replace")
     async with _gate() if environment is None else nullcontext():
         worker = _interpreter(kind, command, on_stdio, environment, folder)
@@ -197,9 +200,23 @@ async def ask_worker(
 
 
 def awaited_now(work: Coroutine[Any, Any, T]) -> T:
-    """The result of an awaitable, in code that cannot await."""
+    """The result of an awaitable, in code that cannot await. Ctrl-C cancels it."""
+    begun = Future[Callable[[], object]]()
+
+    async def cancellable() -> T:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        begun.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
+        return await work
+
     with ThreadPoolExecutor(1) as thread:  # this thread may be running an event loop, in which asyncio.run fails
-        return thread.submit(asyncio.run, work).result()
+        running = thread.submit(copy_context().run, asyncio.run, cancellable())
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            if not running.done():
+                begun.result()()
+            raise
 
 
 def _interpreter(

@@ -104,14 +104,13 @@ def _at(place: tuple[Any, ...]) -> Any:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    names = ("ask", "score", "loud", "hook")
-    (tmp_path / "code.py").write_text("".join(f"def {name}(*args):\n    return args[0]\n" for name in names))
+    code = "".join(f"def {name}(*args):\n    return args[0]\n" for name in ("ask", "score", "loud"))
+    (tmp_path / "code.py").write_text(code + "def hook(*args): ...\n")
     return tmp_path
 
 
 def test_the_whole_configuration_fits(folder):
-    said = {warning.key for warning in load_suite(write(folder, FULL), to_run=False).warnings}
-    assert said == {"extensions"}
+    assert load_suite(write(folder, FULL), to_run=False).warnings == []
 
 
 @pytest.mark.slow("reads the configuration 400 times")

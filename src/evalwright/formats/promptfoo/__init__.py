@@ -91,6 +91,7 @@ FORMAT = Format(
         ),
     },
     exports={"promptfoo_results": "evalwright.formats.promptfoo.result_file:ResultsFile"},
+    mirrors={"promptfoo_extensions": "evalwright.formats.promptfoo.after_hooks:AfterHooks"},
     reports={"promptfoo": "evalwright.formats.promptfoo.result_file:ResultsReport"},
     names_in="evalwright.formats.promptfoo.conversion:names_in",
     totals="evalwright.formats.promptfoo.totals:PromptfooTotals",

@@ -18,9 +18,9 @@ from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import Provider, provider_of
 from evalwright.formats.promptfoo.rows import tests_in
 from evalwright.formats.promptfoo.scripts import Generated, generated_tests
-from evalwright.formats.promptfoo.shapes import GENERATOR, OPTIONS, SCENARIO, TEST, warn_of_others, what_fits
+from evalwright.formats.promptfoo.shapes import CONFIG, GENERATOR, OPTIONS, SCENARIO, TEST, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
-from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.formats.promptfoo.values import as_javascript, compact_json
 from evalwright.formats.shared.findings import Findings, kind_found
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
@@ -49,8 +49,40 @@ class Tests:
         self._default, self._of_default = self._defaults()
         self._read: dict[tuple[str, int], tuple[Any, Any]] = {}
         doubt_threshold(self._default.get("threshold"), self._of_default)
+        self._listed: list[_Test] | None = None
+        """What `tests` lists, if a hook has been shown it."""
+        self._of_scenarios = origin.at("scenarios")
         self.skipped: list[Problem] = []
-        """Generators of tests that were not executed."""
+        """Code that makes tests and was not executed."""
+
+    def shown(self) -> dict[str, Any]:
+        """The tests in the form in which promptfoo shows them to `beforeAll`."""
+        raw = self._raw.get("tests")
+        self._listed = [] if raw is None else [*self._tests(raw, self._origin.at("tests"))]
+        return {
+            "tests": [one.raw for one in self._listed],
+            "scenarios": self._raw.get("scenarios") or [],
+            "defaultTest": {"assert": [], **self._default},
+        }
+
+    def take(self, changed: Mapping[str, Any], origin: Origin) -> None:
+        """Take over what hooks have changed; a test that they left as it was keeps its place in its file."""
+        if "tests" in changed:
+            self._listed = [*self._returned(changed["tests"], origin.at("tests"))]
+        if "scenarios" in changed:
+            self._raw = {**self._raw, **what_fits({"scenarios": changed["scenarios"]}, CONFIG, origin)}
+            self._of_scenarios = origin.at("scenarios")
+        if "defaultTest" in changed:
+            self._default, self._of_default = self._checked_default(changed["defaultTest"], origin.at("defaultTest"))
+
+    def _returned(self, tests: Any, origin: Origin) -> Iterator[_Test]:
+        if not isinstance(tests, list):
+            origin.tell(f"expected a list of tests, found {kind_found(tests)}")
+            return
+        known = {compact_json(one.raw): one for one in self._listed or ()}
+        for i, one in enumerate(tests):
+            kept = known.get(compact_json(one))
+            yield from self._test(one, origin.at(i)) if kept is None else (kept,)
 
     def cases(self) -> list[AuthoredCase]:
         """All cases, numbered in order: those in `tests`, then those in `scenarios`."""
@@ -64,9 +96,10 @@ class Tests:
     def _all(self) -> Iterator[tuple[int, int, _Test]]:
         """Each test, preceded by the number of its list and its number in the list."""
         raw = self._raw.get("tests")
-        if raw is not None:
+        if raw is not None or self._listed:
             rows = isinstance(raw, str) and raw.endswith((".json", ".jsonl")) and "*" not in raw
-            for number, test in enumerate(self._tests(raw, self._origin.at("tests"))):
+            tests = self._tests(raw, self._origin.at("tests")) if self._listed is None else self._listed
+            for number, test in enumerate(tests):
                 if not any(key in test.raw for key in _SAYS):
                     found = ", ".join(map(str, test.raw)) or "nothing"
                     test.origin.tell(f"a test needs at least one of {', '.join(_SAYS)}; found {found:.60}")
@@ -76,7 +109,7 @@ class Tests:
         self._talks = itertools.count()
         listed = itertools.count(1)
         for i, raw in enumerate(self._raw.get("scenarios") or ()):
-            for scenario in self._scenario(raw, self._origin.at("scenarios", i)):
+            for scenario in self._scenario(raw, self._of_scenarios.at(i)):
                 place = next(listed)
                 for number, test in scenario:
                     yield place, number, test
@@ -90,8 +123,9 @@ class Tests:
                 return {}, origin
             raw, origin = as_javascript(document.value), Origin(Findings(path, document))
             self._borrow(origin)
-        if raw is None:
-            return {}, origin
+        return ({}, origin) if raw is None else self._checked_default(raw, origin)
+
+    def _checked_default(self, raw: Any, origin: Origin) -> tuple[dict[str, Any], Origin]:
         if not isinstance(raw, dict):
             origin.tell(f"defaultTest: expected a mapping, found {kind_found(raw)}")
             return {}, origin

@@ -72,7 +72,9 @@ _SINGLE_BRACES = re.compile(r"(?<![{$]){([^{}\s]+)}(?!})")
 _TYPED = re.compile(r"(?:not-)?([a-z][a-z-]+)(?:\([\d.]+\))?:")
 
 
-def doubt_prompts(prompts: Iterable[AuthoredPrompt], cases: Sequence[Case], origin: Origin) -> None:
+def doubt_prompts(
+    prompts: Iterable[AuthoredPrompt], variants: Iterable[Variant], cases: Sequence[Case], origin: Origin
+) -> None:
     """Warn of names in prompts that tests do not have, and of prompts that promptfoo does not render."""
     prompts = list(prompts)
     for raw in (str(one.get("raw", "")) for one in prompts):
@@ -82,19 +84,24 @@ def doubt_prompts(prompts: Iterable[AuthoredPrompt], cases: Sequence[Case], orig
     texts = "\n".join(str(one.get("raw", "")) for one in prompts)
     for written in sorted(known.intersection(_SINGLE_BRACES.findall(texts))):
         origin.at("prompts").warn(f"{{{written}}} is sent unchanged; did you mean {{{{{written}}}}}?")
-    _doubt_names((str(one.get("raw", "")) for one in prompts), cases, origin.at("prompts"))
+    if not _makes_variables(variants, cases):
+        _doubt_names((str(one.get("raw", "")) for one in prompts), cases, origin.at("prompts"))
 
 
-def doubt_requests(variants: Iterable[Variant], cases: Sequence[Case], origin: Origin) -> None:
+def doubt_requests(variants: Sequence[Variant], cases: Sequence[Case], origin: Origin) -> None:
     """Warn of names in the requests of HTTP providers that tests do not have."""
+    if _makes_variables(variants, cases):
+        return
     providers = [variant.config["provider"] for variant in variants]
     configs = [one.get("config") or {} for one in providers if provider_kind(str(one["id"])) == "http"]
     written = [text for one in configs for key in _OF_REQUEST for text in _texts_in(one.get(key))]
     _doubt_names(written, cases, origin.at("providers"), ("prompt",))
 
 
-def doubt_values(cases: Sequence[Case], origin: Origin) -> None:
+def doubt_values(variants: Iterable[Variant], cases: Sequence[Case], origin: Origin) -> None:
     """Warn of names in the values of assertions that their tests do not have."""
+    if _makes_variables(variants, cases):
+        return
     judged = [(case, spec.config.get("assertion")) for case in cases for spec in case.evaluators or ()]
     lacking = Counter(
         name
@@ -103,7 +110,7 @@ def doubt_values(cases: Sequence[Case], origin: Origin) -> None:
         for name in plain_names(one["value"]) - _GIVEN - _OF_ASSERTIONS - {*map(str, case.input)}
     )
     known = {str(key) for case in cases for key in case.input}
-    for name in [] if _makes_variables(cases) else sorted({*lacking} - _stored(cases)):
+    for name in sorted({*lacking} - _stored(cases)):
         where = counted(lacking[name], "assertion")
         origin.at("tests").warn(
             f"the variable {name!r} of {where} is missing in its test{_nearest(name, known)}; "
@@ -120,8 +127,6 @@ def doubt_variables(variables: Mapping[str, Any], origin: Origin) -> None:
 
 def _doubt_names(texts: Iterable[str], cases: Sequence[Case], origin: Origin, given: Sequence[str] = ()) -> None:
     known = {*given, *(str(key) for case in cases for key in case.input)}
-    if _makes_variables(cases):
-        return
     for name in sorted({name for text in texts for name in plain_names(text)} - _stored(cases) - _GIVEN):
         lacking = sum(name not in case.input for case in cases)
         if lacking:
@@ -134,7 +139,10 @@ def _stored(cases: Iterable[Case]) -> set[str]:
     return {name for case in cases if (name := stored_as(case)) is not None}
 
 
-def _makes_variables(cases: Iterable[Case]) -> bool:
+def _makes_variables(variants: Iterable[Variant], cases: Iterable[Case]) -> bool:
+    """Whether code adds variables to tests once they are run."""
+    if any(variant.config.get("extensions") for variant in variants):
+        return True
     return any(case.extra["promptfoo"].get("options", {}).get("transformVars") for case in cases)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.files.durable import make_folder, must_be_writable, write_output
-from evalwright.formats.promptfoo.numbering import test_numbers
+from evalwright.formats.promptfoo.extensions import test_of
+from evalwright.formats.promptfoo.numbering import TestNumbers, test_numbers
 from evalwright.formats.promptfoo.values import dense
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
@@ -19,7 +20,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 
-__all__ = ["ResultsFile", "ResultsReport"]
+__all__ = ["ResultsFile", "ResultsReport", "result_column", "result_columns", "written_result", "written_results"]
 
 _Key = tuple[str, str, int]
 _ASSERT, _ERROR = 1, 2
@@ -52,14 +53,14 @@ class ResultsReport:
 
     def render(self, reader: RunReader, summary: RunSummary) -> str:
         native: Mapping[str, Any] = summary.native or {}
-        columns = _columns(reader.plan)
+        columns = result_columns(reader.plan)
         document = {
             "evalId": summary.run_id,
             "results": {
                 "version": 3,
                 "timestamp": summary.started_at.isoformat(),
-                "prompts": [_at(columns, one["variant"]).described(one) for one in native.get("prompts", ())],
-                "results": _encoded(_results(reader, columns)),
+                "prompts": [result_column(columns, one["variant"]).described(one) for one in native.get("prompts", ())],
+                "results": _encoded(written_results(reader, columns)),
                 "stats": {key: native.get(key, 0) for key in ("successes", "failures", "errors")},
             },
             "config": {} if reader.plan is None else {"description": reader.plan.metadata.get("description")},
@@ -89,7 +90,7 @@ class _Column(NamedTuple):
         return {"raw": self.raw, "label": self.label, "provider": provider, "metrics": metrics}
 
 
-def _columns(plan: Plan | None) -> dict[str, _Column]:
+def result_columns(plan: Plan | None) -> dict[str, _Column]:
     return {} if plan is None else {one.name: _column(i, one) for i, one in enumerate(plan.variants)}
 
 
@@ -107,18 +108,21 @@ def _nameless(variant: str, number: int = 0) -> _Column:
     return _Column(number, "", variant, {"id": variant, "label": ""})
 
 
-def _at(columns: Mapping[str, _Column], variant: str) -> _Column:
+def result_column(columns: Mapping[str, _Column], variant: str) -> _Column:
     return columns.get(variant) or _nameless(variant)
 
 
-def _results(reader: RunReader, columns: Mapping[str, _Column]) -> Iterator[dict[str, Any]]:
+def written_results(
+    reader: RunReader, columns: Mapping[str, _Column], numbers: Sequence[TestNumbers] = ()
+) -> Iterator[dict[str, Any]]:
+    """The result of each finished cell; `numbers` are those of the cases, if not promptfoo's own."""
     verdicts: dict[_Key, CaseVerdict] = {}
     for verdict in reader.verdicts(CaseVerdict):
         verdicts[verdict.case_key, verdict.variant_name, verdict.trial] = verdict
     rows: dict[_Key, dict[str, EvaluationResult]] = {}
     for row in reader.results(EvaluationResult):
         rows.setdefault((row.case_key, row.variant_name, row.trial), {})[row.evaluator] = row
-    numbers = list(test_numbers(reader.cases(), _repeat(reader.plan)))
+    numbers = numbers or list(test_numbers(reader.cases(), _repeat(reader.plan)))
     for trace in reader.traces(Trace):
         key = (trace.case_key, trace.variant_name, trace.trial)
         found = verdicts.get(key)
@@ -127,7 +131,7 @@ def _results(reader: RunReader, columns: Mapping[str, _Column]) -> Iterator[dict
         case = Case(trace.case_id, trace.input) if trace.case_index is None else reader.case(trace.case_index)
         own = list(rows.get(key, {}).values())
         number = trace.trial if trace.case_index is None else numbers[trace.case_index].of_trial(trace.trial)
-        yield _result(trace, found, own, case, number, _at(columns, trace.variant_name))
+        yield written_result(trace, found, own, case, number, result_column(columns, trace.variant_name))
 
 
 def _repeat(plan: Plan | None) -> int:
@@ -138,7 +142,7 @@ def _repeat(plan: Plan | None) -> int:
     return repeat or plan.run.trials
 
 
-def _result(
+def written_result(
     trace: Trace, verdict: CaseVerdict, rows: list[EvaluationResult], case: Case, number: int, column: _Column
 ) -> dict[str, Any]:
     seen: Mapping[str, Any] = trace.extra.get("promptfoo", {})
@@ -148,12 +152,7 @@ def _result(
         "promptIdx": column.number,
         "testIdx": number,
         "repeatIndex": trace.trial,
-        "testCase": {
-            "vars": case.input,
-            "description": case.description,
-            "metadata": case.metadata,
-            "assert": [spec.config["assertion"] for spec in case.evaluators or () if "assertion" in spec.config],
-        },
+        "testCase": test_of(case),
         "prompt": {"raw": dense(seen.get("prompt", "")), "label": column.label},
         "provider": column.provider,
         "vars": {name: value for name, value in seen.get("vars", {}).items() if name in (case.input or {})},

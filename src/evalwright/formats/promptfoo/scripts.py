@@ -6,9 +6,11 @@ prompts and variables, generators of tests) run as the programs that they are.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +26,7 @@ from evalwright.targets.threads import Threads
 __all__ = [
     "Generated",
     "call_file",
+    "call_hook",
     "called",
     "evaluated_file",
     "generated_tests",
@@ -47,6 +50,8 @@ _STEP = re.compile(r"\??\.([A-Za-z_$][\w$]*)|(?:\?\.)?\[(?:(\d+)|'([^'\\]*)'|\"(
 _NO_VALUE = object()
 _threads = Threads()
 """Idle threads, which any run may use."""
+_turn = asyncio.Lock()
+"""Held by the hook in JavaScript that is being called."""
 
 
 class Generated(NamedTuple):
@@ -145,7 +150,7 @@ def _walled(folder: str) -> tuple[str, ...]:
     return tuple(script_command(folder, str(Boundary(Path(folder)).root)))
 
 
-async def _asked(folder: str, request: dict[str, Any], seconds: float, *, walled: bool) -> Any:
+async def _asked(folder: str, request: dict[str, Any], seconds: float, *, walled: bool, kept_for: str = "") -> Any:
     from evalwright.sandbox.workers import ask_worker, script_command
 
     request = {**request, "seconds": seconds}
@@ -154,7 +159,10 @@ async def _asked(folder: str, request: dict[str, Any], seconds: float, *, walled
             reply = await ask_worker(list(_walled(folder)), request, on_stdio=True)
         else:
             command = script_command(folder)
-            reply = await ask_worker(command, request, on_stdio=True, environment=environment(), folder=folder)
+            known = environment()
+            reply = await ask_worker(
+                command, request, on_stdio=True, environment=known, folder=folder, kept_for=kept_for
+            )
     except EvaluatorError as error:
         raise ScriptError(str(error), error.type) from None
     return _value_in(reply)
@@ -221,6 +229,43 @@ async def call_file(
         "data": data,
     }
     return await _asked(folder, request, LIMIT if walled else LONGEST, walled=walled)
+
+
+async def call_hook(folder: str, named: str, arguments: Sequence[Any], seconds: float, *, silent: bool = False) -> Any:
+    """What a function of an extension returns; with `silent` only that it returned. Raises ScriptError.
+
+    What JavaScript's hooks remember they share, as in the original, where they run in one process.
+    """
+    path, name = split_function(named)
+    file = Path(folder, path)
+    if file.suffix == ".py":
+        try:
+            async with asyncio.timeout(seconds):
+                return as_javascript(await called(python_function(file, name), arguments, _threads))
+        except TimeoutError:
+            raise ScriptError(f"took more than {seconds:g} s and was abandoned", "timeout") from None
+    request = {
+        "file": str(file.resolve()),
+        "name": name,
+        "arguments": list(arguments),
+        "or_whole": True,
+        "silent": silent,
+    }
+    work = _in_turn(_asked(folder, request, seconds, walled=False, kept_for="hooks"))
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _loop_of_hooks()))
+
+
+async def _in_turn(work: Coroutine[Any, Any, Any]) -> Any:
+    async with _turn:
+        return await work
+
+
+@cache
+def _loop_of_hooks() -> asyncio.AbstractEventLoop:
+    """Hooks are called from several event loops, one after the other; a daemon runs this one, as `Threads` does."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="hooks", daemon=True).start()
+    return loop
 
 
 async def provide(folder: str, file: str, name: str, options: Mapping[str, Any], arguments: Sequence[Any]) -> Any:

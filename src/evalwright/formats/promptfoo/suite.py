@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -17,6 +17,7 @@ from evalwright.files.masker import may_be_secret
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.arithmetic import mistake_in
 from evalwright.formats.promptfoo.assertions import Assertions
+from evalwright.formats.promptfoo.before_all import Hooked, after_before_all
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import AuthoredColumns, columns
 from evalwright.formats.promptfoo.dependence import remembers, stored_as, with_dependence
@@ -27,19 +28,20 @@ from evalwright.formats.promptfoo.doubts import (
     doubt_requests,
     doubt_values,
 )
+from evalwright.formats.promptfoo.extensions import AFTER_EACH, BEFORE_EACH, concerned
 from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
 from evalwright.formats.promptfoo.kinds import COMPARISONS
 from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.numbering import with_places
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.prompts import allows, prompts_of
+from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows, prompts_of
 from evalwright.formats.promptfoo.providers import Provider, providers_of
 from evalwright.formats.promptfoo.recorded_results import replaying
 from evalwright.formats.promptfoo.references import unknown_names
 from evalwright.formats.promptfoo.run_settings import RunningOptions
 from evalwright.formats.promptfoo.selection import chosen_columns, chosen_tests
 from evalwright.formats.promptfoo.shapes import CONFIG, DERIVED, warn_of_others, what_fits
-from evalwright.formats.promptfoo.sources import Sources
+from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.values import template_text
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
@@ -99,9 +101,12 @@ class _Reading:
         learn(self._own)
         prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
         providers = self._providers()
-        every = AuthoredColumns(prompts, providers)
         assertions = Assertions(self._sources)
         tests = Tests(raw, self._sources, assertions, origin)
+        prompts, self._raw = after_before_all(
+            Hooked(prompts, raw), providers, tests, self._sources.folder, origin.at("extensions")
+        )
+        every = AuthoredColumns(prompts, providers)
         authored = tests.cases()
         for message in unknown_names([one.case for one in authored], prompts, providers):
             origin.at("tests" if raw.get("tests") else "scenarios").tell(message)
@@ -120,15 +125,10 @@ class _Reading:
         if not variants and providers and (prompts or not raw.get("prompts")):
             origin.at("prompts").tell("no prompt for any provider: expected at least one")
         self._check_comparisons(cases, variants)
-        if unjudged := sum(not case.evaluators for case in cases):
-            origin.warn(f"{unjudged} of {len(cases)} tests have no assertions: they pass whatever the output is")
-        doubt_prompts(prompts, cases, origin)
-        doubt_requests(variants, cases, origin)
-        doubt_values(cases, origin)
-        doubt_environment(self._written, self._known, origin)
-        doubt_columns(cases, variants, origin)
+        self._doubt(prompts, variants, cases)
         self._check_derived()
-        if not has_node() and (places := places_for_node(variants, cases)):
+        for_node = partial(places_for_node, variants, cases, raw.get("extensions", ()))
+        if not has_node() and (places := for_node()):
             origin.tell(f"{places} places need Node. {NEEDS_NODE}", absent=True)
         self._refuse()
         if (cached := self._options.get("cached")) is not None:
@@ -143,8 +143,9 @@ class _Reading:
             evaluators_by_case=True,
             run=settings,
             gate=self._gate(),
+            mirrors=self._mirrors(),
             exports=self._exports(),
-            contents=partial(_contents, len(prompts), len(providers), variants, cases, settings.trials),
+            contents=partial(_contents, len(prompts), len(providers), variants, cases, settings.trials, for_node),
             document=self._document(),
             secrets={**literal_secrets({**raw, "env": self._own}), **self._secrets()},
             warnings=self._findings.warnings,
@@ -182,12 +183,22 @@ class _Reading:
             elif key in _WITHOUT_EFFECT:
                 hint = "; use --out" if key == "outputPath" else ""
                 origin.at(key).warn(f"this key has no effect here{hint}", unread=True)
-            elif key == "extensions":
-                origin.at(key).warn("extensions are not called: this key has no effect here", unread=True)
             elif key not in (*CONFIG, *_REFUSED) and not key.startswith("x-"):
                 origin.at(key).warn_unread(CONFIG)
         for i, named in enumerate(raw.get("extensions", ())):
-            self._sources.code(named, origin.at("extensions", i))
+            place = origin.at("extensions", i)
+            if not (in_file(named) and split_function(named)[0].endswith(SCRIPTS)):
+                place.tell(f"expected file://FILE:FUNCTION with a file of Python or JavaScript, found {named!r}")
+            self._sources.code(named, place)
+
+    def _doubt(self, prompts: Sequence[AuthoredPrompt], variants: Sequence[Variant], cases: Sequence[Case]) -> None:
+        if unjudged := sum(not case.evaluators for case in cases):
+            self._origin.warn(f"{unjudged} of {len(cases)} tests have no assertions: they pass whatever the output is")
+        doubt_prompts(prompts, variants, cases, self._origin)
+        doubt_requests(variants, cases, self._origin)
+        doubt_values(variants, cases, self._origin)
+        doubt_environment(self._written, self._known, self._origin)
+        doubt_columns(cases, variants, self._origin)
 
     def _check_comparisons(self, cases: Sequence[Case], variants: Sequence[Variant]) -> None:
         """Report assertions that compare columns if there is nothing to compare, each once however many tests have
@@ -231,6 +242,7 @@ class _Reading:
             "folder": str(self._sources.folder),
             **({"allow_outside": self._sources.allowed} if self._sources.allowed else {}),
             **({"filters": filters} if filters else {}),
+            **({"extensions": before} if (before := concerned(self._raw.get("extensions", ()), BEFORE_EACH)) else {}),
             **({"env": self._own} if self._own else {}),
         }
 
@@ -254,6 +266,13 @@ class _Reading:
             kept["tests"] = {"count": len(tests), "sha256": _digest(tests)}
         return kept
 
+    def _mirrors(self) -> list[Plugin]:
+        """What calls the extensions after tests and after the suite, and again before a resumed one."""
+        extensions = self._raw.get("extensions", [])
+        if all(concerned([one], BEFORE_EACH) and not concerned([one], AFTER_EACH) for one in extensions):
+            return []
+        return [Plugin("promptfoo_extensions", {"extensions": extensions, "folder": str(self._sources.folder)})]
+
     def _exports(self) -> list[Plugin]:
         path = self._options.get("output")
         if path is None:
@@ -271,11 +290,18 @@ class _Reading:
         return {name: value for name, value in self._taken.items() if may_be_secret(value)}
 
 
-def _contents(prompts: int, providers: int, variants: Sequence[Variant], cases: Sequence[Case], trials: int) -> str:
+def _contents(
+    prompts: int,
+    providers: int,
+    variants: Sequence[Variant],
+    cases: Sequence[Case],
+    trials: int,
+    for_node: Callable[[], int],
+) -> str:
     """The numbers of tests, prompts, providers and cells, and of the places that need Node."""
     cells = sum(_cells(case, variants, trials) for case in cases)
     found = [(len(cases), "test"), (prompts, "prompt"), (providers, "provider"), (cells, "cell")]
-    places = places_for_node(variants, cases)
+    places = for_node()
     node = f"; Node runs {counted(places, 'place')} of it" if places else "; nothing needs Node"
     return ", ".join(counted(number, noun) for number, noun in found) + node
 

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import msgspec
+
 from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply, caller_of
 from evalwright.formats.promptfoo.dependence import remembers, talk_of
+from evalwright.formats.promptfoo.extensions import vars_before
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.prompts import TURNS, allows
 from evalwright.formats.promptfoo.recorded_results import RecordedResults, replayed
@@ -35,8 +38,8 @@ _NOT_KEPT = (TURNS, "env")
 class PromptfooTarget:
     """A provider of a promptfoo configuration with one of its prompts.
 
-    Keys: `provider` and `prompt` as they were read, `folder`, `env`, `filters`, `allow_outside`; and the `repeat` of
-    tests without their own, if others have one.
+    Keys: `provider` and `prompt` as they were read, `folder`, `env`, `filters`, `extensions`, `allow_outside`; and the
+    `repeat` of tests without their own, if others have one.
     """
 
     may_be_silent: bool = True
@@ -46,6 +49,7 @@ class PromptfooTarget:
         self._config = variant.config
         self._provider: dict[str, Any] = variant.config["provider"]
         self._folder: str = variant.config["folder"]
+        self._extensions: list[str] = variant.config.get("extensions", [])
         self._rendering = Rendering(variant.config)
         self._caller = caller_of(self._provider, self._folder)
         cached = variant.config.get("cached")
@@ -83,6 +87,9 @@ class PromptfooTarget:
                 "earlier_turn_missing",
             )
         try:
+            if self._extensions:
+                case = await self._after_hooks(case)
+                seen["vars"] = case.input
             return await self._answer(case, trial, own, options, seen)
         except (ScriptError, TemplateError) as error:
             failure = target_failure(rendering_error(error))
@@ -146,6 +153,14 @@ class PromptfooTarget:
             return given
         context = {"vars": given, "prompt": {}, "uuid": str(uuid4())}
         return {**given, **await transformed_vars(code, given, context, self._folder)}
+
+    async def _after_hooks(self, case: Case) -> Case:
+        """The test with the variables that `beforeEach` leaves it."""
+        try:
+            given = await vars_before(self._extensions, self._folder, case)
+            return msgspec.structs.replace(case, input=given)
+        except ScriptError as error:
+            raise TargetError(str(error), "timeout" if error.type == "timeout" else "hook_error") from error
 
     async def _prompted(
         self, case: Case, trial: int, given: Mapping[str, Any], options: Mapping[str, Any]

@@ -15,6 +15,7 @@ from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Mirror, RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.registry import load
@@ -35,6 +36,7 @@ _OPS = {
     "catch_up": "save_trace",
     "prepare": "save_trace",
     "trace": "save_trace",
+    "cell": "save_trace",
     "summary": "save_summary",
 }
 """evalh's names for these steps, as `sink_errors` comes from evalh."""
@@ -63,16 +65,20 @@ class Mirroring:
         for thread in self._mirrors:
             thread.now("prepare", trace)
 
-    async def cell(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
+    async def cell(self, case: Case, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
         """Report a stored cell."""
         if self._masked.masker:
             trace, verdict = self._masked(trace), self._masked(verdict)
             results = [self._masked(result) for result in results]
+            if any(thread.needs_case for thread in self._mirrors):
+                case = self._masked(case)
         for thread in self._mirrors:
             if not await thread.has_room():
                 self._failed(thread.name, "trace", "too slow: cells were left out")
-                continue
-            thread.tell("trace", trace, results, verdict)
+            elif thread.needs_case:
+                thread.tell("cell", case, trace, results, verdict)
+            else:
+                thread.tell("trace", trace, results, verdict)
 
     def finish(self, summary: RunSummary) -> None:
         """Send the summary, close the mirrors, and list in the summary what went wrong."""
@@ -111,6 +117,7 @@ class _MirrorThread:
 
     def __init__(self, name: str, mirror: Mirror, failed: Callable[[str, str, str], None]) -> None:
         self.name, self._mirror, self._failed = name, mirror, failed
+        self.needs_case = hasattr(mirror, "cell")
         self._waiting: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._patience = _PATIENCE
         self._thread = threading.Thread(target=self._work, name=f"mirror {name}", daemon=True)

@@ -1,0 +1,117 @@
+"""`beforeAll`: a suite as its extensions change it before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalwright.errors import InputError
+from evalwright.files.yaml import Document
+from evalwright.formats.promptfoo.cases import Tests
+from evalwright.formats.promptfoo.extensions import BEFORE_ALL, concerned, hooked
+from evalwright.formats.promptfoo.faults import ScriptError
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.prompts import AuthoredPrompt
+from evalwright.formats.promptfoo.providers import Provider
+from evalwright.formats.promptfoo.sources import split_function
+from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.formats.shared.findings import Findings, kind_found
+from evalwright.session.imports import executes_code
+
+__all__ = ["Hooked", "after_before_all", "prompts_shown"]
+
+_TAKEN = ("prompts", "tests", "scenarios", "defaultTest", "nunjucksFilters", "derivedMetrics")
+"""What hooks may change."""
+
+
+class Hooked(NamedTuple):
+    """What hooks may have changed besides the tests."""
+
+    prompts: list[AuthoredPrompt]
+    settings: dict[str, Any]
+    """The configuration."""
+
+
+def after_before_all(
+    given: Hooked, providers: Sequence[Provider], tests: Tests, folder: Path, origin: Origin
+) -> Hooked:
+    """The suite after `beforeAll`; `tests` take over what it changed. Mistakes in that are reported at the hook's file.
+
+    If nothing may be executed, that is reported instead. If mistakes were found before, nothing is called.
+    """
+    raw = given.settings
+    extensions = concerned(raw.get("extensions", ()), BEFORE_ALL)
+    if not extensions:
+        return given
+    files = ", ".join(dict.fromkeys(split_function(named)[0] for named in extensions))
+    if not executes_code():
+        tests.skipped.append(origin.problem(f"what beforeAll of {files} changes is missing: it is not executed"))
+        origin.warn(f"beforeAll of {files} was not executed: it may change tests and prompts")
+        return given
+    suite = {
+        "description": raw.get("description"),
+        "prompts": prompts_shown(given.prompts),
+        "providers": [{"id": one["id"], "label": one["label"]} for one in providers],
+        **tests.shown(),
+        "nunjucksFilters": raw.get("nunjucksFilters", {}),
+        "derivedMetrics": raw.get("derivedMetrics", []),
+        "extensions": raw["extensions"],
+    }
+    if origin.findings.problems:
+        return given
+    from evalwright.sandbox.workers import awaited_now
+
+    before = as_javascript({"suite": suite})
+    try:
+        after = awaited_now(hooked(extensions, str(folder), BEFORE_ALL, before, _with_changes))["suite"]
+    except (ScriptError, InputError) as error:
+        origin.tell(str(error))
+        return given
+    changed = {key: after[key] for key in _TAKEN if after[key] != before["suite"][key]}
+    made = Origin(Findings(Path(files), Document(files, {})), ("suite",))
+    made.findings.problems, made.findings.warnings = origin.findings.problems, origin.findings.warnings
+    tests.take(changed, made)
+    prompts = _prompts_in(changed["prompts"], given, made.at("prompts")) if "prompts" in changed else given.prompts
+    settings = {key: value for key, value in changed.items() if key in ("nunjucksFilters", "derivedMetrics")}
+    return Hooked(prompts, {**raw, **settings})
+
+
+def _with_changes(context: dict[str, Any], said: Any) -> dict[str, Any]:
+    suite = said.get("suite") if isinstance(said, Mapping) else None
+    if not isinstance(suite, Mapping):
+        raise ScriptError(f"expected the context with its suite, or nothing; found {said!r:.80}")
+    if missing := [key for key in _TAKEN if key not in suite]:
+        raise ScriptError(f"it returned a suite without {', '.join(missing)}")
+    return {"suite": {**context["suite"], **{key: suite[key] for key in _TAKEN}}}
+
+
+def prompts_shown(prompts: Sequence[AuthoredPrompt]) -> list[dict[str, Any]]:
+    """Prompts in the form in which promptfoo shows them to hooks."""
+    kept = ("label", "id", "config")
+    return [{"raw": _text(one), **{key: one[key] for key in kept if key in one}} for one in prompts]
+
+
+def _text(prompt: AuthoredPrompt) -> str:
+    if "raw" in prompt:
+        return str(prompt["raw"])
+    file, name = prompt["function"]
+    return f"file://{file}:{name}" if name else f"file://{file}"
+
+
+def _prompts_in(returned: Any, given: Hooked, origin: Origin) -> list[AuthoredPrompt]:
+    """The prompts that a hook returned; those that it left as they were are the same, functions included."""
+    if not isinstance(returned, list):
+        origin.tell(f"expected a list of prompts, found {kind_found(returned)}")
+        return given.prompts
+    shown = as_javascript(prompts_shown(given.prompts))
+    found: list[AuthoredPrompt] = []
+    for i, one in enumerate(returned):
+        if one in shown:
+            found.append(given.prompts[shown.index(one)])
+        elif isinstance(one, dict) and isinstance(one.get("raw"), str) and isinstance(one.get("label", ""), str):
+            kept = {key: one[key] for key in ("id", "config") if one.get(key) is not None}
+            found.append({"raw": one["raw"], "label": one.get("label") or one["raw"], **kept})
+        else:
+            origin.at(i).tell(f"expected a prompt with raw and label, found {one!r:.60}")
+    return found
