@@ -125,3 +125,8 @@ def test_settings_of_an_http_service_that_nothing_reads_are_warned_of(tmp_path):
         "providers[0].config.auth  nothing reads this key",
         'providers[0].config.transform  nothing reads this key; did you mean "transformRequest"?',
     ]
+
+
+def test_a_pattern_for_more_files_than_anybody_has_is_refused(tmp_path):
+    with pytest.raises(InputError, match="stands for 1,073,741,824 patterns, expected at most 1,000"):
+        load_suite(write(tmp_path, {**ECHO, "tests": "{a,b}" * 30}))

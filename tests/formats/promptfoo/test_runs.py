@@ -116,6 +116,12 @@ def test_the_tests_of_files_come_in_order(tmp_path):
     assert cases[-1].extra["promptfoo"]["threshold"] == 0
 
 
+def test_a_pattern_finds_files_by_its_alternatives(tmp_path):
+    files = {f"{name}.yaml": f"- {{vars: {{q: {name}}}}}\n" for name in ("ab", "ac", "bb", "cc")}
+    cases = load_suite(write(tmp_path, {**ECHO, "tests": "{a,b}{b,c}.y*ml"}, **files)).cases
+    assert [case.input["q"] for case in cases] == ["ab", "ac", "bb"]
+
+
 def test_cells_of_csv_quote_texts_with_commas_and_name_files(tmp_path):
     listed = '"contains-any:""a, b"", zz"'
     table = f"q,__expected\n'a, b',{listed}\nb,{listed}\nok,file://ok.txt\nno,file://ok.txt\n".replace("'", '"')

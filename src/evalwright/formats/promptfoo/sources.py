@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
+from itertools import product
+from math import prod
 from pathlib import Path
 
 from evalwright.errors import InputError
@@ -18,6 +21,9 @@ __all__ = ["SCRIPTS", "Sources", "in_file", "split_function"]
 SCRIPTS = (".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".py")
 _FILE = "file://"
 _MAGIC = frozenset("*?[{")
+_ALTERNATIVES = re.compile(r"\{([^}]*)\}")
+_MOST_PATTERNS = 1000
+"""A pattern with more alternatives is a mistake, such as a text with lists in it: each is looked for by itself."""
 
 
 class Sources:
@@ -51,7 +57,12 @@ class Sources:
             found = self.path(named, origin)
             yield from () if found is None else (found,)
             return
-        matches = [match for one in _alternatives(pattern) for match in self.folder.glob(one) if match.is_file()]
+        choices = _choices(pattern)
+        if (number := prod(map(len, choices))) > _MOST_PATTERNS:
+            origin.tell(f"{named!r} stands for {number:,} patterns, expected at most {_MOST_PATTERNS:,}")
+            return
+        patterns = map("".join, product(*choices))
+        matches = [match for one in patterns for match in self.folder.glob(one) if match.is_file()]
         if not matches:
             origin.tell(f"no file matches {named!r}", absent=True)
         for match in sorted(dict.fromkeys(matches)):
@@ -91,15 +102,9 @@ class Sources:
             return None
 
 
-def _alternatives(pattern: str) -> Iterator[str]:
-    """`a.{x,y}` as `a.x` and `a.y`, because Python's patterns have no alternatives."""
-    before, opened, rest = pattern.partition("{")
-    inside, closed, after = rest.partition("}")
-    if not (opened and closed):
-        yield pattern
-        return
-    for one in inside.split(","):
-        yield from _alternatives(before + one + after)
+def _choices(pattern: str) -> list[list[str]]:
+    """`a.{x,y}` as `a.` and a choice of `x` and `y`, because Python's patterns have no alternatives."""
+    return [part.split(",") if place % 2 else [part] for place, part in enumerate(_ALTERNATIVES.split(pattern))]
 
 
 def in_file(value: object) -> bool:
