@@ -196,13 +196,13 @@ class PairedRuns:
             return int(self._file.execute(f"SELECT count(*) FROM pairs {where}", values).fetchone()[0])
 
     def _where(self, chosen: Sequence[str], narrowed: Filter) -> tuple[str, list[Any]]:
-        within = ""
+        where, values = f"WHERE change IN ({_marks(chosen)})", [*chosen]
         if narrowed.narrows:
             query = narrowed.query()
             self._narrow(query, narrowed)
-            within = " AND case_key IN (SELECT case_key FROM narrowed WHERE query = ?)"
-            return f"WHERE change IN ({_marks(chosen)}){within}", [*chosen, query]
-        return f"WHERE change IN ({_marks(chosen)})", [*chosen]
+            where += " AND case_key IN (SELECT case_key FROM narrowed WHERE query = ?)"
+            values.append(query)
+        return where, values
 
     def _narrow(self, query: str, narrowed: Filter) -> None:
         """Note the cases that a filter leaves; those of recent filters are kept for their next pages."""
@@ -251,9 +251,8 @@ def _marks(values: Sequence[str]) -> str:
 
 
 def _pair(row: tuple[Any, ...]) -> ComparedPair:
-    a, b = row[4:13], row[13:22]
-    sides = [PairSide(*side) if side[0] else None for side in (a, b)]
-    return ComparedPair(*row[:4], *sides)
+    ours, a, b = row[: -2 * len(_FIELDS)], row[-2 * len(_FIELDS) : -len(_FIELDS)], row[-len(_FIELDS) :]
+    return ComparedPair(*ours, *(PairSide(*side) if side[0] else None for side in (a, b)))
 
 
 def _side_rows(table: CellTable, variant: str, names: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
