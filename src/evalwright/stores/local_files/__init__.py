@@ -75,17 +75,23 @@ class LocalFiles(Masked):
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> LocalWriter:
         """A new run; see `Store.create`. Raises StorageError."""
         run_id = safe_id(plan.run_id)
-        made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
-        draft, lock = self._new_draft()
-        try:
+        with self._draft() as (draft, lock):
             encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
             plan.cases_total, plan.cases_sha256 = _write_cases(draft / CASES, cases, encoder)
             _write_documents(draft, documents, self._masker)
             folder = self._published(draft, plan, run_id)
+        return LocalWriter(folder, lock, self._masker, new=True)
+
+    @contextmanager
+    def _draft(self) -> Iterator[tuple[Path, RunLock]]:
+        """A new draft and its lock; if the block ends with an exception, no trace of them is left."""
+        made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
+        draft, lock = self._new_draft()
+        try:
+            yield draft, lock
         except BaseException:  # Ctrl-C while a long dataset is read must not leave a locked draft behind
             _undo(draft, lock, made)
             raise
-        return LocalWriter(folder, lock, self._masker, new=True)
 
     def _new_draft(self) -> tuple[Path, RunLock]:
         try:
@@ -123,9 +129,7 @@ class LocalFiles(Masked):
         The run's id must be set before, as the records contain it; `unresolved` are the placeholders of secrets in the
         plan. Raises StorageError.
         """
-        made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
-        draft, lock = self._new_draft()
-        try:
+        with self._draft() as (draft, lock):
             plan.run_id = next(
                 name for name in numbered(safe_id(plan.run_id)) if not os.path.lexists(self.folder / name)
             )
@@ -139,9 +143,6 @@ class LocalFiles(Masked):
                 sync_folder(self.folder)
             except OSError as error:
                 raise storage_error("create", folder, error) from error
-        except BaseException:  # as above; no reader has seen the draft before the rename
-            _undo(draft, lock, made)
-            raise
         return LocalWriter(folder, lock, self._masker, new=True)
 
     def open(self, run_id: str) -> LocalWriter:
