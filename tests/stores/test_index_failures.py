@@ -16,7 +16,7 @@ from evalwright.stores.index.file import INDEX, made_index, meta_of
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.joined import JoinedIndex
 from evalwright.stores.index.numbering import PlanNumbering
-from evalwright.stores.index.schema import is_named
+from evalwright.stores.index.schema import AT, is_named
 from evalwright.stores.index.sources import Covered, FolderSource, Moment
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.writer import LocalWriter
@@ -121,12 +121,21 @@ def joined_from(run: Path, plan: Plan, target: Path) -> JoinedIndex:
     joined = JoinedIndex(target, plan)
     with closing(opened_index(run, plan)) as index:
         for row in index.rows():
-            joined.add(row, index.profiles[row[6]], row[17], row[11], length_of_results(row), row[16])
+            joined.add(
+                row,
+                index.profiles[row[AT.profile]],
+                row[AT.numbers],
+                row[AT.trace_len],
+                length_of_results(row),
+                row[AT.verdict_len],
+            )
     return joined
 
 
 def length_of_results(row: Mapping[int, Any]) -> list[int]:
-    return [int.from_bytes(row[13][place : place + 2], "little") for place in range(0, len(row[13]), 2)]
+    return [
+        int.from_bytes(row[AT.results_packed][at : at + 2], "little") for at in range(0, len(row[AT.results_packed]), 2)
+    ]
 
 
 @pytest.mark.parametrize("rows_together", [1000, 2])

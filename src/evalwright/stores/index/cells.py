@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from evalwright.model.cell import case_key
 from evalwright.model.cell_index import CellEntry, CellOutcome
 from evalwright.stores.index.codes import Profile, code_of, outcomes_of, own_numbers
+from evalwright.stores.index.schema import AT, RESULTS_PLACE, TRACE_PLACE, VERDICT_PLACE
 
 __all__ = [
     "CellResults",
@@ -259,14 +260,14 @@ class CellState(msgspec.Struct, gc=False):
             entry.variant,
             entry.trial,
             entry.number,
-            row[3],
+            row[AT.slot],
             row,
             entry.attempt,
             outcomes=profile[3],
-            numbers=tuple(array("d", row[17] or b"")),
-            results=row[12:14],
-            trace=row[10:12],
-            verdict=row[15:17],
+            numbers=tuple(array("d", row[AT.numbers] or b"")),
+            results=row[RESULTS_PLACE],
+            trace=row[TRACE_PLACE],
+            verdict=row[VERDICT_PLACE],
             status=entry.status,
             error=entry.error,
             score=entry.score,
@@ -293,7 +294,7 @@ def _packed(places: Sequence[tuple[int, int]]) -> tuple[int | None, bytes | None
 
 def places_of(row: Sequence[Any]) -> list[tuple[int, int]]:
     """Where a row's results are, each as position and length."""
-    return _unpacked(row[12], row[13])
+    return _unpacked(*row[RESULTS_PLACE])
 
 
 def _unpacked(at: int | None, packed: bytes | None) -> list[tuple[int, int]]:
@@ -309,7 +310,8 @@ def _unpacked(at: int | None, packed: bytes | None) -> list[tuple[int, int]]:
 
 def results_block(row: Sequence[Any]) -> tuple[int, int]:
     """Where a row's results are if they are adjacent; nothing if they are not."""
-    return (0, 0) if row[12] is None else (row[12], sum(array("H", row[13])))
+    at, packed = row[RESULTS_PLACE]
+    return (0, 0) if at is None else (at, sum(array("H", packed)))
 
 
 def moved_row(
@@ -324,7 +326,10 @@ def moved_row(
 
     A place is start and length; results are adjacent, and have one length each.
     """
-    return *row[:6], profile, *row[7:10], *trace, *_side_by_side(*results), row[14], *verdict, numbers, *row[18:]
+    moved = [*row]
+    moved[AT.profile], moved[AT.numbers] = profile, numbers
+    moved[TRACE_PLACE], moved[RESULTS_PLACE], moved[VERDICT_PLACE] = trace, _side_by_side(*results), verdict
+    return tuple(moved)
 
 
 def _side_by_side(at: int, lengths: Sequence[int]) -> tuple[int | None, bytes | None]:
@@ -335,30 +340,34 @@ def _side_by_side(at: int, lengths: Sequence[int]) -> tuple[int | None, bytes | 
 
 def id_of_row(row: Sequence[Any]) -> str:
     """The id of a row's case."""
-    name: str = row[1]
-    return name if row[4] is None else name.removesuffix(f"#{row[4]}")
+    name: str = row[AT.case_key]
+    return name if row[AT.occurrence] is None else name.removesuffix(f"#{row[AT.occurrence]}")
 
 
 def cell_entry(row: Sequence[Any], profile: Profile, outcomes: Sequence[CellOutcome] | None = None) -> CellEntry:
     """The cell of a row."""
     variant, status, error, _ = profile
+    (  # at once, and not by name: pages and commands that list cells do this for each of them
+        number, _, group, _, occurrence, distance, kind, _, trial, attempt, _, _, _, _, finished, _, _, numbers, score,
+        latency, cost, tokens_in, tokens_out,
+    ) = row  # fmt: skip
     return CellEntry(
-        row[0],
+        number,
         id_of_row(row),
-        UNSET if row[4] is None else row[4],
+        UNSET if occurrence is None else occurrence,
         variant,
-        row[8],
-        row[9],
-        None if row[5] is None else row[5] + row[0],
+        trial,
+        attempt,
+        None if distance is None else distance + number,
         status,  # type: ignore[arg-type]
         error,
-        outcomes_of(profile, row[17]) if outcomes is None else outcomes,
-        row[18],
-        row[19],
-        row[20],
-        row[21],
-        row[22],
-        row[2],
-        moment_of(row[14]),
-        row[6] if row[17] is None else None,
+        outcomes_of(profile, numbers) if outcomes is None else outcomes,
+        score,
+        latency,
+        cost,
+        tokens_in,
+        tokens_out,
+        group,
+        moment_of(finished),
+        kind if numbers is None else None,
     )

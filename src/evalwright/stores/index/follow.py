@@ -21,7 +21,7 @@ from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.stores.index.cells import CellState, Odd, results_in_cells
-from evalwright.stores.index.schema import slot_of
+from evalwright.stores.index.schema import AT, slot_of
 from evalwright.stores.index.sources import RECORDS, Covered, Moment, RecordLines, Source
 from evalwright.stores.index.table import RowTable
 from evalwright.stores.local_files.lines import CURRENT, decoded_line
@@ -181,7 +181,7 @@ class Follower:
                 return None
         if number is not None:
             row = self._connection.execute("SELECT * FROM cells WHERE number = ?", (number,)).fetchone()
-            if row is not None and row[1] != key[0]:
+            if row is not None and row[AT.case_key] != key[0]:
                 raise Odd("a case has two names")
         else:
             self._table.name_cells()
@@ -190,7 +190,7 @@ class Follower:
                 "WHERE c.case_key = ? AND p.variant = ? AND c.trial = ?",
                 key,
             ).fetchone()
-        return None if row is None else CellState.of_row(row, self._table.profiles[row[6]])
+        return None if row is None else CellState.of_row(row, self._table.profiles[row[AT.profile]])
 
     def _planned(self, trace: Any) -> tuple[int, int] | None:
         """Number and slot of a trace's cell by the plan, if there is one."""

@@ -39,7 +39,7 @@ from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, s
 from evalwright.stores.index.connection import damaged, in_memory, sound
 from evalwright.stores.index.file import covered_by
 from evalwright.stores.index.pairs import IndexedSide, JoinedIndexes, PairedCells
-from evalwright.stores.index.schema import KIND
+from evalwright.stores.index.schema import AT, KIND, TRACE_PLACE, VERDICT_PLACE
 from evalwright.stores.index.sources import RECORDS, Source
 from evalwright.stores.index.sums import KeptSums
 from evalwright.stores.index.table import loaded_profiles
@@ -140,7 +140,7 @@ class RunIndex:
     @_sound
     def cell(self, case: str, variant: str, trial: int = 0) -> CellEntry | None:
         rows = self._connection.execute("SELECT * FROM cells WHERE case_key = ? AND trial = ?", (case, trial))
-        found = [row for row in rows if self.profiles[row[6]][0] == variant]
+        found = [row for row in rows if self.profiles[row[AT.profile]][0] == variant]
         return self._entry(found[0]) if found else None
 
     @_sound
@@ -232,15 +232,14 @@ class RunIndex:
     @_sound
     def records(self, entry: CellEntry) -> CellRecords:
         row = self._connection.execute("SELECT * FROM cells WHERE number = ?", (entry.number,)).fetchone()
-        [trace] = self._records(RECORDS[0], Trace, _decode_trace, [(row[10], row[11])], entry)
+        [trace] = self._records(RECORDS[0], Trace, _decode_trace, [row[TRACE_PLACE]], entry)
         results = self._records(RECORDS[1], EvaluationResult, _decode_result, places_of(row), entry)
-        return CellRecords(trace, results, self._verdict_at(row[15], row[16], entry))
+        return CellRecords(trace, results, self._verdict_at(row[VERDICT_PLACE], entry))
 
     @_sound
     def verdict(self, entry: CellEntry) -> CaseVerdict | None:
         asked = "SELECT verdict_at, verdict_len FROM cells WHERE number = ?"
-        at, length = self._connection.execute(asked, (entry.number,)).fetchone()
-        return self._verdict_at(at, length, entry)
+        return self._verdict_at(self._connection.execute(asked, (entry.number,)).fetchone(), entry)
 
     @_sound
     def verdicts(self, kind: type[V], chosen: CellSelection) -> Iterator[V]:
@@ -263,10 +262,10 @@ class RunIndex:
         """The contents of a file of records at these places."""
         return self._source.lines(name, places)
 
-    def _verdict_at(self, at: int, length: int, entry: CellEntry) -> CaseVerdict | None:
+    def _verdict_at(self, place: tuple[int, int], entry: CellEntry) -> CaseVerdict | None:
         if entry.status is None:
             return None
-        [verdict] = self._records(RECORDS[2], CaseVerdict, _decode_verdict, [(at, length)], entry)
+        [verdict] = self._records(RECORDS[2], CaseVerdict, _decode_verdict, [place], entry)
         return verdict
 
     def close(self) -> None:
@@ -278,10 +277,10 @@ class RunIndex:
         self._connection.close()
 
     def _entry(self, row: Sequence[Any]) -> CellEntry:
-        number = row[6]
+        number = row[AT.profile]
         profile = self.profiles[number]
-        if row[17] is not None:
-            return cell_entry(row, profile, outcomes_of(profile, row[17]))
+        if row[AT.numbers] is not None:
+            return cell_entry(row, profile, outcomes_of(profile, row[AT.numbers]))
         outcomes = self._outcomes.get(number)
         if outcomes is None:
             outcomes = self._outcomes[number] = outcomes_of(profile, None)

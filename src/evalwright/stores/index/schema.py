@@ -6,12 +6,17 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 __all__ = [
+    "AT",
     "BY_NAME",
     "COLUMNS",
     "KIND",
     "REPLACE",
+    "RESULTS_PLACE",
+    "TRACE_PLACE",
+    "VERDICT_PLACE",
     "VERSION",
     "created",
     "insertion",
@@ -22,36 +27,49 @@ __all__ = [
 
 VERSION = "6"
 
-COLUMNS = (
-    "number",
-    "case_key",
-    "group_name",
-    "slot",
-    "occurrence",
-    "case_index",
-    "profile",
-    "clean",
-    "trial",
-    "attempt",
-    "trace_at",
-    "trace_len",
-    "results_at",
-    "results_packed",
-    "finished",
-    "verdict_at",
-    "verdict_len",
-    "numbers",
-    "score",
-    "latency_ms",
-    "cost_usd",
-    "tokens_in",
-    "tokens_out",
-)
-"""Of `cells`. `slot` is the place of variant and trial within a case. `case_index` is noted as its distance from
-`number`: 0, which takes no byte, in runs of one variant and one trial. `results_packed` has the lengths of results that
-are adjacent from `results_at` on or, if that is null, all their places. `numbers` has scores and costs of results
-that `profile` leaves out, `finished` a number of microseconds (see `cells.moment_of`). In `clean` cells everything
-passed or was skipped at their first attempt: the few others have an index."""
+
+class _Columns(NamedTuple):
+    """The columns of `cells`.
+
+    `slot` is the place of variant and trial within a case. `case_index` is noted as its distance from `number`: 0,
+    which takes no byte, in runs of one variant and one trial. `results_packed` has the lengths of results that are
+    adjacent from `results_at` on or, if that is null, all their places. `numbers` has scores and costs of results that
+    `profile` leaves out, `finished` a number of microseconds (see `cells.moment_of`). In `clean` cells everything
+    passed or was skipped at their first attempt: the few others have an index.
+    """
+
+    number: int
+    case_key: int
+    group_name: int
+    slot: int
+    occurrence: int
+    case_index: int
+    profile: int
+    clean: int
+    trial: int
+    attempt: int
+    trace_at: int
+    trace_len: int
+    results_at: int
+    results_packed: int
+    finished: int
+    verdict_at: int
+    verdict_len: int
+    numbers: int
+    score: int
+    latency_ms: int
+    cost_usd: int
+    tokens_in: int
+    tokens_out: int
+
+
+COLUMNS = _Columns._fields
+AT = _Columns(*range(len(COLUMNS)))
+"""The place of each column in a row."""
+TRACE_PLACE = slice(AT.trace_at, AT.trace_len + 1)
+"""Where a row has the place of its trace: position and length."""
+RESULTS_PLACE = slice(AT.results_at, AT.results_packed + 1)
+VERDICT_PLACE = slice(AT.verdict_at, AT.verdict_len + 1)
 
 _TABLES = (
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",

@@ -11,13 +11,11 @@ from typing import Any
 import msgspec
 
 from evalwright.statistics.sums import exact_parts
-from evalwright.stores.index.schema import COLUMNS
+from evalwright.stores.index.schema import AT
 
 __all__ = ["AGGREGATES", "KeptSums"]
 
-_SUMMED = itemgetter(
-    *map(COLUMNS.index, ("latency_ms", "tokens_in", "tokens_out", "cost_usd", "group_name", "numbers", "finished"))
-)
+_SUMMED = itemgetter(AT.latency_ms, AT.tokens_in, AT.tokens_out, AT.cost_usd, AT.group_name, AT.numbers, AT.finished)
 
 
 AGGREGATES = (

@@ -11,7 +11,7 @@ import msgspec
 
 from evalwright.stores.index.codes import Profile, clean_profile
 from evalwright.stores.index.connection import sound
-from evalwright.stores.index.schema import BY_NAME, REPLACE, insertion, is_named
+from evalwright.stores.index.schema import AT, BY_NAME, REPLACE, insertion, is_named
 from evalwright.stores.index.sources import Covered
 from evalwright.stores.index.sums import AGGREGATES, KeptSums
 
@@ -76,7 +76,7 @@ class RowTable:
     def _count(self, rows: Sequence[_Row], times: int) -> None:
         of_profiles: dict[int, list[_Row]] = {}
         for row in rows:
-            of_profiles.setdefault(row[6], []).append(row)
+            of_profiles.setdefault(row[AT.profile], []).append(row)
         self._connection.executemany(
             "UPDATE profiles SET n = n + ? WHERE id = ?",
             [(times * len(some), number) for number, some in of_profiles.items()],

@@ -12,6 +12,7 @@ from evalwright.model.result import Status
 from evalwright.stores.index.cells import id_of_row, places_of, results_block
 from evalwright.stores.index.codes import Profile, reordered
 from evalwright.stores.index.reading import RunIndex
+from evalwright.stores.index.schema import AT, TRACE_PLACE, VERDICT_PLACE
 from evalwright.stores.local_files.reader import RESULTS, TRACES, VERDICTS
 from evalwright.stores.merge.cells import IndexedCell, MergedCell, Rename
 
@@ -46,29 +47,30 @@ class IndexedShard:
         knows."""
         read, rows = self._index.lines, self._index.rows()
         while block := rows.fetchmany(_AT_ONCE):
-            traces = read(TRACES, [row[10:12] for row in block])
+            traces = read(TRACES, [row[TRACE_PLACE] for row in block])
             results = read(RESULTS, [results_block(row) for row in block])
-            verdicts = read(VERDICTS, [row[15:17] for row in block])
+            verdicts = read(VERDICTS, [row[VERDICT_PLACE] for row in block])
             yield from map(self._cell, block, traces, results, verdicts)
 
     def _cell(self, row: Sequence[Any], trace: bytes, results: bytes, verdict: bytes) -> MergedCell:
-        rename, profile, order, numbers = self._rename, self._index.profiles[row[6]], self._orders[row[6]], row[17]
-        if row[12] is None:
+        rename, profile, order = self._rename, self._index.profiles[row[AT.profile]], self._orders[row[AT.profile]]
+        numbers = row[AT.numbers]
+        if row[AT.results_at] is None:
             results = b"".join(self._index.lines(RESULTS, places_of(row)))
         begin = b'{"case_id":%b,' % _encode(id_of_row(row))
         for lines in (trace, results, verdict):
             if lines and not (lines.startswith(begin) and lines.endswith(b"\n")):
-                raise StaleIndex(f"{TRACES} at {row[10]:,}: the cell has other records")
+                raise StaleIndex(f"{TRACES} at {row[AT.trace_at]:,}: the cell has other records")
         results = rename(results, len(profile[3]))
         rows = results.splitlines(keepends=True)
         if len(rows) != len(profile[3]):
-            raise StaleIndex(f"{RESULTS} at {row[12]:,}: other records")
+            raise StaleIndex(f"{RESULTS} at {row[AT.results_at]:,}: other records")
         if order is not None:
             rows = [rows[place] for place in order]
             results = b"".join(rows)
             profile, numbers = reordered(profile, numbers, order)
         known = IndexedCell(row, profile, numbers, list(map(len, rows)))
-        return MergedCell(row[0], rename(trace, 1), results, rename(verdict, 1), known)
+        return MergedCell(row[AT.number], rename(trace, 1), results, rename(verdict, 1), known)
 
 
 def _order_of(profile: Profile, order: Mapping[str, int]) -> list[int] | None:
