@@ -170,6 +170,7 @@ KINDS: dict[str, dict[str, str]] = {
         "json": "evalwright.reports.json:JsonReport",
         "junit": "evalwright.reports.junit:JUnit",
         "markdown": "evalwright.reports.markdown:Markdown",
+        "sonar": "evalwright.reports.sonar:Sonar",
     },
 }
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "junit": ["report", "{a}", "--format", "junit"],
     "json": ["report", "{a}", "--format", "json"],
     "codequality": ["report", "{a}", "--format", "codequality"],
+    "sonar": ["report", "{a}", "--format", "sonar"],
     "agentv": ["report", "{a}", "--format", "agentv"],
     "drift": ["drift", "{a}", "--baseline", "{b}"],
     "compare": ["compare", "{a}", "{b}"],

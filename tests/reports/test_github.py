@@ -83,3 +83,20 @@ def test_gitlab_gets_an_entry_for_each_cell_that_did_not_pass() -> None:
     assert entries[1]["description"] == "c3 · new: says_hello: missing 'hello'"
     assert entries[1]["fingerprint"] == cell_key("c3", "new", 0)
     assert len({one["fingerprint"] for one in entries}) == 2
+
+
+def test_sonarqube_gets_an_issue_for_each_cell_that_did_not_pass_and_the_rules_of_all() -> None:
+    text = load("reports", "sonar")().render(
+        stored(ERRORED, FAILED, a_verdict(case_id="ok")), summary(), ReportContext(places=PLACES)
+    )
+    found = json.loads(text)
+    place = {"filePath": "evals/a,b:c.yaml", "textRange": {"startLine": 14}}
+    assert [one["ruleId"] for one in found["issues"]] == ["error", "fail"]
+    assert found["issues"][0]["primaryLocation"]["filePath"] == "eval.yaml"
+    assert found["issues"][1]["primaryLocation"] == {"message": "c3 · new: says_hello: missing 'hello'", **place}
+    rules = {one["id"]: (one["severity"], one["impacts"][0]["severity"]) for one in found["rules"]}
+    assert rules == {"fail": ("MAJOR", "MEDIUM"), "borderline": ("MINOR", "LOW"), "error": ("CRITICAL", "HIGH")}
+
+
+def test_a_run_without_failures_has_no_issues() -> None:
+    assert json.loads(load("reports", "sonar")().render(stored(a_verdict()), summary()))["issues"] == []

@@ -25,7 +25,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
     return suite, run
 
 
-@pytest.mark.parametrize("form", ["agentv", "codequality", "json"])
+@pytest.mark.parametrize("form", ["agentv", "codequality", "json", "sonar"])
 def test_of_an_indexed_run_one_cell_at_a_time_is_held(made: tuple[Project, Path], form: str) -> None:
     reader, plan = open_run(made[1])
     reader.plan = plan

@@ -16,7 +16,7 @@ from evalwright.reports.failures import ordered_verdicts
 from evalwright.reports.text import one_line
 from evalwright.scoring.reasons import error_text
 
-__all__ = ["CodeQuality"]
+__all__ = ["CodeQuality", "json_items", "problem_in"]
 
 _SEVERITIES: dict[Status, str] = {"fail": "major", "borderline": "minor", "error": "critical"}
 _LONGEST = 500
@@ -36,22 +36,33 @@ class CodeQuality:
     def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> Iterator[str]:
         """The same text in pieces, one per entry."""
         suite = CaseLine(summary.config_path or summary.run_id, 1)
-        between = "["
-        for entry in _entries(ordered_verdicts(reader, summary, _SEVERITIES), suite, context):
-            text = msgspec.json.format(msgspec.json.encode(entry), indent=2).decode()
-            # JSON strings contain no line ends, so each one belongs to the layout.
-            yield between + "\n  " + text.replace("\n", "\n  ")
-            between = ","
-        yield "[]\n" if between == "[" else "\n]\n"
+        yield from json_items(_entries(ordered_verdicts(reader, summary, _SEVERITIES), suite, context))
+        yield "\n"
+
+
+def json_items(entries: Iterable[dict[str, object]], margin: str = "") -> Iterator[str]:
+    """A JSON list in pieces, one per entry, without the line end behind it."""
+    between = "["
+    for entry in entries:
+        text = msgspec.json.format(msgspec.json.encode(entry), indent=2).decode()
+        # JSON strings contain no line ends, so each one belongs to the layout.
+        yield f"{between}\n{margin}  " + text.replace("\n", f"\n{margin}  ")
+        between = ","
+    yield "[]" if between == "[" else f"\n{margin}]"
+
+
+def problem_in(verdict: CaseVerdict) -> str:
+    """Why a cell did not pass, in one line that names it."""
+    why = error_text(verdict.error) if verdict.error is not None else "; ".join(verdict.reasons) or verdict.status
+    name = f"{one_line(verdict.case_key, 80)} · {one_line(verdict.variant_name, 40)}"
+    return f"{name}: {one_line(why, _LONGEST)}"
 
 
 def _entries(verdicts: Iterable[CaseVerdict], suite: CaseLine, context: ReportContext) -> Iterator[dict[str, object]]:
     for verdict in verdicts:
         where = context.places.get(verdict.case_key, suite)
-        why = error_text(verdict.error) if verdict.error is not None else "; ".join(verdict.reasons) or verdict.status
-        name = f"{one_line(verdict.case_key, 80)} · {one_line(verdict.variant_name, 40)}"
         yield {
-            "description": f"{name}: {one_line(why, _LONGEST)}",
+            "description": problem_in(verdict),
             "check_name": "evalwright",
             "fingerprint": cell_key(verdict.case_key, verdict.variant_name, verdict.trial),
             "severity": _SEVERITIES[verdict.status],
