@@ -166,6 +166,12 @@ def beforeAll(context):
         ("raise ValueError('no database')", "beforeAll of hooks.py: ValueError: no database in hooks.py:2"),
         ("return {'suite': {}}", "it returned a suite without prompts, tests, scenarios, defaultTest"),
         ("return 5", "beforeAll of hooks.py: expected the context with its suite, or nothing; found 5"),
+        ("return object()", "beforeAll of hooks.py: it returned what JSON cannot express: context: <object"),
+        ("context['suite']['tests'].append(context); return context", "context is nested deeper than 200 levels"),
+        (
+            "return {'suite': dict.fromkeys(context['suite'], 5)}",
+            "suite.nunjucksFilters  nunjucksFilters: expected a mapping of names of files, found int '5'",
+        ),
     ],
 )
 def test_nothing_is_run_if_before_all_cannot_be_followed(tmp_path, body, said):

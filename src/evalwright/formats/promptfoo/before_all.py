@@ -14,6 +14,7 @@ from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt
 from evalwright.formats.promptfoo.providers import Provider
+from evalwright.formats.promptfoo.shapes import CONFIG, what_fits
 from evalwright.formats.promptfoo.sources import split_function
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.formats.shared.findings import Findings, kind_found
@@ -74,7 +75,7 @@ def after_before_all(
     tests.take(changed, made)
     prompts = _prompts_in(changed["prompts"], given, made.at("prompts")) if "prompts" in changed else given.prompts
     settings = {key: value for key, value in changed.items() if key in ("nunjucksFilters", "derivedMetrics")}
-    return Hooked(prompts, {**raw, **settings})
+    return Hooked(prompts, {**raw, **what_fits(settings, CONFIG, made)})
 
 
 def _with_changes(context: dict[str, Any], said: Any) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.errors import EvaluatorError, InputError, Problem
+from evalwright.errors import EvaluatorError, InputError, Problem, TargetError
 from evalwright.files.boundary import Boundary
+from evalwright.files.plain import plain
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.sources import split_function
 from evalwright.formats.promptfoo.values import as_javascript, json_parse, shown_text, template_text
@@ -241,7 +242,7 @@ async def call_hook(folder: str, named: str, arguments: Sequence[Any], seconds: 
     if file.suffix == ".py":
         try:
             async with asyncio.timeout(seconds):
-                return as_javascript(await called(python_function(file, name), arguments, _threads))
+                return _json_data(await called(python_function(file, name), arguments, _threads))
         except TimeoutError:
             raise ScriptError(f"took more than {seconds:g} s and was abandoned", "timeout") from None
     request = {
@@ -253,6 +254,18 @@ async def call_hook(folder: str, named: str, arguments: Sequence[Any], seconds: 
     }
     work = _in_turn(_asked(folder, request, seconds, walled=False, kept_for="hooks"))
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _loop_of_hooks()))
+
+
+def _json_data(value: Any) -> Any:
+    """Data that a function of Python returned. Raises ScriptError for what JSON cannot express."""
+    notes: list[str] = []
+    try:
+        found = as_javascript(plain(value, "context", notes))
+    except TargetError as error:
+        raise ScriptError(str(error)) from None
+    if notes:
+        raise ScriptError(f"it returned what JSON cannot express: {notes[0].partition(', ')[0]}")
+    return found
 
 
 async def _in_turn(work: Coroutine[Any, Any, Any]) -> Any:
