@@ -59,6 +59,10 @@ def test_a_failure_of_the_server_has_its_own_type(status):
     assert (error.type, str(error).partition(": ")[2]) == ("http_5xx", f"HTTP {status}: <html> [31m Bad gateway</html>")
 
 
+def test_a_status_beyond_the_known_ones_is_no_failure_of_the_server():
+    assert failure(reply(b"denied", 999)).type == "adapter_error"
+
+
 def test_a_failure_is_told_at_once_although_its_body_breaks_off():
     assert failure(sending(b"HTTP/1.1 503 No\r\nContent-Length: 100\r\n\r\nover")).type == "http_5xx"
 

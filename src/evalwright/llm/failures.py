@@ -75,7 +75,7 @@ def _failure(error: Exception, status: int | None) -> CallFailed:
         return CallFailed("authentication", f"HTTP {status}: {text}")
     if status == 402:
         return CallFailed("quota", f"HTTP 402: {text}")
-    if status >= 500:
+    if status // 100 == 5:
         return CallFailed("http_5xx", f"HTTP {status}: {text}", retryable=True, retry_after=_retry_after(error))
     return CallFailed("bad_request", f"HTTP {status}: {text}", retryable=status in _RETRYABLE)
 

@@ -41,7 +41,7 @@ class HttpBackend:
             ):
                 received = b"".join([piece async for piece in body])
             if not response.is_success:
-                kind = "http_5xx" if response.status_code >= 500 else "adapter_error"
+                kind = "http_5xx" if response.status_code // 100 == 5 else "adapter_error"
                 raise TargetError(f"HTTP {response.status_code}: {shortened(received.decode(errors='replace'))}", kind)
             return _answered(json_of(received, response, str), context)
         except httpx.HTTPError as error:

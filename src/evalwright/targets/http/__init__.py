@@ -227,7 +227,7 @@ async def _failure(response: httpx.Response, masker: Masker) -> TargetError:
                     break
     excerpt = shortened(masker.mask_text(received.decode(errors="replace")))
     message = f"HTTP {status}: {excerpt}" if excerpt else f"HTTP {status} with an empty body"
-    kind = "http_5xx" if status >= 500 else "adapter_error"
+    kind = "http_5xx" if status // 100 == 5 else "adapter_error"
     return TargetError(message, kind, status=status, retry_after=retry_after(response.headers))
 
 

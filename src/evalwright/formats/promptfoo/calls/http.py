@@ -112,7 +112,7 @@ class HttpProvider:
         else:
             accepted = status < 400
         if not accepted:
-            kind = "http_5xx" if status >= 500 else "provider_error"
+            kind = "http_5xx" if status // 100 == 5 else "provider_error"
             message = f"HTTP {status}: {shortened(text[:EXCERPT_BYTES])}"
             raise TargetError(message, kind, status=status, retry_after=retry_after(headers))
 
