@@ -158,7 +158,18 @@ def options_named(tmp_path):
     with pytest.raises(InputError, match="needs a key") as raised:
         run_suite(suite(tmp_path, ["hello"], evaluators=[JUDGE]))
     assert "--" not in str(raised.value)  # what a program reads that has no options
-    return {problem.option for problem in raised.value.problems}
+    return {problem.option.partition(", or the address")[0] for problem in raised.value.problems}
+
+
+def test_a_run_names_the_variables_of_local_servers_that_need_no_key(tmp_path):
+    variants = [Variant("chat", "openai_chat", {"model": "gpt-x"}), Variant("own", "anthropic", {"model": "claude-x"})]
+    named = Variant("named", "openai_chat", {"model": "gpt-x", "api_key_env": "MY_KEY"})
+    with pytest.raises(InputError) as raised:
+        run_suite(suite(tmp_path, ["hello"], variants=[*variants, named], evaluators=[JUDGE]))
+    local = "or the address of a local server in "
+    options = {(problem.key, problem.option.rpartition(local)[2]) for problem in raised.value.problems}
+    both = {("judge", "OPENAI_BASE_URL"), ("judge", "ANTHROPIC_BASE_URL")}
+    assert options == {("chat", "OPENAI_BASE_URL"), ("own", "ANTHROPIC_BASE_URL"), ("named", "OPENAI_BASE_URL")} | both
 
 
 def test_a_run_names_the_cache_as_the_way_to_judge_without_a_key(tmp_path):

@@ -282,7 +282,7 @@ class LiveModels:
         if self._choices.no_network and not route.is_loopback:
             raise CallFailed("network_refused", f"{route.model!r} is not on this machine, and --no-network is set")
         if route.missing_key is not None:
-            raise CallFailed("authentication", f"{route.missing_key} is not set: {route.model!r} needs a key")
+            raise CallFailed("authentication", route.without_key)
         return await self._client(route)
 
     async def _client(self, route: Route) -> Any:

@@ -70,6 +70,8 @@ class Route(NamedTuple):
     wants_key: bool = False
     """True if the address is the provider's own or the user names the key's variable: without a key the call then
     fails."""
+    address_variable: str = ""
+    """The variable that can name another address, if this one is the provider's own."""
 
     @property
     def is_loopback(self) -> bool:
@@ -79,6 +81,11 @@ class Route(NamedTuple):
     def missing_key(self) -> str | None:
         """The variables, one of which should hold the key; None if the key is there or not needed."""
         return self.key_variable if self.wants_key and not self.is_loopback and not self.key else None
+
+    @property
+    def without_key(self) -> str:
+        """What to say if a key is missing."""
+        return f"{self.missing_key} is not set: {self.model!r} needs a key"
 
 
 def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) -> Route:
@@ -99,10 +106,10 @@ def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) 
         base_url = _azure(base_url, model, environment)
     variables = (request.api_key_env,) if request.api_key_env else provider.keys
     variable = next((name for name in variables if environment.get(name)), variables[0])
-    wants_key = base_url == provider.base_url or named == "azure" or request.api_key_env is not None
-    return Route(
-        provider.interface, model, base_url, environment.get(variable) or None, " or ".join(variables), wants_key
-    )
+    own = base_url == provider.base_url
+    wants_key = own or named == "azure" or request.api_key_env is not None
+    key, movable = environment.get(variable) or None, provider.base_url_variable if own else None
+    return Route(provider.interface, model, base_url, key, " or ".join(variables), wants_key, movable or "")
 
 
 def _azure(address: str, model: str, environment: Mapping[str, str]) -> str:

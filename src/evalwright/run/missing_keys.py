@@ -87,8 +87,8 @@ def _checked(
                 route = route_of(request, variables)
                 if models.batch is not None and judges and route.interface not in BATCHED:
                     alone[name, request.model] = None
-                if (variable := route.missing_key) is not None:
-                    missing[name, judges, variable, request.model] = None
+                if route.missing_key is not None:
+                    missing[name, judges, route.without_key, route.address_variable] = None
                 if (needed := needed_package(route)) is not None:
                     packages[name, needed] = None
                 unpriced.look_at(name, request.model, route, judges)
@@ -106,13 +106,19 @@ def _checked(
 
         cached = f"or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
         keys = [
-            _problem(plan, name, f"{variable} is not set: {model!r} needs a key", cached if judges else "")
-            for name, judges, variable, model in missing
+            _problem(plan, name, said, ", ".join([*([cached] if judges else ()), *_local_server(variable)]))
+            for name, judges, said, variable in missing
         ]
         raise InputError([*keys, *problems])
     unpriced.warn()
     for interface in interfaces:  # imports must not use up the time limit of the first cells
         load_library(interface)
+
+
+def _local_server(variable: str) -> Iterator[str]:
+    """How to ask a server that needs no key: by the variable with its address."""
+    if variable:
+        yield f"or the address of a local server in {variable}"
 
 
 def _beyond_budget(plan: Plan, targets: Sequence[_Asking], models: ModelChoices) -> list[Problem]:
