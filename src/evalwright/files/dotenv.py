@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.paths import unreadable
 
 __all__ = ["is_address", "nearest_dotenv", "read_dotenv"]
 
@@ -69,7 +70,7 @@ def _lines(path: Path) -> list[str]:
     try:
         text = path.read_text("utf-8", errors="replace")
     except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+        raise InputError(Problem(str(path), unreadable(path, error))) from error
     return text.replace("\0", "").splitlines()  # an environment cannot contain NUL
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.paths import near_file
+from evalwright.files.paths import unreadable
 
 __all__ = [
     "advice_on",
@@ -44,9 +44,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
                     line = b""
                     yield number, given.pop()  # a line may be large, and what is made of it is held at the same time
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        near = near_file(path) if isinstance(error, FileNotFoundError) else ""
-        raise InputError(Problem(str(path), f"cannot be read: {reason}{near}")) from error
+        raise InputError(Problem(str(path), unreadable(path, error))) from error
 
 
 def advice_on(line: bytes) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.paths import unreadable
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer
@@ -44,8 +45,7 @@ def opened(file: Path) -> Iterator[IO[bytes]]:
             else:
                 yield raw
     except (OSError, EOFError, zlib.error) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise InputError(Problem(str(file), f"cannot be read: {reason}")) from None
+        raise InputError(Problem(str(file), unreadable(file, error))) from None
 
 
 def _of_zstd(file: Path, raw: IO[bytes]) -> IO[bytes]:

@@ -7,7 +7,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["also_here", "import_folders", "named_in", "near_file", "numbered", "safe_id", "seen_from_here"]
+__all__ = [
+    "also_here",
+    "import_folders",
+    "named_in",
+    "near_file",
+    "numbered",
+    "safe_id",
+    "seen_from_here",
+    "unreadable",
+]
 
 
 def named_in(file: Path, name: str) -> Path:
@@ -44,6 +53,13 @@ def near_file(path: Path) -> str:
     stems = {Path(name).stem: name for name in sorted(names, key=lambda name: Path(name).suffix == path.suffix)}
     near = get_close_matches(path.stem, stems, n=1, cutoff=_NEAR)
     return f'; did you mean "{stems[near[0]]}"?' if near else ""
+
+
+def unreadable(path: Path, error: Exception) -> str:
+    """`cannot be read: ...`, with the nearest name if there is no such file."""
+    near = near_file(path) if isinstance(error, FileNotFoundError) else ""
+    reason = (error.strerror if isinstance(error, OSError) else None) or error
+    return f"cannot be read: {reason}{near}"
 
 
 def import_folders(suite: Path) -> list[str]:

@@ -17,7 +17,7 @@ import yaml
 from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
 from evalwright.files.key_paths import Place
-from evalwright.files.paths import near_file
+from evalwright.files.paths import unreadable
 from evalwright.files.yaml_nodes import (
     CORE,
     MAP,
@@ -137,9 +137,7 @@ def _bytes_of(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        near = near_file(path) if isinstance(error, FileNotFoundError) else ""
-        raise InputError(Problem(str(path), f"cannot be read: {reason}{near}")) from error
+        raise InputError(Problem(str(path), unreadable(path, error))) from error
     return _PAIR.sub(_joined, data) if path.suffix == ".json" and b"\\u" in data else data
 
 

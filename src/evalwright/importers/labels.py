@@ -23,6 +23,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
+from evalwright.files.paths import unreadable
 
 __all__ = ["NAMES_OF_COLUMNS", "WORDS_OF_VERDICTS", "LabelRow", "read_labels"]
 
@@ -160,7 +161,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+        raise InputError(Problem(str(path), unreadable(path, error))) from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise InputError(Problem(str(path), "is not UTF-8; save it as CSV UTF-8", line)) from error

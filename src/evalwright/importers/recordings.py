@@ -15,6 +15,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.packed import PACKED, opened, unpacked_name
+from evalwright.files.paths import unreadable
 from evalwright.importers.mapping import MISSING, RecordMapping
 
 __all__ = [
@@ -72,7 +73,7 @@ def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
             return _Lines(_unpacked(source))
         return _Document(source, mapping)
     except OSError as error:
-        raise InputError(Problem(str(source), f"cannot be read: {error.strerror or error}")) from None
+        raise InputError(Problem(str(source), unreadable(source, error))) from None
 
 
 def _unpacked(source: Path) -> BinaryIO:

@@ -15,6 +15,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, counted
 from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.packed import opened, unpacked_name
+from evalwright.files.paths import near_file
 from evalwright.files.strict_json import json_lines_of
 from evalwright.importers.recordings import RECORDING_DEPTH, too_deep
 
@@ -114,7 +115,7 @@ def expanded(paths: Iterable[Path]) -> tuple[list[Path], bool]:
         elif path.exists():
             found.append(path)
         else:
-            problems.append(Problem(str(path), "does not exist"))
+            problems.append(Problem(str(path), f"does not exist{near_file(path)}"))
     if problems:
         raise InputError(problems)
     return found, folders

@@ -15,6 +15,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.packed import opened
+from evalwright.files.paths import unreadable
 from evalwright.importers.recordings import described
 from evalwright.importers.wire_spans import WireSpan, json_or_error, log_record, otlp_attributes, otlp_span, plain_span
 
@@ -37,7 +38,7 @@ def read_spans(source: Path, plain: bool, lose: Lose) -> Iterator[WireSpan]:
             for one in document if isinstance(document, list) else [document]:
                 yield from _in_document(one, place, plain, lose)
     except OSError as error:
-        raise InputError(Problem(str(source), f"cannot be read: {error.strerror or error}")) from None
+        raise InputError(Problem(str(source), unreadable(source, error))) from None
 
 
 def _documents(source: Path, lose: Lose) -> Iterator[tuple[str, Any]]:

@@ -15,6 +15,7 @@ from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.jsonl import exact, lines_of
 from evalwright.files.key_paths import steps_of
+from evalwright.files.paths import near_file
 
 __all__ = ["LISTS", "SCHEME", "CasePlace", "cases_in_files", "names_cases"]
 
@@ -81,9 +82,9 @@ def _named(
         return
     files = [file for file in files if os.path.isfile(file)]
     if not files:
-        raise InputError(
-            Problem(str(path), f"there is no file of cases {entry!r}, relative to {folder}", line, str(at[0]))
-        )
+        near = "" if wild else near_file(folder / pattern)
+        said = f"there is no file of cases {entry!r}, relative to {folder}{near}"
+        raise InputError(Problem(str(path), said, line, str(at[0])))
     for file in files:
         try:
             boundary.check(file)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import advice_on, decoded, lines_of
+from evalwright.files.paths import unreadable
 from evalwright.formats.shared.findings import kind_found
 
 __all__ = ["SAMPLE_KEYS", "SAMPLE_OBJECTS", "VARIABLES", "DatasetRow", "kind_in_sample", "rows_of"]
@@ -60,7 +61,7 @@ def _csv_rows(path: Path, shown: str) -> Iterator[DatasetRow]:
     except UnicodeDecodeError:
         raise InputError(_undecodable(path, shown)) from None
     except OSError as error:
-        raise InputError(Problem(shown, f"cannot be read: {error.strerror}")) from error
+        raise InputError(Problem(shown, unreadable(path, error))) from error
 
 
 class _Reader:

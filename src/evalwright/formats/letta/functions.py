@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
 from evalwright.evaluators.conversation.turns import Turn, blocks_of, turns_of
+from evalwright.files.paths import near_file
 from evalwright.formats import shims
 from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.surface.decorators import role_of
@@ -53,7 +54,7 @@ def _module_at(path: Path, key: str) -> ModuleType:
     if path.suffix != ".py":
         raise _refused(key, f"expected a .py file, found {str(path)!r}")
     if not os.path.isfile(path):
-        raise _refused(key, f"there is no file {str(path)!r}")
+        raise _refused(key, f"there is no file {str(path)!r}{near_file(path)}")
     shims.serve(FORMAT)
     import_from([str(path.resolve().parent)])
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import decoded, lines_of
-from evalwright.files.paths import seen_from_here
+from evalwright.files.paths import near_file, seen_from_here
 
 __all__ = ["Cache", "read_cache"]
 
@@ -59,7 +59,7 @@ def _recordings(path: Path) -> Iterator[Recording]:
     if path.is_file():
         return _in_file(path, path.parent)
     if not path.is_dir():
-        raise InputError(Problem(shown, "there is no such file or folder of recorded results"))
+        raise InputError(Problem(shown, f"there is no such file or folder of recorded results{near_file(path)}"))
     if (path / "plan.json").is_file():
         return _ours(path)
     if (path / "results.jsonl").is_file():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.key_paths import Place
-from evalwright.files.paths import import_folders
+from evalwright.files.paths import import_folders, near_file
 from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.plan import Variant
 
@@ -152,8 +152,8 @@ class TargetSection:
 
     def _check_file(self) -> None:
         named = str(self._raw.get("agent_file") or "")
-        if named.endswith(".af") and not os.path.isfile(self._files.path(named, ("target", "agent_file"))):
-            self._tell(("target", "agent_file"), f"agent_file: there is no file {named!r}")
+        if named.endswith(".af") and not os.path.isfile(file := self._files.path(named, ("target", "agent_file"))):
+            self._tell(("target", "agent_file"), f"agent_file: there is no file {named!r}{near_file(file)}")
 
     def _models(self) -> list[str | None]:
         handles, configs = self._raw.get("model_handles"), self._raw.get("model_configs")

@@ -118,6 +118,7 @@ _STRICT: dict[str, type[Section]] = {
     "trace": TraceSection,
 }
 _BLANK: dict[str, Any] = {"eval": {"name": "-"}, "dataset": {}} | {name: [] for name in ITEMS}
+_MOST_SECTIONS = 2
 _SECTIONS: dict[str, type[Section]] = {**_STRICT, **ITEMS, "dataset": DatasetSection, "workspace": WorkspaceSection}
 
 
@@ -132,7 +133,7 @@ def sound_parts(raw: dict[Any, Any], complain: Complain, needless: Collection[st
     file = model.model_construct()
     for name in raw:
         if name not in model.model_fields:
-            complain((name,), f"unknown key{did_you_mean(str(name), model.model_fields)}")
+            complain((name,), f"unknown key{_elsewhere(name) or did_you_mean(str(name), model.model_fields)}")
     for name, field in model.model_fields.items():
         if name in needless:
             continue
@@ -189,13 +190,19 @@ def _rest_of(model: type[BaseModel], item: Any, error: ValidationError) -> BaseM
         return None
 
 
+def _elsewhere(key: Any) -> str:
+    """Where a key belongs that is not known where it is; empty if that is nowhere, or could be anywhere."""
+    sections = [f"'{name}'" for name, section in _SECTIONS.items() if key in section.keys()]  # noqa: SIM118
+    return f"; it belongs under {' or '.join(sections)}" if 1 <= len(sections) <= _MOST_SECTIONS else ""
+
+
 def _tell(error: ValidationError, prefix: Place, complain: Complain) -> None:
     """Each mistake that pydantic found."""
     for item in error.errors(include_url=False):
         place = (*prefix, *(step for step in item["loc"] if step != "[key]"))
         if item["type"] == "extra_forbidden":
             section = ".".join(step for step in place[:-1] if isinstance(step, str))
-            near = did_you_mean(str(place[-1]), _STRICT[section].keys())
+            near = _elsewhere(place[-1]) or did_you_mean(str(place[-1]), _STRICT[section].keys())
             own = "; what an evaluator of this type reads belongs under 'config'" if section == "evaluators" else ""
             complain(place, f"unknown key{near or own}")
         elif item["type"] == "missing":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.paths import unreadable
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.registry import PREMADE
 
@@ -75,7 +76,7 @@ def read_configuration(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+        raise InputError(Problem(str(path), unreadable(path, error))) from error
     except (ValueError, RecursionError) as error:
         raise InputError(Problem(str(path), f"Invalid JSON: {error}")) from error
 

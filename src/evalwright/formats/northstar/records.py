@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import bracketed
+from evalwright.files.paths import unreadable
 from evalwright.formats.shared.findings import kind_found
 from evalwright.model.conversation_case import (
     ConversationExpectation,
@@ -102,7 +103,7 @@ def _document(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+        raise InputError(Problem(str(path), unreadable(path, error))) from error
     except UnicodeDecodeError as error:
         raise InputError(Problem(str(path), f"Invalid JSON dataset: not utf-8: {error}")) from error
     except (ValueError, RecursionError) as error:

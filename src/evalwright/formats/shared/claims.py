@@ -66,7 +66,17 @@ def _is_claim(raw: Any) -> bool:
     return isinstance(raw, Mapping) and "kind" not in raw and any(claim in raw for claim in CLAIMS)
 
 
+def _misspelt_claim(raw: Any) -> str | None:
+    """The key of a gate without a condition that is nearly a claim."""
+    if not isinstance(raw, Mapping) or not raw.keys().isdisjoint(("kind", "op", "value")):
+        return None
+    return next((str(key) for key in raw if did_you_mean(str(key), CLAIMS)), None)
+
+
 def _tree(raw: Any, metrics: Sequence[str], tell: Tell, place: Place, *, rewards: bool) -> dict[str, Any] | None:
+    if (slip := _misspelt_claim(raw)) is not None:
+        tell((*place, slip), f"nothing reads this key{did_you_mean(slip, CLAIMS)}")
+        return None
     for where, message in unread_gate_keys(raw, place, rewards=rewards):
         tell(where, message)
     return checked_gate(raw, metrics, tell, place, rewards=rewards)
