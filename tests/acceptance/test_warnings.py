@@ -98,3 +98,13 @@ def test_more_warnings_than_a_run_keeps_are_counted(tmp_path: Path) -> None:
     checked = json.loads(made.evalwright("validate", "eval.yaml", "--json").out)["warnings"]
     assert len(checked) == 1001
     assert (checked[-1]["message"], checked[-1]["more"]) == ("a problem of yet another kind", 199)
+
+
+def test_a_run_without_cases_is_not_called_passed(tmp_path: Path) -> None:
+    made = project(tmp_path, {})
+    ended = made.evalwright("run", "eval.yaml", "--allow-empty")
+    assert (ended.code, "nothing was judged: there was no cell to run" in ended.out) == (0, True)
+    run = ended.out.splitlines()[-1]
+    report = made.evalwright("report", run).out
+    assert report.startswith("**Not judged: there was no cell to run**")
+    assert "warning" in report.lower()

@@ -337,6 +337,12 @@ def test_a_run_that_judged_nothing_says_so() -> None:
     told = counted(skipped, of).summary(of, MOMENT).warnings
     assert told == ["careful", "nothing was judged: every cell was skipped"]
     assert counted([("c0", "v0", "skip"), ("c1", "v0", "fail")], of).summary(of, MOMENT).warnings == ["careful"]
+    assert counted([], of).summary(of, MOMENT).warnings == ["careful"]  # not begun
+
+
+def test_a_run_without_cells_says_that_nothing_was_judged() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=0)
+    assert counted([], of).summary(of, MOMENT).warnings == ["nothing was judged: there was no cell to run"]
 
 
 def test_a_run_ends_with_its_last_record_whatever_the_order() -> None:

@@ -109,7 +109,7 @@ def _store_option(outcome: Outcome) -> str:
 def _next(outcome: Outcome, run: str) -> str:
     """The command that most likely comes next."""
     # Resuming would call the system again for unreadable traces; runs of other programs cannot be resumed.
-    if outcome.unreadable or outcome.of_original or outcome.summary.nothing_judged:
+    if outcome.unreadable or outcome.of_original or (outcome.summary.nothing_judged and outcome.plan.shard is None):
         return f"evalwright inspect {run}"
     if outcome.summary.cells_unread:
         return f"evalwright validate {shlex.quote(str(seen_from_here(Path(outcome.plan.config_path))))}"

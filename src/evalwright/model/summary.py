@@ -299,7 +299,7 @@ class RunSummary(msgspec.Struct):
 
     @property
     def nothing_judged(self) -> bool:
-        """Whether there are cells, and every one was skipped."""
+        """Whether every cell was skipped, or there was none to run."""
         found = [variant.cells for variant in self.variants]
-        skipped = sum(cells.get("skip", 0) for cells in found)
-        return 0 < skipped == sum(sum(cells.values()) for cells in found)
+        cells = sum(sum(cells.values()) for cells in found)
+        return cells == sum(cells.get("skip", 0) for cells in found) and (cells > 0 or not self.cells_missing)

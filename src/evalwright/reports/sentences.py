@@ -79,6 +79,8 @@ def _of_gate(gate: GateOutcome) -> str:
 
 
 def _of_cells(summary: RunSummary, name: Name) -> str:
+    if summary.nothing_judged and not summary.cells_total:
+        return "Not judged: there was no cell to run"
     if summary.nothing_judged:
         skipped = f"Not judged: every one of {counted(summary.cells_total, 'cell')} was skipped"
         return f"{skipped}; {counted(summary.cells_missing, 'cell')} not run" if summary.cells_missing else skipped

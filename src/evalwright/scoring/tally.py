@@ -176,7 +176,7 @@ class Tally:
             status="partial" if missing else "complete",
             cells_total=cells,
             cells_missing=missing,
-            warnings=[*plan.warnings, *self._doubts(plan.run.cost_limit_usd)],
+            warnings=[*plan.warnings, *self._doubts(plan)],
         )
         if self._totals is not None:
             self._totals.finish(summary)
@@ -184,13 +184,19 @@ class Tally:
             summary.shard, summary.gate = str(plan.shard), None
         return summary
 
-    def _doubts(self, cost_limit_usd: float | None) -> Iterator[str]:
+    def _doubts(self, plan: Plan) -> Iterator[str]:
         """What the numbers do not show: that nothing was judged, or that a limit had no costs to go by."""
         cells = sum((Counter(count.cells) for count in self._variants.values()), Counter[str]())
         if cells["skip"] and cells["skip"] == cells.total():
             yield "nothing was judged: every cell was skipped"
+        if not plan.cells_planned and plan.shard is None:
+            yield "nothing was judged: there was no cell to run"
         answered = cells.total() - cells["error"]
-        if cost_limit_usd is not None and answered and not any(count.cost.n for count in self._variants.values()):
+        if (
+            plan.run.cost_limit_usd is not None
+            and answered
+            and not any(count.cost.n for count in self._variants.values())
+        ):
             yield "run.cost_limit_usd limited nothing: no cost was reported, and no price is known"
 
     def _rollups(self) -> list[EvaluatorRollup]:
