@@ -41,7 +41,7 @@ __all__ = [
     "suite_option",
     "suites_argument",
     "trust_all",
-    "trust_of",
+    "trust_given",
     "trust_option",
     "trust_run",
     "written_by",
@@ -180,10 +180,11 @@ def going_on_options(command: F) -> F:
     return command
 
 
-def trust_of(ctx: click.Context) -> Trust:
+def trust_given() -> Trust:
     """What `--suite` and `--trust-run` say about a run that is to be continued."""
     from evalwright.run.origin import Trust
 
+    ctx = click.get_current_context()
     return Trust(ctx.meta.get(_SUITE), store_choice(ctx).get("trusted", False))
 
 

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, color, model_options, quiet, run_argument, suite_option, trust_all, trust_of
+from evalwright.cli.options import (
+    as_json,
+    color,
+    model_options,
+    quiet,
+    run_argument,
+    suite_option,
+    trust_all,
+    trust_given,
+)
 from evalwright.cli.values import WholeRange
 
 if TYPE_CHECKING:
@@ -62,7 +71,7 @@ def command(
         batch=batch,
         watch=watch_of(quiet),
         models=models,
-        trust_run=trust_of(click.get_current_context()).run,
+        trust_run=trust_given().run,
     )
     if not quiet:
         tell_whose_word(outcome, suite_file)

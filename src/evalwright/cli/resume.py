@@ -15,7 +15,7 @@ from evalwright.cli.options import (
     model_options,
     quiet,
     run_argument,
-    trust_of,
+    trust_given,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, models: Mod
     from evalwright.cli.outcome import present, tell_whose_word, watch_of
     from evalwright.run.resumption import resume
 
-    trust = trust_of(click.get_current_context())
+    trust = trust_given()
     outcome = resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going, trust=trust)
     if not quiet:
         tell_whose_word(outcome, trust.suite.source if trust.suite else None)

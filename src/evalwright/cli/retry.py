@@ -15,7 +15,7 @@ from evalwright.cli.options import (
     model_options,
     quiet,
     run_argument,
-    trust_of,
+    trust_given,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def command(
     from evalwright.cli.outcome import present, tell_whose_word, watch_of
     from evalwright.run.resumption import retry
 
-    trust = trust_of(click.get_current_context())
+    trust = trust_given()
     outcome = retry(
         run,
         evaluator_failures=include_evaluator_failures,
