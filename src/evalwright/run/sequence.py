@@ -166,17 +166,17 @@ def ordered(plan: Plan, cases: Iterable[Case], options: RunOptions, runs: Path) 
     order = _within(order, options.max_cases)
     plan.until_decided = terms
     document = _Document(
-        terms,
-        plan.run_id,
-        plan.config_hash,
-        plan.files,
-        [[case.key for case in unit] for unit in order],
-        largest,
-        Grid(plan).per_case,
-        {case.key: case.group for unit in order for case in unit if case.group is not None},
-        before.outcomes,
-        [] if earlier is None else earlier.evidence,
-        units_left - len(order),
+        terms=terms,
+        run_id=plan.run_id,
+        config_hash=plan.config_hash,
+        files=plan.files,
+        units=[[case.key for case in unit] for unit in order],
+        largest=largest,
+        cells=Grid(plan).per_case,
+        groups={case.key: case.group for unit in order for case in unit if case.group is not None},
+        before=before.outcomes,
+        earlier=[] if earlier is None else earlier.evidence,
+        beyond=units_left - len(order),
     )
     return Sequence(document, document.looking()), (case for unit in order for case in unit)
 

@@ -313,11 +313,9 @@ class Process:
     def _secrets(self) -> Mapping[str, str]:
         """The secrets of all open sessions: a thread without a session prints, too."""
         known = list({id(one.secrets): one.secrets for one in list(self._open)}.values())
-        return (
-            known[0]
-            if len(known) == 1
-            else {f"{i}:{name}": v for i, one in enumerate(known) for name, v in one.items()}
-        )
+        if len(known) == 1:
+            return known[0]
+        return {f"{number}:{name}": value for number, one in enumerate(known) for name, value in one.items()}
 
     def _withdraw(self, session: Holder) -> None:
         for name, put in self._shared.items():

@@ -174,9 +174,8 @@ class OpenRun:
 
     def _stored(self) -> sqlite3.Connection:
         """The table in the user's cache: the existing one for these records, else a new one."""
-        name = hashlib.sha256(f"{TABLES_VERSION} {Path(self.path).absolute()}".encode("utf-8", "replace")).hexdigest()[
-            :24
-        ]
+        named = f"{TABLES_VERSION} {Path(self.path).absolute()}".encode("utf-8", "replace")
+        name = hashlib.sha256(named).hexdigest()[:24]
         folder = user_folder("view")
         place, making = folder / f"{name}.sqlite", folder / f"{name}.{threading.get_ident()}.new"
         with suppress(sqlite3.Error):

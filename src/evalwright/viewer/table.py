@@ -196,15 +196,11 @@ class CellTable:
 
     def of_case(self, case: str, variant: str | None = None, trial: int | None = None) -> list[CellRow]:
         """The cells of a case by the name that is shown."""
-        where = "case_key = ?"
-        values: list[Any] = [case]
-        if variant is not None:
-            where, values = f"{where} AND variant = ?", [*values, variant]
-        if trial is not None:
-            where, values = f"{where} AND trial = ?", [*values, trial]
-        return [
-            CellRow(*row) for row in self._all(f"SELECT {_COLUMNS} FROM cells WHERE {where} ORDER BY number", values)
-        ]
+        named = {"case_key": case, "variant": variant, "trial": trial}
+        given = {column: value for column, value in named.items() if value is not None}
+        where = " AND ".join(f"{column} = ?" for column in given)
+        sql = f"SELECT {_COLUMNS} FROM cells WHERE {where} ORDER BY number"
+        return [CellRow(*row) for row in self._all(sql, [*given.values()])]
 
     def texts(self, numbers: Sequence[int]) -> dict[int, str]:
         """The searchable text of these cells, in lower case."""
