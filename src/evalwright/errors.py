@@ -30,6 +30,7 @@ __all__ = [
     "RunLockedError",
     "StorageError",
     "TargetError",
+    "Unsent",
     "counted",
     "did_you_mean",
     "money",

@@ -4,7 +4,7 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-from architecture.source import modules, room, tree
+from architecture.source import modules, nodes, room, tree
 from evalwright import registry
 
 FORMATS = {f"formats.{name}" for name in registry.KINDS["formats"]}
@@ -89,3 +89,17 @@ def test_a_second_home_is_seen() -> None:
     assert clash({"formats.letta.rows", "stores.rows"})
     assert clash({"formats.letta.rows", "formats.letta.samples"})
     assert not clash({"formats.letta.suite", "formats.native.suite"})
+
+
+def test_what_a_module_gives_to_others_is_among_its_public_names() -> None:
+    """Otherwise the test above does not see that it has two homes."""
+    paths = {module: path for path, module in modules()}
+    taken: set[str] = set()
+    for path, _ in modules():
+        for node in nodes(path):
+            if isinstance(node, ast.ImportFrom) and (public := public_names(paths.get(str(node.module), path))):
+                named = {alias.name for alias in node.names}
+                taken |= (
+                    {f"{node.module}.{name}" for name in named.difference(public)} if node.module in paths else set()
+                )
+    assert sorted(taken - paths.keys()) == []

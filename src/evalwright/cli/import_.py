@@ -55,7 +55,7 @@ def command(
 
     from evalwright.cli.screen import say, warn
     from evalwright.errors import counted
-    from evalwright.importers.detection import unreadable
+    from evalwright.importers.detection import flaw_in
     from evalwright.importers.mapping import pairs_to_mapping, read_mapping
     from evalwright.importers.sources import expanded, stem
     from evalwright.reports.text import harmless
@@ -67,7 +67,7 @@ def command(
         say([f"format: {name} (detected)"])
     if left := [file for file in found if file not in {*kept}]:
         say([f"{counted(len(left), 'file')} of other formats in the folder left out"])
-        warn(flaw for file in left if file.stat().st_size and (flaw := unreadable(file)) is not None)
+        warn(flaw for file in left if file.stat().st_size and (flaw := flaw_in(file)) is not None)
     more = {"pricing": _list_prices(name)} if price else {}
     result = _imported(name, kept, out or Path(f"{stem(files[0])}-suite"), stated, more)
     trials = f", at most {counted(result.trials, 'trial')} each" if result.trials > 1 else ""
@@ -82,7 +82,7 @@ def command(
 def _format_of(files: Sequence[Path], given: str | None, searched: bool) -> tuple[str, list[Path]]:
     """The format, and the files in it: all of them, unless a folder was searched for them."""
     from evalwright.errors import InputError, Problem
-    from evalwright.importers.detection import check, detected, head_of, unknown, unreadable
+    from evalwright.importers.detection import check, detected, flaw_in, head_of, no_format_fits
 
     heads = {file: head_of(file) for file in files}
     if given is not None:
@@ -95,10 +95,10 @@ def _format_of(files: Sequence[Path], given: str | None, searched: bool) -> tupl
     several = {name for name in names.values() if name is not None}
     name = given or (next(iter(several)) if len(several) == 1 else None)
     if name is None and not several:
-        if flaws := [flaw for file in files if (flaw := unreadable(file)) is not None]:
+        if flaws := [flaw for file in files if (flaw := flaw_in(file)) is not None]:
             raise InputError(flaws)
         _refuse_suites(files)
-        raise unknown(files[0])
+        raise no_format_fits(files[0])
     if name is None:
         said = [Problem(str(file), f"looks like {one}") for file, one in names.items() if one is not None]
         raise InputError(

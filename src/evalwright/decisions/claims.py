@@ -11,7 +11,7 @@ from evalwright.decisions.runs import TwoRuns
 from evalwright.decisions.sensitivity import error_counts
 from evalwright.decisions.sides import PASS_RATE, SideCounts
 from evalwright.decisions.terms import Guard, Terms
-from evalwright.model.decision import PARTIAL, UNREAD, Answer, Decision, SideRate
+from evalwright.model.decision import PARTIAL, UNREAD, Decision, DecisionVerdict, SideRate
 from evalwright.model.summary import GateOutcome, GatePart, decisions_of
 from evalwright.statistics.differences import verdict_of
 
@@ -131,7 +131,7 @@ def _rate(claim: Mapping[str, Any], side: SideCounts, groups: Mapping[str, str],
     return side_rate(counting.over(side.outcomes(metric)), groups, metric, claim["alpha"], scale_of(side, side, metric))
 
 
-def _at_least(found: SideRate, least: float, rule: str) -> Answer:
+def _at_least(found: SideRate, least: float, rule: str) -> DecisionVerdict:
     if found.rate is None or found.ci is None:
         return "undecided"
     low, high = (found.rate, found.rate) if rule == "point" else found.ci
@@ -139,7 +139,7 @@ def _at_least(found: SideRate, least: float, rule: str) -> Answer:
 
 
 def _outcome(
-    verdicts: Sequence[Answer], parts: list[GatePart], reasons: Sequence[str], claim: Mapping[str, Any]
+    verdicts: Sequence[DecisionVerdict], parts: list[GatePart], reasons: Sequence[str], claim: Mapping[str, Any]
 ) -> GateOutcome:
     undecided = "dont" not in verdicts and "undecided" in verdicts
     tolerated = undecided and claim["on_undecided"] == "pass"

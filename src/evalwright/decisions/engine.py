@@ -16,15 +16,15 @@ from evalwright.decisions.sensitivity import error_part
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts, units_of_cases
 from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.errors import counted
-from evalwright.model.decision import Answer, ChangedPart, Decision, SideRate, SlicePart
+from evalwright.model.decision import ChangedPart, Decision, DecisionVerdict, SideRate, SlicePart
 from evalwright.statistics.gates import non_inferiority
 from evalwright.statistics.rates import rate_of_units, score_ends
 
-__all__ = ["decision_of", "side_rate"]
+__all__ = ["EXIT_CODES", "decision_of", "side_rate"]
 
 _FEW_GROUPS = 8
 """With fewer effective groups, error rates only approximate those asked for."""
-EXIT_CODES: dict[Answer, int] = {"ship": 0, "dont": 1, "undecided": 3}
+EXIT_CODES: dict[DecisionVerdict, int] = {"ship": 0, "dont": 1, "undecided": 3}
 
 
 def decision_of(

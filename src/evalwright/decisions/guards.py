@@ -11,7 +11,7 @@ from evalwright.decisions.sensitivity import error_counts, readings
 from evalwright.decisions.sides import PASS_RATE, CaseTotal
 from evalwright.decisions.terms import QUANTILES, Guard
 from evalwright.errors import counted
-from evalwright.model.decision import GuardPart, State
+from evalwright.model.decision import GuardPart, GuardState
 from evalwright.statistics.distributions import Interval
 from evalwright.statistics.ratios import least_units, quantile_ratio, ratio_of_means
 
@@ -37,7 +37,7 @@ def _of_evaluator(ground: Ground, guard: Guard, name: str) -> GuardPart:
     if found.ci is None or found.difference is None:
         return GuardPart(guard.name, guard.limit, None, None, "undecided", "no case was judged by it on both sides")
 
-    def state(ends: Interval | None) -> State:
+    def state(ends: Interval | None) -> GuardState:
         return "undecided" if ends is None else _state((-ends[1] / width, -ends[0] / width), -guard.limit)
 
     low, high = found.ci
@@ -75,7 +75,7 @@ def _of_measure(ground: Ground, guard: Guard, measure: str) -> GuardPart:
     return part
 
 
-def _state(ends: Interval | None, limit: float) -> State:
+def _state(ends: Interval | None, limit: float) -> GuardState:
     return (
         "undecided" if ends is None else "holds" if ends[1] <= limit else "broken" if ends[0] > limit else "undecided"
     )

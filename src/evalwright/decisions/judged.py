@@ -9,7 +9,7 @@ from typing import NamedTuple
 from evalwright.decisions.pairing import Ground, Pairs, ValueRange
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.model.calibration import Label
-from evalwright.model.decision import Answer, JudgePart
+from evalwright.model.decision import DecisionVerdict, JudgePart
 from evalwright.scoring.re_judged import JudgedAnswers
 from evalwright.statistics.judges import LabelledUnits, corrected_difference, powered_rate
 from evalwright.statistics.rates import rate_with_design_effect
@@ -88,7 +88,7 @@ class _Differences(NamedTuple):
         return [*self.labelled, *self.others]
 
 
-def judge_parts(ground: Ground, judged: Sequence[JudgedPair], verdict: Answer) -> JudgePart | None:
+def judge_parts(ground: Ground, judged: Sequence[JudgedPair], verdict: DecisionVerdict) -> JudgePart | None:
     """Among the judges with labels, the one that turns the verdict, else the one with the most labels.
 
     Labels are verdicts, so they correct only pass rates.
@@ -99,7 +99,7 @@ def judge_parts(ground: Ground, judged: Sequence[JudgedPair], verdict: Answer) -
     return max((_part(ground, pair, verdict) for pair in pairs), key=lambda part: (part.turns, part.labels))
 
 
-def _part(ground: Ground, pair: JudgedPair, verdict: Answer) -> JudgePart:
+def _part(ground: Ground, pair: JudgedPair, verdict: DecisionVerdict) -> JudgePart:
     """The powered difference of both sides, or the corrected one if that is not available.
 
     It turns the verdict if it leads to a different one than both the judge alone and the metric.

@@ -12,13 +12,13 @@ from evalwright.decisions.kinds import tallied
 from evalwright.decisions.pairing import Counting, Ground, Pairs, ValueRange
 from evalwright.decisions.sides import CaseTotal
 from evalwright.decisions.terms import Terms
-from evalwright.model.decision import Answer, Bound, ErrorCounts, ErrorPart
+from evalwright.model.decision import Bound, DecisionVerdict, ErrorCounts, ErrorPart
 from evalwright.statistics.missing import error_bounds
 
 __all__ = ["error_counts", "error_part", "readings"]
 
 
-def error_part(ground: Ground, verdict: Answer) -> ErrorPart:
+def error_part(ground: Ground, verdict: DecisionVerdict) -> ErrorPart:
     """Count the trials without a verdict; if there are any, decide again with all of them failed and all passed."""
     a, b = ground.outcomes()
     part = ErrorPart(error_counts(a), error_counts(b), ground.terms.errors)

@@ -12,7 +12,7 @@ from evalwright.decisions.pairing import Labelled
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.errors import counted
-from evalwright.model.decision import ALL_LOOKED_AT, BETTING, Answer, Decision
+from evalwright.model.decision import ALL_LOOKED_AT, BETTING, Decision, DecisionVerdict
 from evalwright.model.plan import UntilDecided
 from evalwright.model.result import Status
 from evalwright.statistics.sequences import Wager
@@ -149,7 +149,7 @@ class Looking:
         return f"looked at {self.looked:,} of {counted(self.all_units, 'unit')}{earlier}"
 
 
-def _answer(verdict: str | None) -> Answer:
+def _answer(verdict: str | None) -> DecisionVerdict:
     return "ship" if verdict == "ship" else "dont" if verdict == "dont" else "undecided"
 
 

@@ -13,7 +13,17 @@ from evalwright.decisions.measures import MEASURES
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import InputError, Problem, did_you_mean
 
-__all__ = ["DEFAULT_MARGIN", "Errors", "Guard", "Population", "Terms", "guard_of", "guards_of", "margin_of"]
+__all__ = [
+    "DEFAULT_MARGIN",
+    "QUANTILES",
+    "Errors",
+    "Guard",
+    "Population",
+    "Terms",
+    "guard_of",
+    "guards_of",
+    "margin_of",
+]
 
 DEFAULT_MARGIN = 0.02
 """Two points, or two percent of the range of a score."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import described, moment
-from evalwright.importers.sources import ImportNotes, parsed
+from evalwright.importers.sources import ImportNotes, json_document
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -34,7 +34,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The logs, one per file."""
     reading.evaluators = [_USEFUL]
     for file in files:
-        log = parsed(file, reading.mistakes)
+        log = json_document(file, reading.mistakes)
         messages = log.get("messages") if isinstance(log, dict) else None
         if not isinstance(messages, list):
             reading.mistakes.add(file, f"expected the messages of a log, found {described(messages)}", key="messages")

@@ -13,7 +13,7 @@ from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described, moment
-from evalwright.importers.sources import ImportNotes, Mistakes, document, json_value, parsed, record_key, stem
+from evalwright.importers.sources import ImportNotes, Mistakes, document, json_document, json_value, record_key, stem
 from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
@@ -70,7 +70,7 @@ def _trajectory_of(file: Path, record: ImportRecord, given: list[Path], reading:
     read: list[Path] = []
     while trajectory.read(record) and (following := trajectory.goes_on(given)) is not None and following not in read:
         read.append(following)
-        record = ImportRecord(parsed(following, reading.mistakes))
+        record = ImportRecord(json_document(following, reading.mistakes))
     return None if len(reading.mistakes) else trajectory.record()
 
 
@@ -265,7 +265,7 @@ def _trial_of(file: Path, mistakes: Mistakes) -> dict[str, Any] | None:
     result = file.parent.parent / "result.json"
     if file.name != "trajectory.json" or file.parent.name != "agent" or not result.exists():
         return None
-    found = parsed(result, mistakes)
+    found = json_document(result, mistakes)
     if not isinstance(found, dict):
         mistakes.add(result, f"expected the result of a trial, found {described(found)}")
         return None

@@ -20,7 +20,7 @@ from evalwright.importers.blocks import dictionaries
 from evalwright.importers.document_parts import document_beginning, document_bytes
 from evalwright.importers.sources import document, flaw_of, is_text, json_value, lines, stem
 
-__all__ = ["Head", "check", "columns_of", "detected", "head_of", "is_promptfoo_table"]
+__all__ = ["Head", "check", "columns_of", "detected", "flaw_in", "head_of", "is_promptfoo_table", "no_format_fits"]
 
 _LINES = 20
 _BYTES = 64 * 1024
@@ -333,7 +333,7 @@ def detected(head: Head) -> str | None:
     return next((name for name, test, _ in FORMATS if test(head)), None)
 
 
-def unreadable(file: Path) -> Problem | None:
+def flaw_in(file: Path) -> Problem | None:
     """Why a file is not even text, or not the JSON that it begins like; None if it may be of an unknown format."""
     _, text = next(iter(lines(file)), (1, None))
     if text is None:
@@ -357,7 +357,7 @@ def _flaw(file: Path, data: bytes) -> Problem | None:
     return None
 
 
-def unknown(file: Path) -> InputError:
+def no_format_fits(file: Path) -> InputError:
     """The error that no format fits, with the mark of each."""
     looked = "\n".join(f"  {name:<18}  {mark}" for name, _, mark in FORMATS)
     rows = "or read its rows as cases with `dataset: {path: ..., map: ...}` in an eval.yaml"

@@ -13,7 +13,7 @@ from evalwright.importers.agent_sessions import imported_session, imported_sessi
 from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, lines, parsed, record_key
+from evalwright.importers.sources import ImportNotes, json_document, lines, record_key
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of, shallow
@@ -29,7 +29,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     for file in files:
         if _is_document(file):
             session = _Session(file, reading.notes)
-            session.answer(parsed(file, reading.mistakes))
+            session.answer(json_document(file, reading.mistakes))
             if (talk := session.finished()).silent:
                 reading.say_nothing(file)
             else:

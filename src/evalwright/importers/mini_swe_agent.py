@@ -10,7 +10,7 @@ from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.openai_responses import read_item
 from evalwright.importers.recordings import described, moment
-from evalwright.importers.sources import ImportNotes, parsed, stem
+from evalwright.importers.sources import ImportNotes, json_document, stem
 from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import AgentTurn, Transcript, arguments_of
@@ -25,7 +25,7 @@ _SHELL = "bash"
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The trajectories in the files, one per file."""
     for file in files:
-        document = parsed(file, reading.mistakes)
+        document = json_document(file, reading.mistakes)
         messages = document.get("messages") if isinstance(document, dict) else None
         if not isinstance(messages, list):
             said = f"expected the messages of a trajectory, found {described(messages)}"

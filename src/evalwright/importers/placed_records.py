@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.importers.sources import Mistakes, json_value, lines, parsed
+from evalwright.importers.sources import Mistakes, json_document, json_value, lines
 
 __all__ = ["ImportRecord", "placed_records"]
 
@@ -38,7 +38,7 @@ def placed_records(
     if _has_lines(file):
         yield from _of_lines(file, mistakes)
         return
-    whole = parsed(file, mistakes)
+    whole = json_document(file, mistakes)
     if isinstance(whole, list) and whole and not items_are_one(whole[0]):
         for number, value in enumerate(whole):
             yield ImportRecord(value, None, f"[{number}]")

@@ -20,7 +20,7 @@ from evalwright.importers.detection import columns_of, is_promptfoo_table
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import records
 from evalwright.importers.recordings import described
-from evalwright.importers.sources import Mistakes, document, json_value, lines, parsed, record_key
+from evalwright.importers.sources import Mistakes, document, json_document, json_value, lines, record_key
 from evalwright.importers.token_counts import Tokens
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript
@@ -58,7 +58,11 @@ def result_document(file: Path, mistakes: Mistakes) -> Any:
     """
     first = next((text for _, text in lines(file)), b"")
     if first.lstrip().startswith((b"{", b"[")):
-        return {"results": [row for _, row in records(file, mistakes)]} if _is_row(first) else parsed(file, mistakes)
+        return (
+            {"results": [row for _, row in records(file, mistakes)]}
+            if _is_row(first)
+            else json_document(file, mistakes)
+        )
     if is_promptfoo_table(columns_of(file)):
         message = "a table has no prompts and assertions: import results that end with .json, .jsonl or .yaml"
         raise InputError(Problem(str(file), message))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from evalwright.errors import InputError
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.sources import parsed
+from evalwright.importers.sources import json_document
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript
 
@@ -26,7 +26,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     gradings = [file for file in files if file.name == _GRADING]
     for file in whole or gradings or files:
         try:
-            document = parsed(file, reading.mistakes)
+            document = json_document(file, reading.mistakes)
         except InputError as error:
             for problem in error.problems:
                 reading.mistakes.add(file, problem.message)
@@ -75,7 +75,7 @@ def _grading(file: Path, document: Mapping[str, Any]) -> Imported:
 def _prompt(folder: Path) -> str:
     """The task of an eval, if its metadata are beside it."""
     try:
-        about = parsed(folder / "eval_metadata.json")
+        about = json_document(folder / "eval_metadata.json")
     except InputError:
         return ""
     return str(about.get("prompt") or "") if isinstance(about, dict) else ""

@@ -19,7 +19,21 @@ from evalwright.files.paths import near_file
 from evalwright.files.strict_json import json_lines_of
 from evalwright.importers.recordings import RECORDING_DEPTH, too_deep
 
-__all__ = ["ImportNotes", "Mistakes", "document", "expanded", "json_value", "lines", "record_key", "stem"]
+__all__ = [
+    "BOM",
+    "ImportNotes",
+    "Mistakes",
+    "document",
+    "expanded",
+    "flaw_of",
+    "is_text",
+    "json_document",
+    "json_value",
+    "lines",
+    "mended",
+    "record_key",
+    "stem",
+]
 
 SEARCHED = (".jsonl", ".ndjson", ".json", ".eval")
 """Suffixes of the files that are searched for in a folder."""
@@ -203,7 +217,7 @@ def is_text(text: bytes) -> bool:
     return True
 
 
-def parsed(file: Path, mistakes: Mistakes | None = None) -> Any:
+def json_document(file: Path, mistakes: Mistakes | None = None) -> Any:
     """The JSON document in a file. Raises InputError if it is not one."""
     data = document(file)
     try:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import described
-from evalwright.importers.sources import ImportNotes, parsed, stem
+from evalwright.importers.sources import ImportNotes, json_document, stem
 from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
@@ -20,7 +20,7 @@ __all__ = ["SweAgent"]
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The trajectories in the files, one per file."""
     for file in files:
-        document = parsed(file, reading.mistakes)
+        document = json_document(file, reading.mistakes)
         history = document.get("history") if isinstance(document, dict) else None
         if not isinstance(history, list):
             reading.mistakes.add(

@@ -13,7 +13,7 @@ from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.document_parts import document_bytes, items_of, object_parts
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, Mistakes, json_value, mended, parsed, stem
+from evalwright.importers.sources import ImportNotes, Mistakes, json_document, json_value, mended, stem
 from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
@@ -108,7 +108,7 @@ class _Run:
                 return
         if "simulations" not in parts:
             for file in sorted((self.file.parent / "simulations").glob("*.json")):
-                yield file.name, parsed(file, reading.mistakes)
+                yield file.name, json_document(file, reading.mistakes)
 
     def _record(self, simulation: Mapping[str, Any], variant: str, notes: ImportNotes) -> Imported:
         task = str(simulation["task_id"])

@@ -35,6 +35,7 @@ __all__ = [
     "CellSums",
     "DamagedIndex",
     "IndexCreation",
+    "OutcomeStatus",
     "RejudgedCell",
     "Rejudgement",
     "StaleIndex",

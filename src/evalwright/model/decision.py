@@ -17,11 +17,13 @@ __all__ = [
     "Bound",
     "ChangedPart",
     "Decision",
+    "DecisionVerdict",
     "ErrorCounts",
     "ErrorPart",
     "EvaluatorPart",
     "FailureCluster",
     "GuardPart",
+    "GuardState",
     "IdentityPart",
     "JudgePart",
     "NextPart",
@@ -31,8 +33,8 @@ __all__ = [
 ]
 
 Interval = tuple[float, float]
-Answer = Literal["ship", "dont", "undecided"]
-State = Literal["holds", "broken", "undecided"]
+DecisionVerdict = Literal["ship", "dont", "undecided"]
+GuardState = Literal["holds", "broken", "undecided"]
 
 UNREAD = "unreadable records"
 """A reason of an undecided decision: these records could change it."""
@@ -74,7 +76,7 @@ class Bound(msgspec.Struct):
 
     difference: float | None
     ci: Interval | None
-    verdict: Answer
+    verdict: DecisionVerdict
 
 
 class ErrorPart(msgspec.Struct):
@@ -112,7 +114,7 @@ class JudgePart(msgspec.Struct):
     """`powered` or `corrected`; empty if neither is possible."""
     difference: float | None = None
     ci: Interval | None = None
-    verdict: Answer = "undecided"
+    verdict: DecisionVerdict = "undecided"
     refused: str | None = None
     """Why there is no powered difference."""
     turns: bool = False
@@ -144,7 +146,7 @@ class GuardPart(msgspec.Struct):
     limit: float
     value: float | None
     ci: Interval | None
-    state: State
+    state: GuardState
     reason: str = ""
     """Why there is no value or interval, or why it decides nothing."""
 
@@ -231,7 +233,7 @@ class Decision(msgspec.Struct, kw_only=True):
     """Whether B is better than A, whether it may ship, and how certain that is."""
 
     schema_version: str = "1.0"
-    verdict: Answer
+    verdict: DecisionVerdict
     reasons: list[str] = []
     """Why it is undecided: `data`, `units` (all cases are one group), `errors`, `guard`, `judge`, `unreadable records`,
     `every unit was looked at`; or the slices that prevent it."""

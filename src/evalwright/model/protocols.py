@@ -29,6 +29,8 @@ __all__ = [
     "Extractor",
     "Importer",
     "JudgedBlocks",
+    "JudgementShare",
+    "JudgementWriter",
     "LineShare",
     "Mirror",
     "Part",

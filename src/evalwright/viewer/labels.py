@@ -23,7 +23,7 @@ from evalwright.files.sheets import sheet_rows
 from evalwright.model.calibration import ORDERS_BY_RESULTS
 from evalwright.viewer.table import CellRow, CellTable
 
-__all__ = ["HEADER", "ORDERS", "LabelFile", "LabelOrder", "StoredLabel", "asked_cells"]
+__all__ = ["HEADER", "ORDERS", "LabelFile", "LabelOrder", "StoredLabel", "asked_cells", "now"]
 
 HEADER = (
     "case_id",

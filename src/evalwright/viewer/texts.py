@@ -11,7 +11,18 @@ from typing import Any, NamedTuple
 
 from evalwright.reports.text import shortened
 
-__all__ = ["Fold", "few", "first_part", "folds", "pretty", "shell_word", "short_name", "visible", "words_of"]
+__all__ = [
+    "Fold",
+    "few",
+    "first_part",
+    "folds",
+    "pretty",
+    "searchable",
+    "shell_word",
+    "short_name",
+    "visible",
+    "words_of",
+]
 
 _LINE = 120
 """Characters up to which JSON stays on one line."""

@@ -15,7 +15,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["Cost", "ExecutionMetrics", "Latency", "TokenUsage"]
+__all__ = ["Cost", "ExecutionMetrics", "Latency", "TokenUsage", "used_by"]
 
 _Limit = Annotated[float, msgspec.Meta(ge=0)] | None
 _EXPLORING = {"read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"}

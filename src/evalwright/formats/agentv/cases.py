@@ -17,7 +17,7 @@ from evalwright.formats.agentv.assertions import OF_FILE, Evaluators, Spec, asks
 from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.agentv.conversations import TURN_KEYS, is_conversation, read_turns
 from evalwright.formats.agentv.detection import OUTCOMES
-from evalwright.formats.agentv.file import EvalFile, above_zero, share_of, texts_in
+from evalwright.formats.agentv.file import EvalFile, above_zero, share_in, texts_in
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.message_texts import chat_of, guidelines_of, prompt_of, question_of, reference_of
 from evalwright.formats.agentv.messages import checked_messages, expected_messages
@@ -240,7 +240,7 @@ class Cases:
             else:
                 found["timeout_seconds"] = timeout
         if (least := execution.get("threshold")) is not None:
-            if (share := share_of(least)) is not None:
+            if (share := share_in(least)) is not None:
                 found[THRESHOLD] = share
             else:
                 tell("execution.threshold", f"threshold: expected a number from 0 to 1, found {least!r}")

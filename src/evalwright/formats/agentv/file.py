@@ -17,7 +17,18 @@ from evalwright.files.jsonl import exact, lines_of
 from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 
-__all__ = ["CASE_LISTS", "EXECUTION", "HEAD", "OF_NEXT", "TRIALS", "EvalFile", "above_zero", "read_file", "texts_in"]
+__all__ = [
+    "CASE_LISTS",
+    "EXECUTION",
+    "HEAD",
+    "OF_NEXT",
+    "TRIALS",
+    "EvalFile",
+    "above_zero",
+    "read_file",
+    "share_in",
+    "texts_in",
+]
 
 HEAD = {
     "name", "version", "description", "metadata", "execution", "dataset", "target", "evaluator", "$schema", "assert",
@@ -85,7 +96,7 @@ class EvalFile:
 
     @property
     def threshold(self) -> float | None:
-        return share_of(self.execution.get("threshold"))
+        return share_in(self.execution.get("threshold"))
 
     @property
     def budget_usd(self) -> float | None:
@@ -221,7 +232,7 @@ def above_zero(value: Any) -> float | None:
     return float(value) if number else None
 
 
-def share_of(value: Any) -> float | None:
+def share_in(value: Any) -> float | None:
     """A number from 0 to 1; None for anything else."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
     return float(value) if number else None

@@ -18,11 +18,23 @@ from evalwright.files.key_paths import Place
 
 __all__ = [
     "ITEMS",
+    "CriteriaSection",
+    "DatasetSection",
     "EvalFile",
+    "EvalSection",
     "EvaluatorSection",
     "ExecutorSection",
+    "ExtractorSection",
+    "JudgesSection",
+    "MetricsSection",
+    "RaySection",
+    "RetrySection",
+    "RunSection",
     "Section",
     "SystemSection",
+    "TraceSection",
+    "Version",
+    "WorkspaceSection",
     "as_in_json",
     "whole_file",
 ]

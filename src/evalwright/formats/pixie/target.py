@@ -24,7 +24,7 @@ from evalwright.model.trace import Answer, Output, TraceError
 from evalwright.targets.captured import traced
 from evalwright.targets.threads import Threads
 
-__all__ = ["Application", "PixieApp", "observed_answer"]
+__all__ = ["Application", "PixieApp", "collapsed", "observed_answer"]
 
 _log = logging.getLogger(__name__)
 

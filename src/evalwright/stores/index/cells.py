@@ -22,6 +22,7 @@ __all__ = [
     "Odd",
     "cell_entry",
     "id_of_row",
+    "microseconds",
     "moment_of",
     "moved_row",
     "places_of",

@@ -23,7 +23,7 @@ from evalwright.targets.coding_agent.homes import clean_home, login_secrets
 from evalwright.targets.coding_agent.programs import AgentRequest, Program
 from evalwright.targets.coding_agent.stream import TEXT, AgentStream
 
-__all__ = ["SIGN_IN", "Agent", "Started", "Where", "not_found"]
+__all__ = ["SIGN_IN", "Agent", "Here", "Started", "Where", "not_found"]
 
 SIGN_IN = "sign_in"
 """The error of an agent that is not signed in: every other call would end in it, too."""

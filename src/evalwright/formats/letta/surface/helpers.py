@@ -12,6 +12,7 @@ from evalwright.formats.letta.surface.models import AgentState
 from evalwright.formats.shared.python_errors import as_the_original
 
 __all__ = [
+    "Trajectory",
     "flatten_content",
     "get_assistant_messages",
     "get_extractor",
