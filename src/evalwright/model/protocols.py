@@ -137,8 +137,8 @@ class Mirror(Protocol):
     """A further output of a run. Registered as a callable `(config) -> Mirror` (raises InputError).
 
     All methods are optional and may block: each mirror is called in a thread of its own, one call after the other,
-    except `start`, `catch_up` and `prepare`, for which the run waits. Exceptions are listed in `sink_errors` of the
-    summary.
+    except `start`, `catch_up`, `prepare` and `cell`, for which the run waits. Exceptions are listed in `sink_errors` of
+    the summary.
     """
 
     def start(self, plan: Plan) -> None:
@@ -157,7 +157,8 @@ class Mirror(Protocol):
         """A cell is stored."""
 
     def cell(self, case: Case, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
-        """A cell is stored: for a mirror that needs its case, in place of `trace`."""
+        """A cell is stored: in place of `trace`, for a mirror that takes part in cells. The cell waits for it, and it
+        is called in several threads at once."""
 
     def summary(self, summary: RunSummary) -> None:
         """The run, or this session of it, is over."""

@@ -45,13 +45,13 @@ def failing(folder, config, **files):
 
 def test_a_function_of_any_other_name_is_called_at_every_hook(tmp_path):
     hooks = NOTING + "def hook(name, context):\n    note(name, sorted(context))\n"
-    ran = run(tmp_path, suite(asks("a", "a"), asks("b", "x")), hooks__py=hooks)
+    config = suite(asks("a", "a"), asks("b", "x"), evaluateOptions={"maxConcurrency": 1})
+    ran = run(tmp_path, config, hooks__py=hooks)
     assert ran.statuses == ["pass", "fail"]
     assert ran.outcome.summary.sink_errors == []
     assert notes(tmp_path) == [
         ["beforeAll", ["suite"]],
-        *[["beforeEach", ["test"]]] * 2,
-        *[["afterEach", ["result", "test"]]] * 2,
+        *[["beforeEach", ["test"]], ["afterEach", ["result", "test"]]] * 2,
         ["afterAll", ["config", "evalId", "prompts", "results", "suite"]],
     ]
 

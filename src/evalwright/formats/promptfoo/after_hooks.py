@@ -1,4 +1,4 @@
-"""Calls `afterEach` and `afterAll` as a mirror of the run, which receives its records once they are stored."""
+"""Calls `afterEach` and `afterAll` as a mirror of the run, which is told of its records once they are stored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class AfterHooks:
         self._extensions: list[str] = config["extensions"]
         self._folder: str = config["folder"]
         self._context = copy_context()
-        """Of the session: hooks are called in the mirror's thread."""
+        """Of the session: hooks are called in other threads."""
         self._results: dict[tuple[Any, ...], dict[str, Any]] | None = (
             {} if concerned(self._extensions, AFTER_ALL) else None
         )

@@ -70,13 +70,13 @@ class Mirroring:
         if self._masked.masker:
             trace, verdict = self._masked(trace), self._masked(verdict)
             results = [self._masked(result) for result in results]
-            if any(thread.needs_case for thread in self._mirrors):
+            if any(thread.takes_part for thread in self._mirrors):
                 case = self._masked(case)
         for thread in self._mirrors:
-            if not await thread.has_room():
+            if thread.takes_part:
+                await asyncio.to_thread(thread.now, "cell", case, trace, results, verdict)
+            elif not await thread.has_room():
                 self._failed(thread.name, "trace", "too slow: cells were left out")
-            elif thread.needs_case:
-                thread.tell("cell", case, trace, results, verdict)
             else:
                 thread.tell("trace", trace, results, verdict)
 
@@ -117,7 +117,8 @@ class _MirrorThread:
 
     def __init__(self, name: str, mirror: Mirror, failed: Callable[[str, str, str], None]) -> None:
         self.name, self._mirror, self._failed = name, mirror, failed
-        self.needs_case = hasattr(mirror, "cell")
+        self.takes_part = hasattr(mirror, "cell")
+        """A cell ends only when the mirror has been told of it."""
         self._waiting: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._patience = _PATIENCE
         self._thread = threading.Thread(target=self._work, name=f"mirror {name}", daemon=True)
