@@ -36,6 +36,15 @@ pytestmark = [
 ]
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 TOKEN = "b" * 32
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+"""What assistive programs are told of each page; `EVALWRIGHT_WRITE=1` writes them anew."""
+CHANGING = (
+    (r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d_shop(_\d+)?", "RUN"),
+    (r"/(?:[^/\s\"]+/)+(?=RUN|eval\.yaml)", "FOLDER/"),
+    (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?", "TIME"),
+    (r"[−+±]?[\d,.]+ (ms|s|min)\b", "DURATION"),
+)
+"""What differs from run to run of the tests, and what stands for it."""
 
 
 @pytest.fixture(scope="module")
@@ -396,3 +405,25 @@ def test_attacks_stay_text_also_from_files(visit, runs, tmp_path):
     page.get_by_role("rowheader").get_by_role("link").click()
     assert page.get_by_role("heading", level=1).inner_text() == f"attack {ATTACK}"
     assert page.evaluate("window.__xss") is None
+
+
+@pytest.mark.parametrize("name", ["runs", "run", "cell", "compare", "compared-cell", "trials", "label"])
+def test_a_page_tells_assistive_programs_what_it_told(visit, runs, name):
+    a, b = (run.name for run in runs)
+    cell = cell_key("case-3", "agent", 0)
+    paths = {
+        "runs": "/",
+        "run": f"/runs/{a}",
+        "cell": f"/runs/{a}/cells/{cell}",
+        "compare": f"/compare?a={a}&b={b}",
+        "compared-cell": f"/compare/cells/{cell}?a={a}&b={b}",
+        "trials": f"/runs/{a}/trials?case=case-2&variant=agent",
+        "label": f"/runs/{a}/label?seed=1",
+    }
+    found = visit(paths[name]).locator("body").aria_snapshot() + "\n"
+    for pattern, stands_for in CHANGING:
+        found = re.sub(pattern, stands_for, found)
+    kept = SNAPSHOTS / f"{name}.yaml"
+    if os.environ.get("EVALWRIGHT_WRITE"):
+        kept.write_text(found)
+    assert found == kept.read_text()
