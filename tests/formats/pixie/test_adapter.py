@@ -105,5 +105,10 @@ def test_such_scorers_compare_texts_and_items():
     assert [one.score for one in found] == [1.0, 1.0]
 
 
+def test_such_a_scorer_compares_the_json_text_of_values_of_different_kinds():
+    item = Evaluable(eval_input="q", eval_output={"k": "axe"}, expectation={"k": ["axe"]})
+    assert said(JSONDiff(string_scorer=First()), item).score == 0.0
+
+
 def test_the_name_is_the_scorers_or_that_of_its_class():
     assert [AutoevalsAdapter(one).name for one in (Blocking(), Scorer())] == ["blocking", "Scorer"]

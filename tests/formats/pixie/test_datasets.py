@@ -161,6 +161,29 @@ def test_an_input_that_the_entry_lacks_is_told(written, tmp_path):
     assert "'who'" in results["entry-1", "WrapError"].reason
 
 
+def test_an_entry_that_lacks_an_input_has_no_output(tmp_path):
+    early = 'wrap("early", purpose="output", name="a")\n    wrap(1, purpose="input", name="gone")'
+    (tmp_path / "app.py").write_text(f"from pixie import wrap\n\ndef answer(kwargs):\n    {early}\n")
+    path = tmp_path / "dataset.json"
+    path.write_text(json.dumps({"runnable": "app.py:answer", "evaluators": ["ExactMatch"], "entries": [entry()]}))
+    _, _, _, traces = ran(path, tmp_path)
+    assert traces["entry-1"].extra["observed"] == {"input": "you", "output": None}
+    assert [one["value"] for one in traces["entry-1"].extra["outputs"]] == ["early"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("[(1,), [2]]", "[[1], [2]]"), ("{1: 2}", '{"1": 2}'), ("[b'a']", "[\"b'a'\"]")]
+)
+def test_a_returned_value_that_is_no_json_is_judged_as_text(tmp_path, value, text):
+    (tmp_path / "app.py").write_text(f"def answer(kwargs):\n    return {value}\n")
+    path = tmp_path / "dataset.json"
+    document = {"runnable": "app.py:answer", "evaluators": ["ExactMatch"], "entries": [entry(expectation=text)]}
+    path.write_text(json.dumps(document))
+    _, verdicts, _, traces = ran(path, tmp_path)
+    assert traces["entry-1"].extra["observed"]["output"] == text
+    assert verdicts == {"entry-1": "pass"}
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -146,7 +146,7 @@ class JSONDiff:
             return _nearness(one, other)
         if one is None or other is None:
             return float(one is None and other is None)
-        return _similarity(_compact(one), _compact(other))
+        return await self._text(_compact(one), _compact(other))
 
     async def _text(self, one: str, other: str) -> float:
         if self._strings is None:

@@ -16,6 +16,7 @@ import msgspec
 from evalwright.capture.listeners import init
 from evalwright.capture.wrap import WrapRegistryMissError, WrapTypeMismatchError, init_eval_output, set_eval_input
 from evalwright.errors import InputError
+from evalwright.formats.pixie.surface.evaluable import NamedData
 from evalwright.formats.pixie.surface.runnable import arguments_model, is_runnable
 from evalwright.formats.pixie.user_code import runnable_at
 from evalwright.model.plan import Variant
@@ -147,11 +148,10 @@ async def _awaited(method: Any) -> None:
 
 
 def _plain(result: Any) -> Any:
-    """A return value as JSON, or as text if it is not JSON."""
+    """A return value as JSON, or as text if it is not JSON, as a tuple or a key that is no text is not."""
     try:
-        json.dumps(result)
-        return result
-    except (TypeError, ValueError):
+        return NamedData(name="output", value=result).value
+    except ValueError:
         return json.dumps(result, default=str)
 
 
@@ -163,8 +163,11 @@ def collapsed(items: list[dict[str, Any]]) -> Any:
 
 
 def observed_answer(extra: dict[str, Any], captured: list[dict[str, Any]], error: TraceError | None = None) -> Answer:
-    """The answer made from named values, for a case whose `extra` has the named values of its input."""
-    value = collapsed(captured)
+    """The answer made from named values, for a case whose `extra` has the named values of its input.
+
+    There is none after an error, though values were captured before it.
+    """
+    value = collapsed(captured) if error is None else None
     text = value if isinstance(value, str) or value is None else msgspec.json.encode(value).decode()
     output = Output(final_answer=text, structured=value if isinstance(value, dict) else None)
     observed = {"input": collapsed(extra["eval_input"]), "output": value}
