@@ -109,6 +109,17 @@ def test_a_trial_without_a_recording_is_named_as_people_count() -> None:
         asyncio.run(target.run(case, 1))
 
 
+@pytest.mark.parametrize(("given", "kept"), [({"user_message": "Hi"}, "Hi"), ({}, "of the case")])
+def test_a_recording_keeps_the_input_that_it_has(tmp_path: Path, given: dict[str, Any], kept: str) -> None:
+    recorded = msgspec.Raw(msgspec.json.encode(a_trace(input=given)))
+    cases = [a_case(id="c", input={"user_message": "of the case"}, recorded=recorded)]
+    plan = a_plan(variants=[Variant("v", "replay")], evaluators=[SAYS_DONE], cases_total=1)
+    with Session(owns_process=True), closing(LocalFiles(tmp_path).create(plan, cases, {})) as writer:
+        replay_in_processes(plan, writer, targets_of(plan), Tally.of(plan), RunState(total=1), 1)
+        (trace,) = writer.traces(Trace)
+    assert trace.input == {"user_message": kept}
+
+
 class Unspeakable:
     async def run(self, case: Case, trial: int) -> Answer:
         return Answer(extra={"odd": object()}) if case.id == "odd" else Answer.of("done")

@@ -158,8 +158,8 @@ class Doubt(msgspec.Struct, frozen=True, gc=False):
 class Answer(msgspec.Struct, gc=False):
     """What a target returns for one case; the runner makes the trace of it.
 
-    `started_at`, `finished_at` and `latency_ms` are set by replay only; for everything else the runner measures them.
-    `doubts` are not stored with the trace.
+    `started_at`, `finished_at`, `latency_ms` and `input` are set by replay only; for everything else the runner
+    measures the times, and the input is the case's. `doubts` are not stored with the trace.
     """
 
     output: Output = msgspec.field(default_factory=Output)
@@ -174,6 +174,7 @@ class Answer(msgspec.Struct, gc=False):
     latency_ms: int | None = None
     spans: list[Span] = []
     doubts: tuple[Doubt, ...] = ()
+    input: Any = None
 
     @classmethod
     def of(

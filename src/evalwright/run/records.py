@@ -108,7 +108,7 @@ def _trace(
         started,
         finished,
         latency_ms,
-        cell.case.input,
+        answer.input or cell.case.input,
         answer.output,
         run_id,
         answer.messages,

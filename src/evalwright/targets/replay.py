@@ -16,7 +16,7 @@ _NONE = timedelta()
 
 
 class Replay:
-    """Answers with the case's recorded trace, including its times, latency and metrics; trial k replays recording k.
+    """Answers with the case's recorded trace, including its input, times and metrics; trial k replays recording k.
 
     With `variant`, only recordings of the system with that name count.
     """
@@ -51,6 +51,7 @@ class Replay:
             finished_at=trace.finished_at + shift,
             latency_ms=trace.latency_ms,
             spans=trace.spans,
+            input=trace.input,
         )
 
 

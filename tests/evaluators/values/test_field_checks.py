@@ -90,6 +90,11 @@ def test_why_values_do_not_match(config: dict[str, Any], reason: str) -> None:
     assert verdict("exact_match", **config).reason == reason
 
 
+def test_a_field_that_is_no_path_is_an_error_though_the_fact_is_missing_too() -> None:
+    with pytest.raises(EvaluatorError, match="output"):
+        verdict("exact_match", field="output.structured[", expected_from="absent")
+
+
 PERSON = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
 
 
@@ -126,6 +131,13 @@ def test_schema_match_counts_errors_and_shows_the_first_with_its_place() -> None
     assert result.reason.startswith("2 errors against the schema: output.structured")
     assert result.detail["schema_id"] == "urn:person"
     assert sorted(result.detail["errors"]) == ["'zip' is a required property", "3 is less than the minimum of 5"]
+
+
+def test_errors_are_in_the_order_of_their_places() -> None:
+    schema = {"properties": {"n": {"minimum": 5}, "f": {"type": "string"}}, "additionalProperties": False}
+    unknown, *of_parts = verdict("schema_match", schema=schema).detail["errors"]
+    assert unknown.startswith("Additional properties")
+    assert of_parts == ["1.0 is not of type 'string'", "3 is less than the minimum of 5"]
 
 
 @pytest.mark.parametrize("reference", ["http://127.0.0.1:9/schema.json", "#/$defs/Nobody", "file:///etc/passwd"])

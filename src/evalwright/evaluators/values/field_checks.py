@@ -63,14 +63,13 @@ class ExactMatch(Onlooker, frozen=True):
         return self.expected is msgspec.UNSET
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
-        expected = self.expected
+        found, expected = select(self.field)(trace), self.expected
         if expected is msgspec.UNSET:
             expected = select(self.expected_from or "")(case.expected.facts)
             if expected is ABSENT:
                 skipped = self.without_fact == "skip"
                 reason = f"the case has no fact {self.expected_from!r}"
                 return Evaluation(False, None if skipped else 0.0, reason, skipped=skipped)
-        found = select(self.field)(trace)
         if found is ABSENT:
             return Evaluation(False, 0.0, f"{self.field} is absent, expected {shown(expected)}")
         if found == expected:
@@ -149,6 +148,7 @@ class SchemaMatch(Onlooker, frozen=True):
         return {"schema_id": self.schema.get("$id"), "errors": said}
 
     def _wrong(self, errors: Sequence[Any]) -> Evaluation:
+        errors = sorted(errors, key=lambda error: error.path)
         many = counted(len(errors), "error")
         first = f"{errors[0].json_path.replace('$', self.field, 1)}: {shorten(errors[0].message)}"
         return Evaluation(False, 0.0, f"{many} against the schema: {first}", self._detail(errors))
