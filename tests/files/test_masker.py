@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, quote_plus
@@ -38,12 +39,25 @@ PLACES: dict[str, Callable[[str], object]] = {
     "basic auth, other offset": lambda s: {"h": "Basic " + base64.b64encode(f"me:{s}x".encode()).decode()},
     "repr": lambda s: {"error": repr({"key": s})},
     "JSON in text": lambda s: {"body": json.dumps({"key": s})},
+    "JSON of Go": lambda s: {"body": _with_numbers(json.dumps(s, ensure_ascii=False), "<>&")},
+    "JSON of a template": lambda s: {"body": _with_numbers(json.dumps(s), "<>&'")},
+    "JSON of .NET": lambda s: {
+        "body": re.sub(r"\\u....", _upper, _with_numbers(json.dumps(s), "<>&'+").replace('\\"', "\\u0022"))
+    },
     "ASCII JSON in JSON in text": lambda s: {"body": json.dumps(json.dumps({"key": s}))},
 }
 
 
 def _lower_percent(text: str) -> str:
     return "".join(c.lower() if i > 0 and "%" in text[max(0, i - 2) : i] else c for i, c in enumerate(text))
+
+
+def _with_numbers(text: str, characters: str) -> str:
+    return "".join(f"\\u{ord(c):04x}" if c in characters else c for c in text)
+
+
+def _upper(match: re.Match[str]) -> str:
+    return "\\u" + match[0][2:].upper()
 
 
 def _leaks(secret: str, data: str) -> bool:

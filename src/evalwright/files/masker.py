@@ -38,6 +38,9 @@ MASKED = "***MASKED***"
 _SHORTEST = 4
 _SUBSTRING = 6
 """From this many characters on, a secret is masked inside words, too: shorter ones occur there by chance."""
+_AS_NUMBERS = (("[<>&]", "04x"), ("[<>&'\x7f-\uffff]", "04x"), ("[<>&'\"+`\x7f-\uffff]", "04X"))
+"""What encoders of JSON write as numbers, mostly because HTML gives it a meaning, and how: Go's, the filter `tojson` of
+templates, .NET's."""
 _BEFORE = r"(?:(?<![^\W_])|(?<=\\[abfnrtv])|(?<=\\x[0-9a-f]{2})|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9A-Fa-f]{2}))"
 _AFTER = r"(?![^\W_])"
 """A short secret is separate if its neighbours are neither letters nor digits, or if it follows an escape, which ends
@@ -335,6 +338,7 @@ def _forms(secret: str) -> set[str]:
         escape(secret),
         escape(secret, quote=False),
     }
+    forms |= {_with_numbers(secret, *one) for one in _AS_NUMBERS}
     return forms | percent | lower_percent | set(_inside_base64(data))
 
 
@@ -349,6 +353,11 @@ def _inside_base64(data: bytes) -> Iterator[str]:
 
 def _in_json(text: str, ascii_only: bool = False) -> str:
     return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+
+
+def _with_numbers(text: str, characters: str, number: str) -> str:
+    """The text inside the quotes of JSON, with these characters as their numbers."""
+    return "".join(f"\\u{format(ord(c), number)}" if re.match(characters, c) else _in_json(c) for c in text)
 
 
 def _json_forms(text: str) -> Iterator[str]:
