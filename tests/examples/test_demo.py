@@ -2,13 +2,14 @@
 
 import json
 import os
+import resource
 
 import pytest
 import yaml
 
 import warm
-from evalwright import demo
-from evalwright.errors import InputError
+from evalwright.cli.demo import write_example
+from evalwright.errors import InputError, StorageError
 
 
 def evalwright(folder, *arguments):
@@ -20,7 +21,7 @@ def evalwright(folder, *arguments):
 def outcome(tmp_path_factory):
     """Two trials of the whole suite: what `evalwright run --json` says, and its exit code."""
     folder = tmp_path_factory.mktemp("demo")
-    done = evalwright(folder, "run", demo.write(folder), "--trials", "2", "--json")
+    done = evalwright(folder, "run", write_example(folder), "--trials", "2", "--json")
     return done.returncode, json.loads(done.stdout)
 
 
@@ -52,7 +53,7 @@ def test_trials_do_not_see_each_others_refunds(outcome):
 @pytest.mark.slow("runs the demo once for each check")
 def test_every_check_left_out_costs_a_case_of_its_own(tmp_path):
     """Else a newcomer who gives one back sees no difference."""
-    suite = demo.write(tmp_path)
+    suite = write_example(tmp_path)
     document = yaml.safe_load(suite.read_text())
     careful, hasty = document["systems"]
     document["systems"] = [{**careful, "name": skip, "skips": [skip]} for skip in hasty["skips"]]
@@ -70,13 +71,25 @@ def test_the_command_has_shown_what_it_should_and_ends_with_0(tmp_path):
 
 
 def test_files_that_were_edited_stay_as_they_are(tmp_path):
-    suite = demo.write(tmp_path)
+    suite = write_example(tmp_path)
     suite.write_text("mine")
-    demo.write(tmp_path)
+    write_example(tmp_path)
     assert suite.read_text() == "mine"
+
+
+def test_an_example_that_cannot_be_written_leaves_nothing_and_can_be_written_later(tmp_path):
+    size = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, size[1]))  # agent.py fits
+    try:
+        with pytest.raises(StorageError, match="File too large"):
+            write_example(tmp_path / "demo")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, size)
+    assert not (tmp_path / "demo").exists()
+    assert write_example(tmp_path / "demo").exists()
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / "taken").write_text("")
-    with pytest.raises(InputError, match="cannot write the example"):
-        demo.write(tmp_path / "taken" / "demo")
+    with pytest.raises(InputError, match="is a file, not a folder"):
+        write_example(tmp_path / "taken" / "demo")

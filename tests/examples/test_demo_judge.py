@@ -6,7 +6,7 @@ import os
 import pytest
 
 import warm
-from evalwright import demo
+from evalwright.cli.demo import write_example
 
 
 def run(folder, *arguments):
@@ -18,7 +18,7 @@ def run(folder, *arguments):
 
 @pytest.fixture
 def folder(tmp_path):
-    demo.write(tmp_path)
+    write_example(tmp_path)
     return tmp_path
 
 

@@ -8,7 +8,7 @@ import click
 
 from evalwright.cli.values import PathParam
 
-__all__ = ["command"]
+__all__ = ["command", "write_example"]
 
 
 @click.command("demo")
@@ -24,7 +24,6 @@ def command(out: Path) -> int:
     """Create a small suite with a simulated agent in DIR and run it; nothing leaves this machine."""
     from contextlib import chdir
 
-    from evalwright import demo
     from evalwright.cli.outcome import present, watch_of
     from evalwright.cli.screen import say
     from evalwright.formats.loading import load_suite
@@ -32,10 +31,29 @@ def command(out: Path) -> int:
     from evalwright.run.options import RunOptions
     from evalwright.run.start import run_suite
 
-    path = demo.write(out)
+    path = write_example(out)
     say([f"The example is in {harmless(str(path.parent))}. This is the output of `evalwright run`:", ""])
     with chdir(path.parent):  # files of the same names in the working directory would take precedence
         here = Path.cwd()
         outcome = run_suite(load_suite(here / path.name), RunOptions(out=here / "runs"), watch_of(False))
     present(outcome, as_json=False, quiet=False)
     return 0  # the demo shows failing cells on purpose; `evalwright run` exits with 1 for them
+
+
+def write_example(folder: Path) -> Path:
+    """Copy the example into a folder and return its `eval.yaml`; an example that is there stays as it is.
+
+    Raises StorageError if it cannot be written, and InputError if the folder has files of the user's with these names:
+    the command would run those, and call them the example.
+    """
+    from evalwright.cli.new_files import write_together
+    from evalwright.demo import contents
+    from evalwright.errors import InputError
+
+    example = contents()
+    taken = [name for name in example if (folder / name).exists()]
+    if taken and len(taken) < len(example):
+        raise InputError(f"{folder} has {', '.join(taken)} already: choose another folder with --out DIR")
+    if not taken:
+        write_together(folder, example)
+    return folder / "eval.yaml"
