@@ -89,5 +89,6 @@ clean:
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
+	-$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib  # on all processors: pip takes one
 	touch $(READY)
