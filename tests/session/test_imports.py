@@ -86,6 +86,19 @@ def test_a_later_run_does_not_find_what_only_an_earlier_one_has(tmp_path):
     assert [folders[1], *path] == [sys.path[0], folders[0], *sys.path[1:]]
 
 
+def test_a_package_that_the_program_has_blocked_ends_no_run(tmp_path, monkeypatch):
+    """As `sys.modules[NAME] = None` does, which leaves what was imported of it before."""
+    (tmp_path / "apart" / "blocked" / "inner").mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path / "apart")
+    import_by_name("blocked.inner")
+    monkeypatch.setitem(sys.modules, "blocked", None)
+    for folder in in_folders(tmp_path, one__session_before="", two__session_after=""):
+        with Session():
+            import_from([folder])
+    assert import_by_name("session_after")
+    monkeypatch.delitem(sys.modules, "blocked.inner")
+
+
 def test_code_left_over_from_a_run_may_import_until_another_run_begins(tmp_path):
     (folder,) = in_folders(tmp_path, one__session_lately="")
     with Session():

@@ -307,8 +307,10 @@ def home_of(name: str) -> str | None:
         for _ in range(levels):
             folder = os.path.dirname(folder)  # noqa: PTH120
         return folder
+    if "." in name:  # nor is its path looked at: it asks for the package around it, which may be gone
+        return None
     parts = {os.path.dirname(part) for part in getattr(module, "__path__", ())}  # noqa: PTH120
-    return parts.pop() if len(parts) == 1 and "." not in name else None
+    return parts.pop() if len(parts) == 1 else None
 
 
 def _forget(name: str) -> None:
