@@ -12,6 +12,7 @@ from evalwright.errors import EvaluatorError, TargetError, Unsent
 from evalwright.llm.budget import Most, Spending, most_of
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed
+from evalwright.llm.funds import Funds
 from evalwright.llm.models import LiveModels
 from evalwright.llm.prices import most_dollars
 from evalwright.model.chat import ChatMessage, ChatRequest
@@ -24,7 +25,7 @@ TEN = Most(1, 9, 9)
 
 
 def spending(cap):
-    return Spending({"m": Price(1e6, 1e6)}, cap)
+    return Spending({"m": Price(1e6, 1e6)}, Funds(cap))
 
 
 def spent(main):
@@ -71,7 +72,7 @@ def test_calls_that_wait_when_the_run_ends_are_not_made_and_those_under_way_are(
     async def main():
         ends = []
         counts = []
-        money = Spending({"m": Price(1e6, 1e6)}, 30.0, ends=lambda: bool(ends), waiting=counts.append)
+        money = Spending({"m": Price(1e6, 1e6)}, Funds(30.0), ends=lambda: bool(ends), waiting=counts.append)
         first, second = [await money.reserve("m", TEN) for _ in range(2)]
         waiting = [asyncio.ensure_future(money.reserve("m", Most(1, 19, 19))) for _ in range(3)]
         await asyncio.sleep(0)
@@ -91,7 +92,7 @@ def test_calls_that_wait_when_the_run_ends_are_not_made_and_those_under_way_are(
 def test_calls_that_wait_as_nobody_limits_their_replies_are_told_of_once():
     async def main(most):
         told = []
-        money = Spending({"m": Price(1e6, 1e6)}, 30.0, tell=told.append)
+        money = Spending({"m": Price(1e6, 1e6)}, Funds(30.0), tell=told.append)
         first = await money.reserve("m", most)
         others = [asyncio.ensure_future(money.reserve("m", most)) for _ in range(4)]
         await asyncio.sleep(0)
@@ -273,7 +274,7 @@ def test_a_budget_is_never_passed_and_refuses_only_what_would_not_fit_alone(call
 
 def test_what_was_spent_before_is_missing():
     async def main():
-        money = Spending({"m": Price(1e6, 1e6)}, 21.0, spent_usd=12.0)
+        money = Spending({"m": Price(1e6, 1e6)}, Funds(21.0, 12.0))
         with pytest.raises(CallFailed, match=r"\$12\.00 spent of \$21\.00"):
             await money.reserve("m", TEN)
         assert money.spent == 12.0

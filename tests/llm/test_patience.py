@@ -6,6 +6,7 @@ import math
 import pytest
 
 from evalwright.llm.budget import Most, Spending
+from evalwright.llm.funds import Funds
 from evalwright.llm.patience import bounded_by
 from evalwright.model.plan import Price
 from evalwright.run.call import Call
@@ -13,7 +14,7 @@ from evalwright.run.call import Call
 
 def test_a_limit_stands_still_while_any_call_of_its_block_waits_for_money():
     async def main():
-        money = Spending({"m": Price(1e6, 1e6)}, 10.0)
+        money = Spending({"m": Price(1e6, 1e6)}, Funds(10.0))
         first = await money.reserve("m", Most(10))
         async with bounded_by(600) as bound:
             until = bound.when()

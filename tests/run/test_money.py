@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from evalwright.llm.funds import Funds
 from evalwright.model.plan import EvaluatorSpec, Price, Variant
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
@@ -116,7 +117,7 @@ def test_variants_outside_of_pools_have_their_own_limit(tmp_path, agents):
 
 
 def test_a_cell_under_way_counts_like_the_dearest_one():
-    money = CostLimit(1.0, 0.0)
+    money = CostLimit(Funds(1.0))
     money.begin()
     assert not money.has_room()  # nothing is known yet: the first cell goes ahead
     money.end()
@@ -130,6 +131,29 @@ def test_a_cell_under_way_counts_like_the_dearest_one():
         money.end()
         money.spend(0.2)
     assert (money.reached, money.has_room()) == (False, True)
+
+
+def test_money_is_asked_for_as_many_cells_as_can_still_run_at_once():
+    asked = []
+
+    class Asked(Funds):
+        def more(self, least, wanted):
+            asked.append((least, wanted))
+
+    money = CostLimit(Asked(0.0), at_once=8)
+    money.more(20)  # what the first cell costs is unknown: any money lets it begin
+    money.begin()
+    money.more(20)
+    money.end()
+    money.spend(0.25)
+    money.more(20)
+    money.more(3)
+    money.funds.granted = 0.75
+    money.begin()
+    money.more(3)
+    money.begin()
+    money.more(3)
+    assert asked == [(1e-9, 1e-9), (0.5, 2.25), (0.5, 1.0), (0.0, 0.25)]
 
 
 def test_variants_without_a_limit_of_their_own_share_that_of_the_run(tmp_path, agents):

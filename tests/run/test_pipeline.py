@@ -15,7 +15,10 @@ MOST_FILES_OF_A_CELL, MOST_FILES = 20, 78
 """Each file is one more that a reader of a run has to open; a feature that a run does not use adds none."""
 UNUSED = (
     *(f"evalwright.run.steps.{step}" for step in ("awaited", "enrich", "mirror", "price", "spoil", "workspace")),
-    *(f"evalwright.run.{name}" for name in ("calibration", "history", "isolation", "leftovers", "missing_keys")),
+    *(
+        f"evalwright.run.{name}"
+        for name in ("calibration", "history", "isolation", "leases", "leftovers", "missing_keys")
+    ),
     *(
         f"evalwright.run.{name}"
         for name in (

@@ -31,6 +31,7 @@ __all__ = [
     "format_option",
     "going_on_options",
     "keep_going",
+    "lease",
     "model_options",
     "quiet",
     "refuse_given",
@@ -79,6 +80,11 @@ dialect: Callable[[F], F] = click.option(
 
 keep_going: Callable[[F], F] = click.option(
     "--keep-going", is_flag=True, help="Keep calling systems that only give the same error."
+)
+lease: Callable[[F], F] = click.option(
+    "--lease",
+    metavar="DIR|postgres:SCHEMA",
+    help="For a shard: share the limits with the others by a ledger there, instead of a fixed part for each.",
 )
 
 

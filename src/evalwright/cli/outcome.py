@@ -120,8 +120,9 @@ def _next(outcome: Outcome, run: str) -> str:
     errors = any(variant.cells.get("error") for variant in outcome.summary.variants)
     if outcome.plan.until_decided is not None and not outcome.interrupted:
         return f"evalwright inspect {run}"
+    leased = " --lease LEDGER" if outcome.plan.shard is not None and outcome.plan.shard.leased else ""
     if outcome.interrupted or (outcome.summary.cells_missing and not errors):
-        return f"evalwright resume {run}"
+        return f"evalwright resume {run}{leased}"
     gate = outcome.summary.gate
     if gate is not None and gate.undecided and not errors:
         awaited = any(part.value is None and part.undecided for part in gate.parts)
@@ -129,8 +130,9 @@ def _next(outcome: Outcome, run: str) -> str:
     if outcome.unread and not errors:
         return f"evalwright inspect {run}"
     # Only a system that failed is called again; judges that failed are called again without it.
-    again = "retry" if any(variant.cases_errored for variant in outcome.summary.variants) else "re-evaluate"
-    commands = {0: f"evalwright inspect {run}", 3: f"evalwright {again} {run}"}
+    system_failed = any(variant.cases_errored for variant in outcome.summary.variants)
+    again = f"evalwright retry {run}{leased}" if system_failed else f"evalwright re-evaluate {run}"
+    commands = {0: f"evalwright inspect {run}", 3: again}
     return commands.get(outcome.exit_code) or (
         f"evalwright view {run}" if find_spec("starlette") else f"evalwright inspect {run} --failed"
     )

@@ -12,6 +12,7 @@ from evalwright.cli.options import (
     color,
     going_on_options,
     keep_going,
+    lease,
     model_options,
     quiet,
     run_argument,
@@ -28,17 +29,18 @@ __all__ = ["command"]
 @run_argument()
 @going_on_options
 @keep_going
+@lease
 @model_options
 @as_json
 @color
 @quiet
-def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, models: ModelChoices) -> int:
+def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, lease: str | None, models: ModelChoices) -> int:
     """Run the cells that are missing in the run folder RUN. Finished cells are kept as they are."""
     from evalwright.cli.outcome import present, tell_whose_word, watch_of
     from evalwright.run.resumption import resume
 
     trust = trust_given()
-    outcome = resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going, trust=trust)
+    outcome = resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going, trust=trust, lease=lease)
     if not quiet:
         tell_whose_word(outcome, trust.suite.source if trust.suite else None)
     return present(outcome, as_json=as_json, quiet=quiet)

@@ -12,6 +12,7 @@ from evalwright.cli.options import (
     color,
     going_on_options,
     keep_going,
+    lease,
     model_options,
     quiet,
     run_argument,
@@ -29,12 +30,19 @@ __all__ = ["command"]
 @going_on_options
 @click.option("--include-evaluator-failures", is_flag=True, help="Also cells that failed.")
 @keep_going
+@lease
 @model_options
 @as_json
 @color
 @quiet
 def command(
-    run: Path, include_evaluator_failures: bool, as_json: bool, quiet: bool, keep_going: bool, models: ModelChoices
+    run: Path,
+    include_evaluator_failures: bool,
+    as_json: bool,
+    quiet: bool,
+    keep_going: bool,
+    lease: str | None,
+    models: ModelChoices,
 ) -> int:
     """Run again the cells of RUN whose system ended in an error, and those that never ran.
 
@@ -51,6 +59,7 @@ def command(
         models=models,
         keep_going=keep_going,
         trust=trust,
+        lease=lease,
     )
     if not quiet:
         tell_whose_word(outcome, trust.suite.source if trust.suite else None)

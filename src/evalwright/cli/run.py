@@ -20,6 +20,7 @@ from evalwright.cli.options import (
     complete_cases,
     dialect,
     keep_going,
+    lease,
     model_options,
     quiet,
     suites_argument,
@@ -80,6 +81,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     callback=_shard,
     help="Run only shard K of N (join them with `merge`); auto or auto/N under a scheduler.",
 )
+@lease
 @click.option(
     "--trials",
     "--num-runs",
@@ -166,7 +168,7 @@ def command(
     # Options named like a field of RunOptions fill it; the rest belong to the suite's format.
     chosen = {field.name: given.pop(field.name) for field in fields(RunOptions) if field.name in given}
     options, of_format = RunOptions(models=models, **chosen), given
-    _check_sequence(options)
+    _check_needs(options)
     quiet = quiet or of_format.get("display") == "none"
     if retried is None and include_evaluator_failures:
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
@@ -211,8 +213,10 @@ def _meant(paths: tuple[Path, ...], dialect: str | None) -> tuple[list[Path], li
     return suite_files(paths, dialect)
 
 
-def _check_sequence(options: RunOptions) -> None:
-    """Raise UsageError if --until-decided has nothing to compare with, or if its options are given without it."""
+def _check_needs(options: RunOptions) -> None:
+    """Raise UsageError for an option without the one that it needs, or with one that it excludes."""
+    if options.lease is not None and options.shard is None:
+        raise click.UsageError("--lease needs --shard K/N: shards share their limits by it")
     if options.until_decided and options.against is None:
         raise click.UsageError("--until-decided needs --against RUN, or --against VARIANT")
     if options.until_decided and options.shard is not None:

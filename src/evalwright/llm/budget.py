@@ -19,6 +19,7 @@ import msgspec
 from evalwright.errors import Unsent, counted, money
 from evalwright.llm.failures import CallFailed
 from evalwright.llm.fitting import thinking_budget
+from evalwright.llm.funds import Funds
 from evalwright.llm.patience import standing_still
 from evalwright.llm.prices import built_in_price, dollars, most_dollars, price_in
 from evalwright.model.chat import ChatRequest, Usage
@@ -82,19 +83,18 @@ class _Asked(NamedTuple):
 class Spending:
     """US dollars spent and reserved, in one event loop.
 
-    `cap_usd` is the limit; None if there is none, and then nothing is counted. With a limit, calls of a model without a
-    price are rejected. `built_in` prices apply to models that are not in `prices`. `tell` is called, once for each
-    model, about calls that cost more than they could and about those of unknown cost; and once when calls wait for each
-    other. `waiting` is called with the number of waiting calls. Once the run `ends`, calls that would have to wait are
-    not made.
+    `funds` are what may be spent; None if there is no limit, and then nothing is counted. With a limit, calls of a
+    model without a price are rejected. `built_in` prices apply to models that are not in `prices`. `tell` is called,
+    once for each model, about calls that cost more than they could and about those of unknown cost; and once when calls
+    wait for each other. `waiting` is called with the number of waiting calls. Once the run `ends`, calls that would
+    have to wait are not made.
     """
 
     def __init__(
         self,
         prices: Mapping[str, Price],
-        cap_usd: float | None,
+        funds: Funds | None,
         *,
-        spent_usd: float = 0.0,
         allow_unpriced: bool = False,
         built_in: bool = True,
         tell: Callable[[str], None] = lambda _: None,
@@ -102,14 +102,16 @@ class Spending:
         ends: Callable[[], bool] = lambda: False,
     ) -> None:
         self._prices, self._allow_unpriced, self._built_in = prices, allow_unpriced, built_in
-        self._cap = None if cap_usd is None else _pico(cap_usd)
+        self._funds = funds
         self._tell, self._told = tell, set[tuple[str, str]]()
         self._wait_told, self._ends = waiting, ends
-        self._spent, self._set_aside, self._number = _pico(spent_usd), 0, 0
+        self._spent, self._set_aside, self._number = 0 if funds is None else _pico(funds.spent), 0, 0
         self._under_way: set[int] = set()
         self._waiting: deque[_Asked] = deque()
         self._counted: dict[str, float] = {}
         """How many tokens a model counted for each of ours, if more than one."""
+        self._asking: asyncio.Task[None] | None = None
+        """Gets more money; the waiting calls are looked at again after that."""
 
     @property
     def spent(self) -> float:
@@ -117,7 +119,7 @@ class Spending:
 
     @property
     def has_cap(self) -> bool:
-        return self._cap is not None
+        return self._funds is not None
 
     def price(self, model: str) -> Price | None:
         """The price of a model: the suite's, by the model's name with or without its provider, else the built-in
@@ -151,16 +153,16 @@ class Spending:
         would have to wait while the run ends.
         """
         price = self.price(model)
-        if self._cap is not None and price is None and not self._allow_unpriced:
+        if self._funds is not None and price is None and not self._allow_unpriced:
             message = f"{model!r} has no price, but there is a budget: add a price, or allow unpriced models"
             raise CallFailed("no_price", message)
-        if self._cap is None or price is None:
+        if self._funds is None or price is None:
             return Fare(model, most, most.token_output, share)
         turn: asyncio.Future[Fare] = asyncio.get_running_loop().create_future()
         if self._ends():  # those already waiting would be let in before this one
             self._dismiss()
         self._waiting.append(_Asked(model, price, most, share, turn))
-        self._admit(self._cap)
+        self._admit(self._funds)
         if self._ends():
             self._dismiss()
         if turn.done():
@@ -172,14 +174,15 @@ class Spending:
             # the money was reserved before the cancellation arrived
             if not turn.cancelled() and turn.exception() is None:
                 self._end(turn.result())
-            self._admit(self._cap)  # those behind it may fit although it did not
+            self._admit(self._funds)  # those behind it may fit although it did not
             raise
 
     def settle(self, fare: Fare, cost: float | None, usage: Usage | None = None) -> None:
         """Replace the reservation by the cost of the finished call; if that is unknown (None), the reservation counts
         in full."""
-        if fare.number in self._under_way:
+        if self._funds is not None and fare.number in self._under_way:
             self._spent += fare.pico if cost is None else _pico(cost)
+            self._funds.spent = self.spent
             if usage is not None:
                 self._learn(fare, usage)
             self._end(fare)
@@ -203,12 +206,12 @@ class Spending:
         except CallFailed as refusal:
             raise CallFailed(refusal.kind, f"{refusal}, after {failure}") from failure
 
-    def _admit(self, cap: int) -> None:
+    def _admit(self, funds: Funds) -> None:
         """Give the waiting calls what they need, in their order, as far as the money goes."""
         while self._waiting:
             asked = self._waiting[0]
             if not asked.turn.done():  # otherwise its call was cancelled while it waited
-                found = self._fare(asked, cap)
+                found = self._fare(asked, funds)
                 if found is None:
                     break
                 if isinstance(found, CallFailed):
@@ -228,21 +231,40 @@ class Spending:
                 asked.turn.set_exception(Unsent())
         self._wait_told(0)
 
-    def _fare(self, asked: _Asked, cap: int) -> Fare | CallFailed | None:
-        """The reservation for a call, why it cannot be made, or None while calls under way hold the money it needs."""
-        tokens, room = asked.most.token_output, cap - self._spent - self._set_aside
-        if (least := self._most_pico(asked, asked.most.least_output)) > cap - self._spent:
-            used = f"{money(self.spent)} spent of {money(cap / _PICO)}"
+    def _fare(self, asked: _Asked, funds: Funds) -> Fare | CallFailed | None:
+        """The reservation for a call, why it cannot be made, or None while the money that it needs may still come."""
+        unspent, tokens = _pico(funds.granted) - self._spent, asked.most.token_output
+        room = unspent - self._set_aside
+        least, most = (self._most_pico(asked, limit) for limit in (asked.most.least_output, tokens))
+        lacking = max(least - unspent, 0 if self._under_way else most - room)
+        if most > room and self._is_asking(funds, lacking, most - room):
+            return None
+        if least > unspent:
+            used = f"{money(self.spent)} spent of {funds}"
             taken = f"{asked.most.token_input:,} tokens in, {asked.most.choices * asked.most.least_output:,} out"
             wanted = f"a call of up to {money(least / _PICO)} ({taken})"
             return CallFailed("cost_limit", f"budget: {used}; {wanted} would exceed it")
-        if self._most_pico(asked, tokens) > room:
+        if most > room:
             if self._under_way:
                 return None
             # Nothing is left to wait for: a default limit is lowered to what the money pays for.
             tokens = bisect_right(range(tokens), room, key=lambda n: self._most_pico(asked, n)) - 1
         self._number += 1
         return Fare(asked.model, asked.most, tokens, asked.share, self._most_pico(asked, tokens), self._number)
+
+    def _is_asking(self, funds: Funds, least: int, wanted: int) -> bool:
+        """Whether more money may come; the waiting calls are then looked at again."""
+        asking = funds.more(least / _PICO, wanted / _PICO)
+        if asking is not None and asking is not self._asking:
+            self._asking = asking
+            asking.add_done_callback(lambda _: self._continue(funds))
+        return asking is not None
+
+    def _continue(self, funds: Funds) -> None:
+        if self._ends():
+            self._dismiss()
+        else:
+            self._admit(funds)
 
     def _most_pico(self, asked: _Asked, token_output: int) -> int:
         token_input = math.ceil(asked.most.token_input * self._counted.get(asked.model, 1))
@@ -270,10 +292,8 @@ class Spending:
     def _end(self, fare: Fare) -> None:
         self._under_way.discard(fare.number)
         self._set_aside -= fare.pico
-        if self._ends():
-            self._dismiss()
-        elif self._cap is not None:
-            self._admit(self._cap)
+        if self._funds is not None:
+            self._continue(self._funds)
             self._explain()
 
     def _explain(self) -> None:
@@ -293,7 +313,9 @@ def _pico(amount: float) -> int:
 
 
 def _may_be_billed(failure: BaseException) -> bool:
-    return not isinstance(failure, CallFailed) or (failure.arrived and failure.kind in _MAY_BE_BILLED)
+    if isinstance(failure, CallFailed):
+        return failure.arrived and failure.kind in _MAY_BE_BILLED
+    return not isinstance(failure, Unsent)
 
 
 def most_of(request: ChatRequest, sent: int | None) -> Most:

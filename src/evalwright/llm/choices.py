@@ -5,10 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from evalwright.errors import InputError, Problem
 
-__all__ = ["ModelChoices"]
+if TYPE_CHECKING:
+    from evalwright.llm.funds import Funds
+    from evalwright.llm.retries import Pace
+
+__all__ = ["ModelChoices", "SharedLimits"]
+
+
+class SharedLimits(Protocol):
+    """Limits on model calls that several processes share."""
+
+    @property
+    def budget(self) -> Funds | None: ...
+
+    @property
+    def pace(self) -> Pace | None: ...
+
+    def shared(self, place: str, pause: Callable[[float], None]) -> Callable[[float], None]:
+        """Make `pause` be called when another process is asked not to call a place for some seconds; returns the
+        function that tells the others if this one is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +41,8 @@ class ModelChoices:
     allow_unpriced: bool = False
     """Call models without a price even if there is a budget."""
     requests_per_minute: float | None = None
+    shared: SharedLimits | None = None
+    """Limits in the place of these three, if other processes share them."""
     cache: Path | None = None
     """The file of the cache; None: the one in the user's cache folder."""
     no_cache: bool = False

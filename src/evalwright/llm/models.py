@@ -19,6 +19,7 @@ from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, error_for
 from evalwright.llm.fitting import ANTHROPIC_TOKENS, Fits
+from evalwright.llm.funds import Funds
 from evalwright.llm.kept_calls import kept_call, questions_of
 from evalwright.llm.packages import needed_package
 from evalwright.llm.rates import NOTHING, Demand, Rates
@@ -66,10 +67,11 @@ class LiveModels:
     ) -> None:
         self._choices, self._environment = choices or ModelChoices(), environment
         self._mask = self._choices.mask or Masker.of({}, environment).mask_text
+        budget, self._shared = self._choices.budget_usd, self._choices.shared
+        funds = None if budget is None else Funds(budget, self._choices.spent_usd)
         self._spending = Spending(
             prices or {},
-            self._choices.budget_usd,
-            spent_usd=self._choices.spent_usd,
+            funds if self._shared is None else self._shared.budget,
             allow_unpriced=self._choices.allow_unpriced,
             built_in=built_in_prices,
             tell=self._choices.tell,
@@ -77,7 +79,8 @@ class LiveModels:
             ends=self._choices.ends,
         )
         self._rules, self._width = rules or Rules(), width
-        self._pace = Pace(self._choices.requests_per_minute)
+        pace = None if self._shared is None else self._shared.pace
+        self._pace = pace or Pace(self._choices.requests_per_minute)
         self._clients: dict[Route, Any] = {}
         self._fits = Fits()
         self._gates: dict[tuple[str, str | None], Gate] = {}
@@ -274,8 +277,14 @@ class LiveModels:
         # One gate for all models and keys of an endpoint: as far as a client can tell, a 429 is about the endpoint.
         # Limits per minute in headers are about one model and key.
         gate = self._gates.setdefault((route.interface, route.base_url), Gate(self._width))
-        rates = self._rates.setdefault(route, Rates())
+        rates = self._rates.get(route) or self._new_rates(route)
         return await retried(lambda: call(client), gate, self._pace, rules or self._rules, rates, need, used, again)
+
+    def _new_rates(self, route: Route) -> Rates:
+        rates = self._rates[route] = Rates()
+        if self._shared is not None:
+            rates.tell = self._shared.shared(f"{route.interface} {route.base_url} {route.model}", rates.wait)
+        return rates
 
     async def _reached(self, route: Route) -> Any:
         """The client for a route. Raises CallFailed if it may not be called, or needs a key that is missing."""

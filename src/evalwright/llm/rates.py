@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -80,6 +80,8 @@ class Rates:
         self._limits: dict[str, _Limit] = {}
         self._under_way: set[Passage] = set()
         self._not_before = 0.0
+        self.tell: Callable[[float], None] = lambda _: None
+        """Called with the seconds of each pause, for other processes that call the same model."""
 
     async def turn(self, need: Demand) -> Passage:
         """Take what a call needs, and wait until that is available and the last pause is over."""
@@ -99,6 +101,11 @@ class Rates:
 
     def pause(self, seconds: float) -> None:
         """Make no call for this many seconds: what the provider says to one call applies to all of them."""
+        self.wait(seconds)
+        self.tell(seconds)
+
+    def wait(self, seconds: float) -> None:
+        """The same, as another process was told."""
         self._not_before = max(self._not_before, _now() + seconds)
 
     def hear(self, headers: Mapping[str, str], answered: Passage) -> None:

@@ -221,6 +221,8 @@ class Shard(msgspec.Struct, frozen=True):
     """The share of the run's cost limit, US dollars."""
     suite_sha256: str = ""
     """SHA-256 (hex) of the suite without the values of secrets: keys differ between machines, and expire."""
+    leased: bool = False
+    """The limits are shared by means of a ledger, and the shard has no part of its own."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.index <= self.of <= _MOST_SHARDS:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Target
 from evalwright.model.trace import TraceError
 from evalwright.run.cells import groups_of
+
+if TYPE_CHECKING:
+    from evalwright.run.leases.lease import Lease
 
 __all__ = ["BUSY", "BUSY_ATTEMPTS", "LONGEST_PAUSE", "Address", "addresses_of", "asked_pause"]
 
@@ -28,6 +32,8 @@ class Address:
 
         self.gate: Gate = Gate(width)
         self._until = 0.0
+        self.tell: Callable[[float], None] = lambda _: None
+        """Called with the seconds of each pause, for other processes that call the same service."""
 
     def pause(self, seconds: float) -> None:
         """Do not call it again before this many seconds have passed."""
@@ -45,6 +51,7 @@ class Address:
             self.gate.narrow(wave)
         if error is not None and (seconds := asked_pause(error)) is not None:
             self.pause(seconds)
+            self.tell(seconds)
 
 
 def asked_pause(error: TraceError) -> float | None:
@@ -53,12 +60,18 @@ def asked_pause(error: TraceError) -> float | None:
     return min(seconds, LONGEST_PAUSE) if isinstance(seconds, float) and error.status in BUSY else None
 
 
-def addresses_of(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Address]:
-    """The address of each variant whose target calls one, by the variant's name. Targets are already open."""
+def addresses_of(plan: Plan, targets: Mapping[str, Target], lease: Lease | None) -> dict[str, Address]:
+    """The address of each variant whose target calls one, by the variant's name. Targets are already open.
+
+    With a lease, other shards pause together with this one.
+    """
     named = {name: address for name, target in targets.items() if (address := getattr(target, "address", None))}
     widths = dict.fromkeys(named.values(), 0)
     for variants, width in groups_of(plan):
         for address in {named[variant.name] for variant in variants if variant.name in named}:
             widths[address] += width
     shared = {address: Address(width) for address, width in widths.items()}
+    if lease is not None:
+        for name, address in shared.items():
+            address.tell = lease.shared(name, address.pause)
     return {name: shared[address] for name, address in named.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,9 @@ from evalwright.model.summary import Replies
 from evalwright.model.trace import Trace
 from evalwright.session import owns_process
 from evalwright.session.open_files import limit_of_files, room_for
+
+if TYPE_CHECKING:
+    from evalwright.run.leases.lease import Lease
 
 __all__ = ["Cell", "Grid", "Group", "RunState", "fitted", "groups_of", "most_at_once"]
 
@@ -143,6 +146,10 @@ class RunState:
     cost_usd: float = 0.0
     stopping: bool = False
     """Nothing new is started, because the run is to end or a write failed; cells in flight are finished."""
+    halted: str = ""
+    """Why the run stopped by itself although cells are left, so that it was not interrupted."""
+    lease: Lease | None = None
+    """The shard's lease of its limits, if they are shared."""
     answered: bool = False
     """The run stops because it is decided or has reached its cost limit: it was not interrupted."""
     listener: Callable[[Case, Trace, Sequence[EvaluationResult], CaseVerdict], None] | None = None
@@ -174,7 +181,7 @@ class RunState:
     @property
     def interrupted(self) -> bool:
         """Whether cells were left out although the run has no answer without them."""
-        return self.stopping and not self.answered and self.done < self.total
+        return self.stopping and not self.answered and not self.halted and self.done < self.total
 
     def count(self, status: str, cost_usd: float | None) -> None:
         """Count a cell that now has its verdict."""

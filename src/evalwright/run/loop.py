@@ -87,7 +87,7 @@ def begin(
     if plan.shard is not None:
         from evalwright.run.shards import said_at_start
 
-        state.about = said_at_start(plan, models)
+        state.about = said_at_start(plan, models, state.lease)
 
 
 def work(job: Job, watch: Watch | None = None) -> bool:

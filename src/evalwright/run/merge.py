@@ -175,13 +175,14 @@ def _must_be_whole(parts: Sequence[_Part]) -> None:
     plan, of = parts[0].plan, parts[0].shard.of
     there = {part.shard.index for part in parts}
     suite = shlex.quote(str(seen_from_here(Path(plan.config_path))))
+    leased = " --lease LEDGER" if parts[0].shard.leased else ""
     problems = [
-        Problem(str(part.address), f"is not finished: evalwright resume {shlex.quote(str(part.address))}")
+        Problem(str(part.address), f"is not finished: evalwright resume {shlex.quote(str(part.address))}{leased}")
         for part in parts
         if not part.whole
     ]
     problems += [
-        Problem(f"shard {k} of {of}", f"is not there: evalwright run {suite} --shard {k}/{of} --out DIR")
+        Problem(f"shard {k} of {of}", f"is not there: evalwright run {suite} --shard {k}/{of} --out DIR{leased}")
         for k in range(1, of + 1)
         if k not in there
     ]

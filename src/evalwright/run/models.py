@@ -19,7 +19,9 @@ def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker, state:
     from evalwright.llm.models import LiveModels
 
     given = choices or ModelChoices()
-    if plan.shard is not None:
+    if state.lease is not None:
+        given = replace(given, shared=state.lease)
+    elif plan.shard is not None:
         from evalwright.run.shards import limits_of
 
         given = limits_of(plan, given)

@@ -41,6 +41,8 @@ class RunOptions:
     """A suite without cases to run is accepted; None: it is not, and the user has no option that says so."""
     shard: Shard | None = None
     """Only the cells of these cases are run. If the folder `out` already has this shard, it is resumed."""
+    lease: str | None = None
+    """The ledger from which the shard takes its part of the limits: a folder, or `postgres:SCHEMA`."""
 
     until_decided: bool = False
     """The run ends as soon as it is decided `against` a run or another of its variants."""

@@ -200,5 +200,6 @@ def _ended(state: RunState, summary: RunSummary) -> list[str]:
     """Why systems were no longer called, and what went wrong when they were closed."""
     # Cells that were to be run again and were not reached are not missing: they have their earlier records.
     left = summary.cells_missing or state.done < state.total
-    stopped = dict.fromkeys(state.stuck.values()) if left else ()
-    return [*stopped, *dict.fromkeys(state.doubts)]
+    stopped = dict.fromkeys([*state.stuck.values(), state.halted]) if left else ()
+    kept = "" if state.lease is None else state.lease.trouble
+    return [*filter(None, (*stopped, kept)), *dict.fromkeys(state.doubts)]

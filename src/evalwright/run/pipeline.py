@@ -43,6 +43,7 @@ from evalwright.run.records import Clock, Pending, drop_answer, trace_of
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
+    from evalwright.llm.funds import Funds
     from evalwright.run.doubts import Doubts
     from evalwright.run.executors import Sites
     from evalwright.run.spending import CostLimit
@@ -79,12 +80,11 @@ class Pipeline:
     ) -> None:
         self._run_id, self._variants = plan.run_id, plan.variants
         self._retry = plan.run.retry
-        limit = plan.run.cost_limit_usd if plan.shard is None else plan.shard.cost_limit_usd
         self._money: CostLimit | None = None
-        if limit is not None:
-            from evalwright.run.spending import CostLimit
+        if plan.run.cost_limit_usd is not None:
+            from evalwright.run.spending import cost_limit_of
 
-            self._money = CostLimit(limit, state.cost_usd)
+            self._money = cost_limit_of(plan, state)
         self._writer, self._targets, self._judge = writer, targets, judge
         self._clock, self._state, self._tally = clock, state, tally
         self._sites, self._mirrors = sites, mirrors
@@ -120,7 +120,7 @@ class Pipeline:
             if opening := getattr(self._targets[variant.name], "open", None):
                 await set_up(variant, opening)
         if any(getattr(target, "address", None) for target in self._targets.values()):
-            self._addresses = addresses_of(self._plan, self._targets)
+            self._addresses = addresses_of(self._plan, self._targets, self._state.lease)
 
     def hold(self, later: Callable[[Callable[[], None]], None]) -> None:
         """Hold records until `later` calls the function that it gets, or until `write`: those of many cells then take
@@ -224,16 +224,21 @@ class Pipeline:
 
     async def _has_money(self, cell: Cell, money: CostLimit) -> bool:
         """Wait until there is money for a cell and begin it; if there is none, record that and return False."""
-        if not await self._pause(lambda: 0.0 if money.reached or money.has_room() else _LOOK):
-            return False
-        if money.reached:
-            await self.record(cell, self._refused(cell, money))
-            return False
-        money.begin()
-        return True
+        while not self._state.stopping:
+            if (asking := money.more(self._state.total - self._state.done)) is not None:
+                await asyncio.wait([asking])
+            elif money.reached:
+                await self.record(cell, self._refused(cell, money.funds))
+                return False
+            elif money.has_room():
+                money.begin()
+                return True
+            else:
+                await asyncio.sleep(_LOOK)
+        return False
 
-    def _refused(self, cell: Cell, limit: CostLimit) -> Trace:
-        why = f"not run: cost limit reached ({money(limit.spent)} of {money(limit.limit)}, run.cost_limit_usd)"
+    def _refused(self, cell: Cell, funds: Funds) -> Trace:
+        why = f"not run: cost limit reached ({money(funds.spent)} of {funds}, run.cost_limit_usd)"
         now = time.monotonic()
         return self.trace(cell, TraceError("cost_limit", why), now, now)
 

@@ -43,7 +43,7 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
     shard, suffix = options.shard, ""
     if shard is not None:
         shard, suffix = (
-            msgspec.structs.replace(shard, suite_sha256=_hash_without_secrets(suite)),
+            msgspec.structs.replace(shard, suite_sha256=_hash_without_secrets(suite), leased=options.lease is not None),
             f"-shard-{shard.index}",
         )
     return Plan(

@@ -93,7 +93,9 @@ def _held(state: RunState) -> str:
 def _stopping(state: RunState) -> str:
     # Without a call in flight, answers may still be judged.
     left = counted(len(state.running), "cell") if state.running else "the last cells"
-    return f"decided, finishing {left}" if state.answered else f"finishing {left}, press Ctrl-C again to stop now"
+    if state.answered or state.halted:
+        return f"{'decided' if state.answered else 'stopped'}, finishing {left}"
+    return f"finishing {left}, press Ctrl-C again to stop now"
 
 
 def _live(state: RunState, out: TextIO, mask: Mask, over: threading.Event) -> None:

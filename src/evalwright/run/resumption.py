@@ -44,12 +44,14 @@ def resume(
     *,
     keep_going: bool = False,
     trust: Trust | None = None,
+    lease: str | None = None,
 ) -> Outcome:
     """Run the unfinished cells of an interrupted run; finished cells stay as they are.
 
-    Raises InputError for another user's run, unless `trust` allows it.
+    `lease` is the ledger of a shard's limits, as in `RunOptions`. Raises InputError for another user's run, unless
+    `trust` allows it.
     """
-    with _rest_of(run, models, keep_going=keep_going, trust=trust) as (job, outcome):
+    with _rest_of(run, models, keep_going=keep_going, trust=trust, lease=lease) as (job, outcome):
         return outcome(job is not None and work(job, watch))
 
 
@@ -69,8 +71,12 @@ def retry(
     models: ModelChoices | None = None,
     keep_going: bool = False,
     trust: Trust | None = None,
+    lease: str | None = None,
 ) -> Outcome:
-    """Run again the cells whose target errored, and those that never ran; with the flag, also those that failed."""
+    """Run again the cells whose target errored, and those that never ran; with the flag, also those that failed.
+
+    `lease` as for `resume`.
+    """
 
     def repeated(history: History) -> frozenset[int]:
         return frozenset(
@@ -79,7 +85,7 @@ def retry(
             if history.errored[n] or (evaluator_failures and history.judged[n] and not history.passed[n])
         )
 
-    with _rest_of(run, models, repeated, keep_going=keep_going, trust=trust) as (job, outcome):
+    with _rest_of(run, models, repeated, keep_going=keep_going, trust=trust, lease=lease) as (job, outcome):
         return outcome(job is not None and work(job, watch))
 
 
@@ -136,6 +142,7 @@ def _rest_of(
     *,
     keep_going: bool = False,
     trust: Trust | None,
+    lease: str | None = None,
 ) -> Iterator[tuple[Job | None, Callable[[bool], Outcome]]]:
     """Like `_new_run`, for a stored run: what is left of it and the finished cells that are `repeated`.
 
@@ -156,7 +163,10 @@ def _rest_of(
         total = len(history.traced)
         finished = history.finished_cells
         decided = sequence is not None and sequence.decided
-        if (finished == total or decided) and not again:
+        idle = (finished == total or decided) and not again
+        state = RunState(address=str(place))
+        _lease(lease, writer, plan, models, state, history.spent_usd, idle=idle)
+        if idle:
             why = "every cell is finished" if repeated is None else "no cell to run again"
             why = "it is decided" if decided else why
             earlier, note = [writer.summary()], f"nothing to do: {why}"
@@ -164,7 +174,6 @@ def _rest_of(
             return
         masker = Masker.of(secrets, os.environ)
         drop_manifest(Path(writer.location))
-        state = RunState(address=str(place))
         with Session(models=partial(live_models, plan, models, masker, state), environment=variables) as here:
             here.import_paths(plan.import_paths)  # evaluators are built before the systems, whose folders they share
             must_have_keys(plan, writer, models)
@@ -185,6 +194,33 @@ def _rest_of(
                 return conclude(place, writer, plan, fold(writer, plan), over, note, mirrors=mirrors, state=state)
 
             yield job, ended
+
+
+def _lease(
+    ledger: str | None,
+    writer: RunWriter,
+    plan: Plan,
+    models: ModelChoices | None,
+    state: RunState,
+    spent: float,
+    *,
+    idle: bool,
+) -> None:
+    """Take part in the ledger again; what the shard held in it becomes what its records say that it has spent.
+
+    Without a ledger, raises InputError for a shard that needs one, unless it is `idle`.
+    """
+    if ledger is None:
+        if plan.shard is not None and not idle:
+            from evalwright.run.shards import must_need_no_lease
+
+            must_need_no_lease(plan, models)
+        return
+    from evalwright.run.leases import take_part
+    from evalwright.run.model_costs import spent_on_models
+
+    limited = models is not None and models.budget_usd is not None
+    take_part(ledger, plan, models, state).hold(plan.run_id, spent, spent_on_models(writer, plan) if limited else 0.0)
 
 
 def _changed(files: Mapping[str, str]) -> str:

@@ -72,6 +72,9 @@ class Runner:
         # Also while systems are set up and closed, which may block the loop, and even before its first turn.
         self._watchdog.beat = time.monotonic()
         beside = [asyncio.create_task(self._tick()), asyncio.create_task(self._keep_durable())]
+        lease = self._state.lease
+        if lease is not None:
+            beside.append(asyncio.create_task(lease.watch()))
         try:
             if self._state.stopping or not await self._set_up():
                 return
@@ -97,6 +100,8 @@ class Runner:
                     task.cancel()
                 self._watchdog.beat = None
                 self._pipeline.release()  # also after a signal in blocking code: the summary counts what was judged
+                if lease is not None:
+                    await lease.settle()
         if self._failure is not None:
             raise self._failure
         self._writer.sync()

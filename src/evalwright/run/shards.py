@@ -34,6 +34,7 @@ from evalwright.stores.manifest import SHARD, manifest_of, write_manifest
 
 if TYPE_CHECKING:
     from evalwright.run.cells import RunState
+    from evalwright.run.leases.lease import Lease
     from evalwright.run.options import RunOptions
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "counts_to_merge",
     "first_difference",
     "limits_of",
+    "must_need_no_lease",
     "noting",
     "said_at_start",
     "share_of",
@@ -61,7 +63,7 @@ def noting(plan: Plan, cases: Iterable[Case], masker: Masker, documents: dict[st
         digest.update(encoder.case(case))
         total += 1
         yield case
-    limit = plan.run.cost_limit_usd
+    limit = None if plan.shard.leased else plan.run.cost_limit_usd
     share = None if limit is None else share_of(limit, plan.shard, total)
     plan.shard = msgspec.structs.replace(plan.shard, cases_sha256=digest.hexdigest(), cost_limit_usd=share)
     documents[SHARD] = msgspec.json.format(msgspec.json.encode(_described(plan, total)), indent=2) + b"\n"
@@ -105,10 +107,13 @@ def limits_of(plan: Plan, choices: ModelChoices) -> ModelChoices:
     return replace(choices, budget_usd=budget, requests_per_minute=rate)
 
 
-def said_at_start(plan: Plan, choices: ModelChoices | None) -> list[str]:
+def said_at_start(plan: Plan, choices: ModelChoices | None, lease: Lease | None) -> list[str]:
     """What a user should know about a shard before it runs: its cases, and its share of each limit."""
     shard = plan.shard
     assert shard is not None
+    line = f"{shard}: {shard.cases(plan.cases_total):,} of {counted(plan.cases_total, 'case')}"
+    if lease is not None:
+        return [f"{line}; limits of all shards: {lease}"]
     own = limits_of(plan, choices or ModelChoices())
     spent = f" (${own.spent_usd:.9g} of it spent)" if own.spent_usd else ""
     shares = [
@@ -117,8 +122,23 @@ def said_at_start(plan: Plan, choices: ModelChoices | None) -> list[str]:
         f"--requests-per-minute {own.requests_per_minute:.9g}" if own.requests_per_minute is not None else "",
     ]
     limits = ", ".join(filter(None, shares))
-    line = f"{shard}: {shard.cases(plan.cases_total):,} of {counted(plan.cases_total, 'case')}"
     return [f"{line}; its share of the limits: {limits}" if limits else line]
+
+
+def must_need_no_lease(plan: Plan, choices: ModelChoices | None) -> None:
+    """Raises InputError for a shard without a share of the limits that it has."""
+    given = choices or ModelChoices()
+    limits = {
+        "run.cost_limit_usd": plan.run.cost_limit_usd,
+        "--budget": given.budget_usd,
+        "--requests-per-minute": given.requests_per_minute,
+    }
+    named = [name for name, limit in limits.items() if limit is not None]
+    if plan.shard is not None and plan.shard.leased and named:
+        raise InputError(
+            f"{plan.shard} was begun with --lease, and has no share of {' and '.join(named)}: give --lease again, with "
+            "the same ledger, or retry the merged run"
+        )
 
 
 class Begun(NamedTuple):

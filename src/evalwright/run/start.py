@@ -76,9 +76,9 @@ def _resumed(stored: Begun, suite: Suite, options: RunOptions, watch: Watch | No
     from evalwright.run.resumption import resume
 
     trust, models = Trust(suite, plan=stored.plan), options.models
-    if models is not None and models.budget_usd is not None:
+    if models is not None and models.budget_usd is not None and options.lease is None:
         models = replace(models, spent_usd=stored.spent_on_models())
-    return resume(stored.folder, watch, models, keep_going=options.keep_going, trust=trust)
+    return resume(stored.folder, watch, models, keep_going=options.keep_going, trust=trust, lease=options.lease)
 
 
 def _check_exports(plan: Plan, suite: Suite) -> None:
@@ -120,6 +120,16 @@ def _cases_to_store(
     return cases, sequence
 
 
+def _state(options: RunOptions, plan: Plan) -> RunState:
+    """That of a new session; if its limits are leased, the ledger has been found."""
+    state = RunState()
+    if options.lease is not None:
+        from evalwright.run.leases import take_part
+
+        take_part(options.lease, plan, options.models, state)
+    return state
+
+
 @contextmanager
 def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[[bool], Outcome]]]:
     """What is to be done, within a session, and the function that makes its outcome once it is known whether it was
@@ -136,7 +146,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
     plan.seal = "ours"  # the store replaces this by the seal
     if options.out is not None:
         plan.store = Plugin("local_files", {"path": str(options.out)})
-    state = RunState()
+    state = _state(options, plan)
     with Session(models=partial(live_models, plan, options.models, masker, state), environment=suite.environment):
         if options.target is not None:
             targets_of(plan)  # a mistake in what the command line names is reported before there is a run folder
@@ -147,6 +157,8 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             Signals(owns_process()) as signals,
             closing(store.create(plan, signals.each(cases), files)) as writer,
         ):
+            if state.lease is not None:
+                state.lease.hold(plan.run_id)
             begin(state, plan, None, frozenset(), options.models)
             if sequence is not None:
                 sequence.begin(writer, plan, state)

@@ -14,9 +14,10 @@ from evalwright.files.masker import Masker
 from evalwright.stores.settings import read_config
 
 if TYPE_CHECKING:
+    from evalwright.stores.postgres.database import Database
     from evalwright.stores.postgres.store import Postgres
 
-__all__ = ["DSN_VARIABLE", "SCHEMA", "postgres"]
+__all__ = ["DSN_VARIABLE", "SCHEMA", "database_of", "postgres"]
 
 DSN_VARIABLE = "EVALWRIGHT_POSTGRES_DSN"
 SCHEMA = "evalwright"
@@ -39,13 +40,19 @@ def postgres(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> Po
     settings = read_config(_Config, config)
     if settings.pool_size < 1:
         raise InputError(Problem("", f"expected at least 1, found {settings.pool_size}", None, "pool_size"))
-    dsn = settings.dsn or os.environ.get(DSN_VARIABLE)
-    if not dsn:
+    reached = database_of(settings.schema, settings.dsn, settings.pool_size)
+    from evalwright.stores.postgres.store import Postgres
+
+    return Postgres(reached, runs, masker, settings.run_namespace)
+
+
+def database_of(schema: str, dsn: str | None = None, pool_size: int = 1) -> Database:
+    """The database at `dsn`, else at the address in the environment. Does not connect yet. Raises InputError."""
+    given = dsn or os.environ.get(DSN_VARIABLE)
+    if not given:
         raise InputError(Problem("", f"expected a connection string, here or in {DSN_VARIABLE}", None, "dsn"))
     try:
         from evalwright.stores.postgres.database import Database
-        from evalwright.stores.postgres.store import Postgres
     except ImportError as error:
         raise InputError("the store 'postgres' needs: pip install 'evalwright[postgres]'") from error
-    place = "dsn" if settings.dsn else DSN_VARIABLE
-    return Postgres(Database(dsn, settings.schema, settings.pool_size, place), runs, masker, settings.run_namespace)
+    return Database(given, schema, pool_size, "dsn" if dsn else DSN_VARIABLE)

@@ -207,11 +207,7 @@ class Database:
         if encoding != "UTF8":
             raise InputError(f"the database has the encoding {encoding}: runs need one with ENCODING 'UTF8'")
         self.check_rights(connection)
-        if not self._has_tables(connection):
-            with connection.transaction():
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
-                if not self._has_tables(connection):  # another process may have made them while this one waited
-                    self._create_tables(connection)
+        self.make(connection, "layout", lambda: self._create_tables(connection))
         row = connection.execute("SELECT max(version) FROM layout").fetchone()
         if row and row[0] and row[0] > _VERSION:
             raise newer_version(f"the schema {self.schema!r}", f"{row[0]} of its tables")
@@ -222,15 +218,26 @@ class Database:
         if connection.execute(query, (self.schema,)).fetchone() == (False,):
             raise InputError(f"the schema {self.schema!r} cannot be used: this role lacks the right USAGE")
 
-    def _has_tables(self, connection: Connection) -> bool:
-        query = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'layout'"
-        return connection.execute(query, (self.schema,)).fetchone() is not None
+    def make(self, connection: Connection, last: str, create: Callable[[], None]) -> None:
+        """Create tables, of which `create` makes the one called `last` last, unless that is there. Raises
+        psycopg.Error."""
+        if self._has_table(connection, last):
+            return
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
+            if self._has_table(connection, last):  # another process may have made them while this one waited
+                return
+            # Not IF NOT EXISTS: that requires the right to create schemas even if the schema exists.
+            schemas = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", (self.schema,))
+            if schemas.fetchone() is None:
+                connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
+            create()
+
+    def _has_table(self, connection: Connection, table: str) -> bool:
+        query = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = %s"
+        return connection.execute(query, (self.schema, table)).fetchone() is not None
 
     def _create_tables(self, connection: Connection) -> None:
-        # Not IF NOT EXISTS: that requires the right to create schemas even if the schema exists.
-        schemas = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", (self.schema,))
-        if schemas.fetchone() is None:
-            connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
         for table, columns in _TABLES.items():
             connection.execute(sql.SQL(f"CREATE TABLE {table} ({columns})"))
         for statement in _INDEXES:
