@@ -72,6 +72,10 @@ def test_nothing_starts_beyond_the_limit_of_cost(tmp_path, agents):
     assert outcome.exit_code == 3
 
 
+def test_cells_that_were_not_called_have_no_latency(tmp_path, agents):
+    assert run_suite(limited(tmp_path)).summary.variants[0].latency_n == 3
+
+
 def test_the_limit_of_cost_holds_with_many_cells_under_way(tmp_path, agents):
     held = limited(tmp_path, 40, 0.105)
     held.run = msgspec.structs.replace(held.run, max_concurrency=20)

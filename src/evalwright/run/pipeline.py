@@ -240,7 +240,9 @@ class Pipeline:
     def _refused(self, cell: Cell, funds: Funds) -> Trace:
         why = f"not run: cost limit reached ({money(funds.spent)} of {funds}, run.cost_limit_usd)"
         now = time.monotonic()
-        return self.trace(cell, TraceError("cost_limit", why), now, now)
+        trace = self.trace(cell, TraceError("cost_limit", why), now, now)
+        trace.latency_ms = None  # there was no call: a latency of 0 would lower the mean
+        return trace
 
     async def _call(self, call: Call, cell: Cell) -> Answer | TraceError | None:
         """The last attempt's outcome; None if the run stops before a further attempt."""
