@@ -101,7 +101,8 @@ def killed_at(folder: Path, lease: str, at: int) -> bool:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_shard_that_is_killed_holds_what_it_took_until_it_is_resumed(kind, tmp_path, monkeypatch):
     lease = address(kind, tmp_path, monkeypatch)
-    assert killed_at(tmp_path, lease, random.Random(kind).randrange(20, 60))
+    # Later statements depend on who is quicker: the other shard may have left nothing to ask for.
+    assert killed_at(tmp_path, lease, random.Random(kind).randrange(20, 36))
 
 
 @pytest.mark.slow("three sessions for each of many statements")
