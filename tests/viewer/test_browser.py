@@ -39,7 +39,7 @@ TOKEN = "b" * 32
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 """What assistive programs are told of each page; `EVALWRIGHT_WRITE=1` writes them anew."""
 CHANGING = (
-    (r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d_shop(_\d+)?", "RUN"),
+    (r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d_shop(-\d+)?", "RUN"),
     (r"/(?:[^/\s\"]+/)+(?=RUN|eval\.yaml)", "FOLDER/"),
     (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?", "TIME"),
     (r"[−+±]?[\d,.]+ (ms|s|min)\b", "DURATION"),
