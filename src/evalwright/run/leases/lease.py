@@ -61,7 +61,10 @@ class Lease:
         Once the session `ends`, nothing is waited for; `halt` ends it for a reason. Raises InputError if other shards
         have other limits, and StorageError if the ledger cannot be reached.
         """
-        self.ledger, self.run, self.shards, self._limits = ledger, run, shards, limits
+        self.ledger: Ledger = ledger
+        self.run: str = run
+        self.shards: int = shards
+        self._limits = limits
         self._ends, self._halt = ends, halt
         self.funds: dict[str, LeasedFunds] = {}
         """By the name of the limit."""
@@ -192,8 +195,11 @@ class LeasedFunds(Funds):
 
     def __init__(self, lease: Lease, name: str, holder: str, whole: float, spent: float, left: float) -> None:
         super().__init__(spent, spent)
-        self.name, self.holder, self.whole, self.left = name, holder, whole, left
-        """`left` is what no shard held when this session began."""
+        self.name: str = name
+        self.holder: str = holder
+        self.whole: float = whole
+        self.left: float = left
+        """What no shard held when this session began."""
         self._lease = lease
         self._asking: asyncio.Task[None] | None = None
         self._empty_until = self._content_until = 0.0
@@ -217,7 +223,7 @@ class LeasedFunds(Funds):
             again = time.monotonic() + _LOOK
             self._empty_until = again if empty else 0.0
             self._content_until = again if empty or held < _nanos(self.granted) + wanted else 0.0
-            self.granted = held / _NANO
+            self.granted: float = held / _NANO
         finally:
             self._asking = None
 
@@ -227,7 +233,8 @@ class SharedPace(Pace):
 
     def __init__(self, lease: Lease, per_minute: float) -> None:
         super().__init__(None)
-        self._lease, self.per_minute = lease, per_minute
+        self._lease = lease
+        self.per_minute: float = per_minute
         self._most = max(1, int(per_minute / (_CHUNKS * lease.shards)))
         self._waiting = 0
         self._moments: deque[float] = deque()
