@@ -256,10 +256,10 @@ class SharedPace(Pace):
 
     async def _take(self) -> None:
         lease, count = self._lease, min(self._waiting, self._most)
-        asked = asyncio.get_running_loop().time()
         gap = max(1, round(60 * _NANO / self.per_minute))
         moments = await lease.do(lease.ledger.moments, lease.run, count, gap)
-        self._moments.extend(asked + seconds for seconds in moments)
+        told = asyncio.get_running_loop().time()  # not earlier: the moments count from when the ledger was asked
+        self._moments.extend(told + seconds for seconds in moments)
 
 
 async def _quietly(work: Coroutine[Any, Any, Any]) -> None:
