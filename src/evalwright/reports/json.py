@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import islice
 
@@ -20,6 +20,8 @@ __all__ = ["JsonReport"]
 
 _Key = tuple[str, str, int, int]
 
+_BEFORE, _AFTER = len("[\n  [\n"), len("\n  ]\n]")
+
 
 class JsonReport:
     """One JSON object: `summary` as in summary.yaml, and `cells` in the order of the dataset.
@@ -36,14 +38,13 @@ class JsonReport:
         yield whole.removesuffix("]\n}")
         between = "\n"
         for cell in _cells(reader, summary):
-            text = msgspec.json.format(msgspec.json.encode(cell), indent=2).decode()
-            # JSON strings contain no line ends, so each one belongs to the layout.
-            yield between + "    " + text.replace("\n", "\n    ")
+            # Within two lists, so that it is indented as far as it has to be.
+            yield between + msgspec.json.format(b"[[" + cell + b"]]", indent=2)[_BEFORE:-_AFTER].decode()
             between = ",\n"
         yield "]\n}\n" if between == "\n" else "\n  ]\n}\n"
 
 
-def _cells(reader: RunReader, summary: RunSummary) -> Iterator[dict[str, object]]:
+def _cells(reader: RunReader, summary: RunSummary) -> Iterator[bytes]:
     given = 0
     if (index := finished_index(reader)) is not None:
         with closing(index), suppress(StaleIndex):  # then the scan, which gives the same cells, continues after them
@@ -55,14 +56,14 @@ def _cells(reader: RunReader, summary: RunSummary) -> Iterator[dict[str, object]
     yield from islice(_scanned(reader, sorted(newest_verdicts(reader), key=place)), given, None)
 
 
-def _looked_up(index: CellIndex) -> Iterator[dict[str, object]]:
+def _looked_up(index: CellIndex) -> Iterator[bytes]:
     for entry in index.cells():
         trace, results, verdict = index.records(entry)
         if verdict is not None:
-            yield {**msgspec.to_builtins(verdict), "trace": trace, "results": results}
+            yield _cell(verdict, trace, results)
 
 
-def _scanned(reader: RunReader, verdicts: list[CaseVerdict]) -> Iterator[dict[str, object]]:
+def _scanned(reader: RunReader, verdicts: list[CaseVerdict]) -> Iterator[bytes]:
     wanted = {_key(verdict) for verdict in verdicts}
     # encoded at once: structs of a large run take several times the memory
     traces = {key: _raw(trace) for trace in reader.traces(Trace) if (key := _key(trace)) in wanted}
@@ -72,8 +73,13 @@ def _scanned(reader: RunReader, verdicts: list[CaseVerdict]) -> Iterator[dict[st
             results.setdefault(key, {})[row.evaluator] = _raw(row)
     for verdict in verdicts:
         key = _key(verdict)
-        cell: dict[str, object] = msgspec.to_builtins(verdict)
-        yield {**cell, "trace": traces.get(key), "results": list(results.get(key, {}).values())}
+        yield _cell(verdict, traces.get(key), list(results.get(key, {}).values()))
+
+
+def _cell(verdict: CaseVerdict, trace: Trace | msgspec.Raw | None, results: Sequence[object]) -> bytes:
+    """The verdict's object with two more keys."""
+    encode = msgspec.json.encode
+    return b'%b,"trace":%b,"results":%b}' % (encode(verdict).removesuffix(b"}"), encode(trace), encode(results))
 
 
 def _raw(record: Trace | EvaluationResult) -> msgspec.Raw:
