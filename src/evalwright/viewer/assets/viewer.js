@@ -1,8 +1,11 @@
 // Keys, theme, instant filters, copying, Markdown. Every page works without this; nothing here makes markup of data.
+// @ts-check
 "use strict";
 (() => {
   const root = document.documentElement;
+  /** @type {(what: string, where?: ParentNode) => any} */
   const one = (what, where = document) => where.querySelector(what);
+  /** @type {(what: string, where?: ParentNode) => any[]} */
   const all = (what, where = document) => [...where.querySelectorAll(what)];
   const stored = (name, value) => {
     try {
@@ -31,7 +34,7 @@
   function times(where) {
     for (const time of all("time[datetime]", where)) {
       const date = new Date(time.dateTime);
-      if (isNaN(date)) continue;
+      if (isNaN(date.getTime())) continue;
       const two = (n) => String(n).padStart(2, "0");
       time.title = time.dateTime;
       time.textContent = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`;
@@ -57,7 +60,7 @@
   }
   function filtered(form) {
     const query = new URLSearchParams();
-    for (const [name, value] of new FormData(form)) if (value) query.append(name, value);
+    for (const [name, value] of new FormData(form)) if (value) query.append(name, String(value));
     const path = form.getAttribute("action").split("?")[0];
     return path + (query.size ? "?" + query : "");
   }
@@ -78,14 +81,15 @@
     scrollTo(0, 0);
   }
   function posted(form, button) {
-    const body = new URLSearchParams(new FormData(form));
+    const body = new URLSearchParams(/** @type {any} */ (new FormData(form)));
     if (button && button.name) body.append(button.name, button.value);
     return { method: "POST", body };
   }
+  let refresh = 0;
   function again() { // what is still being read or searched
     const later = one("[data-refresh]");
-    clearTimeout(again.timer);
-    if (later) again.timer = setTimeout(() => one("#results") ? show(location.href, false) : location.reload(), +later.dataset.refresh || 1000);
+    clearTimeout(refresh);
+    if (later) refresh = setTimeout(() => one("#results") ? show(location.href, false) : location.reload(), +later.dataset.refresh || 1000);
   }
 
   // A run that is being written: numbers move, rows do not.
@@ -260,14 +264,15 @@
   }
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
-    const field = event.target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]");
+    const target = /** @type {Element} */ (event.target);
+    const field = /** @type {HTMLElement | null} */ (target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]"));
     if (field) { if (event.key === "Escape") field.blur(); return; }
     if (stored("keys") === "off" || document.querySelector("dialog[open]")) return;
     if (acts(event)) event.preventDefault();
   });
 
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
+    const button = /** @type {Element} */ (event.target).closest("button");
     if (!button) return;
     if (button.dataset.open) one("#" + button.dataset.open).showModal();
     if ("themeButton" in button.dataset) nextTheme();
@@ -277,31 +282,32 @@
     if ("copy" in button.dataset) copy(one("pre", button.parentElement).textContent, button);
   });
   document.addEventListener("change", (event) => {
-    const form = event.target.closest("form[data-filters]");
-    if (form && event.target.type !== "search") { clearTimeout(waiting); show(filtered(form), true); }
-    const still = event.target.closest("form[data-static-filters]");
+    const target = /** @type {HTMLInputElement} */ (event.target);
+    const form = target.closest("form[data-filters]");
+    if (form && target.type !== "search") { clearTimeout(waiting); show(filtered(form), true); }
+    const still = /** @type {HTMLFormElement | null} */ (target.closest("form[data-static-filters]"));
     if (still && cells) { noted(new FormData(still)); narrowed(still); }
-    if (event.target.name === "run") compareButton();
-    if (event.target.id === "shortcuts") stored("keys", event.target.checked ? "on" : "off");
-    const sends = event.target.closest("[data-sends]");
+    if (target.name === "run") compareButton();
+    if (target.id === "shortcuts") stored("keys", target.checked ? "on" : "off");
+    const sends = /** @type {HTMLSelectElement | null} */ (target.closest("[data-sends]"));
     if (sends) turn(filtered(sends.form));
   });
   document.addEventListener("input", (event) => {
-    const form = event.target.closest("form[data-filters]");
-    if (!form || event.target.type !== "search") return;
+    const target = /** @type {HTMLInputElement} */ (event.target), form = target.closest("form[data-filters]");
+    if (!form || target.type !== "search") return;
     clearTimeout(waiting);
     waiting = setTimeout(() => show(filtered(form), true), 250);
   });
   document.addEventListener("submit", (event) => {
-    const form = event.target.closest("form[data-filters]");
-    if ("staticFilters" in event.target.dataset) { event.preventDefault(); if (cells) { noted(new FormData(event.target)); narrowed(event.target); } return; }
+    const target = /** @type {HTMLFormElement} */ (event.target), form = target.closest("form[data-filters]");
+    if ("staticFilters" in target.dataset) { event.preventDefault(); if (cells) { noted(new FormData(target)); narrowed(target); } return; }
     clearTimeout(waiting);
     asked++;
     if (form) { event.preventDefault(); location.assign(filtered(form)); }
-    if (event.target.matches("form.labelling")) {
+    if (target.matches("form.labelling")) {
       event.preventDefault();
-      for (const button of all("button", event.target)) if (button !== event.submitter) button.disabled = true; // one label a page
-      turn(event.target.getAttribute("action"), posted(event.target, event.submitter));
+      for (const button of all("button", target)) if (button !== event.submitter) button.disabled = true; // one label a page
+      turn(target.getAttribute("action"), posted(target, event.submitter));
     }
   });
 
@@ -309,7 +315,7 @@
   const MARKS = { pass: "✓", fail: "✗", error: "!", skip: "–", borderline: "~" };
   const MOST = 200; // rows: more of them make a browser slow, and their pages are of the list without a filter
   let cells = null;
-  window.evalwrightCells = (given) => { cells = given; restored(); };
+  /** @type {any} */ (window).evalwrightCells = (given) => { cells = given; restored(); };
   // Its address is a fragment: of files, browsers let scripts change nothing else.
   function noted(data) {
     const said = new URLSearchParams([...data].filter(([, value]) => value)).toString();
