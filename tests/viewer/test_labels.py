@@ -255,6 +255,22 @@ def test_the_page_opens_on_the_judge_that_has_no_labels(labelled):
     assert opened["evaluator"] == "polite"  # not `says`, which is first, and exact
 
 
+def test_the_page_opens_on_the_next_judge_once_one_has_labels(tmp_path):
+    made_run(tmp_path, trials=1)
+    written = json.loads((tmp_path / "eval.yaml").read_text())
+    written["evaluators"].append({**written["evaluators"][1], "name": "helpful"})
+    (tmp_path / "eval.yaml").write_text(json.dumps(written))
+    read = load_suite(tmp_path / "eval.yaml")
+    read.out = tmp_path / "runs"
+    run = run_suite(read, RunOptions(models=ModelChoices(no_cache=True))).run_dir
+    with site(run.parent, TOKEN, labeller="ann") as client:
+        client.cookies.set("evalwright_7766", TOKEN)
+        first = page(client, f"/runs/{run.name}/label")
+        assert fields(first)["evaluator"] == "polite"
+        assert fields(answered(client, run, first, "pass"))["evaluator"] == "polite"  # until it is opened again
+        assert fields(page(client, f"/runs/{run.name}/label"))["evaluator"] == "helpful"
+
+
 def test_a_run_in_a_database_is_labelled_before_it_has_artifacts(tmp_path):
     made_run(tmp_path, trials=1)
     read = load_suite(tmp_path / "eval.yaml")

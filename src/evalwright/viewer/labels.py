@@ -96,6 +96,10 @@ class LabelFile:
                     found[key] = label
         return found
 
+    def evaluators(self) -> set[str]:
+        """The evaluators about which there are labels."""
+        return {label.evaluator for labels in self.by_answer().values() for label in labels}
+
     def by_answer(self) -> dict[tuple[str, str, int, int], list[StoredLabel]]:
         """Each labeller's current label, by case, variant, trial and attempt."""
         newest: dict[tuple[str, str, int, int], dict[tuple[str, str], StoredLabel]] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import inf, isfinite, nan
 from typing import Any, NamedTuple
 
@@ -63,25 +63,27 @@ def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
     names = [spec.name for spec in run.plan.evaluators if spec.name in judged] or judged
     if not names:
         raise NotThere("No evaluator has judged an answer of this run.", f"/runs/{run.id}")
+    file = LabelFile(run.source.labels_path())
     asked = LabelOrder(
-        _one_of("evaluator", given.get("evaluator") or _most_in_need(run, names), names),
+        _one_of("evaluator", given.get("evaluator") or _most_in_need(run, names, file.evaluators()), names),
         _one_of("order", given.get("order") or "random", list(ORDERS)),
         _number("seed", given.get("seed"), secrets.randbelow(1_000_000), 10**9),
         max(1, _number("sample", given.get("sample"), 50, _MOST)),
     )
     threshold = _threshold(run, asked.evaluator)
     rows = run.asked(asked, 0.5 if threshold is None else threshold)
-    labels = LabelFile(run.source.labels_path()).newest(asked.evaluator, labeller)
+    labels = file.newest(asked.evaluator, labeller)
     attempts = {_id(row): row.attempt for row in rows}
     # a label of an answer that a retry replaced is none of the new one
     labels = {key: label for key, label in labels.items() if attempts.get(key, label.attempt) == label.attempt}
     return _State(asked, rows, labels, _number("from", given.get("from"), 0, _MOST))
 
 
-def _most_in_need(run: OpenRun, names: list[str]) -> str:
+def _most_in_need(run: OpenRun, names: list[str], labelled: Collection[str]) -> str:
     """The first judge without labels, else the first judge, else the first evaluator."""
     judges = {one.evaluator: one.calibration for one in run.summary.by_evaluator if one.calibration is not None}
-    return min(names, key=lambda name: (name not in judges, name in judges and judges[name].labels > 0))
+    labelled = {*labelled, *(name for name, known in judges.items() if known.labels)}
+    return min(names, key=lambda name: (name not in judges, name in labelled))
 
 
 def _one_of(name: str, value: str, known: list[str]) -> str:
