@@ -215,6 +215,30 @@ def test_a_search_in_a_bundle_has_an_address(visit, runs, tmp_path):
     expect(names).to_have_count(all_of_them)
 
 
+def test_chosen_columns_and_marked_words_go_along_to_a_cell_and_back(visit, runs):
+    from playwright.sync_api import expect
+
+    page = visit(f"/runs/{runs[0].name}")
+    header = page.get_by_role("table", name="Cells").get_by_role("columnheader")
+    page.get_by_text("Columns", exact=True).first.click()
+    page.get_by_role("checkbox", name="Tokens").check()
+    expect(header.last).to_have_text("Tokens")
+    page.get_by_role("checkbox", name="Answer").uncheck()
+    expect(header).not_to_contain_text(["Answer"])
+    page.get_by_role("searchbox", name="Search cells").fill("where")
+    expect(page).to_have_url(re.compile("q=where.*column=tokens"))
+    assert violations(page) == []
+    page.get_by_role("rowheader").get_by_role("link", name="case-1").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("case-1")
+    words = "() => [...(CSS.highlights.get('found') || [])].map((range) => range.toString())"
+    assert set(page.evaluate(words)) == {"Where"}
+    press(page, "b")
+    expect(header.last).to_have_text("Tokens")
+    page.get_by_role("checkbox", name="Tokens").uncheck()
+    page.get_by_role("checkbox", name="Answer").check()
+    expect(page).to_have_url(re.compile(r"\?q=where$"))
+
+
 def test_a_link_within_a_page_of_the_server_does_not_load_it_again(visit, runs):
     page = visit(f"/runs/{runs[0].name}?q=order")
     page.evaluate("() => { window.loaded_once = true; location.hash = 'main'; }")

@@ -122,6 +122,37 @@ def test_filters_choose_cells_and_each_state_has_an_address(run, client):
     assert re.search(r'<option value="says" selected', text)
 
 
+def columns_of(text: str) -> list[str]:
+    table = text[text.index('aria-label="Cells">') :]
+    return re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', table[: table.index("</thead>")])
+
+
+def test_columns_are_chosen_and_the_choice_stays_with_every_filter(run, client):
+    usual = ["Status", "Case", "Trial", "Failed evaluators", "Answer", "Latency", "Cost"]
+    assert columns_of(page(client, f"/runs/{run.name}")) == usual
+    text = page(client, f"/runs/{run.name}?column=meta.suburb&column=tokens&column=tags&q=ready&sort=-cost")
+    assert columns_of(text) == ["Status", "Case", "Tokens", "Tags", "suburb"]
+    row = text[text.index(">case-1</a>") :].partition("</tr>")[0]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", row) == ["121", "t1", "s1"]
+    assert re.search(r'href="[^"]*/cells/[^"]*column=meta\.suburb[^"]*column=tokens', text)  # and from there back
+    assert re.findall(r'name="column" value="(\w+)"[^>]* checked', text) == ["tokens", "tags"]
+    boxes = re.findall(r'name="column" value="(\w+)" data-usual', text)
+    assert columns_of(page(client, f"/runs/{run.name}?{'&'.join(f'column={one}' for one in boxes)}")) == usual
+    assert "column=" not in text.partition("Download CSV")[0].rpartition("href=")[2]
+
+
+def test_what_was_searched_for_is_marked_with_the_text_around_it(run, client):
+    text = page(client, f"/runs/{run.name}?q=is+CASE-3")
+    assert '"><mark class="found">case-3</mark></a>' in text
+    assert 'The order&lt;/b&gt; <mark class="found">is</mark> ready.' in text
+    text = page(client, f"/runs/{run.name}?q=reply&status=fail")
+    quoted = re.search(r'<small class="below">(.*?)</small>', text, re.DOTALL)
+    assert unescape(quoted[1]).endswith(
+        """\n'is polite' does not hold: because of the <mark class="found">reply</mark>"""
+    )
+    assert "<mark" not in page(client, f"/runs/{run.name}")
+
+
 @pytest.mark.parametrize(
     ("path", "status", "said"),
     [
@@ -130,6 +161,7 @@ def test_filters_choose_cells_and_each_state_has_an_address(run, client):
         ("?latency_min=fast", 400, "expected a number"),
         ("?evaluator=nobody", 400, "expected one of: polite, says"),
         ("?after=-1", 400, "whole number"),
+        ("?column=colour", 400, "expected one of: variant, trial"),
         ("/cells/0000000000000000", 404, "14 cells"),
         ("/cells?case=nope", 404, "no such cell"),
         ("/plan.json", 404, "no such page"),

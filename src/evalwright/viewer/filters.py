@@ -11,13 +11,28 @@ from urllib.parse import urlencode
 from evalwright.errors import did_you_mean
 from evalwright.viewer.schema import STATUSES
 
-__all__ = ["GROUPS", "SORTS", "BadQuery", "Filter", "QueryPairs"]
+__all__ = ["CELL_COLUMNS", "GROUPS", "METADATA", "SORTS", "BadQuery", "Filter", "QueryPairs"]
 
 QueryPairs = Sequence[tuple[str, str]]
 """The query of an address, in its order."""
 
 SORTS = ("suite", "status", "latency", "cost", "tokens", "score", "duration")
 GROUPS = ("none", "case", "status", "variant", "evaluator", "tag", "reason")
+CELL_COLUMNS = (
+    "variant",
+    "trial",
+    "failed",
+    "answer",
+    "latency",
+    "cost",
+    "score",
+    "tokens",
+    "duration",
+    "attempt",
+    "tags",
+)
+METADATA = "meta."
+"""The prefix of the names of metadata, as conditions and as columns."""
 _RANGES = ("latency", "cost", "tokens", "score")
 _MANY = ("status", "tag", "variant", "error", "reason", "trial", "case")
 _WORDS = {"in": ("messages",), "verdict": ("pass", "fail"), "flaky": ("1",), "group": GROUPS, "status": STATUSES}
@@ -51,6 +66,8 @@ class Filter:
     sort: str = "suite"
     descending: bool = False
     group: str = "none"
+    columns: tuple[str, ...] = ()
+    """The columns of the list, of `CELL_COLUMNS` and metadata; empty: the usual ones."""
     after: int = 0
     """How many cells come before the page."""
 
@@ -74,12 +91,13 @@ class Filter:
         found = [("q", self.q), ("in", "messages" if self.in_messages else "")]
         found += [(name, str(value)) for name in _MANY for value in getattr(self, name)]
         found += [("evaluator", self.evaluator), ("verdict", self.verdict)]
-        found += [(f"meta.{name}", value) for name, value in self.metadata]
+        found += [(f"{METADATA}{name}", value) for name, value in self.metadata]
         found += [(name, repr(value).removesuffix(".0")) for name, value in self.ranges.items()]
         found += [("flaky", "1" if self.flaky else "")]
         if place:
             sort = "" if self.sort == "suite" and not self.descending else f"{'-' * self.descending}{self.sort}"
             found += [("sort", sort), ("group", "" if self.group == "none" else self.group)]
+            found += [("column", name) for name in self.columns]
             found += [("after", str(self.after) if self.after else "")]
         return [(name, value) for name, value in found if value]
 
@@ -94,7 +112,7 @@ class Filter:
         """Read a query. `also` are keys that the page understands itself. Raises BadQuery."""
         found: dict[str, object] = {}
         many: dict[str, list[str]] = {name: [] for name in _MANY}
-        metadata, ranges = [], {}
+        metadata, ranges, columns = [], {}, []
         for name, value in pairs:
             if len(value) > _LONGEST:
                 raise BadQuery(f"{name!r} is longer than {_LONGEST:,} characters")
@@ -104,8 +122,12 @@ class Filter:
                 raise BadQuery(_expected(name, value, _WORDS[name]))
             elif name in many:
                 many[name].append(value)
-            elif name.startswith("meta."):  # the name can be empty, as any key of JSON
-                metadata.append((name[5:], value))
+            elif name == "column":
+                if value not in CELL_COLUMNS and not value.startswith(METADATA):
+                    raise BadQuery(_expected(name, value, [*CELL_COLUMNS, f"{METADATA}KEY"]))
+                columns.append(value)
+            elif name.startswith(METADATA):  # the name can be empty, as any key of JSON
+                metadata.append((name.removeprefix(METADATA), value))
             elif _range(name):
                 ranges[name] = _number(name, value)
             elif name == "after":
@@ -120,16 +142,17 @@ class Filter:
                 found[{"in": "in_messages"}.get(name, name)] = value if name not in ("in", "flaky") else True
         found |= {name: tuple(dict.fromkeys(values)) for name, values in many.items()}
         found["trial"] = tuple(_count("trial", value) for value in many["trial"])
+        found["columns"] = tuple(dict.fromkeys(columns))
         return cls(**found, metadata=tuple(metadata), ranges=ranges)  # type: ignore[arg-type]
 
 
-_KEYS = ("q", "in", "evaluator", "verdict", "flaky", "sort", "group", "after", *_MANY)
+_KEYS = ("q", "in", "evaluator", "verdict", "flaky", "sort", "group", "column", "after", *_MANY)
 
 
 def _known(name: str, also: Sequence[str]) -> None:
-    if name not in _KEYS and name not in also and not _range(name) and not name.startswith("meta."):
+    if name not in _KEYS and name not in also and not _range(name) and not name.startswith(METADATA):
         ranges = [f"{one}_{end}" for one in _RANGES for end in ("min", "max")]
-        known = [*_KEYS, *also, *ranges, "meta.KEY"]
+        known = [*_KEYS, *also, *ranges, f"{METADATA}KEY"]
         raise BadQuery(f"unknown key {name!r}{did_you_mean(name, known)} (there are: {', '.join(sorted(known))})")
 
 

@@ -71,8 +71,8 @@ class ServerLinks:
         return f"/runs/{_part(run)}/cells/{key}/whole?{urlencode({'part': part})}"
 
     def table(self, run: str, chosen: Filter) -> str:
-        """The chosen cells as CSV."""
-        return f"/runs/{_part(run)}/cells.csv{chosen.query()}"
+        """The chosen cells as CSV, which has the same columns always."""
+        return f"/runs/{_part(run)}/cells.csv{chosen.query(columns=())}"
 
     def label(self, run: str, **pairs: str) -> str:
         query = urlencode({name: value for name, value in pairs.items() if value})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 import time
@@ -143,7 +144,7 @@ class CellTable:
         return self._all(sql, values)[0][0]
 
     def count(self, chosen: Filter) -> int:
-        plain = replace(chosen, sort="suite", descending=False, group="none", after=0)
+        plain = replace(chosen, sort="suite", descending=False, group="none", columns=(), after=0)
         if plain == Filter(evaluator=chosen.evaluator, verdict=chosen.verdict) and chosen.evaluator:
             return self._judged(chosen.evaluator, wanted_outcomes(chosen))
         where, values = self._where(chosen)
@@ -210,6 +211,33 @@ class CellTable:
             sql = f"SELECT number, substr(text, 1, 600) FROM texts WHERE number IN ({marks(some)})"
             found.update(self._all(sql, some))
         return found
+
+    def around(self, word: str, numbers: Sequence[int], most: int) -> dict[int, tuple[str, str, str]]:
+        """The first match of a word in the searchable text of these cells: up to `most` characters before it, itself,
+        up to `most` after it. Texts without it are left out."""
+        wanted = searchable(word)
+        sql = (
+            "SELECT number, substr(text, max(1, at - :most), min(:most, at - 1)), substr(text, at, :size), "
+            "substr(text, at + :size, :most) FROM (SELECT number, text, instr(text, :word) AS at FROM texts "
+            "WHERE number IN (SELECT value FROM json_each(:numbers))) WHERE at"
+        )
+        given = {"word": wanted, "size": len(wanted), "most": most, "numbers": json.dumps(list(numbers))}
+        with self._lock:
+            found = self._file.execute(sql, given).fetchall()
+        return {number: (before, match, after) for number, before, match, after in found}
+
+    def tags_of(self, positions: Sequence[int]) -> dict[int, str]:
+        """The tags of the cases at these positions."""
+        sql = (
+            "SELECT position, group_concat(tag, ', ') FROM tags "
+            "WHERE position IN (SELECT value FROM json_each(?)) GROUP BY position"
+        )
+        return dict(self._all(sql, [json.dumps(list(positions))]))
+
+    def metadata_of(self, name: str, positions: Sequence[int]) -> dict[int, str]:
+        """The value of one metadata key of the cases at these positions."""
+        sql = "SELECT position, value FROM metadata WHERE name = ? AND position IN (SELECT value FROM json_each(?))"
+        return dict(self._all(sql, [name, json.dumps(list(positions))]))
 
     def reasons(self, chosen: Filter | None = None, limit: int = 20) -> tuple[list[SharedReason], int]:
         """Why cells did not pass, most frequent first, ties in the order of the suite; and the number of reasons."""

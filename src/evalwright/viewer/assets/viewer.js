@@ -61,6 +61,8 @@
   function filtered(form) {
     const query = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (value) query.append(name, String(value));
+    const columns = all("[name=column]", form); // the usual ones need no place in the address
+    if (columns.every((box) => box.checked === "usual" in box.dataset)) query.delete("column");
     const path = form.getAttribute("action").split("?")[0];
     return path + (query.size ? "?" + query : "");
   }
@@ -145,6 +147,7 @@
   const FENCE = /^ *(```+|~~~+)/, ITEM = /^( *)([-*+]|\d{1,9}[.)]) +(?=\S)/, HEADING = /^ {0,3}#{1,6} +/, QUOTE = /^ {0,3}> ?/;
   const RULE = /^ *([-*_])( *\1){2,} *$/, ROW = /^ *\|.*\|/, BELOW_HEAD = /^[ |:-]+$/;
   const BLOCK = [FENCE, ITEM, HEADING, QUOTE, RULE, ROW];
+  const MOST_MATCHES = 1000; // marked at once
   const DEEPEST = 8; // levels of lists and quotes
   const made = (name, ...inner) => { const element = document.createElement(name); element.append(...inner); return element; };
   const isMarkdown = (text) => text.match(INLINE) || text.split("\n").some((line) => BLOCK.some((block) => block.test(line)));
@@ -214,6 +217,27 @@
       shown.setAttribute("aria-label", text.getAttribute("aria-label"));
       text.after(shown);
     }
+    highlight();
+  }
+
+  // What was searched for, in the texts of a cell: the address of its page has the search of the list.
+  function highlight() {
+    const words = [...(new URLSearchParams(location.search).get("q") || "").matchAll(/"([^"]+)"|([^\s"]+)/g)].map(([, phrase, word]) => (phrase || word).toLowerCase());
+    if (!words.length || !globalThis.Highlight) return;
+    const ranges = [], texts = document.createTreeWalker(one("main"), NodeFilter.SHOW_TEXT);
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      const said = text.nodeValue.toLowerCase();
+      if (said.length !== text.nodeValue.length || !text.parentElement.closest("pre, .rendered, .reason, .failed")) continue;
+      for (const word of words) {
+        for (let at = said.indexOf(word); at >= 0 && ranges.length < MOST_MATCHES; at = said.indexOf(word, at + word.length)) {
+          const range = document.createRange();
+          range.setStart(text, at);
+          range.setEnd(text, at + word.length);
+          ranges.push(range);
+        }
+      }
+    }
+    CSS.highlights.set("found", new Highlight(...ranges));
   }
 
   function compareButton() {

@@ -19,6 +19,7 @@ from evalwright.viewer.pages import NotThere, Page, ShownRun
 from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
 from evalwright.viewer.pages.conversation import MOST_ON_A_PAGE, ends, shown_messages, unsaid_calls
 from evalwright.viewer.pages.evaluator_results import evaluator_results
+from evalwright.viewer.pages.marks import Piece, in_pieces
 from evalwright.viewer.pages.spans import span_rows
 from evalwright.viewer.records import StoredCell
 from evalwright.viewer.table import CellPlace, CellRow
@@ -153,13 +154,6 @@ def _parts(value: Any, part: str, blocks: Blocks) -> list[tuple[str, Shown]]:
     return [("", blocks.of("" if value is None else value, part))]
 
 
-class Piece(NamedTuple):
-    """A part of an answer: `style` is empty, `good` for a wanted match, `bad` for an unwanted one."""
-
-    text: str
-    style: str
-
-
 class AnswerText(NamedTuple):
     pieces: list[Piece]
     shown: Shown
@@ -182,17 +176,8 @@ def answer_of(trace: Trace, records: StoredCell, blocks: Blocks) -> AnswerText |
 
 
 def _marked(text: str, phrases: dict[str, str]) -> list[Piece]:
-    import re
-
-    known = {phrase.lower(): style for phrase, style in phrases.items() if 2 <= len(phrase) <= 200}
-    if not known or len(known) > 100:
-        return [Piece(text, "")]
-    pattern = re.compile("|".join(map(re.escape, sorted(known, key=len, reverse=True))), re.IGNORECASE)
-    pieces, end = [], 0
-    for found in pattern.finditer(text):
-        pieces += [Piece(text[end : found.start()], ""), Piece(found[0], known.get(found[0].lower(), "good"))]
-        end = found.end()
-    return [piece for piece in [*pieces, Piece(text[end:], "")] if piece.text]
+    known = {phrase: style for phrase, style in phrases.items() if 2 <= len(phrase) <= 200}
+    return in_pieces(text, known if len(known) <= 100 else {})
 
 
 def _expected(records: StoredCell, blocks: Blocks) -> list[tuple[str, Shown]]:

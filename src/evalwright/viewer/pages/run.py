@@ -22,6 +22,7 @@ from evalwright.viewer.filters import GROUPS, SORTS, BadQuery, Filter
 from evalwright.viewer.links import Links
 from evalwright.viewer.live import Progress
 from evalwright.viewer.pages import Page
+from evalwright.viewer.pages.cell_columns import column_choices, names_of_cells, shown_columns
 from evalwright.viewer.pages.gates import gate_context
 from evalwright.viewer.pages.runs import state_of
 from evalwright.viewer.schema import STATUSES
@@ -94,6 +95,7 @@ def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress |
     columns = variant_columns(summary)
     of_trials = [one for one in columns if one.key.startswith(_OF_TRIALS)]
     evaluators = table_of(evaluator_columns(summary), evaluator_rows(summary.by_evaluator))
+    trials = table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants)))
     context: dict[str, Any] = {
         "run": run,
         "progress": progress,
@@ -109,12 +111,12 @@ def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress |
             [one for one in summary.variants if one.trials is not None],
             lambda variant, case: links.trials(run.id, case, variant.name),
         ),
-        "trials": table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants))),
+        "trials": trials,
         "chosen": chosen,
         "indexing": None if table is not None else run.problem or f"indexing {100 * run.progress:.0f} %",
         "warnings": list(dict.fromkeys([*summary.warnings, *(f"cannot be read: {note}" for note in run.unread)])),
     }
-    return context | (_nothing() if table is None else _cells(run, table, chosen))
+    return context | (_nothing() if table is None else _cells(run, table, chosen, of_trials=bool(trials.rows)))
 
 
 def _nothing() -> dict[str, Any]:
@@ -123,10 +125,11 @@ def _nothing() -> dict[str, Any]:
         "previous": None,
         "several": False,
         "chosen_reasons": [],
+        "columns": [],
     }
 
 
-def _cells(run: OpenRun, table: CellTable, chosen: Filter) -> dict[str, Any]:
+def _cells(run: OpenRun, table: CellTable, chosen: Filter, *, of_trials: bool) -> dict[str, Any]:
     choices = {
         "status": STATUSES,
         "sort": SORTS,
@@ -140,18 +143,29 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter) -> dict[str, Any]:
     reasons, number = table.reasons(limit=_REASONS)
     count = table.count(chosen)
     grouped = chosen.group != "none"
+    several = len(choices["variant"]) > 1
+    boxes = column_choices(table, chosen, several=several, trials=of_trials)
+    if {one.name for one in boxes if one.is_usual} == set(chosen.columns):
+        chosen = replace(chosen, columns=())
+    rows = [] if grouped else table.rows(chosen, PAGE)
+    groups = table.groups(chosen) if grouped else []
+    listed = [*rows, *(row for group in groups for row in group.rows)]
     return {
+        "chosen": chosen,
+        "columns": shown_columns(table, listed, chosen, boxes),
+        "boxes": boxes,
+        "name_of": names_of_cells(chosen),
         "choices": choices,
         "search": search,
         "reasons": reasons,
         "more_reasons": max(0, number - len(reasons)),
         "chosen_reasons": [(key, table.reason(key)) for key in chosen.reason],
         "count": count,
-        "rows": [] if grouped else table.rows(chosen, PAGE),
-        "groups": table.groups(chosen) if grouped else [],
+        "rows": rows,
+        "groups": groups,
         "next": replace(chosen, after=chosen.after + PAGE) if not grouped and chosen.after + PAGE < count else None,
         "previous": replace(chosen, after=max(0, chosen.after - PAGE)) if chosen.after else None,
-        "several": len(choices["variant"]) > 1,
+        "several": several,
     }
 
 
