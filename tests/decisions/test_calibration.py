@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -347,3 +348,70 @@ def test_scores_are_read_as_chances_where_they_can_be() -> None:
     assert found is not None
     assert found.brier == pytest.approx((0.01 + 0.64 + 0.09 + 0.01) / 4)
     assert measured(run_of((True, 4.0), (False, 2.0)), labels(True, False)).confidence is None
+
+
+def balanced(judge, people, sizes):
+    """Labels of a balanced sample: as `labels`, each with the verdict and size of its stratum."""
+    found = []
+    for number, (verdict, word) in enumerate(zip(judge, people, strict=False)):
+        size = sizes[0] if verdict else sizes[1]
+        stratum = "pass" if verdict else "fail"
+        found.append(
+            Label(f"c{number}", "judge", "v", passed=word, chosen="balanced", stratum=stratum, stratum_size=size)
+        )
+    return found
+
+
+JUDGE = [*[True] * 10, *[False] * 10]
+PEOPLE = [*[True] * 9, False, *[True] * 2, *[False] * 8]
+REST = [*[True] * 70, *[False] * 10]
+
+
+def test_a_balanced_sample_is_weighted() -> None:
+    """80 answers that the judge passes, of which people pass 0.9; 20 that it fails, of which they pass 0.2."""
+    found = measured(run_of(*JUDGE, *REST), balanced(JUDGE, PEOPLE, (80, 20)))
+    rate = found.rates[0]
+    assert found.tpr is not None
+    assert found.tnr is not None
+    assert found.accuracy is not None
+    assert (found.tpr.value, found.tpr.n) == (pytest.approx(72 / 76), 11)
+    assert (found.tnr.value, found.tnr.n) == (pytest.approx(16 / 24), 9)
+    assert (found.accuracy.value, found.accuracy.n) == (pytest.approx(0.88), 20)
+    assert (rate.corrected, rate.labels, rate.powered) == (pytest.approx(0.76), 20, None)
+    assert rate.corrected_ci95 is not None
+    assert rate.corrected_ci95[0] < 0.76 < rate.corrected_ci95[1]
+    assert found.cohen_kappa == pytest.approx((0.88 - 0.656) / (1 - 0.656))
+    assert found.cohen_kappa_ci95 is None
+    assert found.notes[0].startswith("balanced sample")
+
+
+def test_random_labels_count_within_the_strata_of_a_balanced_sample() -> None:
+    mixed = [*balanced(JUDGE, PEOPLE, (80, 20)), Label("c20", "judge", "v", passed=False, chosen="random")]
+    found = measured(run_of(*JUDGE, *REST), mixed)
+    assert found.rates[0].corrected == pytest.approx((80 * 9 / 11 + 20 * 0.2) / 100)
+
+
+def test_only_labels_of_a_random_sample_tell_what_errors_depend_on() -> None:
+    run = run_of(*[(verdict, 5.0) for verdict in [*JUDGE, *REST]])
+    of_strata = [msgspec.structs.replace(x, score=4.0) for x in balanced(JUDGE, PEOPLE, (80, 20))]
+    assert measured(run, of_strata).scores is None
+    found = measured(run, [*of_strata, Label("c20", "judge", "v", passed=False, score=4.0)])
+    assert found.scores is not None
+    assert found.scores.n == 1
+
+
+def test_a_balanced_sample_of_other_verdicts_has_no_weights() -> None:
+    for judge, sizes in (([False, *JUDGE[1:]], (80, 20)), (JUDGE, (80, 19))):
+        drawn = [*balanced(JUDGE, PEOPLE, sizes), Label("c20", "judge", "v", passed=True)]
+        found = measured(run_of(*judge, *REST), drawn)
+        assert (found.labels, found.outdated, found.accuracy and found.accuracy.n) == (21, 20, 1)
+        assert found.notes[-1].startswith("20 labels of a balanced sample left out")
+    run = run_of(*JUDGE, *REST)
+    run.append_trace(a_trace(case_id="c0", variant_name="v", attempt=2))
+    assert measured(run, balanced(JUDGE, PEOPLE, (80, 20))).outdated == 19, "and one that was replaced"
+
+
+def test_a_stratum_without_labels_is_named_and_nothing_is_weighted() -> None:
+    found = measured(run_of(*JUDGE, *REST), balanced(JUDGE, PEOPLE, (80, 20))[:10])
+    assert (found.accuracy, found.tpr, found.rates[0].corrected) == (None, None, None)
+    assert any("none of 20 answers that the evaluator failed is labelled" in note for note in found.notes)

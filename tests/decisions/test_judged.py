@@ -93,6 +93,36 @@ def test_labels_that_say_nothing_change_nothing_but_are_said() -> None:
     assert any("about its opinion" in line for line in found.warnings)
 
 
+def of_strata(cells: Side, each: int) -> Side:
+    """Labels of as many answers that the judge passes as of those that it fails."""
+    left = {True: each, False: each}
+    found: Side = {}
+    for case, (cell,) in cells.items():
+        drawn = left[cell.judge] > 0
+        left[cell.judge] -= drawn
+        found[case] = [JudgedCell(cell.judge, cell.human if drawn else None, drawn)]
+    return found
+
+
+def test_balanced_labels_are_weighted_on_each_side() -> None:
+    before, after = side(0.9, 0.95, 0.8, 400, seed=11), side(0.95, 0.95, 0.8, 400, seed=12)
+    truth = sum(bool(c.human) for (c,) in after.values()) / 400 - sum(bool(c.human) for (c,) in before.values()) / 400
+    found = decided(of_strata(before, 40), of_strata(after, 40))
+    assert found.judge is not None
+    assert (found.judge.method, found.judge.refused) == ("stratified", None)
+    assert found.judge.ci is not None
+    assert found.judge.ci[0] < truth < found.judge.ci[1]
+    assert found.judge.difference == pytest.approx(truth, abs=0.06)
+
+
+def test_balanced_labels_of_one_side_alone_correct_nothing() -> None:
+    before, after = side(0.9, 0.95, 0.8, 400, seed=11), side(0.95, 0.95, 0.8, 0, seed=12)
+    found = decided(of_strata(before, 40), after)
+    assert found.judge is not None
+    assert (found.judge.method, found.judge.ci) == ("", None)
+    assert any("needs labels of passes and failures of both sides" in line for line in found.warnings)
+
+
 def test_a_judge_without_labels_is_named() -> None:
     runs = runs_of(side(0.5, 1, 1, 0), side(0.9, 1, 1, 0), Terms())
     runs.uncalibrated = ["e0"]

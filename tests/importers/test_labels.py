@@ -71,6 +71,18 @@ def test_every_mistake_is_told_at_its_line(tmp_path: Path) -> None:
     ]
 
 
+def test_a_label_of_a_balanced_sample_needs_its_stratum(tmp_path: Path) -> None:
+    header = "case_id,evaluator,verdict,sampling,stratum,stratum_size"
+    [row] = read(tmp_path, f"{header}\nc,judge,pass,balanced,fail,40\n")
+    assert (row.chosen, row.stratum, row.stratum_size) == ("balanced", "fail", 40)
+    assert read(tmp_path, f"{header}\nc,judge,pass,random,,\n")[0].stratum_size is None
+    assert mistakes(tmp_path, f"{header}\nc,judge,pass,balanced,,0\nc,judge,pass,balanced,good,40\n") == [
+        "2  stratum  expected pass or fail for a balanced sample, found ''",
+        "2  stratum_size  expected 1, 2, 3, ... for a balanced sample, found '0'",
+        "3  stratum  expected pass or fail for a balanced sample, found 'good'",
+    ]
+
+
 def test_missing_columns_are_one_mistake(tmp_path: Path) -> None:
     found = mistakes(tmp_path, "case,judge\nc1,pass\nc2,pass\n")
     assert found == ["1  no column 'evaluator', 'verdict' or 'score'; found: case, judge"]

@@ -180,6 +180,42 @@ def test_a_random_order_is_that_of_its_seed(labelled):
     assert len({first(seed) for seed in range(12)}) > 2
 
 
+def test_a_balanced_sample_has_as_many_failures_as_passes_and_calibrate_weights_it(tmp_path):
+    run = made_run(tmp_path, trials=2)
+    with site(run.parent, TOKEN, labeller="ann") as client:
+        client.cookies.set("evalwright_7766", TOKEN)
+        text = page(client, f"/runs/{run.name}/label?evaluator=says&order=balanced&sample=4&seed=1")
+        assert "calibrate weights their labels" in seen(text)
+        for verdict in ("pass", "fail", "pass", "fail"):
+            text = answered(client, run, text, verdict)
+    with (run / "labels.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert sorted(row["stratum"] for row in rows) == ["fail", "fail", "pass", "pass"]
+    results = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    said = [one["passed"] for one in results if one["evaluator"] == "says" and one.get("error") is None]
+    sizes = {"pass": str(said.count(True)), "fail": str(said.count(False))}
+    assert {(row["sampling"], row["stratum_size"]) for row in rows} == {("balanced", size) for size in sizes.values()}
+    assert all(row["stratum_size"] == sizes[row["stratum"]] for row in rows)
+    [found] = calibrate_run(run, run / "labels.csv").evaluators
+    assert (found.labels, found.outdated, found.accuracy.n) == (4, 0, 4)
+    assert found.rates[0].corrected is not None
+
+
+def test_the_order_of_a_balanced_sample_does_not_reveal_the_verdicts(tmp_path):
+    run = made_run(tmp_path, trials=2)
+    results = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    said = {
+        cell_key(one["case_id"], one["variant_name"], one["trial"]): one["passed"]
+        for one in results
+        if one["evaluator"] == "says"
+    }
+    with site(run.parent, TOKEN, labeller="ann") as client:
+        client.cookies.set("evalwright_7766", TOKEN)
+        asked = f"/runs/{run.name}/label?evaluator=says&order=balanced&sample=2"
+        first = [said[fields(page(client, f"{asked}&seed={seed}"))["key"]] for seed in range(12)]
+    assert {*first} == {True, False}
+
+
 @pytest.mark.parametrize("change", [{"form_token": "x"}, {"verdict": "maybe"}, {"key": "0" * 16}, {"evaluator": "x"}])
 def test_forms_of_others_store_nothing(labelled, change):
     run, client = labelled

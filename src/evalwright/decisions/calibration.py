@@ -17,6 +17,8 @@ from evalwright.decisions.judge_bias import (
     strengths_of,
     wilson_share,
 )
+from evalwright.decisions.label_samples import cell_of, label_sample
+from evalwright.decisions.weighted_labels import weigh
 from evalwright.errors import counted
 from evalwright.model.calibration import (
     Confusion,
@@ -77,40 +79,58 @@ def calibrate(
     """
     judgements = found.judgements[evaluator]
     mine = [label for label in labels if label.evaluator == evaluator]
-    current = [x for x in mine if found.attempts.get(_key(x)) == x.attempt]
-    sampled = [x for x in current if not x.chosen_by_results]
-    pairs = [pair for x in sampled if (pair := _pair(x, judgements.get(_key(x)), threshold)) is not None]
+    sample = label_sample(evaluator, mine, found)
+    pairs = [pair for x in sample.labels if (pair := _pair(x, judgements.get(cell_of(x)), threshold)) is not None]
     result = JudgeCalibration(
-        evaluator, len(mine), len(sampled) - len(pairs), len(mine) - len(current), len(current) - len(sampled)
+        evaluator,
+        len(mine),
+        len(sample.labels) - len(pairs),
+        sample.superseded,
+        sample.chosen_by_results,
+        sample.outdated,
     )
     result.flips = _flips(judgements, found)
-    result.scores = _scores(pairs)
     result.position = position_biases(judgements)
     result.strengths = strengths_of(judgements)
     result.repeats, result.panel = self_agreements(judgements), panel_split(judgements)
     decided = [pair for pair in pairs if pair.human is not None]
-    if decided:
-        _measure(result, decided)
-        result.confidence = confidence_of([(bool(p.human), p.judge_score) for p in decided])
-        errors = [(p.key[0], found.lengths.get(p.key), float(p.judge) - float(bool(p.human))) for p in decided]
-        result.length = length_bias(errors)
-        lengths = [found.lengths.get(p.key) for p in decided]
-        scores = [float(p.judge) if p.judge_score is None else p.judge_score for p in decided]
-        result.length_at_label = length_at_label(
-            [(p.key[0], n, bool(p.human), score) for p, n, score in zip(decided, lengths, scores, strict=True)]
-        )
-        if makers is not None and makers.judge is not None:
-            by_maker = [
-                (p.key[0], makers.variants.get(p.key[1]), error) for p, (*_, error) in zip(decided, errors, strict=True)
-            ]
-            result.preference = self_preference(makers.judge, by_maker)
-    result.rates = _rates(judgements, decided)
-    result.notes = list(_notes(result, decided, pairs))
+    if sample.balanced:
+        weighted = weigh(judgements, {pair.key: bool(pair.human) for pair in decided})
+        result.confusion, result.rates = _table(decided), weighted.rates
+        weighted.measure(result)
+        result.notes = [*weighted.notes(), *_notes_of_labels(result, decided, pairs, corrects=False)]
+        drawn = {cell_of(x) for x in sample.labels if not x.balanced}
+        pairs = [pair for pair in pairs if pair.key in drawn]
+    else:
+        if decided:
+            _measure(result, decided)
+        result.rates = _rates(judgements, decided)
+        result.notes = list(_notes_of_labels(result, decided, pairs, corrects=True))
+    result.notes += sample.left_out()
+    result.scores = _scores(pairs)
+    _find_biases(result, [pair for pair in pairs if pair.human is not None], found, makers)
     return result
 
 
-def _key(label: Label) -> CellKey:
-    return label.case_id, label.variant_name, label.trial
+def _find_biases(
+    result: JudgeCalibration, decided: Sequence[_Pair], found: JudgedAnswers, makers: Makers | None
+) -> None:
+    """What the judge's errors depend on. The labels are of answers that were all as likely to be drawn."""
+    if not decided:
+        return
+    result.confidence = confidence_of([(bool(p.human), p.judge_score) for p in decided])
+    errors = [(p.key[0], found.lengths.get(p.key), float(p.judge) - float(bool(p.human))) for p in decided]
+    result.length = length_bias(errors)
+    lengths = [found.lengths.get(p.key) for p in decided]
+    scores = [float(p.judge) if p.judge_score is None else p.judge_score for p in decided]
+    result.length_at_label = length_at_label(
+        [(p.key[0], n, bool(p.human), score) for p, n, score in zip(decided, lengths, scores, strict=True)]
+    )
+    if makers is not None and makers.judge is not None:
+        by_maker = [
+            (p.key[0], makers.variants.get(p.key[1]), error) for p, (*_, error) in zip(decided, errors, strict=True)
+        ]
+        result.preference = self_preference(makers.judge, by_maker)
 
 
 def _pair(label: Label, judgement: Judgement | None, threshold: float | None) -> _Pair | None:
@@ -120,7 +140,7 @@ def _pair(label: Label, judgement: Judgement | None, threshold: float | None) ->
     human = label.passed
     if human is None and label.score is not None and lowest is not None:
         human = label.score >= lowest
-    return _Pair(_key(label), human, label.score, judgement.passed, judgement.score)
+    return _Pair(cell_of(label), human, label.score, judgement.passed, judgement.score)
 
 
 def _table(pairs: Sequence[_Pair]) -> Confusion:
@@ -222,19 +242,23 @@ def _clipped(rate: float) -> float:
     return min(1.0, max(0.0, rate))
 
 
-def _notes(result: JudgeCalibration, decided: Sequence[_Pair], pairs: Sequence[_Pair]) -> Iterable[str]:
+def _notes_of_labels(
+    result: JudgeCalibration, decided: Sequence[_Pair], pairs: Sequence[_Pair], corrects: bool
+) -> Iterable[str]:
+    """What the labels lack; `corrects`: pass rates are corrected by the judge's error rates."""
     if undecided := len(pairs) - len(decided):
         yield f"{counted(undecided, 'label')} without a verdict: only a score, and the evaluator has no threshold"
     if result.tpr is None or result.tnr is None:
         return
-    if not result.tpr.n or not result.tnr.n:
+    chance = (result.tpr.value or 0.0) + (result.tnr.value or 0.0) <= 1
+    if corrects and (not result.tpr.n or not result.tnr.n):
         missing = "passed" if not result.tpr.n else "failed"
         yield f"no answer was labelled as {missing}: pass rates cannot be corrected"
-    elif (result.tpr.value or 0.0) + (result.tnr.value or 0.0) <= 1:
+    elif corrects and chance:
         yield "the judge is no better than chance on the labels: pass rates cannot be corrected"
     elif min(result.tpr.n, result.tnr.n) < _FEW:
         yield f"fewer than {_FEW} labels of a kind: TPR and TNR are rough estimates"
     unexplained = [one.variant for one in result.rates if one.corrected is None]
-    if unexplained and (result.tpr.value or 0.0) + (result.tnr.value or 0.0) > 1:
+    if corrects and unexplained and not chance:
         names = ", ".join(unexplained)
         yield f"{names}: no rate explains both the judge's rate and the labels; are these of randomly chosen answers?"

@@ -6,13 +6,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import fsum
 from typing import NamedTuple
 
+from evalwright.decisions.label_samples import cell_of
 from evalwright.decisions.pairing import Ground, Pairs, ValueRange
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.model.calibration import Label
 from evalwright.model.decision import DecisionVerdict, JudgePart
+from evalwright.model.facts import CellKey
 from evalwright.scoring.re_judged import JudgedAnswers
-from evalwright.statistics.judges import LabelledUnits, corrected_difference, powered_rate
+from evalwright.statistics.judges import LabelledUnits, corrected_difference, difference_of_rates, powered_rate
 from evalwright.statistics.rates import rate_with_design_effect
+from evalwright.statistics.strata import Stratum, WeightedRate, stratified_rates
 from evalwright.statistics.units import units_of
 
 __all__ = ["JudgedCell", "JudgedPair", "judge_parts", "judged_cells"]
@@ -26,6 +29,8 @@ class JudgedCell(NamedTuple):
 
     judge: bool
     human: bool | None = None
+    balanced: bool = False
+    """Whether the label is of a balanced sample."""
 
 
 Cells = Mapping[str, Sequence[JudgedCell]]
@@ -43,23 +48,28 @@ class JudgedPair(NamedTuple):
         """The same with only some of the cases."""
         return JudgedPair(self.evaluator, *({c: s[c] for c in s if c in cases} for s in (self.a, self.b)))
 
+    def balanced(self) -> bool:
+        """Whether labels are of a balanced sample."""
+        return any(c.balanced for side in (self.a, self.b) for cells in side.values() for c in cells)
+
     def labels(self) -> int:
         """How many of the verdicts have a human label."""
         return sum(cell.human is not None for side in (self.a, self.b) for cells in side.values() for cell in cells)
 
 
 def judged_cells(
-    evaluator: str, found: JudgedAnswers, labels: Iterable[Label], threshold: float | None
+    evaluator: str, found: JudgedAnswers, labels: Sequence[Label], threshold: float | None
 ) -> dict[str, dict[str, list[JudgedCell]]]:
-    """The verdicts of an evaluator by variant and case, with the labels of the answers as they are now."""
-    people: dict[tuple[str, str, int], bool] = {}
+    """The verdicts of an evaluator by variant and case, with labels that are a sample of the answers."""
+    people: dict[CellKey, bool] = {}
+    balanced: set[CellKey] = set()
     for label in labels:
-        key = label.case_id, label.variant_name, label.trial
+        key = cell_of(label)
         judgement = found.judgements[evaluator].get(key)
-        if label.evaluator != evaluator or judgement is None or found.attempts.get(key) != label.attempt:
+        if judgement is None:
             continue
-        if label.chosen_by_results:
-            continue  # the correction would take its errors for those on all answers
+        if label.balanced:
+            balanced.add(key)
         lowest = threshold if judgement.threshold is None else judgement.threshold
         if label.passed is not None:
             people[key] = label.passed
@@ -68,7 +78,7 @@ def judged_cells(
     cells: dict[str, dict[str, list[JudgedCell]]] = {}
     for key, judgement in found.judgements[evaluator].items():
         if judgement.passed is not None:
-            cell = JudgedCell(judgement.passed, people.get(key))
+            cell = JudgedCell(judgement.passed, people.get(key), key in balanced)
             cells.setdefault(key[1], {}).setdefault(key[0], []).append(cell)
     return cells
 
@@ -100,15 +110,19 @@ def judge_parts(ground: Ground, judged: Sequence[JudgedPair], verdict: DecisionV
 
 
 def _part(ground: Ground, pair: JudgedPair, verdict: DecisionVerdict) -> JudgePart:
-    """The powered difference of both sides, or the corrected one if that is not available.
+    """The powered difference of both sides, or the corrected one if that is not available; the stratified one if labels
+    are of a balanced sample.
 
     It turns the verdict if it leads to a different one than both the judge alone and the metric.
     """
     found = _differences(ground, pair)
     part = JudgePart(pair.evaluator, pair.labels(), "")
-    _power(part, ground, found)
-    if part.ci is None:
-        _correct(part, ground, pair, found)
+    if pair.balanced():
+        _weigh(part, ground, pair, found)
+    else:
+        _power(part, ground, found)
+        if part.ci is None:
+            _correct(part, ground, pair, found)
     alone = [*_judge_of(pair, found.labelled), *found.rest]
     raw = ground.decided(Pairs(units_of(alone, ground.units(found.cases)), found.single, ValueRange()))
     if part.ci is not None:
@@ -165,6 +179,27 @@ def _correct(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differen
         part.note = "too few labels to correct it, or a judge no better than chance on them"
         return
     part.method, part.difference, part.ci = "corrected", corrected.difference, corrected.ci
+
+
+def _weigh(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differences) -> None:
+    """Each side by its own labels: those of the answers that the judge passes, and those of the ones that it fails."""
+    sides = [_stratified(side, found.cases, ground) for side in (pair.a, pair.b)]
+    if sides[0] is None or sides[1] is None:
+        part.note = "a balanced sample needs labels of passes and failures of both sides"
+        return
+    part.method = "stratified"
+    part.difference, part.ci = difference_of_rates(*sides[0], *sides[1])
+
+
+def _stratified(side: Cells, cases: Sequence[str], ground: Ground) -> WeightedRate | None:
+    units = ground.units(cases) or cases
+    strata = []
+    for verdict in (True, False):
+        cells = [(unit, c) for case, unit in zip(cases, units, strict=True) for c in side[case] if c.judge is verdict]
+        labelled = [(unit, c.human) for unit, c in cells if c.human is not None]
+        strata.append(Stratum(verdict, len(cells), [human for _, human in labelled], [unit for unit, _ in labelled]))
+    found = stratified_rates(strata, _rate(side, cases, ground)["n"], 1 - ground.alpha)
+    return None if found is None else found.passed
 
 
 def _table(side: Cells, left_out: Collection[str]) -> dict[str, float]:

@@ -39,8 +39,14 @@ class JudgedRuns(msgspec.Struct):
     evaluator: str
     a: dict[str, dict[str, list[JudgedCell]]]
     b: dict[str, dict[str, list[JudgedCell]]]
-    labellers: list[str] = []
-    """How far the labellers of each run agree, where several labelled the same answers."""
+    notes: list[str] = []
+    """How far the labellers of each run agree, where several labelled the same answers, and which labels are left
+    out."""
+
+    def has_labels(self) -> bool:
+        """Whether any of the verdicts has a human label."""
+        sides = (*self.a.values(), *self.b.values())
+        return any(cell.human is not None for side in sides for cells in side.values() for cell in cells)
 
 
 class TwoRuns(msgspec.Struct):
@@ -104,7 +110,7 @@ class TwoRuns(msgspec.Struct):
         if self.judged and self.terms.metric != PASS_RATE:
             return [f"labels correct pass rates, not the metric {self.terms.metric!r}"]
         lines = [f"judge {name} uncalibrated: the verdict is about its opinion" for name in self.uncalibrated]
-        lines += [f"judge {one.evaluator}: {said}" for one in self.judged for said in one.labellers]
+        lines += [f"judge {one.evaluator}: {said}" for one in self.judged for said in one.notes]
         judge = decision.judge
         if judge is not None and judge.ci is None:
             lines.append(f"judge {judge.evaluator}: {judge.note}: the verdict is about its opinion")

@@ -17,6 +17,21 @@ _NULL: _Schema = {"type": "null"}
 _TEXT: _Schema = {"type": ["string", "null"]}
 _EMPTY = r"\s*"
 
+_OF_SAMPLES: dict[str, _Schema] = {
+    "sampling": {
+        "description": "How the answer was chosen for labelling. Labels of answers chosen by their results "
+        "(`disagree`, `threshold`) are left out of estimates, which need a random sample; those of a `balanced` "
+        "one are weighted."
+    },
+    "stratum": {
+        "description": "Needed for a `balanced` sample: the evaluator's verdict when the answer was drawn, `pass` "
+        "or `fail`."
+    },
+    "stratum_size": {
+        "description": "Needed for a `balanced` sample: how many answers of the variant had this verdict then."
+    },
+}
+
 
 def label_schema() -> _Schema:
     """The schema of one label, an object with the same columns as a CSV table."""
@@ -57,10 +72,7 @@ def label_schema() -> _Schema:
         "run": {**_TEXT, "description": "A, B or the id of a run, if labels are about two."},
         "labeller": {"description": "Who labelled."},
         "labelled_at": {"description": "When; the last label of a labeller for an answer counts."},
-        "sampling": {
-            "description": "How the answer was chosen for labelling. Labels of answers chosen by their results "
-            "(`disagree`, `threshold`) are left out of estimates, which need a random sample."
-        },
+        **_OF_SAMPLES,
     }
     return {
         "title": "evalwright: a label",

@@ -6,7 +6,8 @@ labelled. Other columns (notes) are ignored.
 
 In a file that only grows, `labelled_at` says when each label was given, and `labeller` by whom: a labeller's last label
 for an answer counts, an empty one withdraws it, and `unsure` says that there is no verdict. `sampling` says in which
-order of labelling the answer came up.
+order of labelling the answer came up; of a `balanced` one, `stratum` is the evaluator's verdict then, and
+`stratum_size` how many answers of the variant had it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
 from evalwright.files.paths import unreadable
+from evalwright.model.calibration import BALANCED
 
 __all__ = ["NAMES_OF_COLUMNS", "WORDS_OF_VERDICTS", "LabelRow", "read_labels"]
 
@@ -39,6 +41,8 @@ NAMES_OF_COLUMNS = {
     "labeller": ("labeller",),
     "labelled_at": ("labelled_at",),
     "sampling": ("sampling",),
+    "stratum": ("stratum",),
+    "stratum_size": ("stratum_size",),
 }
 _LONGEST = 400
 """Characters of a header that are shown."""
@@ -68,7 +72,9 @@ class LabelRow:
     """None: the newest one."""
     labeller: str = ""
     chosen: str = ""
-    """How the answer was chosen for labelling, as in `Label`."""
+    """How the answer was chosen for labelling, as in `Label`; `stratum` and `stratum_size` too."""
+    stratum: str = ""
+    stratum_size: int | None = None
 
 
 def read_labels(path: Path) -> tuple[list[LabelRow], list[Problem]]:
@@ -226,6 +232,17 @@ def _mistakes(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "trial", f"expected 0, 1, 2, ..., found {fields['trial']!r:.60}"
     if "attempt" in fields and not _trial(fields["attempt"]):
         yield "attempt", f"expected 1, 2, 3, ..., found {fields['attempt']!r:.60}"
+    if fields.get("sampling") == BALANCED:
+        yield from _mistakes_of_stratum(fields)
+
+
+def _mistakes_of_stratum(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Without its stratum a label has no weight."""
+    if fields.get("stratum") not in ("pass", "fail"):
+        yield "stratum", f"expected pass or fail for a balanced sample, found {fields.get('stratum', '')!r:.60}"
+    if not _trial(fields.get("stratum_size")):
+        found = fields.get("stratum_size", "")
+        yield "stratum_size", f"expected 1, 2, 3, ... for a balanced sample, found {found!r:.60}"
 
 
 def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:
@@ -242,6 +259,8 @@ def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:
         _trial(fields["attempt"]) if "attempt" in fields else None,
         str(fields.get("labeller", "")),
         str(fields.get("sampling", "")),
+        str(fields.get("stratum", "")),
+        _trial(fields.get("stratum_size")),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 __all__ = [
+    "BALANCED",
     "ORDERS_BY_RESULTS",
     "CalibrationReport",
     "Confidence",
@@ -25,6 +26,8 @@ __all__ = [
 Interval = tuple[float, float]
 
 ORDERS_BY_RESULTS = ("disagree", "threshold")
+BALANCED = "balanced"
+"""The order that draws equally many answers of each variant that an evaluator passes and that it fails."""
 
 
 class Label(msgspec.Struct, frozen=True, gc=False):
@@ -42,6 +45,15 @@ class Label(msgspec.Struct, frozen=True, gc=False):
     score: float | None = None
     chosen: str = ""
     """The order of labelling in which the answer came up, such as `random`; empty if it is not known."""
+    stratum: str = ""
+    """In a balanced sample, the evaluator's verdict when the answer was drawn, `pass` or `fail`."""
+    stratum_size: int | None = None
+    """The number of the variant's answers that had this verdict then."""
+
+    @property
+    def balanced(self) -> bool:
+        """The answer was drawn from those of its variant that have the same verdict."""
+        return self.chosen == BALANCED
 
     @property
     def chosen_by_results(self) -> bool:
@@ -159,6 +171,7 @@ class CorrectedRate(msgspec.Struct, frozen=True):
     """The pass rate of one variant: the judge's, and two estimates of what human labels would give.
 
     `corrected` inverts the judge's error rates (Rogan and Gladen 1978), with the interval of Lang and Reiczigel 2014;
+    with a balanced sample, it weighs the variant's own labels (Cochran 1977).
     `powered` is prediction-powered inference (PPI++) from the labels of this variant; `refused` is why there is none.
     """
 
@@ -184,6 +197,8 @@ class JudgeCalibration(msgspec.Struct):
     chosen_by_results: int = 0
     """Labels of answers that were labelled because evaluators disagreed on them or because of their scores. They are
     left out, because a judge errs more often on these than on others."""
+    outdated: int = 0
+    """Labels of balanced samples that are left out, because answers or verdicts have changed since they were drawn."""
     confusion: Confusion | None = None
     accuracy: Share | None = None
     tpr: Share | None = None

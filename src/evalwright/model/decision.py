@@ -111,7 +111,7 @@ class JudgePart(msgspec.Struct):
     evaluator: str
     labels: int
     method: str
-    """`powered` or `corrected`; empty if neither is possible."""
+    """`powered`, `corrected` or `stratified`; empty if none is possible."""
     difference: float | None = None
     ci: Interval | None = None
     verdict: DecisionVerdict = "undecided"

@@ -25,6 +25,7 @@ def _judge(found: JudgeCalibration, paint: Paint) -> list[str]:
             (found.unjudged, "without a judge verdict"),
             (found.superseded, "of superseded answers"),
             (found.chosen_by_results, "of answers chosen by their results, left out"),
+            (found.outdated, "of an outdated sample, left out"),
         )
         if number
     ]

@@ -25,7 +25,7 @@ class JudgesOfRuns(NamedTuple):
     """What is known about the judges of two runs."""
 
     judged: list[JudgedRuns]
-    """Evaluators with labels."""
+    """Evaluators with labels, or with something to say about why they have none."""
     uncalibrated: list[str]
     """Evaluators that call models and have no labels."""
 
@@ -47,12 +47,13 @@ def judges_of_runs(
     judged: list[JudgedRuns] = []
     if file is not None or any(labels_file(side.reader).is_file() for side in sides):
         judged = list(_judged(sides, [spec.name for spec in both], file))
-    known = {one.evaluator for one in judged}
+    known = {one.evaluator for one in judged if one.has_labels()}
     return JudgesOfRuns(judged, [spec.name for spec in both if spec.name not in known and is_judge(spec)])
 
 
 def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> Iterator[JudgedRuns]:
     from evalwright.decisions.judged import judged_cells
+    from evalwright.decisions.label_samples import label_sample
     from evalwright.run.calibration import stored_labels, threshold_of
 
     found = [judged_answers(side.reader, names) for side in sides]
@@ -67,11 +68,16 @@ def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> 
         ]
         labellers = {name: [said for one in given if (said := one.labellers.get(name))] for name in names}
     for name in names:
-        if not any(label.evaluator == name and not label.chosen_by_results for one in labels for label in one):
+        samples = [label_sample(name, of, one) for of, one in zip(labels, found, strict=True)]
+        notes = [*labellers.get(name, []), *(line for sample in samples for line in sample.left_out())]
+        if not notes and not any(sample.labels for sample in samples):
             continue
         thresholds = [threshold_of(next(s for s in side.plan.evaluators if s.name == name)) for side in sides]
-        a, b = (judged_cells(name, *one) for one in zip(found, labels, thresholds, strict=True))
-        yield JudgedRuns(name, a, b, list(dict.fromkeys(labellers.get(name, []))))
+        a, b = (
+            judged_cells(name, one, sample.labels, threshold)
+            for one, sample, threshold in zip(found, samples, thresholds, strict=True)
+        )
+        yield JudgedRuns(name, a, b, list(dict.fromkeys(notes)))
 
 
 def _given(

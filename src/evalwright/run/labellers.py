@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import fsum
 
+from msgspec import structs
+
 from evalwright.errors import counted
 from evalwright.importers.labels import LabelRow
-from evalwright.model.calibration import Label
+from evalwright.model.calibration import BALANCED, Label
 from evalwright.model.facts import CellKey
 from evalwright.statistics.raters import krippendorff_alpha
 
@@ -23,8 +25,10 @@ def label_by(rows: Sequence[LabelRow], cell: CellKey, attempt: int) -> Label | N
     passed = 2 * sum(passes) > len(passes) if passes else None
     score = fsum(scores) / len(scores) if scores else None
     # one labeller's random sample stays one, whatever else led others to the same answer
-    chosen = next((row.chosen for row in rows if row.chosen in ("", "random")), rows[0].chosen)
-    return Label(cell[0], rows[0].evaluator, *cell[1:], attempt, passed, score, chosen)
+    drawn = next((row for row in rows if row.chosen in ("", "random")), None)
+    drawn = drawn or next((row for row in rows if row.chosen == BALANCED), rows[0])
+    found = Label(cell[0], rows[0].evaluator, *cell[1:], attempt, passed, score, drawn.chosen)
+    return structs.replace(found, stratum=drawn.stratum, stratum_size=drawn.stratum_size)
 
 
 def agreement_of(answers: Collection[Sequence[LabelRow]]) -> str:

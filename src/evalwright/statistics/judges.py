@@ -17,6 +17,7 @@ __all__ = [
     "RoganGladen",
     "corrected_difference",
     "corrected_rate_interval",
+    "difference_of_rates",
     "powered_rate",
     "rogan_gladen",
 ]
@@ -106,11 +107,15 @@ def corrected_difference(a: Mapping[str, Any], b: Mapping[str, Any], confidence:
     ends_a, ends_b = (corrected_rate_interval(**side, confidence=confidence) for side in (a, b))
     if rate_a is None or rate_b is None or ends_a is None or ends_b is None:
         return CorrectedDifference(rate_a, ends_a, rate_b, ends_b, None, None)
+    return CorrectedDifference(rate_a, ends_a, rate_b, ends_b, *difference_of_rates(rate_a, ends_a, rate_b, ends_b))
+
+
+def difference_of_rates(rate_a: float, ends_a: Interval, rate_b: float, ends_b: Interval) -> tuple[float, Interval]:
+    """B - A with an interval that recovers variances from those of both rates (Zou and Donner 2008)."""
     difference = rate_b - rate_a
     below = hypot(max(0.0, rate_b - ends_b[0]), max(0.0, ends_a[1] - rate_a))
     above = hypot(max(0.0, ends_b[1] - rate_b), max(0.0, rate_a - ends_a[0]))
-    ends = max(-1.0, difference - below), min(1.0, difference + above)
-    return CorrectedDifference(rate_a, ends_a, rate_b, ends_b, difference, ends)
+    return difference, (max(-1.0, difference - below), min(1.0, difference + above))
 
 
 def _cut(rate: float | None) -> float | None:

@@ -131,7 +131,7 @@ class BinaryAgreement(NamedTuple):
     tnr_ci_wilson: Interval | None
 
 
-def agreement_binary(tp: int, fp: int, fn: int, tn: int) -> BinaryAgreement:
+def agreement_binary(tp: float, fp: float, fn: float, tn: float) -> BinaryAgreement:
     """The confusion table of a judge, the person's label being the reference and pass the positive one."""
     n, positive, negative, said = tp + fp + fn + tn, tp + fn, tn + fp, tp + fp
     if not n:

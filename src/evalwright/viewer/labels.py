@@ -10,9 +10,10 @@ import hashlib
 import io
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice, zip_longest
 from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from typing import NamedTuple
 from evalwright.errors import StorageError
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, AppendFile, replace_file, storage_error
 from evalwright.files.sheets import sheet_rows
-from evalwright.model.calibration import ORDERS_BY_RESULTS
+from evalwright.model.calibration import BALANCED, ORDERS_BY_RESULTS
 from evalwright.viewer.table import CellRow, CellTable
 
 __all__ = ["HEADER", "ORDERS", "LabelFile", "LabelOrder", "StoredLabel", "asked_cells", "now"]
@@ -38,8 +39,18 @@ HEADER = (
     "seen",
     "labelled_at",
     "sampling",
+    "stratum",
+    "stratum_size",
 )
-ORDERS = {"random": "Random", "disagree": "Judges disagree", "threshold": "Near the threshold", "suite": "Suite order"}
+_WIDTHS = (len(HEADER) - 3, len(HEADER) - 2, len(HEADER))
+"""How many columns a file may have: those at the end are there once they tell something."""
+ORDERS = {
+    "random": "Random",
+    BALANCED: "Balanced by verdict",
+    "disagree": "Judges disagree",
+    "threshold": "Near the threshold",
+    "suite": "Suite order",
+}
 
 
 class LabelOrder(NamedTuple):
@@ -54,6 +65,11 @@ class LabelOrder(NamedTuple):
     def by_results(self) -> bool:
         """Whether the answers are chosen by what evaluators said of them."""
         return self.order in ORDERS_BY_RESULTS
+
+    @property
+    def balanced(self) -> bool:
+        """Whether as many answers are drawn of those that the evaluator fails as of those that it passes."""
+        return self.order == BALANCED
 
 
 class StoredLabel(NamedTuple):
@@ -73,10 +89,20 @@ class StoredLabel(NamedTuple):
     labelled_at: str
     chosen: str
     """The order in which the answer came up: a key of `ORDERS`."""
+    stratum: str = ""
+    """In a balanced sample, the evaluator's verdict: `pass` or `fail`; `stratum_size` is how many answers of the
+    variant have it."""
+    stratum_size: str = ""
 
     @property
     def counts(self) -> bool:
         return bool(self.verdict or self.score)
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns that this label needs."""
+        telling = 2 if self.stratum else 1 if self.chosen in ORDERS_BY_RESULTS else 0
+        return HEADER[: _WIDTHS[telling]]
 
 
 class LabelFile:
@@ -124,8 +150,7 @@ class LabelFile:
         """Raises StorageError, also if the file has other columns. When it returns, the label is on the disk."""
         with _one_at_a_time:
             found = self._header()
-            # The last column is there once it tells something.
-            header = HEADER if found == HEADER or label.chosen in ORDERS_BY_RESULTS else HEADER[:-1]
+            header = max(found or (), label.header, key=len)
             lines = b""
             if found is None:
                 lines = _csv_line(header)
@@ -148,7 +173,7 @@ class LabelFile:
         with self.path.open("rb") as file:
             first = file.readline().decode("utf-8-sig", "replace").strip()
         found = tuple(next(csv.reader([first]), ()))
-        if found not in (HEADER, HEADER[:-1]):
+        if found not in [HEADER[:width] for width in _WIDTHS]:
             raise StorageError(f"{self.path} has other columns than the labels of this page: move it away first")
         return found
 
@@ -196,10 +221,23 @@ def now() -> str:
 def asked_cells(table: CellTable, asked: LabelOrder, threshold: float) -> list[CellRow]:
     """The answers to label, in their order, from all that the evaluator judged."""
     keys = table.judged_by(asked.evaluator, asked.order, threshold)
-    if asked.order == "random":
+    if asked.balanced:
+        keys = _balanced(table.strata(asked.evaluator), asked)
+    elif asked.order == "random":
         keys = sorted(keys, key=lambda key: _drawn(asked.seed, key))
     chosen = [table.by_key(key) for key in keys[: asked.sample]]
     return [row for row in chosen if row is not None]
+
+
+def _balanced(strata: Mapping[tuple[str, str], list[str]], asked: LabelOrder) -> list[str]:
+    """Equally many of each stratum, as far as they go, in an order that does not reveal the verdicts.
+
+    In each stratum the first labels are a random sample, however many of them there will be.
+    """
+    drawn = [sorted(keys, key=lambda key: _drawn(asked.seed, key)) for keys in strata.values()]
+    turns = (key for turn in zip_longest(*drawn) for key in turn if key is not None)
+    # Another order than the one of the draw, in which the answers of a large stratum would come first.
+    return sorted(islice(turns, asked.sample), key=lambda key: _drawn(asked.seed, f"turn {key}"))
 
 
 def _drawn(seed: int, key: str) -> bytes:

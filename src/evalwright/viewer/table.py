@@ -366,6 +366,17 @@ class CellTable:
         )
         return [key for (key,) in self._all(sql, [evaluator])]
 
+    def strata(self, evaluator: str) -> dict[tuple[str, str], list[str]]:
+        """The keys of cells with a verdict of an evaluator, by variant and verdict (`pass` or `fail`)."""
+        sql = (
+            "SELECT variant, outcome, key FROM outcomes JOIN cells USING (number) WHERE evaluator = ? "
+            "AND outcome IN ('pass', 'fail') ORDER BY variant, outcome, number"
+        )
+        found: dict[tuple[str, str], list[str]] = {}
+        for variant, outcome, key in self._all(sql, [evaluator]):
+            found.setdefault((variant, outcome), []).append(key)
+        return found
+
     def searched(self, word: str, numbers: Sequence[int]) -> None:
         """Note in which cells a word was found that `texts` does not have: in messages, spans and calls of judges."""
         with self._lock:

@@ -166,14 +166,15 @@ def label_page(run: OpenRun, given: Mapping[str, str], labelling: Labelling, lin
 
 def _agreement(run: OpenRun, state: _State) -> tuple[int, list[str]]:
     """The number of labels compared, and how often the evaluator agrees with them: those of this sample, after every
-    tenth; none about answers that were chosen by their results.
+    tenth; none about answers that were chosen by their results, and none of a balanced sample, whose labels have
+    weights.
 
     Not after each one: a change would reveal the evaluator's verdict on the previous answer.
     """
     table, evaluator = run.table, state.asked.evaluator
     threshold = _threshold(run, evaluator)
     labelled = [(row, _said_of(state.labels[_id(row)], threshold)) for row in state.rows if _id(row) in state.labels]
-    if table is None or len(labelled) < _ENOUGH or state.asked.by_results:
+    if table is None or len(labelled) < _ENOUGH or state.asked.by_results or state.asked.balanced:
         return 0, []
     from evalwright.decisions.judge_bias import (
         wilson_share,
@@ -268,8 +269,18 @@ def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, lin
         return links.label(run.id, **onward, key=row.key, replaced="1")
     place = state.rows.index(row)
     if verdict != "skip":
-        file.append(_label(row, verdict, form, asked, labelling.labeller, _scores(run, asked.evaluator)))
+        label = _label(row, verdict, form, asked, labelling.labeller, _scores(run, asked.evaluator))
+        file.append(_with_stratum(label, run, row) if asked.balanced else label)
     return links.label(run.id, **onward, **{"from": str(place + 1)})
+
+
+def _with_stratum(label: StoredLabel, run: OpenRun, row: CellRow) -> StoredLabel:
+    """The label with what its weight is computed from. Raises NotThere if the answer has lost its verdict."""
+    strata = {} if run.table is None else run.table.strata(label.evaluator)
+    for (variant, outcome), keys in strata.items():
+        if variant == row.variant and row.key in keys:
+            return label._replace(stratum=outcome, stratum_size=str(len(keys)))
+    raise NotThere("The evaluator has no verdict on this answer any more.", f"/runs/{run.id}")
 
 
 def _score(given: str, scores: tuple[float, float] | None) -> str:

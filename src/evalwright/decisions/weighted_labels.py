@@ -1,0 +1,98 @@
+"""A judge's error rates and corrected pass rates from a balanced sample of labels, by weighting them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from evalwright.errors import counted
+from evalwright.model.calibration import CorrectedRate, JudgeCalibration, Share
+from evalwright.model.facts import CellKey
+from evalwright.scoring.re_judged import Judgement
+from evalwright.statistics.raters import agreement_binary
+from evalwright.statistics.rates import DesignRate, rate_with_design_effect
+from evalwright.statistics.strata import StratifiedRates, Stratum, WeightedRate, stratified_rates
+
+__all__ = ["WeightedLabels", "weigh"]
+
+_WEIGHED = "labels are of a balanced sample: the corrected rate weighs them"
+_WORDS = {True: "passed", False: "failed"}
+
+
+class WeightedLabels(NamedTuple):
+    """The answers of each variant, in those that the judge passes and those that it fails, with their labels."""
+
+    strata: Mapping[str, Sequence[Stratum]]
+    rates: list[CorrectedRate]
+    all: StratifiedRates | None
+    """None if a stratum of any variant has no labels."""
+
+    def measure(self, result: JudgeCalibration) -> None:
+        """Fill in accuracy, TPR, TNR, kappa and AC1. Kappa has no interval: its usual one is for a random sample."""
+        if self.all is None:
+            return
+        parts = [stratum for strata in self.strata.values() for stratum in strata]
+        human = [label for stratum in parts for label in stratum.labels]
+        result.accuracy = _share(self.all.accuracy, len(human))
+        result.tpr = _share(self.all.tpr, sum(human))
+        result.tnr = _share(self.all.tnr, len(human) - sum(human))
+        counts = [sum(_stands_for(part, label) for part in parts if part.judge is judge) for label, judge in _CELLS]
+        both = agreement_binary(*counts)
+        result.cohen_kappa, result.gwet_ac1 = both.cohen_kappa, both.gwet_ac1
+
+    def notes(self) -> list[str]:
+        """What is weighted, and what cannot be."""
+        found = ["balanced sample: rates weigh each label by the number of answers for which it stands"]
+        for variant, strata in self.strata.items():
+            for part in strata:
+                if part.size and not part.labels:
+                    which = f"{counted(part.size, 'answer')} that the evaluator {_WORDS[part.judge]}"
+                    found.append(f"{variant}: none of {which} is labelled: its rate cannot be corrected")
+        return found
+
+
+_CELLS = (True, True), (False, True), (True, False), (False, False)
+"""Label and verdict of true passes, false passes, false failures and true failures."""
+
+
+def weigh(judgements: Mapping[CellKey, Judgement], human: Mapping[CellKey, bool]) -> WeightedLabels:
+    """Weigh the labels `human` of some of the answers that an evaluator judged."""
+    said: dict[str, dict[CellKey, bool]] = {}
+    for key, judgement in judgements.items():
+        if judgement.passed is not None:
+            said.setdefault(key[1], {})[key] = judgement.passed
+    strata = {variant: [_stratum(verdict, of, human) for verdict in (True, False)] for variant, of in said.items()}
+    cases = len({key[0] for of in said.values() for key in of})
+    whole = stratified_rates([part for parts in strata.values() for part in parts], cases) if cases else None
+    return WeightedLabels(strata, [_rate(variant, said[variant], parts) for variant, parts in strata.items()], whole)
+
+
+def _stratum(verdict: bool, said: Mapping[CellKey, bool], human: Mapping[CellKey, bool]) -> Stratum:
+    keys = [key for key, passed in said.items() if passed is verdict]
+    labelled = [key for key in keys if key in human]
+    return Stratum(verdict, len(keys), [human[key] for key in labelled], [key[0] for key in labelled])
+
+
+def _rate(variant: str, said: Mapping[CellKey, bool], strata: Sequence[Stratum]) -> CorrectedRate:
+    raw = rate_with_design_effect([float(passed) for passed in said.values()], [key[0] for key in said])
+    found = stratified_rates(strata, _worth(raw, said))
+    labels = sum(len(part.labels) for part in strata)
+    share = Share(raw.rate, len(said), raw.ci)
+    if found is None:
+        return CorrectedRate(variant, share, labels, refused=_WEIGHED)
+    return CorrectedRate(variant, share, labels, found.passed.value, found.passed.ci, refused=_WEIGHED)
+
+
+def _worth(raw: DesignRate, said: Mapping[CellKey, bool]) -> float:
+    """How many independent cases the answers are worth; several answers of a case are not independent."""
+    several = len({key[0] for key in said}) < len(said)
+    return raw.effective_n if several else len(said)
+
+
+def _share(rate: WeightedRate | None, n: int) -> Share:
+    return Share(None, n) if rate is None else Share(rate.value, n, rate.ci)
+
+
+def _stands_for(part: Stratum, label: bool) -> float:
+    """The estimated number of answers of a stratum that have this label."""
+    return part.size * sum(one is label for one in part.labels) / len(part.labels) if part.labels else 0.0
