@@ -261,9 +261,15 @@ def test_a_storm_of_all_kinds_loses_and_doubles_nothing():
 
 
 @pytest.mark.parametrize(
-    ("reason", "first"), [("length", "the reply was cut off at the limit of 7 tokens"), ("content_filter", "ye")]
+    ("reason", "first"),
+    [
+        ("length", "the reply was cut off at the limit of 7 tokens"),
+        ("content_filter", "the reply is incomplete: it ended with content_filter"),
+        ("insufficient_system_resource", "the reply is incomplete: it ended with insufficient_system_resource"),
+        ("SAFETY", "the reply is incomplete: it ended with SAFETY"),
+    ],
 )
-def test_a_reply_that_was_cut_short_is_not_kept(tmp_path, reason, first):
+def test_a_reply_that_was_cut_short_is_no_verdict_and_is_not_kept(tmp_path, reason, first):
     short = openai("ye").replace(b'"stop"', json.dumps(reason).encode())
     short = reply(short.partition(b"\r\n\r\n")[2], headers=JSON)
 
@@ -276,7 +282,7 @@ def test_a_reply_that_was_cut_short_is_not_kept(tmp_path, reason, first):
             return [one for (one,) in given]
 
     short_one, *others = asyncio.run(twice())
-    assert getattr(short_one, "text", str(short_one)).partition(";")[0] == first
+    assert str(short_one).partition(";")[0] == first
     assert [(one.text, one.cached) for one in others] == [("yes", False), ("yes", True)]
 
 

@@ -24,7 +24,7 @@ from evalwright.llm.kept_calls import kept_call, questions_of
 from evalwright.llm.packages import needed_package
 from evalwright.llm.rates import NOTHING, Demand, Rates
 from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
-from evalwright.llm.replies import TRUNCATED, UNFINISHED, cut_by_budget, truncated, writable
+from evalwright.llm.replies import cut_by_budget, is_truncated, is_unfinished, unfinished, writable
 from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, key_of, load_library, route_of
 from evalwright.llm.thinking import ends_thinking, spoken
@@ -44,8 +44,6 @@ Again = Callable[[CallFailed], Awaitable[None]]
 # Concurrent calls of an endpoint; a 429 halves them.
 _WIDTH = 64
 _UNCOUNTED = Most(0)
-_NOT_CACHED = (*UNFINISHED, "refusal")
-"""Finish reasons of replies that are not cached: the same call may get a complete reply another time."""
 
 
 class LiveModels:
@@ -104,9 +102,9 @@ class LiveModels:
             # the words of a system or a simulated user stay as they are
             said = spoken(reply) if purpose == "judge" else reply
             kept.replied(said)
-        if purpose == "judge" and (reply.finish_reason in TRUNCATED or ends_thinking(reply.text, said.text)):
+        if purpose == "judge" and (_is_cut_off(reply) or ends_thinking(reply.text, said.text)):
             self.forget(request)
-            raise truncated(said)
+            raise unfinished(said)
         return said
 
     def forget(self, request: ChatRequest) -> None:
@@ -126,7 +124,8 @@ class LiveModels:
             reply = await self._in_batch(key, request, route, self._choices.batch)
         else:
             reply = await self._at_once(request, route, purpose)
-        if cache is not None and reply.refusal is None and reply.finish_reason not in _NOT_CACHED:
+        # the same call may get another reply another time
+        if cache is not None and reply.refusal is None and not is_unfinished(reply.finish_reason):
             cache.keep(key, reply)
         return reply
 
@@ -147,7 +146,7 @@ class LiveModels:
             )
 
         reply = await self._paid(request.model, self._most(request, route, wanted), asked)
-        if reply.finish_reason in TRUNCATED and reply.limit is not None and reply.limit < (wanted or sys.maxsize):
+        if is_truncated(reply.finish_reason) and reply.limit is not None and reply.limit < (wanted or sys.maxsize):
             raise cut_by_budget(reply, purpose)
         return reply
 
@@ -319,6 +318,10 @@ class LiveModels:
                     raise
                 return None
         return self._cache
+
+
+def _is_cut_off(reply: ChatReply) -> bool:
+    return reply.refusal is None and is_unfinished(reply.finish_reason)
 
 
 def _used(reply: ChatReply) -> Demand:

@@ -15,32 +15,49 @@ from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation,
 
 __all__ = [
     "PAUSED",
-    "TRUNCATED",
-    "UNFINISHED",
     "arguments_in",
     "checked_reply",
     "count_of",
     "cut_by_budget",
+    "is_truncated",
+    "is_unfinished",
     "reading_reply",
     "silent",
     "tool_content",
-    "truncated",
+    "unfinished",
     "writable",
 ]
 
 R = TypeVar("R", ChatReply, Embedding, Moderation)
 W = TypeVar("W", ChatReply, ChatRequest, Embedding, Moderation)
 
-TRUNCATED = ("length", "max_tokens")
-"""Finish reasons of replies that ended at their token limit."""
 PAUSED = "pause_turn"
 """Finish reason of a reply in the middle of which the provider stopped, while it ran tools itself."""
-UNFINISHED = (*TRUNCATED, "content_filter", PAUSED)
-"""Finish reasons of replies that the model did not end itself: without content, they are no answer."""
+_TRUNCATED = frozenset({"length", "max_tokens"})
+_UNFINISHED = _TRUNCATED | {
+    PAUSED,
+    *("content_filter", "refusal", "error", "abort"),
+    *("incomplete", "failed", "cancelled"),  # OpenAI's Responses API
+    "model_context_window_exceeded",  # Anthropic
+    "model_length",  # Mistral
+    "insufficient_system_resource",  # DeepSeek
+    *("safety", "recitation", "blocklist", "prohibited_content", "spii", "other"),  # Gemini
+}
+"""Finish reasons that name a cause other than the model; unknown ones may be its own word for the end."""
 _KEPT = 2000
 """Characters of a cut reply that its error keeps."""
 _MOST_TOKENS = 10**12
 """A larger count is a server's mistake, and would use up any budget at once."""
+
+
+def is_truncated(finish_reason: str | None) -> bool:
+    """Whether a reply ended at its token limit."""
+    return finish_reason is not None and finish_reason.lower() in _TRUNCATED
+
+
+def is_unfinished(finish_reason: str | None) -> bool:
+    """Whether something other than the model ended a reply: then it is only a part of what it would have said."""
+    return finish_reason is not None and finish_reason.lower().partition(":")[0] in _UNFINISHED
 
 
 @contextmanager
@@ -53,18 +70,21 @@ def reading_reply() -> Iterator[None]:
         raise CallFailed("bad_reply", message, retryable=True) from error
 
 
-def silent(finish_reason: Any, limit: int | None = None) -> CallFailed:
+def silent(finish_reason: str | None, limit: int | None = None) -> CallFailed:
     """The failure of a reply without text, tool calls or refusal: an empty text would be judged like an answer."""
     # At its token limit, or because of a filter, the model would end the same way again.
-    again = finish_reason not in UNFINISHED
-    at = f" at the limit of {limit} tokens, `max_tokens`" if limit and finish_reason in TRUNCATED else ""
+    again = not is_unfinished(finish_reason)
+    at = f" at the limit of {limit} tokens, `max_tokens`" if limit and is_truncated(finish_reason) else ""
     return CallFailed("bad_reply", f"the reply has no content (it ended with {finish_reason}{at})", retryable=again)
 
 
-def truncated(reply: ChatReply) -> EvaluatorError:
+def unfinished(reply: ChatReply) -> EvaluatorError:
     """The error of a judge whose reply was cut off: the part that arrived may not be its verdict."""
+    if is_unfinished(reply.finish_reason) and not is_truncated(reply.finish_reason):
+        message = f"the reply is incomplete: it ended with {reply.finish_reason}"
+        return EvaluatorError(message, "bad_reply", _words_of(reply), reply.cost_usd)
     at = "of its model" if reply.limit is None else f"of {reply.limit} tokens"
-    where = "at" if reply.finish_reason in TRUNCATED else "while it was thinking; look at"
+    where = "at" if is_truncated(reply.finish_reason) else "while it was thinking; look at"
     message = f"the reply was cut off {where} the limit {at}; a higher `max_tokens` makes room for it"
     return EvaluatorError(message, "truncated", _words_of(reply), reply.cost_usd)
 

@@ -10,7 +10,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.files.plain import clean_text, plain
 from evalwright.llm.endpoints import endpoint_problems
-from evalwright.llm.replies import PAUSED, UNFINISHED
+from evalwright.llm.replies import PAUSED, is_unfinished
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -115,7 +115,7 @@ class _Chat:
             if not calls:
                 if reply.finish_reason == PAUSED:
                     raise TargetError(f"the provider stopped in the middle of the reply ({PAUSED})", "bad_reply")
-                if not (reply.text or reply.refusal) and reply.finish_reason in UNFINISHED:
+                if not (reply.text or reply.refusal) and is_unfinished(reply.finish_reason):
                     raise TargetError(f"the reply has no content (it ended with {reply.finish_reason})", "bad_reply")
                 return
             for call in calls:
