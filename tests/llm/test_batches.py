@@ -1,6 +1,7 @@
 """Judges that are asked in batches: what is handed in, what is noted, what is paid."""
 
 import asyncio
+import sqlite3
 from itertools import pairwise
 
 import pytest
@@ -148,6 +149,38 @@ def test_a_batch_that_fails_says_why_and_is_looked_at_again_by_the_next_command(
     ] * 2
     assert "line 3" not in str(first[0])
     assert ([reply.text for reply in again], len(server.batches)) == (["q1", "q2"], 1)
+
+
+def test_a_batch_that_failed_is_looked_at_again_for_whoever_asks_later(tmp_path):
+    async def main():
+        async with providing() as server:
+            server.batches_end = "failed"
+            models = LiveModels(None, ModelChoices(batch=tmp_path / "n"), server.environment(), Quick())
+            with pytest.raises(EvaluatorError, match="batch_0 failed"):
+                await models.chat(question("q"))
+            server.batches_end = "completed"
+            async with asyncio.timeout(10):
+                reply = await models.chat(question("q"))
+            await models.close()
+            return reply.text, len(server.batches)
+
+    assert asyncio.run(main()) == ("q", 1)
+
+
+def test_a_batch_that_cannot_be_noted_leaves_no_question_without_an_answer(tmp_path):
+    async def main():
+        async with providing() as server:
+            models = LiveModels(None, ModelChoices(batch=tmp_path / "n"), server.environment(), Quick())
+            asking = asyncio.ensure_future(models.chat(question("q")))
+            while not (tmp_path / "n").exists():
+                await asyncio.sleep(0)
+            with sqlite3.connect(tmp_path / "n") as notes:
+                notes.execute("DROP TABLE IF EXISTS questions")
+            notes.close()
+            async with asyncio.timeout(10):
+                return (await asyncio.gather(asking, return_exceptions=True))[0]
+
+    assert "no such table" in str(asyncio.run(main()))
 
 
 def test_a_batch_is_polled_less_and_less_often_up_to_once_a_minute(tmp_path):

@@ -145,18 +145,23 @@ class Batches:
     async def _hand_in(self, api: BatchApi, part: Sequence[_Question]) -> None:
         try:
             batch = await api.submit({one.key: one.body for one in part})
-        except Exception as error:
+            self._note(batch, part)
+        except Exception as error:  # also one of the notes: what waits for answers must not wait for ever
             self._fail([one.key for one in part], error)
             return
-        rows = [(one.key, batch) for one in part]
-        self._notes.execute("BEGIN")
-        self._notes.executemany("INSERT OR REPLACE INTO questions VALUES (?, ?, NULL, NULL)", rows)
-        self._notes.execute("COMMIT")
         self._poll(api, batch)
+
+    def _note(self, batch: str, part: Sequence[_Question]) -> None:
+        rows = [(one.key, batch) for one in part]
+        with self._notes:  # commits, or takes back all of them
+            self._notes.execute("BEGIN")
+            self._notes.executemany("INSERT OR REPLACE INTO questions VALUES (?, ?, NULL, NULL)", rows)
 
     def _poll(self, api: BatchApi, batch: str) -> None:
         if batch not in self._polls:
             self._polls[batch] = asyncio.ensure_future(self._fetch(api, batch))
+            # one that failed is polled again for whoever asks later
+            self._polls[batch].add_done_callback(lambda _: self._polls.pop(batch))
 
     async def _fetch(self, api: BatchApi, batch: str) -> None:
         try:
