@@ -45,6 +45,24 @@ def test_outputs_and_states_are_kept_in_order_with_their_purpose():
     assert [(one["name"], one["value"], one["purpose"]) for one in outputs] == [("a", 1, "output"), ("b", "s", "state")]
 
 
+class Asked:
+    async def __call__(self):
+        return "real"
+
+
+async def asked():
+    return "real"
+
+
+@pytest.mark.parametrize("real", [asked, Asked()], ids=["function", "object"])
+def test_of_an_asynchronous_call_what_it_awaits_is_served_and_kept(real):
+    async def app():
+        return await wrap(real, purpose="input", name="in")(), await wrap(real, purpose="output", name="out")()
+
+    found, outputs = inside({"in": "given"}, lambda: asyncio.run(app()))
+    assert (found, [one["value"] for one in outputs]) == (("given", "real"), ["real"])
+
+
 def test_an_unknown_purpose_is_refused():
     with pytest.raises(ValueError, match="side"):
         wrap(1, purpose="side", name="x")

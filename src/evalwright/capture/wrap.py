@@ -8,6 +8,7 @@ the same time.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -115,8 +116,8 @@ def wrap(data: T, *, purpose: str, name: str, description: str | None = None) ->
     """Mark a point of the application; `purpose` is `input`, `output` or `state`.
 
     In a test, an input is replaced by the entry's value, and a callable by one that returns it. Outputs and states are
-    captured and returned unchanged; of a callable, each result is captured. Raises WrapRegistryMissError for an input
-    without a value, ValueError for an unknown purpose.
+    captured and returned unchanged; of a callable, each result is captured, and of an asynchronous one what it awaits.
+    Raises WrapRegistryMissError for an input without a value, ValueError for an unknown purpose.
     """
     if purpose not in _PURPOSES:
         raise ValueError(f"unknown purpose {purpose!r}, expected input, output or state")
@@ -134,10 +135,26 @@ def _from_registry(data: Any, registry: Mapping[str, Any], name: str) -> Any:
     value = served(registry[name])
     if not callable(data):
         return value
-    return lambda *_arguments, **_keywords: value
+    if not _is_async(data):
+        return lambda *_arguments, **_keywords: value
+
+    async def given(*_arguments: Any, **_keywords: Any) -> Any:
+        return value
+
+    return given
 
 
 def _observing(function: Callable[..., Any], purpose: str, name: str, description: str | None) -> Callable[..., Any]:
+    if _is_async(function):
+
+        @functools.wraps(function, updated=())
+        async def awaited(*arguments: Any, **keywords: Any) -> Any:
+            result = await function(*arguments, **keywords)
+            _capture(result, purpose, name, description)
+            return result
+
+        return awaited
+
     @functools.wraps(function, updated=())
     def observed(*arguments: Any, **keywords: Any) -> Any:
         result = function(*arguments, **keywords)
@@ -145,6 +162,11 @@ def _observing(function: Callable[..., Any], purpose: str, name: str, descriptio
         return result
 
     return observed
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    is_async = inspect.iscoroutinefunction
+    return is_async(function) or is_async(getattr(type(function), "__call__", None))  # noqa: B004 - of an object
 
 
 def _capture(value: Any, purpose: str, name: str, description: str | None) -> None:
