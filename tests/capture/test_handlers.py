@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -20,6 +21,8 @@ class Seen(InstrumentationHandler):
         self.names.append(span.name)
         if span.name == "refused":
             raise ValueError("no")
+        if span.name == "cancelled":
+            raise asyncio.CancelledError
 
 
 @pytest.fixture
@@ -43,11 +46,12 @@ def test_a_handler_has_every_span_once_they_are_flushed(handler: Seen) -> None:
     assert handler.names == ["first", "second"]
 
 
-def test_a_handler_that_raises_gets_the_next_span_all_the_same(handler: Seen) -> None:
-    step("refused")
+@pytest.mark.parametrize("how", ["refused", "cancelled"])
+def test_a_handler_that_raises_gets_the_next_span_all_the_same(handler: Seen, how: str) -> None:
+    step(how)
     step("next")
     assert flush()
-    assert handler.names == ["refused", "next"]
+    assert handler.names == [how, "next"]
 
 
 def test_a_handler_that_was_removed_gets_no_more(handler: Seen) -> None:

@@ -50,7 +50,7 @@ class Delivery:
             handler, span = self._waiting.get()
             try:
                 asyncio.run((handler.on_llm if isinstance(span, LLMSpan) else handler.on_observe)(span))
-            except Exception:
+            except BaseException:  # one that cancels or exits must not end the delivery to all
                 _log.exception("a handler of spans failed")
             finally:
                 self._waiting.task_done()
