@@ -8,6 +8,7 @@ from typing import Any
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.scoring.reasons import error_text
 
 __all__ = ["Cell"]
 
@@ -69,7 +70,7 @@ class Cell:
             return self.trace.error.message
         if self.status != "error":
             return None
-        errors = [f"{name}: {row.error.message}" for name, row in self.results.items() if row.error is not None]
+        errors = [f"{name}: {error_text(row.error)}" for name, row in self.results.items() if row.error is not None]
         return "; ".join(errors) or "; ".join(self._verdict.reasons) or None
 
     @property
