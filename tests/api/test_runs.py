@@ -1,5 +1,6 @@
 """A stored run, and one in memory: what they show."""
 
+import pickle
 import shutil
 import signal
 import threading
@@ -9,7 +10,7 @@ import pytest
 
 import evalwright as ew
 from api import agents
-from api.shouting import cli, evaluate
+from api.shouting import cli, evaluate, shouts
 
 
 @pytest.mark.parametrize("look", [list, lambda run: run.cell("a"), lambda run: run.to_frame("results")])
@@ -37,6 +38,13 @@ def test_views(run):
     assert run.path.parent.exists()
     assert run.cell("a").latency >= 0
     assert run.cell("a").results["loud"].passed is True
+
+
+def test_a_stored_run_can_be_pickled_and_one_in_memory_says_why_not(run):
+    other = pickle.loads(pickle.dumps(run))  # noqa: S301
+    assert (other.path, [cell.status for cell in other]) == (run.path, [cell.status for cell in run])
+    with pytest.raises(TypeError, match="a run in memory cannot be pickled"):
+        pickle.dumps(evaluate(["a"], shouts))
 
 
 def test_numbers(run):

@@ -290,6 +290,12 @@ class Run:
     def _label(self) -> str:
         return str(self.path or self.name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the stored run; the functions that it was evaluated with stay in this one."""
+        if self.path is None:
+            raise TypeError("a run in memory cannot be pickled: evaluate with `out`, a folder")
+        return open_run, (self.path,)
+
     def __repr__(self) -> str:
         try:
             told = str(self.summary).splitlines()[0]
