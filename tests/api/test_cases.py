@@ -1,6 +1,7 @@
 """The cases that `evaluate` takes."""
 
 import itertools
+from datetime import date
 
 import pytest
 
@@ -16,6 +17,7 @@ from api.evaluations import evaluate, passes, problems, write_suite
         ({"first": "a", "second": {"q": 1}}, [("first", "a"), ("second", {"q": 1})]),
         ((text for text in ["a", "b"]), [("1", "a"), ("2", "b")]),
         ([{"id": 7, "input": ["a"], "tags": ["t"]}, 3], [("7", ["a"]), ("2", 3)]),
+        ([{"input": {1: (2,), date(2026, 1, 2): b"b"}}], [("1", {"1": [2], "2026-01-02": "Yg=="})]),
     ],
 )
 def test_cases_of_all_shapes(given, found):

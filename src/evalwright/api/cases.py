@@ -191,7 +191,7 @@ def _convert(given: dict[str, Any]) -> Case:
 def _json_data(value: Any, what: str) -> Any:
     """The value as plain data that a run can store unchanged."""
     try:
-        data = msgspec.to_builtins(value)
+        data = msgspec.to_builtins(value, str_keys=True)
         encoded = msgspec.json.encode(data)
     except (TypeError, ValueError, RecursionError) as error:
         found = f"{error}"
