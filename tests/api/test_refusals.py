@@ -92,6 +92,8 @@ def test_no_option_of_the_command_line_is_named():
         (("nowhere.jsonl", agents.upper), {"evaluators": passes}, "there is no file nowhere.jsonl"),
         ((["a"], agents.upper), {"evaluators": ew.Evaluator("contains_text", all_of=[1])}, "evaluators.all_of"),
         ((["a"], agents.upper), {"evaluators": lambda outpt: True}, 'did you mean "output"?'),
+        ((["a"], agents.upper), {"evaluators": lambda output, /: True}, "the parameter 'output' accepts no keyword"),
+        ((["a"], agents.upper), {"evaluators": {"x": passes}}, "evaluators: expected a list, found a mapping"),
         ((["a"], agents.upper), {"evaluators": passes, "timeout": "soon"}, "timeout: expected a number"),
         ((["a"], agents.upper), {"evaluators": passes, "tags": "x"}, "tags: expected a list"),
         ((["a"], agents.upper), {"evaluators": passes, "tags": ["x"]}, "no case matches tag x"),

@@ -167,6 +167,9 @@ def specs_of(
     """The evaluators of a plan. Functions are added to `places`, problems to `problems`."""
     single = isinstance(given, str | Evaluator) or callable(given)
     listed: Sequence[Any] = [given] if single else given  # type: ignore[assignment]
+    if isinstance(listed, Mapping):
+        problems.append(refused("evaluators", "expected a list, found a mapping: `evaluator(name=...)` gives names"))
+        return []
     if not isinstance(listed, Iterable):
         problems.append(refused("evaluators", f"expected evaluators, found {type(given).__name__}"))
         return []

@@ -162,6 +162,8 @@ def _faults(found: Any) -> list[str]:
         for name in required
         if name not in _GIVEN
     ]
+    by_position = [name for name in required if name in _GIVEN and name not in _names(found)]
+    faults += [f"the parameter {name!r} accepts no keyword, by which it would be filled" for name in by_position]
     if {"artifact", "results"} <= set(_names(found)):
         faults.append("expected 'artifact' or 'results' as a parameter, found both")
     return faults
