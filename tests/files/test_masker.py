@@ -189,6 +189,30 @@ def test_a_part_of_a_secret_is_one(secret: str, part: str) -> None:
     assert Masker({"X": secret}).mask_text(f"it said {part}!") == f"it said {MASKED}!"
 
 
+KEY = "sk-proj-Zq7Lw2Xe9Rt4Yb6Nm1Vc8Kd5"
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (f"missing: 'x'; in 'the key is {KEY[:-1]}...'", f"missing: 'x'; in 'the key is {MASKED}...'"),
+        (f"HTTP 401: no such key: {KEY[:16]} (tried 5 times)", f"HTTP 401: no such key: {MASKED} (tried 5 times)"),
+        (f"ended with 1: {KEY[1:]}, {KEY[-16:]}", f"ended with 1: {MASKED}, {MASKED}"),
+        (f"{KEY[:20]}{KEY[:20]}", f"{KEY[:20]}{MASKED}"),
+        (f"{KEY[:20]}A is another one, {KEY[:15]} too little", f"{KEY[:20]}A is another one, {KEY[:15]} too little"),
+        ("https://hooks.example/services/", "https://hooks.example/services/"),
+        ("You are a helpful", "You are a helpful"),
+        ("word-of-four", "word-of-four"),
+    ],
+)
+def test_half_of_a_credential_is_masked_where_it_is_cut_off(text: str, masked: str) -> None:
+    address, prompt = "https://hooks.example/services/T0", "You are a helpful assistant"
+    masker = Masker({"KEY": KEY, "HOOK": address, "PROMPT": prompt, "SHORT": "word-of-four"[:-1] + "x"})
+    assert masker.mask_text(text) == masked
+    line = json.dumps({"reason": text}).encode() + b"\n"
+    assert json.loads(masker.mask_bytes(line)) == {"reason": masked}
+
+
 def test_longer_secrets_go_first() -> None:
     assert Masker({"A": "secret", "B": "secret-and-more"}).mask_text("x secret-and-more x") == f"x {MASKED} x"
 

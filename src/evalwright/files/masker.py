@@ -3,7 +3,8 @@
 A value is secret if a suite takes it from a variable, if the name of its variable suggests it, if the suite has it
 under a key that names a credential, or if it is a part of such a value (`secret_parts`). Forms: as it is, as JSON text
 (once and twice), as a Python literal, percent-encoded and inside base64. A value of four or five characters is masked
-only as a separate word, because it occurs within words by chance; a shorter one is not masked.
+only as a separate word, because it occurs within words by chance; a shorter one is not masked. Messages quote the
+beginning or the end of long texts, so half of a credential is masked, too, where it is cut off.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ MASKED = "***MASKED***"
 _SHORTEST = 4
 _SUBSTRING = 6
 """From this many characters on, a secret is masked inside words, too: shorter ones occur there by chance."""
+_LEAST_HALF = 12
+"""Characters of a credential that was cut off; fewer say little about it."""
 _AS_NUMBERS = (("[<>&]", "04x"), ("[<>&'\x7f-\uffff]", "04x"), ("[<>&'\"+`\x7f-\uffff]", "04X"))
 """What encoders of JSON write as numbers, mostly because HTML gives it a meaning, and how: Go's, the filter `tojson` of
 templates, .NET's."""
@@ -111,6 +114,7 @@ class Masker:
         forms = {form for value in values if len(value) >= _SUBSTRING for form in _forms(value)}
         # Longest first: a form that contains another one must be replaced as a whole, or the rest of it would stay.
         self._forms = sorted(forms, key=_longest_first)
+        self._halves = [(value, *halves) for value in sorted(values) if (halves := _halves(value))]
         short = {form for value in values if len(value) < _SUBSTRING for form in _short_forms(value)}
         self._alone = _alone(short)
         needles = {needle for value in values if len(value) >= _SUBSTRING for needle in _needles(value)}
@@ -144,6 +148,11 @@ class Masker:
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASKED)
+        for secret, first, last in self._halves:
+            if first in text:
+                text = _without_beginnings(text, secret, first, MASKED)
+            if last in text:  # the end of a secret is the beginning of the reversed one
+                text = _without_beginnings(text[::-1], secret[::-1], last[::-1], MASKED[::-1])[::-1]
         return text if self._alone is None else self._alone.sub(MASKED, text)
 
     def mask_bytes(self, lines: bytes) -> bytes:
@@ -281,6 +290,26 @@ def _longest_first(form: str) -> tuple[int, str]:
     return -len(form), form
 
 
+def _halves(secret: str) -> tuple[str, ...]:
+    """The shortest beginning and end that are masked; none of addresses, whose beginnings are not secret, and texts."""
+    least = max(_LEAST_HALF, (len(secret) + 1) // 2)
+    if len(secret) <= least or "://" in secret or any(map(str.isspace, secret)):
+        return ()
+    return secret[:least], secret[-least:]
+
+
+def _without_beginnings(text: str, secret: str, first: str, mask: str) -> str:
+    """The text without beginnings of a secret, at least `first`, where no word goes on: another one may begin alike."""
+    kept, at = "", 0
+    while (start := text.find(first, at)) >= 0:
+        end = start + len(first)
+        while end - start < len(secret) and text[end : end + 1] == secret[end - start]:
+            end += 1
+        kept += text[at:start] + (text[start:end] if text[end : end + 1].isalnum() else mask)
+        at = end
+    return kept + text[at:]
+
+
 def _alone(forms: Iterable[str]) -> re.Pattern[str] | None:
     """Finds any of the forms as separate words; None without forms."""
     ordered = sorted(forms, key=_longest_first)
@@ -302,7 +331,8 @@ def _needles(secret: str) -> Iterator[bytes]:
 
     Strings that many forms share come first, then those with digits and capitals, which are rare in other text.
     """
-    waiting = {text.encode("utf-8", "surrogatepass") for form in _forms(secret) for text in _json_forms(form)}
+    forms = _forms(secret).union(_halves(secret))
+    waiting = {text.encode("utf-8", "surrogatepass") for form in forms for text in _json_forms(form)}
     while waiting:
         shared = Counter(piece for text in waiting for piece in _pieces(text))
         best = max(shared, key=lambda piece: (shared[piece], sum(byte < 91 for byte in piece), piece))
