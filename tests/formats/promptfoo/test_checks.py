@@ -132,3 +132,59 @@ def test_values_come_from_files(tmp_path):
         **{"e.json": '{"a": 1}', "t.txt": '"a"\n'},
     )  # fmt: skip
     assert found.judged() == ["equals#0 pass", "contains#1 pass"]
+
+
+SAYING = """
+def call_api(prompt, options, context):
+    return {"output": "x", **context["vars"]["said"]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "assertions", "statuses"),
+    [
+        (
+            {"finishReason": "stop"},
+            [("finish-reason", "STOP"), ("finish-reason", "length"), ("not-finish-reason", "length"),
+             ("finish-reason", None), ("guardrails", None), ("not-guardrails", None)],
+            "pass fail pass error pass fail",
+        ),
+        ({}, [("finish-reason", "stop"), ("not-finish-reason", "stop"), ("perplexity", None)], "fail pass error"),
+        (
+            {"guardrails": {"flagged": True, "flaggedInput": True}},
+            [("guardrails", None), ("not-guardrails", None)],
+            "fail pass",
+        ),
+        (
+            {"metadata": {"skillCalls": [{"name": "web"}, {"name": "pdf"}, {"name": "web"},
+                                         {"name": "x", "is_error": True}]}},
+            [("skill-used", "web"), ("skill-used", ["web", " pdf "]), ("skill-used", "x"), ("not-skill-used", "x"),
+             ("not-skill-used", ["x", "web"]), ("skill-used", {"name": "web", "min": 2}),
+             ("skill-used", {"name": "web", "max": 1}), ("skill-used", {"pattern": "W?b*"}),
+             ("skill-used", {"pattern": "w?"}), ("not-skill-used", {"pattern": "q*"}),
+             ("not-skill-used", {"name": "x", "min": 1}), ("skill-used", {"min": 1}),
+             ("skill-used", {"name": "x", "max": 0}), ("skill-used", {"name": "web", "min": 2, "max": 1}),
+             ("skill-used", [])],
+            "pass pass fail pass fail pass fail pass fail pass error error pass error error",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_provider_says_of_its_output(tmp_path, said, assertions, statuses):
+    given = [{"type": kind, **({} if value is None else {"value": value})} for kind, value in assertions]
+    config = {"providers": ["python:p.py"], "tests": [{"vars": {"said": said}, "assert": given}]}
+    found = run(tmp_path, config, **{"p.py": SAYING})
+    assert [row.status for row in found.rows] == statuses.split()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "scores"),
+    [([-0.1, -0.2], [1.0, 0.0, 0.4626, 0.4626, 0.5374]), ([-9999, 0], [0.0, 1.0, 0.0, 0.0, 1.0])],
+)
+def test_perplexity_is_that_of_the_probabilities_of_tokens(tmp_path, numbers, scores):
+    given = [{"type": kind, "threshold": 1.5} for kind in ("perplexity", "not-perplexity")]
+    given += [{"type": "perplexity-score"}, {"type": "perplexity-score", "threshold": 0.3}]
+    given += [{"type": "not-perplexity-score", "threshold": 0.3}]
+    given += [{"type": "javascript", "value": f"context.logProbs[0] === {numbers[0]}"}]
+    config = {"providers": ["python:p.py"], "tests": [{"vars": {"said": {"logProbs": numbers}}, "assert": given}]}
+    found = run(tmp_path, config, **{"p.py": SAYING})
+    assert [round(row.score, 4) for row in found.rows] == [*scores, 1.0]

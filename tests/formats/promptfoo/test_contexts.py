@@ -87,3 +87,24 @@ def test_g_eval_is_turned_round_with_its_score():
     for kind, passed, score in (("g-eval", True, 0.8), ("not-g-eval", False, 0.2)):
         found, _ = given(kind, replies)
         assert (found.passed, found.score) == (passed, pytest.approx(score))
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "found"),
+    [
+        ("similar", {}, (True, 0.8)),
+        ("similar:cosine", {"threshold": 0.9}, (False, 0.8)),
+        ("similar:cosine", {"value": ["x", "y"], "threshold": 0.5}, (True, 0.8)),  # the first that is near enough
+        ("not-similar", {"value": ["x", "y"]}, (False, 0.0)),
+        ("similar:dot", {"threshold": 1.5}, (True, 1.6)),
+        ("not-similar:dot", {"threshold": 1.5}, (False, -0.6)),
+        ("similar:euclidean", {"threshold": 2}, (True, 1 / (1 + 1.8**0.5))),
+        ("similar:euclidean", {}, (False, 1 / (1 + 1.8**0.5))),
+        ("not-similar:euclidean", {}, (True, 1 - 1 / (1 + 1.8**0.5))),
+        ("similar:euclidean", {"value": ["x", "y"], "threshold": 0}, (True, 1.0)),
+    ],
+)
+def test_embeddings_are_near_by_three_measures(kind, keys, found):
+    vectors = {"On its way.": [0.0, 1.0], "x": [1.2, 1.6], "y": [0.0, 1.0]}
+    result, _ = given(kind, [], vectors=vectors, **keys)
+    assert (result.passed, result.score) == (found[0], pytest.approx(found[1]))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import did_you_mean
 from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.doubts import doubt_assertion, doubt_rubric, doubt_threshold
-from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, PLACE, SET, UNSUPPORTED, base_of
+from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, SET, UNSUPPORTED, asks_judge, base_of
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import provider_of
 from evalwright.formats.promptfoo.shapes import ASSERTION, warn_of_others, what_fits
@@ -82,7 +82,7 @@ class Assertions:
 
     def ask(self, lists: Sequence[Authored]) -> bool:
         """Whether any of them needs a judge."""
-        return any(_asks(one) for authored in lists for one in self._listed(authored))
+        return any(asks_judge(one) for authored in lists for one in self._listed(authored))
 
     def specs(self, lists: Sequence[Authored], options: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
         """The evaluators of one test, in order, under the names that promptfoo's reports use."""
@@ -99,7 +99,7 @@ class Assertions:
         if known is not None:
             return known
         judging = {key: options[key] for key in ("provider", "rubricPrompt", "factuality") if key in options}
-        own = {"options": judging} if judging and _asks(one) else {}
+        own = {"options": judging} if judging and asks_judge(one) else {}
         config = {"assertion": one, **own, **self._place(one)}
         spec = EvaluatorSpec(f"{one['type']}#{number}", _evaluator(one), config, called=one["type"])
         if not own:
@@ -209,14 +209,6 @@ class Assertions:
         return self._sources.text(path, origin).strip()
 
 
-def _asks(one: Mapping[str, Any]) -> bool:
-    if one["type"] == SET:
-        return any(map(_asks, one["assert"]))
-    if one["type"] in COMPARISONS:
-        return bool(one["type"] == "select-best")
-    return CHECKS[base_of(one["type"])[1]].startswith(f"{PLACE}judged:")
-
-
 def _evaluator(one: Mapping[str, Any]) -> str:
     return "promptfoo_comparison" if one["type"] in COMPARISONS else "promptfoo"
 
@@ -226,4 +218,4 @@ def _runs(one: Mapping[str, Any]) -> bool:
     if one["type"] == SET:
         return any(map(_runs, one["assert"]))
     code = base_of(one["type"])[1] in ("javascript", "python") or one.get("transform") is not None
-    return code or in_file(one.get("value")) or _asks(one)
+    return code or in_file(one.get("value")) or asks_judge(one)

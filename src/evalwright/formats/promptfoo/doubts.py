@@ -12,7 +12,7 @@ from evalwright.evaluators.wording import shorten
 from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.dependence import stored_as
 from evalwright.formats.promptfoo.file import env_names
-from evalwright.formats.promptfoo.kinds import CHECKS, base_of
+from evalwright.formats.promptfoo.kinds import CHECKS, base_of, in_module
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
 from evalwright.formats.promptfoo.providers import provider_kind
@@ -43,8 +43,10 @@ _OF_ASSERTIONS = frozenset(("output", "context", "metadata", "rubric", "completi
 """Names that templates of assertions may have besides."""
 _NEEDS_VALUE = frozenset(
     (
-        *(kind for kind, place in CHECKS.items() if ".texts:" in place or ".similarity:" in place),
-        *("javascript", "python", "similar", "tool-call-f1"),
+        *in_module("texts"),
+        *in_module("similarity"),
+        *("javascript", "python", "similar", "similar:cosine", "similar:dot", "similar:euclidean"),
+        *("tool-call-f1", "finish-reason", "skill-used"),
     )
 )
 _ANY = frozenset({"contains-any", "icontains-any"})
@@ -54,10 +56,11 @@ _NOT_TURNED = frozenset({"factuality", "model-graded-factuality", "model-graded-
 """Types on which `not-` has no effect."""
 _SHARES = frozenset(
     (
-        *(kind for kind, place in CHECKS.items() if ".similarity:" in place or ".judged:" in place),
+        *in_module("similarity"),
+        *in_module("judged"),
         "tool-call-f1",
     )
-) - {"levenshtein"}
+) - {"levenshtein", "similar:dot", "similar:euclidean"}
 """Types whose threshold is a share."""
 _JUDGED = {
     "llm-rubric": "output",

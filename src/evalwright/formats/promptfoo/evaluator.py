@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
-from evalwright.formats.promptfoo.kinds import CHECKS, SET, base_of
+from evalwright.formats.promptfoo.kinds import CHECKS, SET, asks_judge, base_of
 from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
 from evalwright.formats.promptfoo.templates import render, render_all
 from evalwright.formats.promptfoo.values import shown_text
@@ -23,7 +23,6 @@ from evalwright.registry import resolve
 __all__ = ["Asked", "PromptfooAssertion", "context_of"]
 
 _WIDEST = (-sys.float_info.max, sys.float_info.max)
-_JUDGED = "evalwright.formats.promptfoo.checks.judged:"
 _LIMIT = 600.0
 
 
@@ -70,7 +69,7 @@ class PromptfooAssertion:
 
     @staticmethod
     def calls_models(config: Mapping[str, Any]) -> bool:
-        return _asks(config["assertion"])
+        return asks_judge(config["assertion"])
 
     def __init__(
         self, assertion: Mapping[str, Any], options: Mapping[str, Any] | None = None, folder: str = "."
@@ -88,10 +87,10 @@ class PromptfooAssertion:
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         """The calls of graders that are models, including those of members of sets."""
         for one in _flat(self._assertion):
-            if _asks(one):
+            if asks_judge(one):
                 from evalwright.formats.promptfoo.graders import grader_requests
 
-                kind = "embedding" if base_of(one["type"])[1] == "similar" else "text"
+                kind = "embedding" if base_of(one["type"])[1].startswith("similar") else "text"
                 yield from grader_requests(one, self._options, self._folder, kind)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
@@ -204,7 +203,8 @@ def context_of(question: Asked) -> dict[str, Any]:
     """What code of a configuration gets to know about the cell, under promptfoo's names."""
     seen: Mapping[str, Any] = question.trace.extra.get("promptfoo", {})
     own = question.case.extra.get("promptfoo", {})
-    response = {"output": seen.get("response", question.output), "metadata": seen.get("metadata", {})}
+    remarks = seen.get("remarks", {})
+    response = {"output": seen.get("response", question.output), "metadata": seen.get("metadata", {}), **remarks}
     if "raw" in seen:
         response["raw"] = seen["raw"]
     metrics = question.trace.metrics
@@ -226,6 +226,8 @@ def context_of(question: Asked) -> dict[str, Any]:
         "metadata": seen.get("metadata", {}),
         "latencyMs": question.trace.latency_ms,
     }
+    if "logProbs" in remarks:
+        context["logProbs"] = remarks["logProbs"]
     if (config := question.assertion.get("config")) is not None:
         context["config"] = config
     return context
@@ -237,9 +239,3 @@ def _flat(assertion: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield assertion
     for member in assertion["assert"] if assertion["type"] == SET else ():
         yield from _flat(member)
-
-
-def _asks(assertion: Mapping[str, Any]) -> bool:
-    if assertion["type"] == SET:
-        return any(map(_asks, assertion["assert"]))
-    return CHECKS[base_of(assertion["type"])[1]].startswith(_JUDGED)

@@ -3,46 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["CHECKS", "COMPARISONS", "PLACE", "SET", "UNSUPPORTED", "base_of"]
+__all__ = ["CHECKS", "COMPARISONS", "SET", "UNSUPPORTED", "asks_judge", "base_of", "in_module"]
 
 SET = "assert-set"
-PLACE = "evalwright.formats.promptfoo.checks."
+_PLACE = "evalwright.formats.promptfoo.checks."
 CHECKS: Mapping[str, str] = {
     **{
-        name: f"{PLACE}texts:{name.replace('-', '_')}"
+        name: f"{_PLACE}texts:{name.replace('-', '_')}"
         for name in (
             "contains", "icontains", "contains-any", "contains-all", "icontains-any", "icontains-all", "equals",
             "regex", "starts-with", "word-count",
         )
     },
-    **{name: f"{PLACE}structures:{name.replace('-', '_')}" for name in ("is-json", "contains-json")},
+    **{name: f"{_PLACE}structures:{name.replace('-', '_')}" for name in ("is-json", "contains-json")},
     **{
-        name: f"{PLACE}markup:{name.replace('-', '_')}"
+        name: f"{_PLACE}markup:{name.replace('-', '_')}"
         for name in ("is-xml", "contains-xml", "is-html", "contains-html")
     },
-    **{name: f"{PLACE}similarity:{name.replace('-', '_')}" for name in ("levenshtein", "rouge-n", "bleu", "gleu")},
-    **{name: f"{PLACE}limits:{name}_limit" for name in ("latency", "cost")},
-    **{name: f"{PLACE}code:{name}" for name in ("javascript", "python")},
+    **{name: f"{_PLACE}similarity:{name.replace('-', '_')}" for name in ("levenshtein", "rouge-n", "bleu", "gleu")},
+    **{name: f"{_PLACE}limits:{name}_limit" for name in ("latency", "cost")},
+    **{name: f"{_PLACE}code:{name}" for name in ("javascript", "python")},
     **{
-        name: f"{PLACE}judged:{name.replace('-', '_')}"
+        name: f"{_PLACE}judged:{name.replace('-', '_')}"
         for name in (
-            "llm-rubric", "factuality", "model-graded-factuality", "model-graded-closedqa", "g-eval", "similar",
+            "llm-rubric", "factuality", "model-graded-factuality", "model-graded-closedqa", "g-eval",
             "answer-relevance", "context-recall", "context-relevance", "context-faithfulness",
         )
     },
-    **{name: f"{PLACE}openai:{name.replace('-', '_')}" for name in ("is-refusal", "tool-call-f1")},
+    **dict.fromkeys(("similar", "similar:cosine", "similar:dot", "similar:euclidean"), f"{_PLACE}judged:similar"),
+    **{
+        name: f"{_PLACE}responses:{name.replace('-', '_')}"
+        for name in ("finish-reason", "guardrails", "skill-used", "perplexity", "perplexity-score")
+    },
+    **{name: f"{_PLACE}openai:{name.replace('-', '_')}" for name in ("is-refusal", "tool-call-f1")},
 }  # fmt: skip
 """The function of each type."""
 COMPARISONS = frozenset(("select-best", "max-score"))
 """Types that judge the outputs of all columns together, after all other assertions."""
 UNSUPPORTED = (
-    "agent-rubric", "classifier", "contains-sql", "conversation-relevance", "finish-reason", "guardrails", "human",
-    "is-sql", "is-valid-function-call", "is-valid-openai-function-call", "is-valid-openai-tools-call", "meteor",
-    "moderation", "perplexity", "perplexity-score", "pi", "rouge-l", "rouge-s", "ruby", "search-rubric",
-    "similar:dot", "similar:euclidean", "skill-used", "trace-error-spans", "trace-span-count",
-    "trace-span-duration", "trajectory:goal-success", "trajectory:step-count", "trajectory:tool-args-match",
-    "trajectory:tool-sequence", "trajectory:tool-used", "webhook",
+    "agent-rubric", "classifier", "contains-sql", "conversation-relevance", "human", "is-sql",
+    "is-valid-function-call", "is-valid-openai-function-call", "is-valid-openai-tools-call", "meteor", "moderation",
+    "pi", "ruby", "search-rubric", "trace-error-spans", "trace-span-count", "trace-span-duration",
+    "trajectory:goal-success", "trajectory:step-count", "trajectory:tool-args-match", "trajectory:tool-sequence",
+    "trajectory:tool-used", "webhook",
 )  # fmt: skip
 """Types that promptfoo has and we do not: rejected by name."""
 
@@ -50,3 +55,19 @@ UNSUPPORTED = (
 def base_of(kind: str) -> tuple[bool, str]:
     """Whether a type is inverted, and the type without that."""
     return (True, kind[4:]) if kind.startswith("not-") else (False, kind)
+
+
+def in_module(module: str) -> frozenset[str]:
+    """The types whose checks are in a module of `checks`."""
+    return frozenset(kind for kind, place in CHECKS.items() if place.startswith(f"{_PLACE}{module}:"))
+
+
+_JUDGED = in_module("judged")
+
+
+def asks_judge(assertion: Mapping[str, Any]) -> bool:
+    """Whether an assertion, or a member of a set, calls a model."""
+    kind = assertion["type"]
+    if kind == SET:
+        return any(map(asks_judge, assertion["assert"]))
+    return kind == "select-best" or base_of(kind)[1] in _JUDGED

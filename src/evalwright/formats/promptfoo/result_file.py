@@ -181,7 +181,7 @@ def _response(trace: Trace, seen: Mapping[str, Any], reasons: str) -> dict[str, 
     if "output" not in seen:
         return {"error": reasons}
     metrics = trace.metrics
-    response = {"output": seen["output"]}
+    response = {"output": seen["output"], **seen.get("remarks", {})}
     if metrics.cost_usd is not None:
         response["cost"] = metrics.cost_usd
     if metrics.token_input is not None or metrics.token_output is not None:

@@ -249,6 +249,8 @@ def _answered(reply: ProviderReply, output: Any, seen: dict[str, Any]) -> Answer
         seen["response"] = reply.output
     if reply.metadata:
         seen["metadata"] = reply.metadata
+    if reply.remarks:
+        seen["remarks"] = reply.remarks
     tokens = reply.tokens
     metrics = Metrics(token_input=tokens.get("prompt"), token_output=tokens.get("completion"), cost_usd=reply.cost)
     structured = as_javascript(output) if isinstance(output, dict) else None

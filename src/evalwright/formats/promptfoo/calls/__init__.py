@@ -34,13 +34,15 @@ class ProviderCall(NamedTuple):
 
 
 class ProviderReply(NamedTuple):
-    """What a provider returned; `cost` in US dollars."""
+    """What a provider returned; `cost` in US dollars, `remarks` on the output under promptfoo's names: `finishReason`,
+    `guardrails`, `logProbs`."""
 
     output: Any
     cost: float | None = None
     tokens: Mapping[str, int | None] = {}
     metadata: Mapping[str, Any] = {}
     raw: Any = None
+    remarks: Mapping[str, Any] = {}
 
 
 class Caller(Protocol):

@@ -16,6 +16,11 @@ from evalwright.session import session
 
 __all__ = ["Chat"]
 
+_ENDINGS = {
+    "function_call": "tool_calls", "tool_use": "tool_calls", "end_turn": "stop", "stop_sequence": "stop",
+    "max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter",
+}  # fmt: skip
+
 
 class Chat:
     def __init__(self, provider: Provider, folder: str) -> None:
@@ -25,13 +30,20 @@ class Chat:
         request = request_of(self._provider, call.prompt, call.config, self._folder, call.trial)
         reply = await session().models.chat(request, "system")
         tokens = {"prompt": reply.usage.token_input, "completion": reply.usage.token_output}
-        return ProviderReply(_output(reply, request), reply.cost_usd, tokens, {"model": reply.model})
+        remarks = {} if reply.finish_reason is None else {"finishReason": _ended(reply.finish_reason)}
+        return ProviderReply(_output(reply, request), reply.cost_usd, tokens, {"model": reply.model}, remarks=remarks)
 
     def asks(self) -> Iterator[ChatRequest]:
         yield request_of(self._provider, "", {}, self._folder)
 
     async def close(self) -> None:
         pass
+
+
+def _ended(reason: str) -> str:
+    """Why a reply ended, in OpenAI's words, as in promptfoo."""
+    reason = reason.strip().lower()
+    return _ENDINGS.get(reason, reason)
 
 
 def _output(reply: ChatReply, request: ChatRequest) -> Any:

@@ -11,7 +11,10 @@ from evalwright.files.plain import plain
 from evalwright.formats.promptfoo.calls import ProviderReply
 from evalwright.formats.promptfoo.values import as_javascript
 
-__all__ = ["reply_in"]
+__all__ = ["REMARKS", "reply_in"]
+
+REMARKS = ("finishReason", "guardrails", "logProbs")
+"""What a provider may say of its output, which assertions read."""
 
 
 def reply_in(said: Any) -> ProviderReply:
@@ -29,7 +32,12 @@ def reply_in(said: Any) -> ProviderReply:
     tokens = {key: _count(usage.get(key)) for key in ("prompt", "completion")} if isinstance(usage, Mapping) else {}
     metadata = said.get("metadata")
     return ProviderReply(
-        said["output"], _cost(said.get("cost")), tokens, metadata if isinstance(metadata, dict) else {}, said.get("raw")
+        said["output"],
+        _cost(said.get("cost")),
+        tokens,
+        metadata if isinstance(metadata, dict) else {},
+        said.get("raw"),
+        {key: said[key] for key in REMARKS if said.get(key) is not None},
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.replies import BadReply
@@ -52,6 +53,26 @@ _FACTUALITY = (
     " with it. B: a superset and consistent. C: all the same details. D: they disagree. E: they differ, not in facts."
 )
 _CLOSED = "Say whether a submission meets a criterion. Reason first; then the last line is Y if it does, else N."
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(one, other, strict=True))
+
+
+class _Measure(NamedTuple):
+    """How near two embeddings are: the more, the nearer."""
+
+    name: str
+    of: Callable[[Sequence[float], Sequence[float]], float]
+    is_distance: bool = False
+
+
+_MEASURES = {
+    "similar": _Measure("similarity", cosine),
+    "similar:cosine": _Measure("similarity", cosine),
+    "similar:dot": _Measure("dot product", _dot),
+    "similar:euclidean": _Measure("distance", lambda one, other: -math.dist(one, other), is_distance=True),
+}
 
 
 async def llm_rubric(question: Asked) -> Evaluation:
@@ -186,19 +207,24 @@ def _score_of_ten(text: str) -> tuple[float, str]:
 
 
 async def similar(question: Asked) -> Evaluation:
-    """The cosine of the embeddings of output and value is at least `threshold` (0.75); for a list, with any of its
-    values."""
+    """The embeddings of output and value are near enough: their cosine or dot product is at least `threshold` (0.75),
+    their distance at most; for a list, with any of its values."""
     values = question.value if isinstance(question.value, list) else [question.value]
     texts = [template_text(one) for one in values]
     if not any(texts):
-        raise EvaluatorError("similar needs a value: expected text, or a list of texts", "bad_value")
+        raise EvaluatorError(f"{question.kind} needs a value: expected text, or a list of texts", "bad_value")
     model = grader_of(question.assertion, question.options, question.folder, "embedding").model
     given = await session().models.embed(model, [question.text, *texts])
     own, *others = given.vectors
-    score = max(cosine(own, other) for other in others)
     limit = 0.75 if question.threshold is None else question.threshold
-    passed = (score >= limit - _EPSILON) != question.negated
-    said = "" if passed else f"the similarity is {score:.4g}, the threshold is {limit:g}"
+    measure = _MEASURES[question.kind]
+    nearness = [measure.of(own, other) for other in others]  # a distance is negative here
+    wanted = -limit if measure.is_distance else limit
+    reached = [one for one in nearness if one >= wanted - _EPSILON]
+    nearest = reached[0] if reached and not question.negated else max(nearness)
+    passed = nearest <= wanted + _EPSILON if question.negated else bool(reached)
+    score = 1 / (1 - nearest) if measure.is_distance else nearest
+    said = "" if passed else f"the {measure.name} is {abs(nearest):.4g}, the threshold is {limit:g}"
     return Evaluation(
         passed, 1 - score if question.negated else score, said, {"embedder": model}, cost_usd=given.cost_usd
     )
