@@ -157,6 +157,16 @@ def test_a_test_without_assertions_passes_with_a_warning(tmp_path):
     assert (found.verdict.status, found.verdict.score) == ("pass", 1.0)
 
 
+def test_after_the_time_of_an_evaluation_nothing_is_called(tmp_path):
+    config = {**ECHO, "providers": [{"id": "exec:sleep 60", "label": "slow"}, "echo"], "tests": [{"vars": {"q": "hi"}}]}
+    found = run(tmp_path, {**config, "evaluateOptions": {"maxEvalTimeMs": 20, "maxConcurrency": 1}})
+    errors = [trace.error for trace in found.traces.values()]
+    assert [error and (error.type, error.message) for error in errors] == [
+        ("time_limit", "the 0.02 s of maxEvalTimeMs are over")
+    ] * 2
+    assert run(tmp_path, {**ECHO, "evaluateOptions": {"maxEvalTimeMs": 60_000}}).statuses == ["pass"]
+
+
 def test_scores_are_weighted_and_a_threshold_replaces_that_all_must_pass(tmp_path):
     asserts = [{"type": "contains", "value": "a", "weight": 3}, {"type": "contains", "value": "z"}]
     tests = [{"vars": {"q": "ab"}, "assert": asserts, **more} for more in ({}, {"threshold": 0.7}, {"threshold": 0.8})]

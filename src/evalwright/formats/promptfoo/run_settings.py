@@ -20,7 +20,7 @@ _FILTERS = {
     "filter_range": "filterRange", "filter_sample": "filterSample", "filter_sample_seed": "filterSampleSeed",
 }  # fmt: skip
 _WITHOUT_EFFECT = (
-    "cache", "eventSource", "generateSuggestions", "interactiveProviders", "isRedteam", "maxEvalTimeMs",
+    "cache", "eventSource", "generateSuggestions", "interactiveProviders", "isRedteam",
     "showProgressBar", "silent", "silentErrors",
 )  # fmt: skip
 """They concern promptfoo's own terminal, cache and server, as do all other `commandLineOptions`."""
@@ -55,9 +55,11 @@ class RunningOptions:
         return settings, {"repeat": repeat} if own - {None} else {}
 
     def limited(self, variant: Variant) -> Variant:
-        """The variant with the time limit and the delay that the options set for all calls."""
+        """The variant with the time limits and the delay that the options set for all calls."""
         if limit := self._given.get("timeoutMs"):
             variant = msgspec.structs.replace(variant, timeout_seconds=limit / 1000)
+        if whole := self._given.get("maxEvalTimeMs"):
+            variant = msgspec.structs.replace(variant, config={**variant.config, "max_seconds": whole / 1000})
         if delay := self._given.get("delay"):
             provider = {"delay": delay, **variant.config["provider"]}
             variant = msgspec.structs.replace(variant, config={**variant.config, "provider": provider})

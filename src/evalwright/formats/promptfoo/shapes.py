@@ -116,7 +116,7 @@ CONFIG: Shape = {
 }  # fmt: skip
 RUNNING: Shape = {
     "maxConcurrency": _count(1), "repeat": _count(1), "delay": MILLISECONDS, "timeoutMs": MILLISECONDS,
-    "filterRange": TEXT, "filterSample": _count(1), "filterSampleSeed": _count(0),
+    "maxEvalTimeMs": MILLISECONDS, "filterRange": TEXT, "filterSample": _count(1), "filterSampleSeed": _count(0),
 }  # fmt: skip
 """For `evaluateOptions` and `commandLineOptions`."""
 TEST: Shape = {

@@ -38,8 +38,8 @@ _NOT_KEPT = (TURNS, "env")
 class PromptfooTarget:
     """A provider of a promptfoo configuration with one of its prompts.
 
-    Keys: `provider` and `prompt` as they were read, `folder`, `env`, `filters`, `extensions`, `allow_outside`; and the
-    `repeat` of tests without their own, if others have one.
+    Keys: `provider` and `prompt` as they were read, `folder`, `env`, `filters`, `extensions`, `allow_outside`; the
+    `repeat` of tests without their own, if others have one; and `max_seconds`, after which nothing is called any more.
     """
 
     may_be_silent: bool = True
@@ -66,6 +66,8 @@ class PromptfooTarget:
 
     async def open(self) -> None:
         self._environment = {**environment(), **self._config.get("env", {})}
+        most: float | None = self._config.get("max_seconds")
+        self._end = None if most is None else asyncio.get_running_loop().time() + most
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         own = _of_test(case)
@@ -86,11 +88,19 @@ class PromptfooTarget:
                 f"it goes on from {missing[0]}, which was not answered in this session: run the whole suite",
                 "earlier_turn_missing",
             )
+        end = asyncio.timeout_at(self._end)
         try:
-            if self._extensions:
-                case = await self._after_hooks(case)
-                seen["vars"] = case.input
-            return await self._answer(case, trial, own, options, seen)
+            async with end:
+                await asyncio.sleep(0)  # or what never waits would be done after the end, too
+                if self._extensions:
+                    case = await self._after_hooks(case)
+                    seen["vars"] = case.input
+                return await self._answer(case, trial, own, options, seen)
+        except TimeoutError:
+            if not end.expired():
+                raise
+            most = self._config["max_seconds"]
+            failure = target_failure(TargetError(f"the {most:g} s of maxEvalTimeMs are over", "time_limit"))
         except (ScriptError, TemplateError) as error:
             failure = target_failure(rendering_error(error))
         except TargetError as error:
