@@ -210,6 +210,13 @@ def test_an_output_that_is_stored_is_no_variable_of_the_tests_behind_it(tmp_path
     assert [row["vars"] for row in rows] == [{"q": "a"}, {"q": "{{first}}b"}]
 
 
+def test_variables_that_a_transform_makes_are_in_the_result_file(tmp_path):
+    test = {"vars": {"q": "a"}, "options": {"transformVars": "({...vars, q: vars.q + 1, extra: 2})"}}
+    run(tmp_path, {**ECHO, "tests": [test]}, options={"output": tmp_path / "out.json"})
+    [row] = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
+    assert row["vars"] == {"q": "a1", "extra": 2}
+
+
 def test_a_conversation_sees_its_earlier_turns(tmp_path):
     prompt = "{% for turn in _conversation %}{{ turn.input }}>{% endfor %}{{q}}"
     tests = [{"vars": {"q": q}, "metadata": {"conversationId": c}} for q, c in (("a", "1"), ("b", "1"), ("c", "2"))]

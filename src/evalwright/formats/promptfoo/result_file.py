@@ -155,7 +155,7 @@ def written_result(
         "testCase": test_of(case),
         "prompt": {"raw": dense(seen.get("prompt", "")), "label": column.label},
         "provider": column.provider,
-        "vars": {name: value for name, value in seen.get("vars", {}).items() if name in (case.input or {})},
+        "vars": seen.get("vars", {}),
         "success": verdict.status == "pass",
         "score": verdict.score or 0,
         "namedScores": named,

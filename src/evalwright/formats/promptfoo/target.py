@@ -128,7 +128,7 @@ class PromptfooTarget:
         }
         provider = own.get("provider", self._provider)
         described = {"id": provider["id"], "label": provider["label"]}
-        seen.update(prompt=prompt, vars=recorded({**self._kept, **given}), provider=described)
+        seen.update(prompt=prompt, vars=recorded(dict(given)), provider=described)
         resolved = {name: value for name, value in context["vars"].items() if seen["vars"].get(name) != value}
         if resolved:
             seen["resolved"] = resolved
