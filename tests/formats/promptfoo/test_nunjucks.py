@@ -32,6 +32,7 @@ from evalwright.formats.promptfoo.templates import render
         ("{{ a|replace('a', 'b') }}", ["a"], "a"),
         ("{{ a|length }}", 12, ""),
         ("{{ a|length }}", None, "0"),
+        ("{{ a|length }} {{ a.length }}", "🎉 party", "8 8"),
         ("{{ a|first }}{{ a|last }}", 12, ""),
         ("{{ a|first }}{{ a|last }}", [], ""),
         ("{{ a|first }}{{ a|last }}", "xyz", "xz"),
@@ -57,7 +58,8 @@ def test_filters_read_values_as_in_nunjucks(template, value, text):
 @pytest.mark.parametrize(
     ("filter_name", "value"),
     [("upper", 5), ("lower", True), ("trim", 5), ("trim", None), ("title", ["a"]), ("striptags", 5), ("nl2br", False),
-     ("indent", 1), ("truncate", 5), ("wordcount", 5), ("first", None), ("last", None), ("list", 5)],
+     ("indent", 1), ("truncate", 5), ("wordcount", 5), ("first", None), ("last", None), ("list", 5),
+     ("batch(2)", None)],
 )  # fmt: skip
 def test_filters_reject_what_is_no_text_or_list(filter_name, value):
     with pytest.raises(TemplateError, match="template: "):

@@ -123,7 +123,7 @@ class _Engine(SandboxedEnvironment):
                 return obj[argument]
         elif isinstance(obj, (str, list, tuple)):
             if argument == "length":
-                return len(obj)
+                return FILTERS["length"](obj)
             members: Any = _MEMBERS_OF_TEXT if isinstance(obj, str) else _MEMBERS_OF_LIST
             if argument in members:
                 return members[argument](obj)

@@ -21,6 +21,8 @@ from evalwright.formats.promptfoo.javascript_operators import (
 from evalwright.formats.promptfoo.nunjucks_texts import TEXT_FILTERS
 from evalwright.formats.promptfoo.nunjucks_values import List, Mapped, in_template
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, pretty_json, template_text
+from evalwright.formats.shared.findings import kind_found
+from evalwright.formats.shared.javascript.characters import code_units
 
 __all__ = ["FILTERS", "KEPT_FILTERS", "KEPT_TESTS", "TESTS"]
 
@@ -56,7 +58,7 @@ def _sum(value: Any, attribute: str | None = None, start: Any = 0) -> Any:
 
 
 def _in_groups(value: Any, size: int, filling: Any = None) -> Any:
-    items = list(_items(value))
+    items = list(_sequence(value))
     groups = [List(items[i : i + size]) for i in range(0, len(items), size)]
     if filling is not None and groups:
         groups[-1] += [filling] * (size - len(groups[-1]))
@@ -93,7 +95,9 @@ def _chosen(wanted: bool) -> Callable[..., Any]:
 
 def _joined(value: Any, sign: str = "", attribute: str | None = None) -> str:
     if not isinstance(value, (list, tuple, Iterator)):
-        raise TypeError(f"join: expected a list, found {type(value).__name__.lower()}")
+        raise TypeError(
+            f"join: expected a list, found {'nothing' if isinstance(value, Undefined) else kind_found(value)}"
+        )
     items = list(value)
     if attribute is not None:
         items = [one.get(attribute) if isinstance(one, dict) else None for one in items]
@@ -104,7 +108,9 @@ def _length(value: Any) -> int | None:
     """None for a number, which has no length: nothing is printed."""
     if isinstance(value, Iterator):
         return len(list(value))
-    if isinstance(value, (str, list, tuple, dict)):
+    if isinstance(value, str):
+        return len(code_units(value))
+    if isinstance(value, (list, tuple, dict)):
         return len(value)
     return 0 if value is None or value is False or isinstance(value, Undefined) else None
 
