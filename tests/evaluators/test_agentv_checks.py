@@ -122,6 +122,17 @@ def fields(expected, answer, *paths, aggregation="weighted_average"):
 
 
 @pytest.mark.parametrize(
+    ("answer", "score"), [("[1, 2]", 0.5), ("null", 0.5), ("```json\n3\n```", 0.5), ("NaN", 0.0), ("done", 0.0)]
+)
+def test_an_answer_may_be_any_json(answer, score):
+    assert fields({"a": 1}, answer, "a", "not.expected").score == score
+
+
+def test_steps_into_a_list_that_is_the_answer():
+    assert fields({"0": 7}, "[7, 8]", "[0]").score == 1
+
+
+@pytest.mark.parametrize(
     ("field", "expected", "given", "met"),
     [
         ({"path": "a"}, 1, 1.0, True),

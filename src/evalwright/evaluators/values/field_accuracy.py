@@ -19,7 +19,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.sandbox.patterns import search
 
-__all__ = ["Field", "FieldAccuracy", "json_in", "same_day"]
+__all__ = ["Field", "FieldAccuracy", "same_day"]
 
 _MOST_LISTED = 4
 _NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -57,9 +57,9 @@ class FieldAccuracy(msgspec.Struct, frozen=True):
     aggregation: Literal["weighted_average", "all_or_nothing", "minimum"] = "weighted_average"
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        answer, expected = json_in(trace.output.final_answer or ""), _expected(case)
-        if answer is None:
-            return banded(0.0, misses=["the answer is no JSON object"])
+        answer, expected = _json_in(trace.output.final_answer or ""), _expected(case)
+        if answer is _ABSENT:
+            return banded(0.0, misses=["the answer is no JSON"])
         if expected is None:
             return banded(0.0, misses=["the case expects no JSON object"])
         outcomes = [outcome for field in self.fields if (outcome := _compared(field, expected, answer)) is not None]
@@ -77,16 +77,14 @@ class FieldAccuracy(msgspec.Struct, frozen=True):
         return sum(outcome.score * outcome.weight for outcome in outcomes) / total if total else 0.0
 
 
-def json_in(text: str) -> dict[str, Any] | None:
-    """The JSON object in a text: without fences, from the first `{` to the last `}`."""
+def _json_in(text: str) -> Any:
+    """The JSON in a text: from the first `{` to the last `}`, or, if there is no object, the text without fences."""
     start, end = text.find("{"), text.rfind("}")
-    if start < 0 or end < start:
-        return None
+    written = text[start : end + 1] if 0 <= start < end else text.replace("```json", "").replace("```", "").strip()
     try:
-        found = loaded_json(text[start : end + 1])
+        return loaded_json(written)
     except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        return _ABSENT
 
 
 def _expected(case: Case) -> dict[str, Any] | None:
@@ -94,13 +92,13 @@ def _expected(case: Case) -> dict[str, Any] | None:
     messages = case.extra.get("expected_messages")
     for message in reversed(messages if isinstance(messages, list) else []):
         content = message.get("content") if isinstance(message, dict) and message.get("role") == "assistant" else None
-        found = json_in(content) if isinstance(content, str) else content
+        found = _json_in(content) if isinstance(content, str) else content
         if isinstance(found, dict):
             return found
     return case.expected.facts or None
 
 
-def _compared(field: Field, expected: dict[str, Any], answer: dict[str, Any]) -> _Outcome | None:
+def _compared(field: Field, expected: dict[str, Any], answer: Any) -> _Outcome | None:
     """None for a field that is left out: not required, and not in the answer."""
     wanted, given = _at(expected, field.path), _at(answer, field.path)
     if wanted is _ABSENT:
