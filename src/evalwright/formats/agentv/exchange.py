@@ -128,11 +128,23 @@ def _are_messages(value: Any) -> bool:
 
 
 def _answer(messages: Sequence[dict[str, Any]]) -> str:
-    """The content of the last message of the assistant that has any."""
+    """The content of the last message of the assistant that has any, even an empty text: then it said nothing."""
     for message in reversed(messages):
         content = message.get("content")
-        if message.get("role") == "assistant" and content not in (None, ""):
-            return (
-                content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-            )
+        if message.get("role") != "assistant" or content is None:
+            continue
+        if isinstance(content, str):
+            return content
+        if isinstance(content, list) and content and all(map(_is_block, content)):
+            return "\n".join(_text_of(block) for block in content if block["type"] == "text")
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return ""
+
+
+def _is_block(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in ("text", "image", "file")
+
+
+def _text_of(block: dict[str, Any]) -> str:
+    text = block.get("text", block.get("value"))
+    return text if isinstance(text, str) else ""
