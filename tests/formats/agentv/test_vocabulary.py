@@ -11,6 +11,7 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.snapshot import snapshot
+from evalwright.model.suite import Suite
 from formats.agentv.newer_suites import ECHO, HI, load, one, problems, statuses
 
 
@@ -267,3 +268,26 @@ def test_only_checks_of_a_text_can_be_negated(tmp_path: Path, assertion: dict[st
     found = problems(load(tmp_path, tests=[one(criteria="x", assertions=[assertion])]))
     assert "negate" in found[0]
     assert "no check of a text" in found[0]
+
+
+def warnings(suite: Suite) -> list[str]:
+    return [str(problem) for problem in suite.warnings]
+
+
+def test_counts_of_calls_in_another_mode_are_left_unread_as_in_the_original(folder: Path) -> None:
+    ordered = {"name": "t", "type": "tool-trajectory", "mode": "in_order", "minimums": {"a": 1}, "expected": []}
+    suite = load(folder, tests=[one(assertions=[HI, ordered])])
+    assert problems(suite) == [""]
+    assert any("minimums" in found and "in_order" in found for found in warnings(suite))
+    assert statuses(folder, tests=[one(assertions=[HI, ordered])]) == {"a": "pass"}
+
+
+@pytest.mark.parametrize(
+    "mode", [{}, {"mode": "any_order"}, {"mode": "exact"}, {"mode": "subset", "minimums": {"a": 1}}]
+)
+def test_a_trajectory_that_names_no_calls_is_left_out(folder: Path, mode: dict[str, Any]) -> None:
+    empty = {"name": "t", "type": "tool-trajectory", **mode}
+    suite = load(folder, tests=[one(assertions=[HI, empty])])
+    assert [spec["name"] for case in suite.cases for spec in case.evaluators or ()] == ["contains-hi"]
+    assert any("left out: 't' names no calls" in found for found in warnings(suite))
+    assert "'t' names no calls" in problems(load(folder, tests=[one(criteria="x", assertions=[empty])]))[0]

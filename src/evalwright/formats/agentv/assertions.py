@@ -156,8 +156,8 @@ class Evaluators:
             tell(f"{place}.config", f"config of {name!r}: expected a mapping, found {own!r}")
             return None
         config = {**{str(key): value for key, value in own.items()}, **given}
-        if kind == "tool_trajectory" and (self._newer or "assert" in place):
-            config = {"args_match": "exact", **config}  # AgentV 2.7 compared only the named arguments
+        if kind == "tool_trajectory":
+            return self._trajectory(config, place, name, tell)
         if kind in PREMADE:
             return {"name": name, "type": kind, "config": config}
         known = OWN_KEYS[kind]
@@ -166,6 +166,22 @@ class Evaluators:
             said = f"{name!r}: unknown aggregation {config.pop('aggregation')!r}, {FIELD_AGGREGATIONS[0]} is taken"
             tell.warn(f"{place}.aggregation", f"{said} (there are: {', '.join(FIELD_AGGREGATIONS)})")
         return {"name": name, "type": kind, "config": {key: value for key, value in config.items() if key in known}}
+
+    def _trajectory(self, config: dict[str, Any], place: str, name: str, tell: Notes) -> Spec | None:
+        tell.unknown_keys(place, config, OWN_KEYS["tool_trajectory"])
+        config = {key: value for key, value in config.items() if key in OWN_KEYS["tool_trajectory"]}
+        mode = config.get("mode", "any_order")
+        counts = mode == "any_order"
+        if not counts and config.pop("minimums", None):
+            tell.warn(
+                f"{place}.minimums", f"minimums of {name!r} are not read: they need the mode any_order, not {mode}"
+            )
+        if "expected" not in config and not (counts and "minimums" in config):
+            tell.leave_out(place, f"{name!r} names no calls: {'minimums or ' * counts}expected")
+            return None
+        if self._newer or "assert" in place:
+            config = {"args_match": "exact", **config}  # AgentV 2.7 compared only the named arguments
+        return {"name": name, "type": "tool_trajectory", "config": config}
 
     def _work_folder(self, named: str, place: str, tell: Notes) -> str | None:
         try:
@@ -312,6 +328,7 @@ def _name_of(written: str, raw: Mapping[str, Any]) -> str:
     """AgentV's name for an assertion without one: its type and what it looks for, or the number of texts to look
     for."""
     value = raw.get("value", raw.get("skill"))
+    written = written.replace("_", "-")
     if value in (None, "", []):
         return written
     if written == "regex":
