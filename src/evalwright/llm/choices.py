@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -10,10 +10,22 @@ from typing import TYPE_CHECKING, Protocol
 from evalwright.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from evalwright.llm.fitting import Fit
     from evalwright.llm.funds import Funds
     from evalwright.llm.retries import Pace
+    from evalwright.llm.routes import Route
+    from evalwright.model.chat import ChatReply, ChatRequest
 
-__all__ = ["ModelChoices", "SharedLimits"]
+__all__ = ["ModelChoices", "ModelClient", "SharedLimits"]
+
+
+class ModelClient(Protocol):
+    """Makes single calls of a model."""
+
+    async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
+        """One attempt. Raises CallFailed."""
+
+    async def close(self) -> None: ...
 
 
 class SharedLimits(Protocol):
@@ -52,6 +64,8 @@ class ModelChoices:
     """Where batches of judge calls are noted; None: these calls are made one by one."""
     batch_failed: Callable[[str], None] | None = None
     """Called with the reason why a whole batch was rejected or gave no answers."""
+    placed: Callable[[Route], Awaitable[ModelClient | None]] | None = None
+    """Gives the client of a model that other processes call; None, or for None, this process calls it."""
     no_network: bool = False
     """Reject calls to other hosts."""
     mask: Callable[[str], str] | None = None

@@ -301,8 +301,9 @@ class LiveModels:
         where = route._replace(model="") if route.interface != "callable" else route
         if where not in self._clients:
             await asyncio.to_thread(load_library, route.interface)
-        if where not in self._clients:  # checked again: another call may have created it during the import
-            self._clients[where] = _make_client(route)
+            placed = None if self._choices.placed is None else await self._choices.placed(route)
+        if where not in self._clients:  # checked again: another call may have created it meanwhile
+            self._clients[where] = placed or _make_client(route)
         return self._clients[where]
 
     def _cache_for(self, route: Route) -> Cache | None:

@@ -74,6 +74,11 @@ class Route(NamedTuple):
     """The variable that can name another address, if this one is the provider's own."""
 
     @property
+    def is_function(self) -> bool:
+        """Whether it leads to a function of the user's, not to the provider of another package."""
+        return self.interface == "callable" and self.model.startswith("python:")
+
+    @property
     def is_loopback(self) -> bool:
         return self.base_url is not None and _LOOPBACK.match(self.base_url) is not None
 

@@ -80,6 +80,8 @@ class Executor(msgspec.Struct, frozen=True):
     """Concurrent calls in one worker."""
     wait_seconds: float = 600.0
     """How long the run waits for a system that has no worker left."""
+    judges: Placement | msgspec.UnsetType = msgspec.UNSET
+    """What each worker takes that calls a judge's model which is a Python function; unset: this process calls it."""
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -187,6 +189,11 @@ class RunSettings(msgspec.Struct, frozen=True):
     """Unset: this process."""
     index: bool | msgspec.UnsetType = msgspec.UNSET
     """False: no index of the run is written, and none is built without being asked for, however large the run is."""
+
+    @property
+    def places_judges(self) -> bool:
+        """Whether workers call judges' models that are Python functions."""
+        return isinstance(self.executor, Executor) and self.executor.judges is not msgspec.UNSET
 
 
 class UntilDecided(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ Also how many of them run at once, and what they are doing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,8 @@ from evalwright.session import owns_process
 from evalwright.session.open_files import limit_of_files, room_for
 
 if TYPE_CHECKING:
+    from evalwright.llm.choices import ModelClient
+    from evalwright.llm.routes import Route
     from evalwright.run.leases.lease import Lease
 
 __all__ = ["Cell", "Grid", "Group", "RunState", "fitted", "groups_of", "most_at_once"]
@@ -150,6 +152,8 @@ class RunState:
     """Why the run stopped by itself although cells are left, so that it was not interrupted."""
     lease: Lease | None = None
     """The shard's lease of its limits, if they are shared."""
+    models_placed: Callable[[Route], Awaitable[ModelClient | None]] | None = None
+    """`ModelChoices.placed` of this session's models."""
     answered: bool = False
     """The run stops because it is decided or has reached its cost limit: it was not interrupted."""
     listener: Callable[[Case, Trace, Sequence[EvaluationResult], CaseVerdict], None] | None = None

@@ -76,7 +76,7 @@ def _checked(
     packages: dict[tuple[str, str], None] = {}
     alone: dict[tuple[str, str], None] = {}
     nowhere: dict[tuple[str, str], None] = {}
-    interfaces, variables = set(), environment()
+    interfaces, variables, functions = set(), environment(), False
     for case in cases:
         own = _evaluators(case.evaluators or ()) if plan.evaluators_by_case and judged else ()
         for name, asks, judges in (*asking, *own):
@@ -92,6 +92,7 @@ def _checked(
                 if (needed := needed_package(route)) is not None:
                     packages[name, needed] = None
                 unpriced.look_at(name, request.model, route, judges)
+                functions |= judges and route.is_function
                 if not judges:
                     interfaces.add(route.interface)
         yield case
@@ -111,6 +112,9 @@ def _checked(
         ]
         raise InputError([*keys, *problems])
     unpriced.warn()
+    if plan.run.places_judges and judged and not functions:
+        said = "run.executor.judges has no effect: no judge's model is a Python function (python:module:attribute)"
+        plan.warnings = [*plan.warnings, said]
     for interface in interfaces:  # imports must not use up the time limit of the first cells
         load_library(interface)
 

@@ -31,5 +31,6 @@ def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker, state:
         tell=plan.warnings.append,
         waiting=lambda calls: setattr(state, "waiting", calls),
         ends=lambda: state.stopping,
+        placed=state.models_placed,
     )
     return LiveModels(plan.prices, given, environment(), built_in_prices=plan.has_list_prices)

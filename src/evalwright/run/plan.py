@@ -100,12 +100,13 @@ def _variants(suite: Suite, target: str | None) -> list[Variant]:
 
 
 def may_call_models(plan: Plan) -> bool:
-    """Whether a target or an evaluator of the plan may call models, so that their keys are needed."""
+    """Whether a target or an evaluator of the plan may call models, or should do so, so that it matters which ones."""
     from evalwright.evaluators.build import declared
     from evalwright.targets.build import asks_models
 
     return (
         plan.evaluators_by_case
+        or plan.run.places_judges
         or any(declared("evaluators", spec.type).asks is not None for spec in plan.evaluators)
         or any(asks_models(variant.adapter) for variant in plan.variants)
     )

@@ -48,7 +48,7 @@ class NearEnd(FarEnd):
 
     def _worker(self, wanted: dict[str, object]) -> Any:
         variables = self.options.get("runtime_env", {}).get("env_vars", {})
-        worker = Near(self.copy if self.copy.exists() else self.copy.parent, variables)
+        worker = Near(self.copy if self.copy.exists() else self.copy.parent, variables, wanted)
         self.workers.append(worker)  # type: ignore[arg-type]
         return worker
 
@@ -56,7 +56,8 @@ class NearEnd(FarEnd):
 class Near:
     """One worker. Messages are pickles, each preceded by its length (8 bytes)."""
 
-    def __init__(self, folder: Path, variables: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, variables: Mapping[str, str], wanted: Mapping[str, object]) -> None:
+        self.wanted = wanted
         self._server = socket.create_server(("127.0.0.1", 0))
         self._loop = asyncio.get_running_loop()
         self._numbers = count()

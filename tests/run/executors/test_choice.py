@@ -149,3 +149,32 @@ def test_files_outside_of_the_folder_that_is_sent_are_refused(tmp_path):
         read(folder, f", cwd: {outside}")
     assert [problem.key for problem in caught.value.problems] == ["systems[0].cwd"]
     assert read(folder, f", cwd: {outside}", ", working_dir: ..").variants
+
+
+@pytest.mark.parametrize(
+    ("given", "judges"),
+    [
+        ("", msgspec.UNSET),
+        (", judges: false", msgspec.UNSET),
+        (", judges: true", Placement()),
+        (", judges: {num_gpus: 1, actors: 2}", Placement(num_gpus=1, actors=2)),
+    ],
+)
+def test_a_suite_says_whether_workers_call_the_models_of_judges(tmp_path, given, judges):
+    made = read(tmp_path, of_executor=given)
+    assert made.run.executor.judges == judges
+    assert made.run.places_judges is (judges is not msgspec.UNSET)
+    assert (b'"judges"' in msgspec.json.encode(made.run.executor)) is made.run.places_judges
+    assert made.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "message"),
+    [("judges: {num_gpu: 1}", "run.executor.judges.num_gpu", "num_gpus"), ("judges: 3", "run.executor.judges", "3")],
+)
+def test_a_mistake_in_what_the_judges_workers_take_is_refused_with_its_place(tmp_path, given, key, message):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, of_executor=f", {given}")
+    [problem] = caught.value.problems
+    assert problem.key == key
+    assert message in problem.message

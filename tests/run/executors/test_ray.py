@@ -71,6 +71,12 @@ def doubting(case, variant):
         doubts.append(Doubt("a line is missing", "line 7"))
     return Answer.of("done", doubts=doubts)
 
+def judge(request):
+    name = request.messages[-1].content.rpartition("done ")[2].split()[0]
+    _note({"id": name})
+    time.sleep(0.05)
+    return '{"assertions": [{"passed": true, "reason": "' + os.environ["API_KEY"] + '"}]}'
+
 async def blocking(case, variant):
     if case["id"] == "c1":
         time.sleep(600)
@@ -365,6 +371,31 @@ def test_replies_of_all_workers_are_counted_together_and_a_lost_one_takes_none_w
     doubts = ("no date was found in any of 12 replies", "a line is missing in 2 of 12 replies: line 7")
     warnings = yaml.safe_load((project.run_folder / "summary.yaml").read_text())["warnings"]
     assert sorted(warnings) == sorted(f"{name}: {doubt}" for name in ("doubting", "apart") for doubt in doubts)
+
+
+def test_models_of_judges_are_called_by_workers_and_a_lost_one_costs_no_result(project: Project) -> None:
+    project.environment |= {"API_KEY": "sesame-canary-77", "XDG_CACHE_HOME": str(project.folder / "cache")}
+    config = {"model": "python:agent:judge", "nl_assertions": ["It is done."]}
+    variables = {"LEDGER": str(project.ledger), "NAP": "0", "API_KEY": "${API_KEY}"}
+    executor = {"type": "ray", "runtime_env": {"env_vars": variables}, "judges": {"num_cpus": 0.1, "actors": 2}}
+    project.suite(
+        60,
+        [{"name": "shell", "adapter": "cli", "command": ["cat"], "stdin_template": "done {{ case.id }}"}],
+        evaluators=[{"name": "judge", "type": "llm_judge", "config": config}],
+        run={"executor": executor},
+    )
+    driver = project.start("run", "eval.yaml")
+    os.kill(project.after_calls(20, driver)[-1][1], signal.SIGKILL)
+    out, err = driver.communicate(timeout=240)
+    assert driver.returncode == 0, out + err
+    assert project.verdicts() == all_pass(60, "shell")
+    assert "a worker of 'python:agent:judge' was lost" in err
+    calls = project.calls()
+    assert {name for name, _ in calls} == {f"c{n}" for n in range(60)}
+    assert len(calls) <= 60 + 8
+    assert driver.pid not in {pid for _, pid in calls}
+    kept = b"".join(path.read_bytes() for path in project.run_folder.rglob("*") if path.is_file())
+    assert b"sesame-canary-77" not in kept
 
 
 def test_a_lost_machine_costs_no_cell(project: Project, machines: Machines) -> None:

@@ -223,6 +223,7 @@ class ExecutorSection(Section):
     actors: Count | None = None
     per_actor: Count = 64
     wait_seconds: Seconds = 600.0
+    judges: RaySection | None = None
 
 
 class RunSection(_Strict):

@@ -28,6 +28,7 @@ from evalwright.formats.native.file import (
     EvalFile,
     EvalSection,
     EvaluatorSection,
+    ExecutorSection,
     ExtractorSection,
     JudgesSection,
     MetricsSection,
@@ -66,6 +67,11 @@ def _named_type(value: Any) -> Any:
     return {"type": value} if isinstance(value, str) else value
 
 
+def _plain_workers(value: Any) -> Any:
+    """`true` stands for workers without any wishes."""
+    return ({} if value else None) if isinstance(value, bool) else value
+
+
 @cache
 def model_of(kind: type[Section]) -> type[BaseModel]:
     """The pydantic model of a section."""
@@ -73,6 +79,8 @@ def model_of(kind: type[Section]) -> type[BaseModel]:
     fields: dict[str, Any] = {one.name: (_checked(one.type), _default(one)) for one in msgspec.structs.fields(kind)}
     if kind is EvaluatorSection:
         fields["extractor"] = (Annotated[_checked(ExtractorSection | None), BeforeValidator(_named_type)], None)
+    if kind is ExecutorSection:
+        fields["judges"] = (Annotated[_checked(RaySection | None), BeforeValidator(_plain_workers)], None)
     return create_model(kind.__name__, __config__=config, **fields)
 
 
@@ -114,6 +122,7 @@ _STRICT: dict[str, type[Section]] = {
     "pass_criteria": CriteriaSection,
     "run": RunSection,
     "run.retry": RetrySection,
+    "run.executor.judges": RaySection,
     "systems.ray": RaySection,
     "trace": TraceSection,
 }

@@ -60,6 +60,7 @@ def eval_schema() -> _Schema:
     _offer(sections["EnricherSection"]["properties"], "type", registry.names("enrichers"))
     extractor = sections["EvaluatorSection"]["properties"]["extractor"]
     extractor["anyOf"].append({"type": "string", "minLength": 1})
+    sections["ExecutorSection"]["properties"]["judges"]["anyOf"].append({"type": "boolean"})
     _describe_evaluators(sections["EvaluatorSection"], sections)
     _describe_systems(sections["SystemSection"])
     return {"title": "evalwright: eval.yaml", **schema}

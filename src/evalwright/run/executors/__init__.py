@@ -40,8 +40,8 @@ class Sites(Protocol):
 
 
 def is_elsewhere(plan: Plan) -> bool:
-    """Whether a plan names an executor and has a system for it to call."""
-    return any(variant.adapter not in CALL_NOTHING for variant in plan.variants)
+    """Whether a plan names an executor and has something for it to call."""
+    return plan.run.places_judges or any(variant.adapter not in CALL_NOTHING for variant in plan.variants)
 
 
 def must_be_possible(plan: Plan, executor: Executor) -> None:

@@ -156,8 +156,12 @@ class Crew:
 
     def gone(self) -> str:
         """Why no cell of the system is called any more."""
-        why = self._given_up or f"it had no workers for {self._wait:g} seconds"
-        return f"stopped {self.name!r}: {why}. `evalwright resume RUN` runs the rest once there are machines again"
+        why = f"stopped {self.name!r}: {self.why_gone()}"
+        return f"{why}. `evalwright resume RUN` runs the rest once there are machines again"
+
+    def why_gone(self) -> str:
+        """Why it has no workers."""
+        return self._given_up or f"it had no workers for {self._wait:g} seconds"
 
     def _chosen(self, alone: bool) -> CrewMember | None:
         there = [worker for worker in self._workers if worker.places]

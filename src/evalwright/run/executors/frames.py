@@ -75,6 +75,8 @@ class Hello(msgspec.Struct):
     secrets: dict[str, str]
     workspace: Plugin | None
     places: int
+    model: str = ""
+    """`module:attribute` of a function that is called as a model, in place of the variant's system."""
 
 
 class Ready(msgspec.Struct):

@@ -52,6 +52,7 @@ from evalwright.run.executors.frames import (
     installed_version,
     replaced,
 )
+from evalwright.run.executors.model_function import ModelFunction
 from evalwright.run.executors.stand_ins import ModelsOfRun, Prints, asking
 from evalwright.session import Session, hide
 from evalwright.session.network import listen
@@ -139,7 +140,8 @@ class Host:
             plugin, folder = replaced(msgspec.to_builtins(hello.workspace), HERE, here), hello.suite_folder
             self._workspace = load("workspaces", plugin["type"])(plugin["config"], Path(replaced(folder, HERE, here)))
             await self._threads.call(self._workspace.open)
-        self._target = target_of(variant, [replaced(path, HERE, here) for path in hello.import_paths])
+        paths = [replaced(path, HERE, here) for path in hello.import_paths]
+        self._target = ModelFunction(hello.model, paths) if hello.model else target_of(variant, paths)
         if opening := getattr(self._target, "open", None):
             await set_up(variant, opening)
         return room_for(hello.places, _FILES)

@@ -1,4 +1,5 @@
-"""The executor `ray`: systems are called by workers on the machines of a cluster; everything else happens here.
+"""The executor `ray`: systems are called by workers on the machines of a cluster, and judges' models that are Python
+functions if the suite says so; everything else happens here.
 
 Only this process writes, judges, counts money and enforces limits. A lost worker only loses its calls, which are then
 made again.
@@ -11,6 +12,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,6 +34,7 @@ from evalwright.run.executors.cluster import RayCluster, secret_variables
 from evalwright.run.executors.crew import Crew
 from evalwright.run.executors.frames import HERE, Collected, Hello, encode, installed_version
 from evalwright.run.executors.member import Errand
+from evalwright.run.executors.models import PlacedModels
 from evalwright.run.steps.workspace import artifact_of
 from evalwright.run.stored_artifacts import StoredArtifacts
 from evalwright.session import environment, hidden, is_offline, process_environment
@@ -62,12 +65,18 @@ class RaySites:
         self._kind = "" if plan.workspace is None else _kind_of(plan.workspace, self._suite_folder)
         self._stored = StoredArtifacts(plan, writer)
         self._changes: dict[int, Changes] = {}
+        self._calls_at_once = {variant.name: width for variants, width in groups_of(plan) for variant in variants}
+        """By system, the maximum number of concurrent calls."""
         self._watching: asyncio.Task[None] | None = None
         self._crews = {
             variant.name: self._crew(variant, targets[variant.name])
             for variant in plan.variants
             if variant.adapter not in CALL_NOTHING
         }
+        self._models: PlacedModels | None = None
+        if isinstance(executor.judges, Placement):
+            self._models = PlacedModels(partial(self._crew_of_model, executor.judges), self._number, self._stops)
+            state.models_placed = self._models.client
         self.targets: dict[str, Target] = {**targets, **self._crews}
         self.stored: Callable[[Trace], Artifact | None] = self._stored.of
 
@@ -75,16 +84,14 @@ class RaySites:
         """Join the cluster, and wait until each system has a worker. Raises InputError."""
         await self._cluster.open(self._folder, _left_out(Path(self._writer.location).absolute(), self._folder))
         self._watching = asyncio.create_task(self._watch())
-        wanted = _calls_at_once(self._plan)
-        machines = self._cluster.machines
-        await asyncio.gather(
-            *(crew.begin(self._number(crew, wanted[name], machines)) for name, crew in self._crews.items())
-        )
+        await asyncio.gather(*(crew.begin(self._number(crew)) for crew in self._crews.values()))
 
     async def _watch(self) -> None:
         why = await self._cluster.lost_head()
         for crew in self._crews.values():
             crew.give_up(why)
+        if self._models is not None:
+            self._models.give_up(why)
 
     async def ask(self, call: Call, target: Target, cell: Cell) -> Answer | TraceError:
         """`call.ask` at a worker; its time starts when there is one."""
@@ -122,6 +129,8 @@ class RaySites:
         """Leave the cluster, once the systems are closed."""
         if self._watching is not None:
             self._watching.cancel()
+        if self._models is not None:
+            self._models.give_up("the run is over")
         await self._cluster.close()
         self._threads.close()
 
@@ -160,17 +169,23 @@ class RaySites:
 
     def _crew(self, variant: Variant, target: Target) -> Crew:
         placement = variant.ray if isinstance(variant.ray, Placement) else Placement()
-        return Crew(variant.name, target, self._cluster, placement, self._hello(variant), self._executor.wait_seconds)
+        hello = self._hello(variant, self._plan.workspace)
+        return Crew(variant.name, target, self._cluster, placement, hello, self._executor.wait_seconds)
 
-    def _number(self, crew: Crew, wanted: int, machines: int) -> int:
+    def _crew_of_model(self, placement: Placement, model: str, place: str) -> Crew:
+        hello = self._hello(Variant(model, "python_function"), None, place)
+        return Crew(model, None, self._cluster, placement, hello, self._executor.wait_seconds)
+
+    def _number(self, crew: Crew) -> int:
         """The number of a system's workers: as the suite says, else one for each machine, and enough for its calls."""
+        wanted = self._calls_at_once.get(crew.name, self._plan.run.max_concurrency)
         return (
             crew.placement.actors
             or self._executor.actors
-            or max(math.ceil(wanted / self._executor.per_actor), min(wanted, machines))
+            or max(math.ceil(wanted / self._executor.per_actor), min(wanted, self._cluster.machines))
         )
 
-    def _hello(self, variant: Variant) -> bytes:
+    def _hello(self, variant: Variant, workspace: Plugin | None, model: str = "") -> bytes:
         plan, folder = self._plan, self._folder
 
         def sent(value: Any) -> Any:
@@ -192,8 +207,9 @@ class RaySites:
                 variables={key: value for key, value in environment().items() if of_process.get(key) != value},
                 environment=secret_variables(self._executor),
                 secrets=dict(hidden()),
-                workspace=msgspec.convert(sent(plan.workspace), Plugin | None),
+                workspace=msgspec.convert(sent(workspace), Plugin | None),
                 places=self._executor.per_actor,
+                model=model,
             )
         )
 
@@ -209,8 +225,3 @@ def _left_out(location: Path, folder: Path | None) -> list[str]:
 def _kind_of(workspace: Plugin, suite_folder: Path) -> str:
     kind: str = load("workspaces", workspace.type)(workspace.config, suite_folder).kind
     return kind
-
-
-def _calls_at_once(plan: Plan) -> dict[str, int]:
-    """By variant, the maximum number of concurrent calls."""
-    return {variant.name: width for variants, width in groups_of(plan) for variant in variants}
