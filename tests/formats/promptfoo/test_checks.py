@@ -188,3 +188,24 @@ def test_perplexity_is_that_of_the_probabilities_of_tokens(tmp_path, numbers, sc
     config = {"providers": ["python:p.py"], "tests": [{"vars": {"said": {"logProbs": numbers}}, "assert": given}]}
     found = run(tmp_path, config, **{"p.py": SAYING})
     assert [round(row.score, 4) for row in found.rows] == [*scores, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("output", "called"),
+    [
+        ({"tool_calls": [{"function": {"name": "a"}}, {"name": "b"}, 5]}, 2),
+        ([{"function": {"name": "a"}}, {"name": "b"}, {"type": "tool_use", "name": "a"}], 2),
+        ([{"functionCall": {"name": "a"}}, [{"name": "b"}]], 1),
+        ({"toolCall": {"functionCalls": [{"name": "a"}, {"name": "b"}]}}, 2),
+        ({"type": "function_call", "name": "a"}, 1),
+        ({"name": "a"}, 0),
+        ({"function": {"name": "a"}}, 0),
+        ('First:\n{"tool_calls": [{"name": "a"}]}\n{"name": "b"}', 1),
+    ],
+)
+def test_tools_are_called_in_the_forms_of_several_companies(tmp_path, output, called):
+    f1 = {0: 0, 1: 2 / 3, 2: 1}[called]
+    given = {"value": ["a", " b", ""], "threshold": 1}
+    found = asserted(tmp_path, output, {"type": "tool-call-f1", **given}, {"type": "not-tool-call-f1", **given})
+    assert [row.score for row in found.rows] == [pytest.approx(f1)] * 2  # the score is not inverted
+    assert [row.status for row in found.rows] == (["pass", "fail"] if f1 == 1 else ["fail", "pass"])

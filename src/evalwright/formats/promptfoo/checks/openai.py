@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from evalwright.errors import EvaluatorError
@@ -35,27 +36,47 @@ def is_refusal(question: Asked) -> Evaluation:
 def tool_call_f1(question: Asked) -> Evaluation:
     """The harmonic mean of precision and recall of the called tools is at least `threshold` (1)."""
     value = question.value
-    names = [one.strip() for one in value.split(",")] if isinstance(value, str) else value
-    wanted = {str(one) for one in names} if isinstance(names, list) else set()
+    names = value.split(",") if isinstance(value, str) else value
+    wanted = {str(one).strip() for one in names} - {""} if isinstance(names, list) else set()
     if not wanted:
         raise EvaluatorError("tool-call-f1 needs a value: expected a list of tools", "bad_value")
     called = set(_called(question.output))
     score = 2 * len(called & wanted) / (len(called) + len(wanted))
     passed = (score >= (1 if question.threshold is None else question.threshold)) != question.negated
     said = "" if passed else f"called {', '.join(sorted(called)) or 'no tool'}, expected {', '.join(sorted(wanted))}"
-    return Evaluation(passed, 1 - score if question.negated else score, said)
+    return Evaluation(passed, score, said)  # as in promptfoo, `not-` does not invert the score
 
 
-def _called(output: Any) -> list[str]:
+def _called(output: Any) -> Iterator[str]:
+    """The names of the tools that are called in an output: in a structure, in JSON, or in text with JSON objects."""
     if isinstance(output, str):
         try:
-            return _called(json.loads(output))
+            yield from _called(json.loads(output))
         except ValueError:
-            return [name for one in objects_in(output) if one.get("type") in _BLOCKS for name in _called(one)]
-    if isinstance(output, dict):
-        if "tool_calls" in output:
-            return _called(output["tool_calls"])
-        function = output.get("function", output)
-        name = function.get("name") if isinstance(function, dict) else None
-        return [name] if isinstance(name, str) else []
-    return [name for one in output for name in _called(one)] if isinstance(output, list) else []
+            for one in objects_in(output):
+                yield from _called_in(one)
+    elif isinstance(output, dict):
+        yield from _called_in(output)
+    elif isinstance(output, list):
+        for one in output:
+            if isinstance(one, dict):
+                inner = next((one[key] for key in ("functionCall", "function") if isinstance(one.get(key), dict)), one)
+                yield from _names([one if one.get("type") == "tool_use" else inner])
+
+
+def _called_in(message: Mapping[str, Any]) -> Iterator[str]:
+    """The same for a message, or a part of one, in the forms of OpenAI, Anthropic and Google."""
+    live = message.get("toolCall")
+    if isinstance(calls := message.get("tool_calls"), list):
+        for one in calls:
+            yield from _names([one.get("function"), one] if isinstance(one, dict) else [])
+    elif message.get("type") in _BLOCKS:
+        yield from _names([message])
+    elif "functionCall" in message:
+        yield from _names([message["functionCall"]])
+    elif isinstance(live, dict) and isinstance(calls := live.get("functionCalls"), list):
+        yield from _names(calls)
+
+
+def _names(calls: Iterable[Any]) -> Iterator[str]:
+    return (one["name"] for one in calls if isinstance(one, dict) and isinstance(one.get("name"), str))
