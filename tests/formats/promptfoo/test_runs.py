@@ -198,6 +198,38 @@ def test_repeats_are_trials(tmp_path):
     assert len(again.verdicts) == 3
 
 
+def test_columns_of_expectations_are_assertions_each(tmp_path):
+    table = (
+        "q,__expected,__expected1,__expected2,__config:__expected1:threshold,__config:__expected2:threshold,"
+        "__metadata:tags[]\n"
+        'abc,contains: b,"javascript: 0.5", ,0.6,0.7,"x\\, y, z"\n'
+        "abc,,,javascript: 0.6,0,0.7,\n"
+    )
+    found = run(tmp_path, {**ECHO, "tests": "rows.csv"}, **{"rows.csv": table})
+    assert sorted(found.judged()) == ["contains#0 pass", "javascript#0 fail", "javascript#1 fail"]
+    assert [case.metadata for case in load_suite(tmp_path / "promptfooconfig.yaml").cases] == [
+        {"tags": ["x, y", "z"]},
+        {},
+    ]
+
+
+def test_one_column_of_expectations_is_the_first(tmp_path):
+    table = "q,__expected,__config:__expected1:threshold\na,javascript: 0.5,0.6\n"
+    assert run(tmp_path, {**ECHO, "tests": "rows.csv"}, **{"rows.csv": table}).judged() == ["javascript#0 fail"]
+
+
+@pytest.mark.parametrize(("filter_file", "missing"), [("f.js", "undefined"), ("f.py", "None")])
+def test_a_filter_of_ones_own_gets_what_is_missing(tmp_path, filter_file, missing):
+    files = {"f.js": "module.exports = (s) => `<${s}>`;", "f.py": "def filter(s):\n    return f'<{s}>'\n"}
+    config = {
+        "prompts": ["{{ gone|own }} {{ q|own }} {{ none|own }}\n"],
+        "nunjucksFilters": {"own": f"./{filter_file}"},
+    }
+    tests = [{"vars": {"q": "a", "none": None}}]
+    null = "null" if filter_file == "f.js" else "None"
+    assert run(tmp_path, {**ECHO, **config, "tests": tests}, **files).outputs == [f"<{missing}> <a> <{null}>\n"]
+
+
 def test_an_output_can_be_stored_for_later_tests(tmp_path):
     tests = [{"vars": {"q": "77"}, "options": {"storeOutputAs": "last"}}, {"vars": {"q": "was {{last}}"}}]
     assert run(tmp_path, {**ECHO, "tests": tests}).outputs == ["77", "was 77"]

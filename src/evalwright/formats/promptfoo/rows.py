@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from evalwright.formats.promptfoo.assertions import short_form
@@ -15,6 +16,7 @@ __all__ = ["tests_in"]
 _EXPECTED = re.compile(r"__expected(\d*)$")
 _CONFIG = re.compile(r"__config:__expected(\d*):(\w+)$")
 _METADATA = "__metadata:"
+_COMMA = re.compile(r"(?<!\\),")
 _NEARLY = re.compile(r"_(expected\d*|prefix|suffix|description|providerOutput|metric|threshold|metadata:.*)$")
 _PLAIN = ("__description", "__providerOutput", "__threshold", "__metric", "__prefix", "__suffix")
 
@@ -40,17 +42,17 @@ def _is_known(column: str) -> bool:
 
 def _test(row: dict[str, str], origin: Origin, place: str) -> dict[str, Any]:
     test: dict[str, Any] = {"vars": {key: value for key, value in row.items() if not key.startswith("__")}}
-    expected = {found[1] or "1": short_form(row[key]) for key in row if (found := _EXPECTED.match(key)) and row[key]}
+    expected = {key: short_form(row[key]) for key in row if _EXPECTED.match(key) and row[key].strip()}
     for key, value in row.items():
         for doubt in doubt_cell(value) if _EXPECTED.match(key) else ():
             origin.warn(f"{place}: {key}: {doubt}")
         if found := _CONFIG.match(key):
-            _configure(expected, found, key, value, origin, place)
-        elif key.startswith(_METADATA) and value:
+            _configure(_meant(expected, found[1]), found[2], key, value, origin, place)
+        elif key.startswith(_METADATA) and value.strip():
             name = key.removeprefix(_METADATA)
             listed = name.endswith("[]")
             test.setdefault("metadata", {})[name.removesuffix("[]")] = (
-                [one.strip() for one in value.split(",")] if listed else value
+                [one.strip().replace("\\,", ",") for one in _COMMA.split(value)] if listed else value
             )
     _plain(test, row, origin, place)
     if metric := row.get("__metric"):
@@ -61,17 +63,21 @@ def _test(row: dict[str, str], origin: Origin, place: str) -> dict[str, Any]:
     return test
 
 
-def _configure(
-    expected: dict[str, Any], found: re.Match[str], key: str, value: str, origin: Origin, place: str
-) -> None:
+def _meant(expected: Mapping[str, dict[str, Any]], number: str) -> dict[str, Any] | None:
+    """The assertion in a column; `__expected` and `__expected1` mean each other if there is only one of them."""
+    same = ("__expected", "__expected1") if number in ("", "1") else ()
+    return next((expected[key] for key in (f"__expected{number}", *same) if key in expected), None)
+
+
+def _configure(assertion: dict[str, Any] | None, name: str, key: str, value: str, origin: Origin, place: str) -> None:
     try:
         threshold = float(value)
     except ValueError:
         origin.tell(f"{place}: {key}: expected a number, found {value!r}")
         return
-    if found[2] != "threshold":
+    if name != "threshold":
         origin.tell(f"{place}: {key}: only the threshold of an assertion can be set")
-    elif (assertion := expected.get(found[1] or "1")) is not None:
+    elif assertion is not None:
         assertion["threshold"] = threshold
 
 

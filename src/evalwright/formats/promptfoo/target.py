@@ -119,6 +119,7 @@ class PromptfooTarget:
     ) -> Answer:
         """The answer. What is known about the cell is added to `seen`, even if there is no answer."""
         given = await self._given(case, options)
+        seen["vars"] = recorded(dict(given))
         values, prompt, config = await self._prompted(case, trial, given, options)
         authored: Mapping[str, Any] = self._config["prompt"]
         template = dict.fromkeys(("raw", "template"), authored["raw"]) if "raw" in authored else {"raw": prompt}
@@ -128,7 +129,7 @@ class PromptfooTarget:
         }
         provider = own.get("provider", self._provider)
         described = {"id": provider["id"], "label": provider["label"]}
-        seen.update(prompt=prompt, vars=recorded(dict(given)), provider=described)
+        seen.update(prompt=prompt, provider=described)
         resolved = {name: value for name, value in context["vars"].items() if seen["vars"].get(name) != value}
         if resolved:
             seen["resolved"] = resolved
