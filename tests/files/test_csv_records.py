@@ -30,11 +30,22 @@ def test_cells_are_told_apart(text: str, found: list[tuple[int, list[str]]]) -> 
     ]
 
 
+def test_a_quote_within_a_cell_of_tsv_is_a_character() -> None:
+    text = 'nail\tsays\n5" nail\tsay "hi"\n3\t"two\nlines"\tx"\r\n'
+    assert records(text, "\t") == [
+        (1, ["nail", "says"]), (2, ['5" nail', 'say "hi"']), (3, ["3", "two\nlines", 'x"']),
+    ]  # fmt: skip
+    with pytest.raises(CsvError, match="text after its closing quote"):
+        records('a\n"Hello" she said\n', "\t")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "told"),
     [
         ('a\n"open\nb', 2, "never closed"),
         ('a\nsay "hi"\n', 2, "does not begin with one"),
+        ('a,b\n5" nail,1\n2" nail,1\n', 2, "does not begin with one"),
+        ('a\n"one""\ntwo" three\n', 2, "text after its closing quote"),
         ('a\n"x" y\n', 2, "text after its closing quote"),
     ],
 )

@@ -88,7 +88,7 @@ def test_files_with_a_mark_of_their_encoding_other_encodings_and_separators(tmp_
     assert inputs(tmp_path, b"\xef\xbb\xbfid,a\n1,\xc3\xa4\n") == {"1": {"a": "ä"}}
     assert inputs(tmp_path, "id,a\n1,ä\n".encode("latin-1"), encoding="latin-1") == {"1": {"a": "ä"}}
     assert inputs(tmp_path, "id;a\n1;b,c\n", delimiter=";") == {"1": {"a": "b,c"}}
-    assert inputs(tmp_path, "id\ta\n1\tb,c\n", name="d.tsv") == {"1": {"a": "b,c"}}
+    assert inputs(tmp_path, 'id\ta\n1\t5" nail, c\n', name="d.tsv") == {"1": {"a": '5" nail, c'}}
 
 
 # ---------------------------------------------------------------- columns
@@ -242,7 +242,7 @@ def test_one_column_that_has_another_separator_is_doubted(tmp_path):
         ("d.csv", "id,a\n1,x\n2\n", 3, "2 cells"),
         ("d.csv", 'id,a\n1,"x\n2,y\n', 2, "quote"),
         ("d.csv", 'id,a\n1,x"y"\n', 2, "quote"),
-        ("d.tsv", 'id\ta\n1\tx"y\n', 2, "a cell contains a quote"),
+        ("d.tsv", 'id\ta\n1\t"x"y\n', 2, "a cell contains a quote"),
         ("d.csv", "id;a\n1,x;y\n", 2, 'expected 1 cell, found 2 cells: does `delimiter: ";"`'),
         ("d.csv", "id,a\n1,x\n".encode("utf-16"), None, "encoding: utf-16"),
         ("d.csv", b"id,a\n1,\xff\n", None, "encoding: latin-1"),
