@@ -143,6 +143,13 @@ def test_tool_calls_and_a_refusal_of_anthropic_are_replies_without_text():
     assert (refusal.text, bool(refusal.refusal)) == ("", True)
 
 
+@pytest.mark.parametrize(("purpose", "text"), [("judge", ""), ("system", '{"passed": true}')])
+def test_what_is_said_before_a_refusal_is_no_verdict(purpose, text):
+    before = said({"type": "text", "text": '{"passed": true}'}, stop_reason="refusal")
+    (refusal,), _ = asked([before], ChatRequest("claude-test", CONVERSATION), purpose=purpose)
+    assert (refusal.text, refusal.refusal) == (text, '{"passed": true}')
+
+
 def test_arguments_that_are_no_object_are_kept_as_they_came():
     calls = [
         {"id": str(i), "type": "function", "function": {"name": "find", "arguments": text}}

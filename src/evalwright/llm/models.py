@@ -100,9 +100,10 @@ class LiveModels:
                 purpose, "chat", asked, request, lambda: self._chat(request, route, purpose)
             )
             # the words of a system or a simulated user stay as they are
-            said = spoken(reply) if purpose == "judge" else reply
+            said = _said_by_judge(reply) if purpose == "judge" else reply
             kept.replied(said)
-        if purpose == "judge" and (_is_cut_off(reply) or ends_thinking(reply.text, said.text)):
+        cut_off = is_unfinished(reply.finish_reason) or ends_thinking(reply.text, said.text)
+        if purpose == "judge" and reply.refusal is None and cut_off:
             self.forget(request)
             raise unfinished(said)
         return said
@@ -321,8 +322,9 @@ class LiveModels:
         return self._cache
 
 
-def _is_cut_off(reply: ChatReply) -> bool:
-    return reply.refusal is None and is_unfinished(reply.finish_reason)
+def _said_by_judge(reply: ChatReply) -> ChatReply:
+    """The reply without thinking aloud, and without what Anthropic's models say before they refuse: no verdict."""
+    return spoken(reply) if reply.refusal is None else msgspec.structs.replace(reply, text="")
 
 
 def _used(reply: ChatReply) -> Demand:

@@ -229,6 +229,12 @@ def test_embeddings_that_are_of_no_use(script: bytes) -> None:
     assert refused("semantic_similarity", SIMILAR, script).type == "embedder_error"
 
 
+@pytest.mark.parametrize("score", ["1e999", f"1{'0' * 400}", '"much"'])
+def test_a_score_that_is_no_number_of_a_scale_is_none_and_has_its_price(score: str) -> None:
+    error = refused("rubric_template", {"prompt": "good?"}, openai(f'{{"score": {score}}}'))
+    assert (error.type, error.cost_usd is None) == ("bad_reply", False)
+
+
 @pytest.mark.parametrize("attempts", [1, 2, 4])
 def test_a_rubric_is_asked_as_often_as_its_author_wants(attempts: int) -> None:
     said, requests = asked("rubric_template", {"prompt": "good?", "max_attempts": attempts}, broken(503))

@@ -68,6 +68,11 @@ def run(tmp_path):
     return run
 
 
+def test_what_a_model_refuses_with_is_the_answer_of_a_system(run):
+    [trace], *_ = run(LOCAL, openai(None, refusal="I would rather not."))
+    assert trace.output.final_answer == "I would rather not."
+
+
 @pytest.mark.parametrize(
     ("target", "variable", "path"),
     [

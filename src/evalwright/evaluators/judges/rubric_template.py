@@ -196,7 +196,7 @@ def _read(text: str) -> tuple[float, str]:
         if not isinstance(score, (int, float, str)):
             raise ValueError
         number = float(score)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise BadReply("has no number as 'score'") from None
     if not math.isfinite(number):
         raise BadReply("has no finite 'score'")

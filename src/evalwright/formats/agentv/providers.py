@@ -142,7 +142,9 @@ class Model:
         reply = await session().models.chat(await self._request(asked), meant)
         counts = {"input": reply.usage.token_input, "output": reply.usage.token_output}
         usage = {name: count for name, count in counts.items() if count is not None}
-        return Said(reply.text, (), usage or None, reply.cost_usd)
+        # what a system refuses with is its answer, and no verdict of a judge
+        text = reply.text or (meant == "system" and reply.refusal) or ""
+        return Said(text, (), usage or None, reply.cost_usd)
 
     async def forget(self, asked: Asked) -> None:
         """Do not cache the reply to this: it cannot be used."""

@@ -91,10 +91,11 @@ class _OpenAI:
         memory = "\n\n".join(f"{label}:\n{value}" for label, value in context.blocks.items() if value)
         request = replace(self.asks(context.model), messages=list(said), system=memory or None)
         reply = await session().models.chat(request, "system")
-        said.append(ChatMessage("assistant", reply.text))
+        text = reply.text or reply.refusal or ""
+        said.append(ChatMessage("assistant", text))
         for name in ("token_input", "token_output"):
             context.usage[name] = context.usage.get(name, 0) + (getattr(reply.usage, name) or 0)
-        return [*map(_tool_call, reply.tool_calls), reply.text] if reply.text else [*map(_tool_call, reply.tool_calls)]
+        return [*map(_tool_call, reply.tool_calls), *([text] if text else [])]
 
 
 def _tool_call(call: ToolCall) -> dict[str, Any]:
