@@ -13,6 +13,7 @@ from evalwright.api.places import Passed
 from evalwright.api.runs import Run, run_of
 from evalwright.api.work import Listener, in_thread
 from evalwright.errors import InputError, Problem
+from evalwright.files.masker import Masker
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.suite import Suite
 
@@ -58,7 +59,7 @@ def resume(
             return resumption.retry(_where(found), watch=listener.watch, trust=trust)
         return resumption.resume(_where(found), listener.watch, trust=trust)
 
-    _, listener = in_thread(work, found._objects, on_cell)
+    _, listener = in_thread(work, found._objects, on_cell, _masker(found))
     return Run(found._place, listener.stopped, found._objects, found._suite)
 
 
@@ -105,7 +106,7 @@ def re_evaluate(
         return re_evaluate(_where(found), add=specs[-1].name, suite=suite, watch=listener.watch, trust_run=trust_run)
 
     if specs != []:
-        in_thread(work, places.objects, None)
+        in_thread(work, places.objects, None, _masker(found))
     return Run(found._place, None, places.objects, found._suite)
 
 
@@ -120,6 +121,10 @@ def _judged_by(run: Run, specs: list[EvaluatorSpec]) -> Suite:
         evaluators=specs,
         pass_criteria=PassCriteria(errored_evaluators="error"),
     )
+
+
+def _masker(run: Run) -> Masker:
+    return Masker.of({} if run._suite is None else run._suite.secrets, os.environ)
 
 
 def _where(run: Run) -> Path | Place:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import replace
@@ -19,7 +18,6 @@ from evalwright.api.runs import Run
 from evalwright.api.suites import Preparation, Systems, prepared
 from evalwright.api.systems import SystemLike
 from evalwright.api.work import Listener, in_thread
-from evalwright.files.masker import Masker
 from evalwright.model.suite import Suite
 from evalwright.run.locations import find_run, store_of
 from evalwright.run.plan import config_hash
@@ -94,6 +92,7 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
         work,
         todo.objects,
         settings.on_cell,
+        todo.masker,
         equal_errors=settings.stop_after_equal_errors,
         progress=settings.progress,
     )
@@ -127,7 +126,9 @@ async def aevaluate(cases: CasesLike | Suite, system: Systems = None, **options:
     """
     settings = Settings.of_call("aevaluate", options)
     todo = _to_do(cases, system, settings)
-    listener = Listener(settings.on_cell, equal_errors=settings.stop_after_equal_errors, progress=settings.progress)
+    listener = Listener(
+        settings.on_cell, todo.masker, equal_errors=settings.stop_after_equal_errors, progress=settings.progress
+    )
     return run_from(await _work_here(todo, listener), todo, listener)
 
 
@@ -177,7 +178,7 @@ async def _streamed(todo: Preparation, settings: Settings) -> AsyncIterator[Asyn
         if settings.on_cell is not None:
             settings.on_cell(cell)
 
-    listener = Listener(hear, equal_errors=settings.stop_after_equal_errors, progress=settings.progress)
+    listener = Listener(hear, todo.masker, equal_errors=settings.stop_after_equal_errors, progress=settings.progress)
     work = asyncio.create_task(_work_here(todo, listener))
     work.add_done_callback(lambda _: finished.put_nowait(None))
 
@@ -219,12 +220,12 @@ def _to_do(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Pre
         return replace(todo, unfinished=_unfinished(todo)) if settings.resume else todo
     from evalwright.stores.memory import MemoryStore
 
-    return replace(todo, options=replace(todo.options, store=MemoryStore()))
+    return replace(todo, options=replace(todo.options, store=MemoryStore(todo.masker)))
 
 
 def _unfinished(todo: Preparation) -> Path | None:
     """The newest run with the same name, configuration and files that lacks cells."""
-    store = store_of(todo.suite, todo.options.out, Masker.of(todo.suite.secrets, os.environ))
+    store = store_of(todo.suite, todo.options.out, todo.masker)
     digest = config_hash(todo.suite)
     files = {str(path.resolve()): file_digest_of(str(path)) for path in todo.suite.files}
     for run_id in reversed(store.run_ids()):

@@ -22,6 +22,7 @@ from evalwright.api.problems import refused
 from evalwright.api.systems import SystemLike, variants_of
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.build import needed_keys
+from evalwright.files.masker import Masker
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import empty_text_expected, passes_always
 from evalwright.llm.choices import ModelChoices
@@ -49,6 +50,11 @@ class Preparation:
     objects: Mapping[str, Any]
     unfinished: Path | None = None
     """A stored run that is to be continued instead."""
+
+    @property
+    def masker(self) -> Masker:
+        """Masks what is stored and shown of the run."""
+        return Masker.of(self.suite.secrets, os.environ)
 
 
 def load(

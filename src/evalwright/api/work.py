@@ -11,14 +11,17 @@ from contextlib import AbstractContextManager, contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from evalwright.api.cells import Cell
 from evalwright.errors import counted
+from evalwright.files.masker import Masker
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
 from evalwright.session.imports import with_objects
 
 if TYPE_CHECKING:
-    from evalwright.model.result import CaseVerdict, EvaluationResult
     from evalwright.model.snapshot import Case
-    from evalwright.model.trace import Trace
     from evalwright.run.cells import RunState
     from evalwright.run.outcomes import Outcome
 
@@ -30,11 +33,13 @@ class Listener:
 
     def __init__(
         self,
-        on_cell: Callable[[Cell], object] | None = None,
+        on_cell: Callable[[Cell], object] | None,
+        masker: Masker,
         *,
         equal_errors: int | None = None,
         progress: bool | None = None,
     ) -> None:
+        self._masker = masker
         self._on_cell, self._equal_errors, self._progress = on_cell, equal_errors, progress
         self._finished = 0
         self._error: tuple[str, str] | None = None
@@ -84,9 +89,19 @@ class Listener:
         if self._equal_errors is not None and self._finished is not None:
             self._count(trace)
         if self._on_cell is not None:
-            self._on_cell(Cell(case, trace, results, verdict))
+            self._on_cell(self._cell(case, trace, results, verdict))
         elif self._equal_errors is None and self.state is not None:
             self.state.listener = None  # cells that no listener receives can be written together
+
+    def _cell(self, case: Case, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> Cell:
+        """The cell as it is stored: programs print what they receive."""
+        if self._masker:
+            masker = self._masker.keeping([verdict.variant_name, *(row.evaluator for row in results)])
+            records = msgspec.json.encode([trace, results, verdict])
+            if masker.finds(records):
+                kind = tuple[Trace, list[EvaluationResult], CaseVerdict]
+                trace, results, verdict = msgspec.json.decode(masker.mask_bytes(records), type=kind)
+        return Cell(case, trace, results, verdict)
 
     def _count(self, trace: Trace) -> None:
         """Only the first cells count: a system that has answered once is not entirely broken."""
@@ -96,7 +111,8 @@ class Listener:
             return
         self._finished, self._error = self._finished + 1, error
         if self._finished == self._equal_errors and self.state.done < self.state.total:
-            self.stopped = f"the first {self._finished} cells all ended in the same error: {error[1]}"
+            message = self._masker.mask_text(error[1])
+            self.stopped = f"the first {self._finished} cells all ended in the same error: {message}"
             self.state.stopping = True
 
 
@@ -111,6 +127,7 @@ def in_thread(
     work: Callable[[Listener], Outcome],
     objects: Mapping[str, Any],
     on_cell: Callable[[Cell], object] | None,
+    masker: Masker,
     *,
     equal_errors: int | None = None,
     progress: bool | None = None,
@@ -121,7 +138,8 @@ def in_thread(
     What `on_cell` raises ends the run in the same way.
     """
     events: SimpleQueue[Cell | _Over] = SimpleQueue()
-    listener = Listener(None if on_cell is None else events.put, equal_errors=equal_errors, progress=progress)
+    heard = None if on_cell is None else events.put
+    listener = Listener(heard, masker, equal_errors=equal_errors, progress=progress)
     context = contextvars.copy_context()
 
     def run() -> None:

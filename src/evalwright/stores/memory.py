@@ -1,4 +1,7 @@
-"""Runs in memory, for tests: the same records and the same rules as on disk, gone with the process."""
+"""Runs in memory: the same records and the same rules as on disk, gone with the process.
+
+Secrets are masked here, too: reports, notebooks and messages show records. Only cases are kept as they are.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from evalwright.errors import InputError, RunLockedError, StorageError, did_you_mean
+from evalwright.files.masker import Masker
 from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.plan import Plan
@@ -21,7 +25,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import write_artifact
-from evalwright.stores.local_files.lines import LineDecoder, LineEncoder
+from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, reserved_words
 
 __all__ = ["MemoryJudgements", "MemoryRun", "MemoryStore"]
 
@@ -35,7 +39,9 @@ class MemoryRun:
     location: str
     run_id: str
 
-    def __init__(self, run_id: str, plan: Plan, cases: list[bytes], documents: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, run_id: str, plan: Plan, cases: list[bytes], documents: Mapping[str, bytes], masker: Masker
+    ) -> None:
         self.run_id, self.location, self.documents = run_id, f"memory:{run_id}", dict(documents)
         self.plan: Plan | None = plan
         self.unresolved: list[str] = []
@@ -46,7 +52,8 @@ class MemoryRun:
         self._results: list[bytes] = []
         self._verdicts: list[bytes] = []
         self._summary: RunSummary | None = None
-        self._encoder = LineEncoder(None)
+        self._masker = masker.keeping(reserved_words(plan))
+        self.encoder: LineEncoder = LineEncoder(self._masker)
         self._artifacts: Path | None = None
 
     @property
@@ -85,34 +92,35 @@ class MemoryRun:
         return self._summary
 
     def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """Nothing is hidden: records in memory are not on a disk."""
+        """Nothing has to be filled in: the plan and the cases are as they were given."""
         return {}
 
     def append_trace(self, trace: Trace) -> None:
         self._check_open()
-        self._traces.append(self._encoder.line(trace))
+        self._traces.append(self.encoder.line(trace))
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
         self._check_open()
-        self._results += self._encoder.lines(results).splitlines(keepends=True)
+        self._results += self.encoder.lines(results).splitlines(keepends=True)
 
     def append_verdict(self, verdict: CaseVerdict) -> None:
         self._check_open()
-        self._verdicts.append(self._encoder.line(verdict))
+        self._verdicts.append(self.encoder.line(verdict))
 
     def sync(self) -> None:
         self._check_open()
 
     def save_summary(self, summary: RunSummary) -> None:
         self._check_open()
-        self._summary = summary
+        masked = self._masker.mask_bytes(msgspec.json.encode(summary))
+        self._summary = msgspec.json.decode(masked, type=RunSummary)
 
     def mask(self, text: str) -> str:
-        return text
+        return self._masker.mask_text(text)
 
     def save_artifact(self, artifact: FilesystemArtifact) -> None:
         self._check_open()
-        write_artifact(self.artifacts, artifact.artifacts_path, self._encoder.line(artifact))
+        write_artifact(self.artifacts, artifact.artifacts_path, self.encoder.line(artifact))
 
     def save_plan(self, plan: Plan) -> None:
         self._check_open()
@@ -141,7 +149,7 @@ class MemoryJudgements:
         self._shares: dict[int, _MemoryShare] = {}
 
     def share(self, number: int) -> _MemoryShare:
-        return self._shares.setdefault(number, _MemoryShare())
+        return self._shares.setdefault(number, _MemoryShare(self._run.encoder))
 
     def commit(self) -> None:
         shares = [share for _, share in sorted(self._shares.items())]
@@ -157,11 +165,11 @@ class MemoryJudgements:
 
 
 class _MemoryShare:
-    def __init__(self) -> None:
+    def __init__(self, encoder: LineEncoder) -> None:
         self.results: list[bytes] = []
         self.verdicts: list[bytes] = []
         self.closed: bool = False
-        self._encoder = LineEncoder(None)
+        self._encoder = encoder
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
         self.results += self._encoder.lines(results).splitlines(keepends=True)
@@ -176,7 +184,9 @@ class _MemoryShare:
 class MemoryStore:
     """Keeps runs in a dictionary."""
 
-    def __init__(self) -> None:
+    def __init__(self, masker: Masker | None = None) -> None:
+        """`masker` masks what is stored; None: nothing is masked."""
+        self._masker = masker or Masker({})
         self._runs: dict[str, MemoryRun] = {}
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> MemoryRun:
@@ -187,7 +197,7 @@ class MemoryStore:
             number += 1
             plan.run_id = f"{run_id}-{number}"
         plan.cases_total, plan.cases_sha256 = len(lines), hashlib.sha256(b"".join(lines)).hexdigest()
-        run = MemoryRun(plan.run_id, msgspec.structs.replace(plan), lines, documents)
+        run = MemoryRun(plan.run_id, msgspec.structs.replace(plan), lines, documents, self._masker)
         run.writing = True
         self._runs[plan.run_id] = run
         return run

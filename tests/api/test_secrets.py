@@ -1,0 +1,68 @@
+"""Secrets of the environment in what a Python program receives, prints and writes."""
+
+import asyncio
+import json
+
+import pytest
+
+import evalwright as ew
+
+KEY = "sk-proj-Zq7Lw2Xe9Rt4Yb6Nm1Vc8Kd5"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", KEY)
+
+
+def tells(text):
+    if text == "broken":
+        raise ValueError(f"no such key: {KEY}")
+    return f"the key is {KEY}"
+
+
+def quotes(output):
+    return False, f"it says {output}"
+
+
+def evaluate(cases, **options):
+    return ew.evaluate(cases, tells, evaluators=quotes, **{"out": None, **options})
+
+
+@pytest.mark.parametrize("format", ["markdown", "html", "json", "junit"])
+def test_no_report_of_a_run_in_memory_has_one(tmp_path, format):
+    run = evaluate(["a", "broken"])
+    assert KEY not in run.report(format, tmp_path / "report")
+    assert KEY not in (tmp_path / "report").read_text()
+
+
+def test_no_message_has_one(tmp_path):
+    run = evaluate(["broken"] * 3, out=tmp_path, stop_after_equal_errors=2, concurrency=1)
+    with pytest.raises(AssertionError) as raised:
+        run.raise_for_status()
+    assert "all ended in the same error: ValueError: no such key: ***MASKED***" in str(raised.value)
+    assert KEY not in f"{raised.value}{run.stopped}{run._repr_html_()}"
+
+
+def test_a_cell_that_has_just_finished_is_like_a_stored_one():
+    found = []
+
+    async def stream():
+        async with ew.stream(["a"], tells, evaluators=quotes, out=None) as cells:
+            found.extend([cell async for cell in cells])
+
+    run = evaluate(["a"], on_cell=found.append)
+    asyncio.run(stream())
+    for cell in (*found, *run):
+        assert (cell.output, cell.reasons) == ("the key is ***MASKED***", ["quotes: it says the key is ***MASKED***"])
+        assert cell.results["quotes"].reason == "it says the key is ***MASKED***"
+
+
+def test_a_variant_keeps_its_name(monkeypatch):
+    monkeypatch.setenv("THE_TOKEN", "production")
+    found = []
+    run = ew.evaluate(
+        ["a"], {"production": lambda text: "in production"}, evaluators=quotes, out=None, on_cell=found.append
+    )
+    assert [(cell.variant, cell.output) for cell in (*found, *run)] == [("production", "in ***MASKED***")] * 2
+    assert json.loads(run.report("json"))["summary"]["variants"]
