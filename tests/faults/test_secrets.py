@@ -286,3 +286,15 @@ def test_a_log_that_is_set_up_when_the_system_is_imported_is_masked_too(tmp_path
     done = Project(tmp_path, {"WORD": "abcdefghijk"}).command("run", "eval.yaml")
     assert (done.returncode, "login with ***MASKED***" in done.stderr) == (0, True), done.stderr
     assert "abcdefghijk" not in done.stderr
+
+
+def test_what_a_system_prints_is_masked_whoever_set_the_variable(tmp_path):
+    (tmp_path / "agent.py").write_text(
+        "import os\n\ndef run(case, variant):\n    print('first', os.environ['SOME_API_KEY'])\n"
+        "    os.environ['OTHER_TOKEN'] = 'qwertyuiop'\n    print('then', os.environ['OTHER_TOKEN'])\n"
+        "    return {'final_answer': 'fine'}\n"
+    )
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {}}\n')
+    (tmp_path / "eval.yaml").write_text(LITERAL.partition("  - {type: webhook")[0])
+    done = Project(tmp_path, {"SOME_API_KEY": "abcdefghijk"}).command("run", "eval.yaml")
+    assert "first ***MASKED***\nthen ***MASKED***\n" in done.stderr

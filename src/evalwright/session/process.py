@@ -97,21 +97,22 @@ class Router(io.TextIOBase):
 
 
 class Hiding:
-    """Masks a text with the secrets known when it is written; they are few, and are learned one by one."""
+    """Masks a text with the secrets known when it is written: those of suites, and of the environment, to which user
+    code may add."""
 
     def __init__(self, secrets: Callable[[], Mapping[str, str]]) -> None:
         self._secrets = secrets
-        self._known: Mapping[str, str] = {}
+        self._known: tuple[Mapping[str, str], Mapping[str, str]] | None = None
         self._masker: Masker | None = None
 
     def __call__(self, text: str) -> str:
-        secrets = self._secrets()
-        if not secrets:
+        if text.isspace():  # each print writes its end by itself
             return text
-        if self._masker is None or secrets != self._known:
+        known = dict(self._secrets()), dict(os.environ)
+        if self._masker is None or known != self._known:
             from evalwright.files.masker import Masker
 
-            self._known, self._masker = dict(secrets), Masker.of(secrets, os.environ)
+            self._known, self._masker = known, Masker.of(*known)
         return self._masker.mask_text(text)
 
 
