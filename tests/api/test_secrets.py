@@ -44,6 +44,20 @@ def test_no_message_has_one(tmp_path):
     assert KEY not in f"{raised.value}{run.stopped}{run._repr_html_()}"
 
 
+def test_no_problem_of_a_suite_or_of_an_argument_has_one(tmp_path):
+    (tmp_path / "eval.yaml").write_text(
+        "eval: {name: '${OWN}'}\ndataset: {type: jsonl, path: c.jsonl}\n"
+        "systems: [{name: a, adapter: python_function, target: '${OWN}', timeout_seconds: '${SOME_API_KEY}'}]\n"
+    )
+    with pytest.raises(ew.InputError, match="found '\\*\\*\\*MASKED") as raised:
+        ew.load(tmp_path / "eval.yaml", variables={"OWN": "hush-hush-hush"})
+    assert KEY not in str(raised.value)
+    assert "hush-hush-hush" not in str(raised.value)
+    with pytest.raises(ew.InputError, match="unknown 'provider'") as raised:
+        ew.evaluate(["a"], ew.System("http", settings={"endpoint": "https://h", "provider": KEY}), evaluators=quotes)
+    assert KEY not in str(raised.value)
+
+
 def test_a_cell_that_has_just_finished_is_like_a_stored_one():
     found = []
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from evalwright.errors import InputError, Problem
 
-__all__ = ["named_as_arguments", "no_text", "points_of", "refused", "too_small"]
+__all__ = ["masked_problems", "named_as_arguments", "no_text", "points_of", "refused", "too_small"]
 
 
 def refused(place: str, message: str) -> Problem:
@@ -27,6 +29,20 @@ def no_text(place: str, name: object) -> Iterator[Problem]:
     """The problem of a name that is neither None nor text: results are stored under it."""
     if name is not None and not isinstance(name, str):
         yield refused(place, f"expected text, found {name!r}")
+
+
+@contextmanager
+def masked_problems(variables: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Problems quote what they found: an error that ends a program shows its text, and so do logs."""
+    try:
+        yield
+    except InputError as error:
+        from evalwright.files.masker import Masker, may_be_secret
+
+        own = {name: value for name, value in (variables or {}).items() if may_be_secret(value)}
+        mask = Masker.of(own, os.environ).mask_text
+        found = [replace(one, message=mask(one.message), key=mask(one.key)) for one in error.problems]
+        raise InputError(found, mask(error.headline)) from None
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from evalwright.api.cases import CasesLike, given_cases
 from evalwright.api.evaluators import asked_for, specs_of
 from evalwright.api.options import Settings
 from evalwright.api.places import Passed
-from evalwright.api.problems import refused
+from evalwright.api.problems import masked_problems, refused
 from evalwright.api.systems import SystemLike, variants_of
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.build import needed_keys
@@ -86,9 +86,11 @@ def load(
         known = names("formats")
         message = f"unknown format {format!r}{did_you_mean(format, known)} (known: {', '.join(known)})"
         raise InputError(refused("format", message))
-    return load_suite(Path(path), format, variables, options=options)
+    with masked_problems(variables):
+        return load_suite(Path(path), format, variables, options=options)
 
 
+@masked_problems()
 def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Preparation:
     """Check everything that was passed. Raises InputError that lists every problem."""
     problems = settings.problems()
