@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import posixpath
 import re
 import zipfile
+from contextlib import closing
 from html import unescape
 from pathlib import Path
+from shutil import copytree
 from urllib.parse import unquote
 
 import pytest
@@ -15,6 +18,7 @@ import pytest
 from evalwright.cli.bundling import write_pages
 from evalwright.errors import InputError
 from evalwright.model.cell import cell_key
+from evalwright.run.stored_run import open_run
 from evalwright.viewer.bundle import MARKER
 from viewer.runs import made_run, with_messages
 from viewer.test_pages import cases, found, seen
@@ -32,6 +36,17 @@ def links_of(path: Path) -> set[Path]:
     named = [unescape(link).partition("#")[0] for link in re.findall(r'(?:href|src)="([^"]*)"', text)]
     files = [link for link in named if link and not link.startswith("data:image/")]
     return {Path(posixpath.normpath(path.parent / unquote(link))) for link in files}
+
+
+def test_reading_a_run_by_its_index_leaves_no_files_beside_it(tmp_path, pair):
+    run = copytree(pair[1], tmp_path / pair[1].name)
+    with closing(open_run(run)[0]) as reader, closing(reader.index("to_keep")):
+        pass
+    before = sorted(one.name for one in run.iterdir())
+    assert "index.sqlite" in before
+    write_pages([run], tmp_path / "pages", "all", None, 100)
+    gc.collect()  # the end of a process does the same
+    assert sorted(one.name for one in run.iterdir()) == before
 
 
 def test_every_cell_is_reached_by_links_and_every_link_leads_to_a_file(tmp_path, pair):

@@ -6,8 +6,10 @@ import json
 import re
 import shutil
 import subprocess
+import tracemalloc
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import closing
 from hashlib import sha256
 from html import unescape
 from html.parser import HTMLParser
@@ -26,9 +28,12 @@ from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import EvaluatorRate, EvaluatorRollup, GateOutcome, GatePart
 from evalwright.model.trace import Output, Span, ToolCall, ToolResult, TraceError, TraceMessage
 from evalwright.reports.pictures.elements import element
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from evalwright.testing import a_case, a_result, a_trace, a_verdict
 from evalwright.viewer.document import HtmlDocument
 from reports.runs import ERRORED, FAILED, HOSTILE, MemoryStore, plan, stored, summary, variant
+from run.suites import suite
 from viewer.runs import made_run
 
 ATTACKS = [
@@ -103,6 +108,19 @@ def hostile_page(text: str) -> str:
             gate=GateOutcome(False, [part], text, runs=[GateOutcome(False, [part], text)] * 2),
         ),
     )
+
+
+def test_traces_are_in_memory_one_at_a_time(tmp_path):
+    run = run_suite(suite(tmp_path, ["word " * 200_000] * 8)).run_dir
+    with closing(open_run(run)[0]) as reader:
+        found = reader.summary()
+        tracemalloc.start()
+        page = HtmlDocument().render(reader, found)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    size = (run / "traces.jsonl").stat().st_size
+    assert "word word" in page
+    assert most < size
 
 
 PLAIN = Page(hostile_page("plain"))

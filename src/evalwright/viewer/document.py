@@ -46,7 +46,7 @@ from evalwright.viewer.pages.cell import cell_context
 from evalwright.viewer.pages.evaluator_results import evaluator_results
 from evalwright.viewer.pages.gates import gate_context
 from evalwright.viewer.pages.run import Numbers, table_of
-from evalwright.viewer.records import NO_RECORDS, CellId, StoredCell, stored_case, stored_cells
+from evalwright.viewer.records import CellReader
 from evalwright.viewer.rendering import page_text, style_of_documents
 from evalwright.viewer.table import CellRow, CellTable
 from evalwright.viewer.table_build import fill_table
@@ -89,7 +89,7 @@ class HtmlDocument:
         if plan is None:
             raise InputError(f"{reader.location} has no plan")
         file = sqlite3.connect(":memory:")
-        fill_table(file, reader, plan, lambda count: None)
+        fill_table(file, reader, plan, lambda count: None, texts=False)
         table = CellTable(file)
         with closing(table):
             style = style_of_documents()
@@ -150,20 +150,8 @@ class _StoredRun:
         self.table: CellTable = table
         self.artifacts: Path = reader.artifacts
         self.has_artifacts: bool = self.artifacts.is_dir()
-        self._reader = reader
-        self._records: dict[CellId, StoredCell] = {}
-
-    def keep(self, rows: Sequence[CellRow]) -> None:
-        """Read the records of these cells, in one pass."""
-        self._records = stored_cells(self._reader, {_id(row) for row in rows})
-
-    def records(self, row: CellRow) -> StoredCell:
-        found = self._records.get(_id(row), NO_RECORDS)
-        return found._replace(case=stored_case(self._reader, row.position))
-
-
-def _id(row: CellRow) -> CellId:
-    return row.case_key, row.variant, row.trial
+        cells = CellReader(reader)
+        self.prepare, self.records = cells.prepare, cells.records
 
 
 def _numbers(summary: RunSummary, table: CellTable) -> dict[str, Any]:
@@ -244,7 +232,7 @@ def _cells(run: _StoredRun, context: ReportContext) -> dict[str, Any]:
     unsound = table.rows(Filter(status=NOT_PASSED), _IN_FULL)
     passed = table.rows(Filter(status=("pass", "skip")), max(0, _AT_LEAST_IN_FULL - len(unsound)))
     full = [*unsound, *passed]
-    run.keep(full)
+    run.prepare(full)
     room = max(_LEAST_TEXTS, min(_MOST_TEXTS, _TEXTS // max(1, len(full))))
     shown = {row.number for row in full}
     reasons, number = table.reasons(limit=_IN_FULL)

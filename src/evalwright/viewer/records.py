@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -11,11 +12,13 @@ import msgspec
 
 from evalwright.errors import EvalwrightError
 from evalwright.model.cell import Attempt, OfCase
+from evalwright.model.cell_index import CellEntry, CellIndex, StaleIndex, index_of
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace, TraceError
+from evalwright.viewer.table import CellRow
 
-__all__ = ["NO_RECORDS", "CellId", "ResultRow", "StoredCell", "stored_case", "stored_cells"]
+__all__ = ["NO_RECORDS", "CellId", "CellReader", "ResultRow", "StoredCell", "stored_cells"]
 
 CellId = tuple[str, str, int]
 """Case, variant and trial."""
@@ -80,7 +83,59 @@ def stored_cells(reader: RunReader, wanted: Collection[CellId]) -> dict[CellId, 
     return found
 
 
-def stored_case(reader: RunReader, position: int) -> dict[str, Any] | None:
+class CellReader:
+    """Reads the records of one cell at a time: by the run's index, at the cost of that cell, else by a scan."""
+
+    def __init__(self, reader: RunReader) -> None:
+        self._reader = reader
+        self._index: CellIndex | None = None
+        self._scanned: dict[CellId, StoredCell] = {}
+
+    def prepare(self, rows: Sequence[CellRow]) -> None:
+        """Read the records of those of these cells that the index does not know: one scan serves them all."""
+        unknown = {_id(row) for row in rows if self._entry(row) is None}
+        self._scanned = {**dict.fromkeys(unknown, NO_RECORDS), **stored_cells(self._reader, unknown)} if unknown else {}
+
+    def records(self, row: CellRow) -> StoredCell:
+        """Raises EvalwrightError."""
+        cell = _id(row)
+        found = self._scanned.get(cell) or self._indexed(row)
+        if found is None:
+            found = stored_cells(self._reader, {cell}).get(cell, NO_RECORDS)
+        return found._replace(case=_stored_case(self._reader, row.position))
+
+    def _entry(self, row: CellRow) -> CellEntry | None:
+        """None if the run has no index, or if it does not know the cell, or not all of its attempts."""
+        if row.attempt > 1:
+            return None
+        if self._index is None:
+            self._index = index_of(self._reader, "always")
+            if self._index is None:
+                return None
+            # also at the end of the process: SQLite leaves files beside an index that is not closed
+            weakref.finalize(self, self._index.close)
+        return self._index.cell(*_id(row))
+
+    def _indexed(self, row: CellRow) -> StoredCell | None:
+        try:
+            entry = self._entry(row)
+            if entry is None or self._index is None:
+                return None
+            records = self._index.records(entry)
+        except StaleIndex:
+            if self._index is not None:
+                self._index.close()
+            self._index = None
+            return None
+        trace, results, verdict = (msgspec.json.decode(msgspec.json.encode(one)) for one in records)
+        return StoredCell(None, trace, results, verdict, [])
+
+
+def _id(row: CellRow) -> CellId:
+    return row.case_key, row.variant, row.trial
+
+
+def _stored_case(reader: RunReader, position: int) -> dict[str, Any] | None:
     """The case at a position of the dataset; None if it cannot be read."""
     try:
         case = reader.case(position)

@@ -12,18 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
-
 from evalwright.errors import EvalwrightError, InputError
 from evalwright.files.user_folder import user_folder
-from evalwright.model.cell_index import CellIndex, StaleIndex, index_of
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import LabelFile, LabelOrder, asked_cells
 from evalwright.viewer.live import LiveRun, Mark
-from evalwright.viewer.records import NO_RECORDS, StoredCell, stored_case, stored_cells
+from evalwright.viewer.records import CellReader, StoredCell
 from evalwright.viewer.schema import TABLES_VERSION
 from evalwright.viewer.search import MessageSearch
 from evalwright.viewer.table import CellRow, CellTable
@@ -85,6 +82,7 @@ class OpenRun:
         self.source: RunSource = source
         self._made, self._took = time.monotonic(), 0.1
         self._reader, plan = source.open()
+        self._cells = CellReader(self._reader)
         self.plan: Plan = plan
         self.artifacts: Path = self._reader.artifacts
         self.has_artifacts: bool = self.artifacts.is_dir()
@@ -94,7 +92,6 @@ class OpenRun:
         self._table: CellTable | None = None
         self._ready = threading.Event()
         self._searching, self._reading = threading.Lock(), threading.Lock()
-        self._index: CellIndex | None = None
         self._asked: dict[LabelOrder, list[CellRow]] = {}
         self._searches: dict[tuple[str, ...], MessageSearch] = {}
         threading.Thread(target=self._make, daemon=True, name=f"table of {self.id}").start()
@@ -207,28 +204,7 @@ class OpenRun:
     def records(self, row: CellRow) -> StoredCell:
         """The records of a cell. Raises EvalwrightError."""
         with self._reading:
-            found = self._indexed(row) if row.attempt == 1 else None  # it knows only the newest attempt
-            if found is None:
-                wanted = row.case_key, row.variant, row.trial
-                found = stored_cells(self._reader, {wanted}).get(wanted, NO_RECORDS)
-            return found._replace(case=stored_case(self._reader, row.position))
-
-    def _indexed(self, row: CellRow) -> StoredCell | None:
-        """By the run's index, at the cost of one cell; None if the run has none."""
-        if self._index is None:
-            self._index = index_of(self._reader, "always")
-        if self._index is None:
-            return None
-        try:
-            entry = self._index.cell(row.case_key, row.variant, row.trial)
-            records = None if entry is None else self._index.records(entry)
-        except StaleIndex:
-            self._index.close()
-            self._index = records = None
-        if records is None:
-            return None
-        trace, results, verdict = (msgspec.json.decode(msgspec.json.encode(one)) for one in records)
-        return StoredCell(None, trace, results, verdict, [])
+            return self._cells.records(row)
 
 
 def _connected(place: str | Path) -> sqlite3.Connection:

@@ -29,6 +29,8 @@ from evalwright.viewer.texts import searchable
 __all__ = ["fill_table"]
 
 _BATCH = 2_000
+_MOST_WAITING = 4_000_000
+"""Characters of texts that wait to be written together: one text may have millions."""
 _VERDICT = """
 INSERT INTO cells (number, key, case_key, position, variant, trial, attempt, status, score, failed, answer)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '')
@@ -54,21 +56,25 @@ class _TraceRow(OfCase, msgspec.Struct, gc=False):
     case_index: int | None = None
 
 
-def fill_table(file: sqlite3.Connection, reader: RunReader, plan: Plan, progress: Callable[[int], None]) -> None:
-    """Fill an empty database. `progress` gets the number of traces read so far.
+def fill_table(
+    file: sqlite3.Connection, reader: RunReader, plan: Plan, progress: Callable[[int], None], *, texts: bool = True
+) -> None:
+    """Fill an empty database. `progress` gets the number of traces read so far. Without `texts`, no word is found.
 
     Raises InputError for numbers beyond 64 bits, and for two cells in the same place.
     """
     try:
-        _fill(file, reader, plan, progress)
+        _fill(file, reader, plan, progress, texts=texts)
     except (OverflowError, sqlite3.IntegrityError) as error:
         why = f"records that are out of range or contradict each other: {error}"
         raise InputError(f"{reader.location} has {why}") from None
 
 
-def _fill(file: sqlite3.Connection, reader: RunReader, plan: Plan, progress: Callable[[int], None]) -> None:
+def _fill(
+    file: sqlite3.Connection, reader: RunReader, plan: Plan, progress: Callable[[int], None], *, texts: bool
+) -> None:
     file.executescript(TABLES)
-    builder = _Builder(file, plan)
+    builder = _Builder(file, plan, texts=texts)
     builder.cases(reader)
     for number, trace in enumerate(reader.traces(_TraceRow)):
         builder.trace(trace)
@@ -85,8 +91,9 @@ def _fill(file: sqlite3.Connection, reader: RunReader, plan: Plan, progress: Cal
 
 
 class _Builder:
-    def __init__(self, file: sqlite3.Connection, plan: Plan) -> None:
-        self._file = file
+    def __init__(self, file: sqlite3.Connection, plan: Plan, *, texts: bool) -> None:
+        self._file, self._texts = file, texts
+        self._waiting = 0
         self._variants = {variant.name: place for place, variant in enumerate(plan.variants)}
         self._positions: dict[str, int] = {}
         self._attempts: dict[int, int] = {}
@@ -132,10 +139,17 @@ class _Builder:
             *(" ".join(answer[: 4 * _ANSWER].split())[:_ANSWER], 0),
         )
         self._add("cells", row)
+        if not self._texts:
+            return
         said = [trace.case_key, metadata_text(trace.input), answer, self._tags.get(position, "")]
         if error is not None:
             said.append(f"{error.type}: {error.message}")
-        self._add("texts", (number, searchable("\n".join(said))))
+        text = searchable("\n".join(said))
+        self._add("texts", (number, text))
+        self._waiting += len(text)
+        if self._waiting > _MOST_WAITING:
+            self._write("texts")
+            self._waiting = 0
 
     def results(self, records: Iterable[ResultRow]) -> None:
         for batch in _batches(records):
@@ -147,7 +161,7 @@ class _Builder:
                     continue
                 outcome = _outcome(result)
                 self._add("outcomes", (number, result.evaluator, outcome, result.score))
-                if result.reason:
+                if result.reason and self._texts:
                     said[number].append(result.reason)
                 if outcome in ("fail", "error"):
                     failed[number][result.evaluator] = None
