@@ -40,6 +40,8 @@ def test_changed_cases_come_worst_first_and_errors_are_neither(pair):
     picture = b64decode(re.search(r'class="plot" src="data:image/svg[^,]*,([^"]*)" alt="[^"]*0.0 pp', text)[1]).decode()
     assert "pass rate" in picture  # and each slice by a tag below it
     assert "tag=other" in picture
+    intervals = seen(text[text.index('aria-label="Intervals"') : text.index('id="by-tag"')])
+    assert re.search(r"pass rate 0\.0 pp \[−[\d.]+, \+[\d.]+\] polite 0\.0 pp .* tag=", intervals)
     assert cases(page(client, f"/compare?a={a}&b={b}&change=better")) == ["case-2"]
     assert len(cases(page(client, f"/compare?a={a}&b={b}&unchanged=1"))) == 7
     assert cases(page(client, f"/compare?a={b}&b={a}"))[0] == "case-2"

@@ -21,6 +21,7 @@ import pytest
 
 from evalwright.cli.viewed_runs import StoredRun, runs_at
 from evalwright.model.cell import cell_key
+from evalwright.model.plan import EvaluatorSpec
 from evalwright.run.baselines import promote
 from evalwright.run.start import run_suite
 from evalwright.viewer.pages.blocks import Blocks
@@ -262,6 +263,23 @@ def test_texts_of_records_are_text(run, client):
         assert re.findall(r"<script[^>]*>", text) == re.findall(r'<script src="/assets/viewer\.\w+\.js">', text)
         assert not re.search(r"<[^>]+\son\w+=|<[^>]+\sstyle=|<b>The order", text)
     assert "⟦U+202E⟧" in page(client, f"/runs/{run.name}{attacked}")
+
+
+def test_of_many_failed_evaluators_the_first_are_at_the_top_of_a_cell(tmp_path):
+    checks = [EvaluatorSpec(f"check-{number}", "contains_text", {"all_of": ["never"]}) for number in range(30)]
+    run = run_suite(suite(tmp_path, ["word"], evaluators=checks)).run_dir
+    with site(run.parent) as client:
+        text = page(client, f"/runs/{run.name}/cells/{cell_key('c0', 'main', 0)}")
+    result, rest = text[text.index('id="result"') :].split('id="input"')
+    assert result.count("<li>") == 21
+    assert '<a href="#evaluators">10 more evaluators</a>' in result
+    assert rest.count('<th scope="row">check-') == 30
+
+
+def test_a_run_without_results_offers_no_labelling(tmp_path):
+    run = run_suite(suite(tmp_path, ["word"], target="agents:broken")).run_dir
+    with site(run.parent) as client:
+        assert "Label answers" not in page(client, f"/runs/{run.name}")
 
 
 def test_emoji_and_words_that_are_spelt_with_joiners_stay_whole(tmp_path):

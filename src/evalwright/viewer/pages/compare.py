@@ -11,6 +11,7 @@ import msgspec
 from evalwright.model.result import JUDGED
 from evalwright.model.trace import ToolCall, Trace
 from evalwright.reports import numbers
+from evalwright.reports.decision import forest_of
 from evalwright.reports.decision_words import change_of, claim, errors_line
 from evalwright.reports.pictures.decision import decision_image
 from evalwright.viewer.filters import BadQuery, Filter
@@ -169,6 +170,7 @@ def compare_context(
         "decision": decision,
         "claim": "" if decision is None else claim(decision),
         "picture": "" if decision is None else decision_image([decision]),
+        "intervals": [] if decision is None else forest_of(decision),
         "change_text": "" if decision is None or not decision.n else change_of(decision),
         "errors": "" if decision is None else errors_line(decision),
         "problem": paired.problem,
