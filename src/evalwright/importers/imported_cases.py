@@ -77,11 +77,14 @@ def import_recordings(
 
 
 def check_free(out: Path) -> None:
-    """Raises InputError if folder `out` has a suite already."""
+    """Raises InputError if folder `out` has a suite already; `write_cases` does so for cases without a suite."""
     files = [out / _CASES, out / _SUITE]
-    present = [Problem(str(file), "already exists; choose another folder") for file in files if file.exists()]
-    if present:
-        raise InputError(present)
+    if files[-1].exists():
+        raise InputError([_taken(file) for file in files if file.exists()])
+
+
+def _taken(file: Path) -> Problem:
+    return Problem(str(file), "already exists; choose another folder")
 
 
 def secrets_here() -> Masker:
@@ -105,10 +108,23 @@ def without_secrets(lines: Iterator[bytes]) -> Iterator[bytes]:
 def write_cases(out: Path, lines: Iterator[bytes]) -> None:
     """Write `cases.jsonl` into `out`, all lines or no file. Raises InputError, StorageError and what `lines` raises.
 
-    The lines have no secrets: see `without_secrets`.
+    A file with these lines stays as it is: it was written by an import that was killed before it wrote the suite. Any
+    other one is never replaced. The lines have no secrets: see `without_secrets`.
     """
     _make_folder(out)
-    replace_lines(out / _CASES, lines)
+    file = out / _CASES
+    if not file.exists():
+        replace_lines(file, lines)
+    elif not _consists_of(file, lines):
+        raise InputError([_taken(file)])
+
+
+def _consists_of(path: Path, lines: Iterator[bytes]) -> bool:
+    try:
+        with path.open("rb") as file:
+            return all(file.read(len(line)) == line for line in lines) and not file.read(1)
+    except OSError:
+        return False
 
 
 @dataclass(slots=True)

@@ -276,8 +276,11 @@ def write_bundle(bundle: Bundle, out: Path) -> None:
         return
     if out.exists() and not (out / MARKER).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(Problem(str(out), "already exists and is not a bundle: choose another folder"))
-    draft = out.with_name(f".{out.name}.new")
-    shutil.rmtree(draft, ignore_errors=True)
+    draft, before = out.with_name(f".{out.name}.new"), out.with_name(f".{out.name}.old")
+    if before.exists() and not out.exists():  # a process died between the two renames below
+        before.rename(out)
+    for left in (draft, before):
+        shutil.rmtree(left, ignore_errors=True)
     try:
         draft.mkdir(parents=True)
         (draft / MARKER).write_text("evalwright bundle 1\n")
@@ -286,10 +289,11 @@ def write_bundle(bundle: Bundle, out: Path) -> None:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
         if out.exists():
-            shutil.rmtree(out)
+            out.rename(before)  # at once, because half a bundle is none any more, and would not be replaced
         draft.rename(out)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        for left in (draft, before):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _write_zip(bundle: Bundle, out: Path) -> None:

@@ -1,0 +1,69 @@
+"""Commands that write files for people: killed at any change of a file, the same command makes everything once more."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import warm
+from dying import killed_at
+
+
+def ends(words: list[str], folder: Path) -> tuple[int, str]:
+    ended = warm.run(["-m", "evalwright", *words], cwd=folder)
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    said = [[{"role": "user", "content": f"hi {n}"}, {"role": "assistant", "content": "yes"}] for n in (1, 2)]
+    (tmp_path / "chats.jsonl").write_text("\n".join(json.dumps({"messages": one}) for one in said))
+    return tmp_path
+
+
+def test_an_import_that_was_killed_is_made_by_the_same_command(recorded: Path) -> None:
+    words = ["import", "chats.jsonl", "--out"]
+    assert ends([*words, "whole"], recorded)[0] == 0
+    for change in count(1):
+        out = f"out{change}"
+        if not killed_at(change, [*words, out], recorded):
+            break
+        was_whole = (recorded / out / "eval.yaml").exists()
+        code, said = ends([*words, out], recorded)
+        assert code == (2 if was_whole else 0), said
+        made = {name: data for name, data in content(recorded / out).items() if not name.endswith(".tmp")}
+        assert made == content(recorded / "whole")
+    assert change > 5
+
+
+def test_cases_of_something_else_are_not_replaced_by_an_import(recorded: Path) -> None:
+    (recorded / "out").mkdir()
+    (recorded / "out" / "cases.jsonl").write_text("mine\n")
+    code, said = ends(["import", "chats.jsonl", "--out", "out"], recorded)
+    assert (code, content(recorded / "out")) == (2, {"cases.jsonl": b"mine\n"})
+    assert "out/cases.jsonl  already exists; choose another folder" in said
+
+
+def test_pages_are_replaced_at_once_or_by_the_same_command(recorded: Path) -> None:
+    assert ends(["import", "chats.jsonl", "--out", "suite"], recorded)[0] == 0
+    assert ends(["run", "suite/eval.yaml", "--out", "runs", "-q"], recorded)[0] == 0
+    words = ["view", str(next((recorded / "runs").iterdir())), "--bundle", "pages"]
+    assert ends(words, recorded)[0] == 0
+    whole = content(recorded / "pages")
+    for change in count(1):
+        if not killed_at(change, words, recorded, "os.rename os.rmdir"):
+            break
+        left = content(recorded / "pages") if (recorded / "pages").exists() else whole
+        assert left == whole
+        code, said = ends(words, recorded)
+        assert code == 0, said
+        assert content(recorded / "pages") == whole
+        assert [path.name for path in recorded.iterdir() if ".pages" in path.name] == []
+    assert change > 3
