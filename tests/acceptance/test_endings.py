@@ -30,11 +30,19 @@ def ended_by(error: BaseException, *arguments: str) -> int:
         (RuntimeError("a mistake of ours"), 4),
         (StorageError("cannot write x: no space left"), 5),
         (OSError(errno.EMFILE, "Too many open files"), 5),
+        (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), 5),
+        (RuntimeError("can't start new thread"), 5),
         (KeyboardInterrupt(), 130),
     ],
 )
 def test_each_kind_of_end_has_its_exit_code(error: BaseException, code: int) -> None:
     assert ended_by(error) == code
+
+
+def test_a_limit_on_processes_that_ends_a_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    ended_by(RuntimeError("can't start new thread"))
+    said = "Error: no more processes or threads can be started (ulimit -u, or the limit of the container)\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_limit_on_open_files_that_ends_a_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -105,9 +106,19 @@ def _failed(error: Exception) -> int:
     if has_run_out(error):
         _say([f"{_ERROR} too many open files: {limit_of_files()} may be open (ulimit -n)"])
         return StorageError.exit_code
+    if _is_refused_start(error):
+        _say([f"{_ERROR} no more processes or threads can be started (ulimit -u, or the limit of the container)"])
+        return StorageError.exit_code
     text = f"{type(error).__name__}: {error}"
     _say([f"Internal error, please report it (EVALWRIGHT_DEBUG=1 shows the traceback): {text}"])
     return _INTERNAL
+
+
+def _is_refused_start(error: BaseException) -> bool:
+    """Whether the system refused to start another process or thread, because there are too many."""
+    if isinstance(error, RuntimeError):
+        return "can't start new thread" in str(error)  # as Python says it; it gives no error number
+    return isinstance(error, BlockingIOError) and error.errno == errno.EAGAIN
 
 
 def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
