@@ -2,7 +2,10 @@
 
 import asyncio
 import errno
+import gc
+import os
 import resource
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -12,6 +15,7 @@ import pytest
 from evalwright import registry
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.trace import Answer, Output, Trace
+from evalwright.run.limits import new_loop
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
 from evalwright.session.open_files import has_run_out, room_for
@@ -51,6 +55,17 @@ def test_cells_wait_where_the_limit_cannot_be_raised(tmp_path, monkeypatch):
     assert outcome.exit_code == 0
     [warning] = [line for line in outcome.summary.warnings if "files may be open" in line]
     assert "not 60" in warning
+
+
+def test_a_loop_that_cannot_have_its_files_leaves_no_traceback(monkeypatch):
+    ignored = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    lowest_free = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest_free)
+    with files(lowest_free + 2), pytest.raises(OSError, match="Too many open files"):
+        new_loop()
+    gc.collect()
+    assert ignored == []
 
 
 class Greedy:

@@ -19,7 +19,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.judge import Judge
 from evalwright.run.judged_lines import lines_by
-from evalwright.run.limits import Watchdog, end_loose_tasks, run_to_end
+from evalwright.run.limits import Watchdog, end_loose_tasks, new_loop, run_to_end
 from evalwright.run.newest import Newest
 from evalwright.run.records import Clock, Pending
 from evalwright.run.stored_run import CaseOf
@@ -63,7 +63,7 @@ def judge_part(
     clock = Clock()
     judge = Judge(job.plan, watchdog, clock, job.only)
     again = _Again(job, judge, clock, share, tally, report)
-    with watchdog, closing(asyncio.new_event_loop()) as loop:
+    with watchdog, closing(new_loop()) as loop:
         try:
             run_to_end(loop, again.judge(part))
         finally:

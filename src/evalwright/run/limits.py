@@ -9,18 +9,20 @@ that is past its deadline. Loops, `time.sleep`, locks and `re` all end at a sign
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
+from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
 from evalwright.errors import LimitExceeded
 
-__all__ = ["LAST_SECONDS", "Watchdog", "deadlines", "end_loose_tasks", "held_to", "run_to_end"]
+__all__ = ["LAST_SECONDS", "Watchdog", "deadlines", "end_loose_tasks", "held_to", "new_loop", "run_to_end"]
 
 T = TypeVar("T")
 
@@ -29,6 +31,8 @@ _PERIOD = 0.2
 find nothing to do, so a shorter period would only cost; blocking code may exceed its limit by as much, so with a
 longer one, limits of a second would mean little."""
 
+_FILES_OF_A_LOOP = 3
+"""Its selector, and two sockets with which other threads wake it."""
 LAST_SECONDS = 2.0
 """How long tasks that user code left behind may take to end when they are cancelled."""
 
@@ -91,6 +95,15 @@ def _overdue(now: float) -> bool:
     told = deadlines.get(None)
     deadline = None if told is None else told()
     return deadline is not None and now > deadline
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """A new event loop. Raises OSError if too few files may be open."""
+    # Tried before, because asyncio would print a traceback when it throws away a loop that it could not complete.
+    with ExitStack() as tried:
+        for _ in range(_FILES_OF_A_LOOP):
+            tried.enter_context(Path(os.devnull).open("rb"))
+    return asyncio.new_event_loop()
 
 
 def run_to_end(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:

@@ -23,7 +23,7 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.call import target_of
 from evalwright.run.cells import Grid, RunState, fitted, groups_of, most_at_once
 from evalwright.run.judge import Judge
-from evalwright.run.limits import LAST_SECONDS, Watchdog, end_loose_tasks, run_to_end
+from evalwright.run.limits import LAST_SECONDS, Watchdog, end_loose_tasks, new_loop, run_to_end
 from evalwright.run.pipeline import Pipeline
 from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
@@ -174,7 +174,7 @@ def _run_loop(runner: Runner, job: Job) -> None:
     `asyncio.run` would wait forever for user tasks that ignore their cancellation, and for the default executor's
     threads. Here both final waits are limited: for the models to close, and for tasks that were left behind.
     """
-    loop = asyncio.new_event_loop()
+    loop = new_loop()
     loop.set_exception_handler(lambda _loop, _context: None)  # leftovers of user code deserve no log lines at the end
     try:
         with descriptors_kept(str(Path(job.writer.location).absolute())):

@@ -7,7 +7,6 @@ without a verdict, which `resume` completes.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
 import multiprocessing
@@ -34,7 +33,7 @@ from evalwright.run.cells import Cell, Grid, RunState
 from evalwright.run.judge import Judge, ask_models, compares
 from evalwright.run.judge_processes import next_message, processors
 from evalwright.run.judged_lines import lines_by
-from evalwright.run.limits import Watchdog, run_to_end
+from evalwright.run.limits import Watchdog, new_loop, run_to_end
 from evalwright.run.records import Clock, drop_answer, trace_of
 from evalwright.run.worker import end_with_parent
 from evalwright.scoring.fold import fold
@@ -182,7 +181,7 @@ def _child(
     watchdog = Watchdog()
     share = _Share(plan, writer, targets, watchdog)
     try:
-        with Session(owns_process=True), watchdog, closing(asyncio.new_event_loop()) as loop:
+        with Session(owns_process=True), watchdog, closing(new_loop()) as loop:
             run_to_end(loop, share.run(cut, turn, sender))
         sender.send(share.tally)
     except EvalwrightError as error:
