@@ -41,6 +41,7 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "argumen
 BLOCK = {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Bonn"}}
 
 
+REFUSAL = {"role": "assistant", "content": None, "refusal": "I will not say that."}
 MESSAGE = {"role": "assistant", "content": "Wait.", "tool_calls": [CALL]}
 
 
@@ -62,6 +63,14 @@ def test_calls_of_tools_are_part_of_the_output(tmp_path, server, model, reply, o
     config = {"prompts": ["{{q}}"], "providers": [model], "tests": [{"vars": {"q": "Bonn"}, "assert": [wanted]}]}
     found = run(tmp_path, config)
     assert (found.outputs, found.statuses) == ([output], ["pass"])
+
+
+@pytest.mark.parametrize(("reply", "statuses"), [("sunny", "pass fail"), (REFUSAL, "fail pass")])
+def test_what_a_model_refuses_to_answer_is_flagged(tmp_path, server, reply, statuses):
+    server.answer = lambda body: reply
+    tests = [{"vars": {"q": "Bonn"}, "assert": [{"type": kind}]} for kind in ("guardrails", "not-guardrails")]
+    found = run(tmp_path, {"prompts": ["{{q}}"], "providers": ["openai:chat:gpt-4o"], "tests": tests})
+    assert found.statuses == statuses.split()
 
 
 def test_a_reply_that_is_not_the_json_that_was_asked_for_is_judged(tmp_path, server):

@@ -157,6 +157,17 @@ def test_a_test_without_assertions_passes_with_a_warning(tmp_path):
     assert (found.verdict.status, found.verdict.score) == ("pass", 1.0)
 
 
+@pytest.mark.parametrize(
+    ("provider", "warned"),
+    [("echo", True), ({"id": "http://127.0.0.1:1/a"}, True),
+     ({"id": "http://127.0.0.1:1/b", "config": {"transformResponse": "json"}}, False)],
+)  # fmt: skip
+def test_guardrails_of_a_provider_that_says_only_its_output_are_warned_of(tmp_path, provider, warned):
+    config = {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "hi"}, "assert": [{"type": "guardrails"}]}]}
+    warnings = run(tmp_path, config).outcome.summary.warnings
+    assert any("guardrails passes whatever the output of" in one for one in warnings) == warned
+
+
 def test_after_the_time_of_an_evaluation_nothing_is_called(tmp_path):
     config = {**ECHO, "providers": [{"id": "exec:sleep 60", "label": "slow"}, "echo"], "tests": [{"vars": {"q": "hi"}}]}
     found = run(tmp_path, {**config, "evaluateOptions": {"maxEvalTimeMs": 20, "maxConcurrency": 1}})

@@ -121,6 +121,30 @@ def doubt_values(variants: Iterable[Variant], cases: Sequence[Case], origin: Ori
         )
 
 
+def doubt_guardrails(variants: Iterable[Variant], cases: Iterable[Case], origin: Origin) -> None:
+    """Warn of guardrails of providers that cannot say whether anything was flagged."""
+    if not any(_has_guardrails(spec.config.get("assertion")) for case in cases for spec in case.evaluators or ()):
+        return
+    providers = {str(one["id"]): one for one in (variant.config["provider"] for variant in variants)}
+    silent = [name for name, one in providers.items() if _says_only_its_output(name, one.get("config") or {})]
+    if silent:
+        names = ", ".join(silent)
+        origin.at("tests").warn(f"guardrails passes whatever the output of {names} is, which says only its output")
+
+
+def _has_guardrails(one: Any) -> bool:
+    if not isinstance(one, dict):
+        return False
+    return base_of(one["type"])[1] == "guardrails" or any(map(_has_guardrails, one.get("assert", ())))
+
+
+def _says_only_its_output(provider: str, config: Mapping[str, Any]) -> bool:
+    kind = provider_kind(provider)
+    return kind in ("echo", "exec") or (
+        kind == "http" and not any(config.get(key) for key in ("transformResponse", "responseParser"))
+    )
+
+
 def doubt_variables(variables: Mapping[str, Any], origin: Origin) -> None:
     """Warn of assertions that are indented too far, so that they are a variable and judge nothing."""
     found = variables.get("assert")

@@ -24,6 +24,7 @@ from evalwright.formats.promptfoo.dependence import remembers, stored_as, with_d
 from evalwright.formats.promptfoo.doubts import (
     doubt_columns,
     doubt_environment,
+    doubt_guardrails,
     doubt_prompts,
     doubt_requests,
     doubt_values,
@@ -197,6 +198,7 @@ class _Reading:
         doubt_prompts(prompts, variants, cases, self._origin)
         doubt_requests(variants, cases, self._origin)
         doubt_values(variants, cases, self._origin)
+        doubt_guardrails(variants, cases, self._origin)
         doubt_environment(self._written, self._known, self._origin)
         doubt_columns(cases, variants, self._origin)
 

@@ -30,7 +30,7 @@ class Chat:
         request = request_of(self._provider, call.prompt, call.config, self._folder, call.trial)
         reply = await session().models.chat(request, "system")
         tokens = {"prompt": reply.usage.token_input, "completion": reply.usage.token_output}
-        remarks = {} if reply.finish_reason is None else {"finishReason": _ended(reply.finish_reason)}
+        remarks = _remarks(reply)
         return ProviderReply(_output(reply, request), reply.cost_usd, tokens, {"model": reply.model}, remarks=remarks)
 
     def asks(self) -> Iterator[ChatRequest]:
@@ -40,10 +40,12 @@ class Chat:
         pass
 
 
-def _ended(reason: str) -> str:
-    """Why a reply ended, in OpenAI's words, as in promptfoo."""
-    reason = reason.strip().lower()
-    return _ENDINGS.get(reason, reason)
+def _remarks(reply: ChatReply) -> dict[str, Any]:
+    """Why a reply ended, in OpenAI's words as in promptfoo, and whether the model or its filter refused to answer."""
+    reason = (reply.finish_reason or "").strip().lower()
+    ended = _ENDINGS.get(reason, reason)
+    flagged = reply.refusal is not None or ended == "content_filter"
+    return {"guardrails": {"flagged": flagged}, **({"finishReason": ended} if ended else {})}
 
 
 def _output(reply: ChatReply, request: ChatRequest) -> Any:
