@@ -49,6 +49,13 @@ from evalwright.formats.promptfoo.templates import render
         ("{{ a is odd }}", -1, "false"),
         ("{{ a is iterable }}", {"k": 1}, "false"),
         ("{{ a|slice(2)|join('-') }}", "hello", "hel-lo"),
+        ("{{ a|sort }}", ["b", "C", "a"], "a,b,C"),
+        ("{{ a|sort(true) }} {{ a|sort(false, true) }}", ["b", "C", "a"], "C,b,a C,a,b"),
+        ("{{ a|sort(false, false, 'n')|dump }}", [{"n": 10}, {"n": "9"}], '[{"n":"9"},{"n":10}]'),
+        ("{{ a|sort }}", "cab", "a,b,c"),
+        ("{{ a|sort }}", [10, "9", 1.5], "1.5,9,10"),
+        ("[{{ a|sort }}]", {"k": 1}, "[]"),
+        ("[{{ a|sort }}]", False, "[]"),
     ],
 )
 def test_filters_read_values_as_in_nunjucks(template, value, text):
@@ -59,7 +66,7 @@ def test_filters_read_values_as_in_nunjucks(template, value, text):
     ("filter_name", "value"),
     [("upper", 5), ("lower", True), ("trim", 5), ("trim", None), ("title", ["a"]), ("striptags", 5), ("nl2br", False),
      ("indent", 1), ("truncate", 5), ("wordcount", 5), ("first", None), ("last", None), ("list", 5),
-     ("batch(2)", None)],
+     ("batch(2)", None), ("string", None)],
 )  # fmt: skip
 def test_filters_reject_what_is_no_text_or_list(filter_name, value):
     with pytest.raises(TemplateError, match="template: "):

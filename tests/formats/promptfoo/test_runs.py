@@ -246,6 +246,11 @@ def test_an_output_can_be_stored_for_later_tests(tmp_path):
     assert run(tmp_path, {**ECHO, "tests": tests}).outputs == ["77", "was 77"]
 
 
+def test_a_stored_output_replaces_a_variable_of_its_name(tmp_path):
+    tests = [{"vars": {"q": "77"}, "options": {"storeOutputAs": "last"}}, {"vars": {"q": "{{last}}", "last": "own"}}]
+    assert run(tmp_path, {**ECHO, "tests": tests}).outputs == ["77", "77"]
+
+
 def test_an_output_that_is_stored_is_no_variable_of_the_tests_behind_it(tmp_path):
     tests = [{"vars": {"q": "a"}, "options": {"storeOutputAs": "first"}}, {"vars": {"q": "{{first}}b"}}]
     assert run(tmp_path, {**ECHO, "tests": tests}, options={"output": tmp_path / "out.json"}).outputs == ["a", "ab"]

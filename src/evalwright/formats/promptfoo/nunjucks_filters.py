@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import cmp_to_key, reduce
 from typing import Any
 from urllib.parse import quote
 
@@ -155,6 +155,26 @@ def _reversed(value: Any) -> Any:
     return value[::-1] if isinstance(value, str) else List(reversed(list(_items(value))))
 
 
+def _sorted(value: Any, reverse: bool = False, keeps_case: bool = False, attribute: str | None = None) -> Any:
+    """Texts by their letters, in any case unless `keeps_case`; everything else as numbers."""
+
+    def order(left: Any, right: Any) -> int:
+        if attribute is not None:
+            left, right = (one.get(attribute) if isinstance(one, dict) else None for one in (left, right))
+        if not keeps_case and isinstance(left, str) and isinstance(right, str):
+            left, right = left.lower(), right.lower()
+        found = ordered_as(left, right, "gt") - ordered_as(left, right, "lt")
+        return -found if reverse else found
+
+    return List(sorted(_items(value), key=cmp_to_key(order)))
+
+
+def _string(value: Any) -> str:
+    if value is None or isinstance(value, Undefined):
+        raise TypeError("string: expected a value, found nothing")
+    return template_text(value)
+
+
 def _pairs(value: Any) -> Any:
     if isinstance(value, dict):
         return list(value.items())
@@ -184,7 +204,7 @@ def _remainder(value: Any) -> float:
 
 KEPT_FILTERS = frozenset(
     (
-        "d", "default", "dictsort", "random", "reject", "select", "sort", "urlize",
+        "d", "default", "dictsort", "random", "reject", "select", "urlize",
     )
 )  # fmt: skip
 """Filters of Jinja2 that Nunjucks has, too; it has none of the others."""
@@ -228,6 +248,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "round": _rounded,
     "selectattr": _chosen(True),
     "slice": _in_columns,
-    "string": template_text,
+    "sort": _sorted,
+    "string": _string,
     "urlencode": _urlencoded,
 }

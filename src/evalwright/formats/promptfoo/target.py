@@ -176,7 +176,7 @@ class PromptfooTarget:
     async def _prompted(
         self, case: Case, trial: int, given: Mapping[str, Any], options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], str, dict[str, Any]]:
-        read = await self._rendering.read({**self._kept, **given})
+        read = await self._rendering.read({**given, **self._kept})
         values = self._rendering.resolved(read)
         if self._remembers and options.get("disableConversationVar") is not True:
             turns = self._talks[talk_of(case)]
