@@ -153,6 +153,7 @@ KINDS: dict[str, dict[str, str]] = {
         "langsmith": "evalwright.importers.langsmith:LangSmithRuns",
         "lm-eval": "evalwright.importers.lm_eval:LmEval",
         "mini-swe-agent": "evalwright.importers.mini_swe_agent:MiniSweAgent",
+        "mlflow": "evalwright.importers.mlflow:MlflowTraces",
         "openai-messages": "evalwright.importers.openai_messages:OpenAIMessages",
         "openai-responses": "evalwright.importers.openai_responses:OpenAIResponses",
         "openinference": "evalwright.importers.spans:OpenInference",

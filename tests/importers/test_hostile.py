@@ -55,6 +55,10 @@ RECORDS: dict[str, Any] = {
     "langsmith": [{"id": "o", "trace_id": "t", "run_type": "llm", "start_time": AT.format(0), "error": None,
                    "inputs": {"messages": [[{"id": ["x"], "kwargs": {"content": "q"}}]]},
                    "outputs": {"generations": [[{"text": "a"}]]}}],
+    "mlflow": [{"info": {"assessments": [{"assessment_name": "n", "feedback": {"value": 1}, "span_id": "s"}]},
+                "data": {"spans": [{"trace_id": "t", "span_id": "s", "name": "n", "start_time_unix_nano": 1,
+                                    "status": {"code": "STATUS_CODE_OK"}, "attributes": {
+                                        "mlflow.spanType": '"LLM"', "mlflow.spanInputs": '{"messages": []}'}}]}}],
     "copilot": [
         {"type": "message", "role": "user", "content": "q", "session_id": "c"},
         {"type": "tool_use", "id": "t", "name": "ls", "input": {}},

@@ -1,10 +1,12 @@
-"""Traces that platforms export: Langfuse and LangSmith."""
+"""Traces that platforms export: Langfuse, LangSmith and MLflow."""
 
 import json
+from base64 import b64encode
 
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.importers.detection import detected, head_of
 from importers.transcripts import imported, written
 
 AT = "2026-03-04T09:00:{:02}Z"
@@ -187,3 +189,74 @@ def test_feedback_on_runs_is_kept_as_recorded_and_by_name(tmp_path):
         {"name": "tone", "passed": None, "score": None, "reason": None, "number": 3, "labels": {"rude": 2, "kind": 1}},
         {"name": "short", "passed": None, "score": 1, "reason": None, "number": 1, "span": "model"},
     ]
+
+
+def mlflow_span(id: bytes, parent: bytes | None, name: str, kind: str, at: int, **more: object) -> dict[str, object]:
+    """A span as MLflow 3 writes it: ids in base64, and each attribute as JSON text."""
+    start = 1_795_940_404_000_000_000 + at * 10**6
+    attributes = {"mlflow.spanType": kind, **{f"mlflow.{key}": value for key, value in more.items()}}
+    return {
+        "trace_id": b64encode(b"t" * 16).decode(), "span_id": b64encode(id * 8).decode(),
+        "parent_span_id": parent and b64encode(parent * 8).decode(), "name": name, "start_time_unix_nano": start,
+        "end_time_unix_nano": start + 10**6, "events": [], "status": {"code": "STATUS_CODE_OK", "message": ""},
+        "attributes": {**{key: json.dumps(value) for key, value in attributes.items()}, "step": "4"}, "links": [],
+    }  # fmt: skip
+
+
+CHAT = {
+    "spanInputs": {"model": "gpt-4o", "messages": ASKED},
+    "spanOutputs": {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [CALL]}}]},
+    "llm.model": "gpt-4o", "llm.cost": {"input_cost": 0.1, "output_cost": 0.2, "total_cost": 0.3},
+}  # fmt: skip
+USED = {"chat.tokenUsage": {"input_tokens": 10, "output_tokens": 4, "total_tokens": 14, "cache_read_input_tokens": 6}}
+MLFLOW = [
+    mlflow_span(b"a", None, "agent", "AGENT", 0, spanInputs={"q": "Where is order 7?"}, spanOutputs="In Bonn", **USED),
+    mlflow_span(b"b", b"a", "chat", "CHAT_MODEL", 1, **CHAT, **USED),
+    mlflow_span(b"c", b"a", "track", "TOOL", 2, spanInputs={"order": 7}, spanOutputs={"place": "Bonn"}),
+]
+ASSESSED = [
+    {"assessment_name": "right", "feedback": {"value": True}, "rationale": "fine", "source": {"source_type": "HUMAN"}},
+    {"assessment_name": "right", "feedback": {"value": False}, "valid": False},
+    {"assessment_name": "tone", "feedback": {"value": "warm"}, "span_id": (b"b" * 8).hex()},
+    {"assessment_name": "answer", "expectation": {"value": "Bonn"}},
+]
+
+
+def test_traces_of_mlflow_keep_their_calls_usage_and_feedback(tmp_path):
+    info = {"trace_id": "tr-7", "assessments": ASSESSED, "trace_metadata": {"mlflow.trace.session": "s"}}
+    path = written(tmp_path / "traces.jsonl", [{"info": info, "data": {"spans": MLFLOW}}])
+    assert detected(head_of(path)) == "mlflow"
+    result, [case] = imported(tmp_path, "mlflow", path)
+    assert "1 assessment without feedback, such as expectations" in str(result.notes)
+    trace = case["embedded_trace"]
+    assert [(one["role"], one["content"]) for one in trace["messages"]] == [
+        ("user", "Where is order 7?"), ("assistant", None),
+    ]  # fmt: skip
+    assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [("track", {"order": 7})]
+    assert (trace["output"]["final_answer"], trace["tool_results"][0]["content"]) == ("In Bonn", {"place": "Bonn"})
+    found = trace["metrics"]
+    assert (found["token_input"], found["token_output"], found["cost_usd"]) == (10, 4, 0.3)
+    assert found["custom"] == {"cache_read_tokens": 6, "right": 1.0}
+    assert [(one["name"], one["passed"], one.get("label")) for one in trace["extra"]["recorded_scores"]] == [
+        ("right", True, None), ("tone", None, "warm"),
+    ]  # fmt: skip
+    assert [(one["kind"], one["attributes"]["step"]) for one in trace["spans"]] == [
+        ("agent", "4"), ("llm", "4"), ("tool", "4"),
+    ]  # fmt: skip
+    assert case["metadata"]["session.id"] == "s"
+
+
+def test_a_trace_of_mlflow_2_that_failed_is_an_error(tmp_path):
+    failed = {
+        "name": "bad", "context": {"span_id": "0x1f", "trace_id": "0x2f"}, "parent_id": None,
+        "start_time": 1_795_940_404_000_000_000, "end_time": 1_795_940_404_500_000_000, "status_code": "ERROR",
+        "status_message": "", "attributes": {"mlflow.spanType": '"CHAIN"', "mlflow.spanInputs": '{"x": 1}'},
+        "events": [{"name": "exception", "attributes": {"exception.type": "ValueError", "exception.message": "boom"}}],
+    }  # fmt: skip
+    document = tmp_path / "traces.json"
+    document.write_text(json.dumps({"spans": [failed, 5], "request": "{}", "response": None}))
+    result, [case] = imported(tmp_path, "mlflow", document)
+    assert "1 of 2 spans are no objects" in str(result.notes)
+    assert detected(head_of(document)) == "mlflow"
+    trace = case["embedded_trace"]
+    assert (case["id"], trace["error"]["message"], trace["latency_ms"]) == ("2f", "ValueError: boom", 500)

@@ -200,6 +200,18 @@ def _is_langsmith(head: Head) -> bool:
     return any({"run_type", "inputs", "start_time"} <= one.keys() for one in listed)
 
 
+def _is_mlflow(head: Head) -> bool:
+    def is_span(one: dict[str, Any]) -> bool:
+        attributes = one.get("attributes")
+        return isinstance(attributes, dict) and any(str(key).startswith("mlflow.") for key in attributes)
+
+    def has_spans(one: dict[str, Any]) -> bool:
+        data = one.get("data", one)
+        return isinstance(data, dict) and any(map(is_span, dictionaries(data.get("spans"))))
+
+    return head.any(has_spans)
+
+
 _CODEX = ("session_meta", "response_item", "event_msg", "turn_context")
 
 
@@ -310,6 +322,7 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("otlp-json", _is_otlp, "resourceSpans"),
     ("langfuse", _is_langfuse, "observations of a trace, with a startTime"),
     ("langsmith", _is_langsmith, "runs with run_type, inputs and start_time"),
+    ("mlflow", _is_mlflow, "data.spans, or spans, with attributes of MLflow"),
     ("codex", _is_codex, "lines of type thread.started, or session_meta with a payload"),
     ("gemini", _is_gemini, "a line of type init with a session_id"),
     ("copilot", _is_copilot, "lines of type assistant.message"),

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from evalwright.importers.blocks import dictionaries
+from evalwright.importers.call_payloads import asked_messages, said_messages
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import langsmith_scores
 from evalwright.importers.span_files import Lose
@@ -22,11 +21,6 @@ from evalwright.model.import_result import ImportResult
 __all__ = ["LangSmithRuns"]
 
 _KINDS = {"llm": "LLM", "tool": "TOOL", "chain": "CHAIN", "retriever": "RETRIEVER", "embedding": "EMBEDDING"}
-_ROLES = {
-    "HumanMessage": "user", "AIMessage": "assistant", "SystemMessage": "system", "ToolMessage": "tool",
-    "human": "user", "ai": "assistant", "system": "system", "tool": "tool",
-}  # fmt: skip
-
 _USED = {
     "llm.token_count.prompt": ("prompt_tokens", "input_tokens"),
     "llm.token_count.completion": ("completion_tokens", "output_tokens"),
@@ -64,7 +58,7 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
     inputs, outputs = run.get("inputs"), run.get("outputs")
     attributes: dict[str, Any] = {"openinference.span.kind": _KINDS.get(kind, "CHAIN")}
     if kind == "llm":
-        asked, said = _asked(inputs), _said(outputs)
+        asked, said = asked_messages(inputs), said_messages(outputs)
         attributes |= {"llm.input_messages": asked} if asked else {}
         attributes |= {"llm.output_messages": said} if said else {}
     attributes |= {"input.value": inputs} if inputs else {}
@@ -116,51 +110,3 @@ def _usages(run: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 value = value.get(step) if isinstance(value, dict) else None
         if isinstance(value, dict):
             yield value
-
-
-def _asked(inputs: Any) -> list[dict[str, Any]]:
-    given = inputs.get("messages") if isinstance(inputs, dict) else None
-    if isinstance(given, list) and given and isinstance(given[0], list):
-        given = given[0]  # LangChain sends batches, with one list of messages per run
-    return [message for one in dictionaries(given) if (message := _message(one)) is not None]
-
-
-def _said(outputs: Any) -> list[dict[str, Any]]:
-    """The reply of a model in the forms of LangChain and of OpenAI."""
-    if not isinstance(outputs, dict):
-        return []
-    if isinstance(outputs.get("generations"), list):
-        first = outputs["generations"][0] if outputs["generations"] else None
-        parts = [*dictionaries(first if isinstance(first, list) else [first])]
-        found = [_message(part["message"]) for part in parts if isinstance(part.get("message"), dict)]
-        texts = [{"role": "assistant", "content": part["text"]} for part in parts if isinstance(part.get("text"), str)]
-        return [one for one in found if one is not None] or texts
-    choices = [one["message"] for one in dictionaries(outputs.get("choices")) if isinstance(one.get("message"), dict)]
-    messages = choices or [*dictionaries(outputs.get("messages"))] or ([outputs] if "role" in outputs else [])
-    return [message for one in messages if (message := _message(one)) is not None]
-
-
-def _message(one: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A message in OpenAI's form, from LangChain's constructor, from its fields, or already in that form."""
-    if isinstance(one.get("kwargs"), dict):
-        path = one.get("id")
-        name = str(path[-1]).removesuffix("Chunk") if isinstance(path, list) and path else ""
-        one = {"type": name, **one["kwargs"]}
-        one = {**one, "type": name or one.get("type")}
-    role = one.get("role") or _ROLES.get(str(one.get("type")))
-    if not isinstance(role, str):
-        return None
-    calls = [_call(call) for call in dictionaries(one.get("tool_calls"))]
-    return {
-        "role": role,
-        "content": one.get("content"),
-        **({"tool_calls": calls} if calls else {}),
-        **({"tool_call_id": one["tool_call_id"]} if isinstance(one.get("tool_call_id"), str) else {}),
-    }
-
-
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(call.get("function"), dict):
-        return dict(call)
-    arguments = msgspec.json.encode(call.get("args") or {}).decode()
-    return {"id": call.get("id"), "type": "function", "function": {"name": call.get("name"), "arguments": arguments}}

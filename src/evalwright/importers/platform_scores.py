@@ -10,7 +10,7 @@ from evalwright.importers.blocks import dictionaries
 from evalwright.importers.platform_documents import number_under, text_of
 from evalwright.importers.span_files import Lose
 
-__all__ = ["langfuse_scores", "langsmith_scores", "scores_by_name"]
+__all__ = ["langfuse_scores", "langsmith_scores", "mlflow_scores", "scores_by_name"]
 
 
 def langfuse_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | None, dict[str, Any]]]:
@@ -37,6 +37,26 @@ def langsmith_scores(stats: Any) -> Iterator[dict[str, Any]]:
             said = "\n".join(map(str, comments)) if isinstance(comments, list) else None
             about = {"number": one.get("n"), "labels": one.get("values") or None}
             yield _recorded(str(name), None, number_under(one, "avg"), said, about)
+
+
+def mlflow_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    """The feedback on a trace, each with the id of the span that it is about, if it is about one."""
+    listed = given if isinstance(given, list) else []
+    found = [one for one in dictionaries(listed) if isinstance(one.get("feedback"), dict)]
+    if len(found) < len(listed):
+        lose(place, f"{counted(len(listed) - len(found), 'assessment')} without feedback, such as expectations")
+    for one in found:
+        if one.get("valid") is False:  # replaced by a later one
+            continue
+        value, source = one["feedback"].get("value"), one.get("source")
+        passed = value if isinstance(value, bool) else None
+        score = float(value) if isinstance(value, int | float) else None
+        about = {
+            "source": text_of(source.get("source_type")) if isinstance(source, dict) else None,
+            "label": text_of(value),
+        }
+        name = text_of(one.get("assessment_name")) or "feedback"
+        yield text_of(one.get("span_id")), _recorded(name, passed, score, one.get("rationale"), about)
 
 
 def _recorded(

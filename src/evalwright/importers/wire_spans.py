@@ -23,6 +23,7 @@ __all__ = [
     "otlp_attributes",
     "otlp_span",
     "plain_span",
+    "storable",
 ]
 
 _ID = re.compile(r"(?:0x)?([0-9A-Za-z+/=_-]{1,64})")
@@ -277,8 +278,8 @@ def _any(value: Any, depth: int = 0) -> Any:
         return int(text) if re.fullmatch(r"-?\d{1,18}", text, re.ASCII) else text
     for key, kinds in (("stringValue", str), ("boolValue", bool), ("doubleValue", int | float | str)):
         if isinstance(value.get(key), kinds):
-            return _leaf(value[key])
-    return _leaf(value.get("bytesValue"))
+            return storable(value[key])
+    return storable(value.get("bytesValue"))
 
 
 def _flat(value: Any, faults: list[str]) -> dict[str, Any]:
@@ -298,18 +299,18 @@ def _flat(value: Any, faults: list[str]) -> dict[str, Any]:
             if isinstance(one, dict) and depth < 8:
                 waiting.append((f"{above}{key}.", one, depth + 1))
             else:
-                found[f"{above}{key}"] = _leaf(one)
+                found[f"{above}{key}"] = storable(one)
     return found
 
 
-def _leaf(value: Any, depth: int = 0) -> Any:
+def storable(value: Any, depth: int = 0) -> Any:
     """The value in a form that can be written again: no deep nesting, no integers beyond 64 bits."""
     if isinstance(value, dict | list) and depth > _DEEPEST:
         return "(nested too deeply)"
     if isinstance(value, dict):
-        return {str(key): _leaf(one, depth + 1) for key, one in value.items()}
+        return {str(key): storable(one, depth + 1) for key, one in value.items()}
     if isinstance(value, list):
-        return [_leaf(one, depth + 1) for one in value]
+        return [storable(one, depth + 1) for one in value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
         return str(value)
     return value

@@ -1,0 +1,135 @@
+"""Traces of MLflow: what `Trace.to_json()` writes, and `traces.json` among a trace's artifacts; of MLflow 2, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.importers.blocks import dictionaries
+from evalwright.importers.call_payloads import asked_messages, said_messages
+from evalwright.importers.platform_documents import number_under, platform_objects, text_of
+from evalwright.importers.platform_scores import mlflow_scores
+from evalwright.importers.span_files import Lose
+from evalwright.importers.span_messages import json_content
+from evalwright.importers.spans import import_spans
+from evalwright.importers.wire_spans import WireSpan, otlp_span, storable
+from evalwright.model.import_result import ImportResult
+
+__all__ = ["MlflowTraces"]
+
+_KINDS = {
+    "LLM": "LLM", "CHAT_MODEL": "LLM", "TOOL": "TOOL", "AGENT": "AGENT", "RETRIEVER": "RETRIEVER",
+    "EMBEDDING": "EMBEDDING", "UNKNOWN": None,
+}  # fmt: skip
+"""Types of spans, and OpenInference's kinds; those of other types are steps of a chain."""
+_TOKENS = {
+    "llm.token_count.prompt": "input_tokens",
+    "llm.token_count.completion": "output_tokens",
+    "llm.token_count.prompt_details.cache_read": "cache_read_input_tokens",
+    "llm.token_count.prompt_details.cache_write": "cache_creation_input_tokens",
+}
+_ABOUT = {"mlflow.trace.session": "session.id", "mlflow.trace.user": "user.id"}
+
+
+class MlflowTraces:
+    """Traces of MLflow, as documents, in a list or one on each line."""
+
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_spans(sources, out, mapping, read)
+
+
+def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
+    """The spans of a file."""
+    for place, one in platform_objects(source, lose):
+        info = one.get("info")
+        data = json_content(one.get("data", one))
+        listed = data.get("spans") if isinstance(data, dict) else None
+        if not isinstance(listed, list) or not listed:
+            lose(place, "expected a trace with spans")
+            continue
+        if (strange := len(listed) - sum(1 for _ in dictionaries(listed))) > 0:
+            lose(place, f"{strange} of {len(listed)} spans are no objects")
+        yield from _with_scores([*_spans(listed, place, lose)], info if isinstance(info, dict) else {}, place, lose)
+
+
+def _spans(listed: list[Any], place: str, lose: Lose) -> Iterator[WireSpan]:
+    for raw in dictionaries(listed):
+        try:
+            yield _span(raw)
+        except ValueError as error:
+            lose(place, str(error))
+
+
+def _with_scores(spans: list[WireSpan], info: Mapping[str, Any], place: str, lose: Lose) -> list[WireSpan]:
+    """The spans with what was found in them, and the first one with what is known about the whole trace."""
+    ids = {span.span_id for span in spans}
+    top = next((span for span in spans if span.parent_id is None), None)
+    for id, score in mlflow_scores(info.get("assessments"), place, lose):
+        if id in ids:
+            next(span for span in spans if span.span_id == id).scores.append(score)
+        elif top is not None:
+            top.scores.append(score if id is None else {**score, "span": id})
+    about = info.get("trace_metadata", info.get("request_metadata"))
+    if top is not None and isinstance(about, dict):
+        top.attributes |= {name: about[key] for key, name in _ABOUT.items() if text_of(about.get(key)) is not None}
+    return spans
+
+
+def _span(raw: Mapping[str, Any]) -> WireSpan:
+    """A span. Raises ValueError without the id of a trace."""
+    span = otlp_span({**_renamed(raw), "attributes": None, "events": None}, None)
+    given = raw.get("attributes")
+    given = given if isinstance(given, dict) else {}
+    attributes = {key: storable(json_content(value)) for key, value in given.items()}
+    inputs, outputs = attributes.get("mlflow.spanInputs"), attributes.get("mlflow.spanOutputs")
+    kind = _KINDS.get(str(attributes.get("mlflow.spanType") or "UNKNOWN"), "CHAIN")
+    span.attributes = {key: value for key, value in attributes.items() if not key.startswith("mlflow.")}
+    span.attributes |= {"openinference.span.kind": kind} if kind is not None else {}
+    if kind == "LLM":
+        asked, said = asked_messages(inputs), said_messages(outputs)
+        span.attributes |= {"llm.input_messages": asked} if asked else {}
+        span.attributes |= {"llm.output_messages": said} if said else {}
+        span.attributes |= _used(attributes)
+    span.attributes |= {"input.value": inputs} if inputs is not None else {}
+    span.attributes |= {"output.value": outputs} if outputs is not None else {}
+    if span.status == "error" and span.message is None:
+        span.message = _exception(raw)
+    return span
+
+
+def _renamed(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """A span in the form of MLflow 3; MLflow 2 has its ids below `context`."""
+    context = raw.get("context")
+    if not isinstance(context, dict):
+        return dict(raw)
+    return {
+        **context,
+        "name": raw.get("name"),
+        "parent_span_id": raw.get("parent_id"),
+        "start_time_unix_nano": raw.get("start_time"),
+        "end_time_unix_nano": raw.get("end_time"),
+        "status": {"code": raw.get("status_code"), "message": raw.get("status_message")},
+    }
+
+
+def _used(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The model of a call, its tokens and its cost; spans around it repeat the tokens, which would count twice."""
+    usage, cost = attributes.get("mlflow.chat.tokenUsage"), attributes.get("mlflow.llm.cost")
+    found: dict[str, Any] = {}
+    if isinstance(usage, dict):
+        found |= {name: number_under(usage, key) for name, key in _TOKENS.items()}
+    if isinstance(cost, dict):
+        found["llm.cost.total"] = number_under(cost, "total_cost")
+    found["llm.model_name"] = text_of(attributes.get("mlflow.llm.model"))
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _exception(raw: Mapping[str, Any]) -> str | None:
+    """The exception that ended a span, which is one of its events."""
+    for event in dictionaries(raw.get("events")):
+        about = event.get("attributes")
+        if event.get("name") == "exception" and isinstance(about, dict):
+            return f"{about.get('exception.type', 'exception')}: {about.get('exception.message', '')}"
+    return None
