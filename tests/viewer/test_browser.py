@@ -395,16 +395,17 @@ def test_every_page_is_usable_by_everyone(live, visit, runs, written, scheme):
         assert page.get_by_role("heading", level=1).count() == 1
 
 
-def test_a_phone_does_not_scroll_sideways_and_the_theme_stays(visit, runs, written):
+@pytest.mark.parametrize("width", [320, 800])
+def test_a_small_screen_does_not_scroll_sideways_and_the_theme_stays(visit, runs, written, live, width):
     a, b = (run.name for run in runs)
     cell = cell_key("case-3", "agent", 0)
-    page = visit("/", viewport={"width": 320, "height": 640})
+    page = visit("/", viewport={"width": width, "height": 640})
     start = page.url.rstrip("/")
     paths = ("/", f"/runs/{a}", f"/runs/{a}/cells/{cell}", f"/compare?a={a}&b={b}", f"/runs/{a}/label")
     for path in [*(start + path for path in paths), *written]:
         page.goto(path)
         when_read(page)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
     page.goto(start)
     colour = "getComputedStyle(document.body).backgroundColor"
     before = page.evaluate(colour)

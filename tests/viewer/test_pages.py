@@ -144,12 +144,12 @@ def test_columns_are_chosen_and_the_choice_stays_with_every_filter(run, client):
 
 def test_what_was_searched_for_is_marked_with_the_text_around_it(run, client):
     text = page(client, f"/runs/{run.name}?q=is+CASE-3")
-    assert '"><mark class="found">case-3</mark></a>' in text
-    assert 'The order&lt;/b&gt; <mark class="found">is</mark> ready.' in text
+    assert '"><mark class="match">case-3</mark></a>' in text
+    assert 'The order&lt;/b&gt; <mark class="match">is</mark> ready.' in text
     text = page(client, f"/runs/{run.name}?q=reply&status=fail")
     quoted = re.search(r'<small class="below">(.*?)</small>', text, re.DOTALL)
     assert unescape(quoted[1]).endswith(
-        """\n'is polite' does not hold: because of the <mark class="found">reply</mark>"""
+        """\n'is polite' does not hold: because of the <mark class="match">reply</mark>"""
     )
     assert "<mark" not in page(client, f"/runs/{run.name}")
 

@@ -21,7 +21,7 @@ _AROUND = 60
 _MOST_MATCHES = 2
 """Matches outside of the answer that a row quotes."""
 _METADATA_CHOICES = 30
-_FOUND = "found"
+_MATCH = "match"
 """The style of a mark on what was searched for."""
 
 
@@ -99,13 +99,13 @@ def _quotes(table: CellTable, rows: Sequence[CellRow], words: Sequence[str]) -> 
             quotes = found.setdefault(number, [])
             if len(quotes) < _MOST_MATCHES:
                 start, end = ("…" * (len(part) == _AROUND) for part in (before, after))
-                around = (f"{start}{before}", ""), (match, _FOUND), (f"{after}{end}", "")
+                around = (f"{start}{before}", ""), (match, _MATCH), (f"{after}{end}", "")
                 quotes.append([Piece(visible(part), style) for part, style in around])
     return found
 
 
 def _found(text: str, words: Sequence[str]) -> list[Piece]:
-    return in_pieces(text, dict.fromkeys(words, _FOUND))
+    return in_pieces(text, dict.fromkeys(words, _MATCH))
 
 
 def _number(value: float | None, shown: Callable[[float], str]) -> str:
