@@ -17,7 +17,7 @@ from evalwright.decisions.measures import Measured
 from evalwright.decisions.pairing import Labelled
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Guard, Terms
-from evalwright.model.decision import Decision
+from evalwright.model.decision import Decision, GuardPart
 from evalwright.reports.decision import decision_lines
 from evalwright.reports.text import Paint
 
@@ -212,14 +212,50 @@ def test_a_guard_on_a_measure_is_open_if_its_missing_trials_could_turn_it(
     assert (said in " ".join(" ".join(decision_lines(decision, Paint())).split())) == (state == "undecided")
 
 
-@pytest.mark.parametrize(("name", "needs"), [("latency_p50", 20), ("latency_p95", 40), ("latency_p99", 200)])
+@pytest.mark.parametrize(("name", "needs"), [("latency_p50", 20), ("latency_p95", 72), ("latency_p99", 368)])
 def test_a_quantile_of_few_units_is_not_judged(name: str, needs: int) -> None:
+    """With so many, 97.5 % of samples have a value beyond the quantile."""
     terms = Terms(guards=(Guard(name, 1.2),))
     enough, short = (
         decision_of(timed(units=n), timed(units=n), terms, Identity(), Labelled()).guards[0] for n in (needs, needs - 1)
     )
     assert (enough.state, short.state, short.ci) == ("holds", "undecided", None)
-    assert short.reason == f"needs {needs} units that both sides measured, found {needs - 1}"
+    what = "units that both sides measured" if name == "latency_p50" else "independent trials of each side"
+    assert short.reason == f"needs {needs} {what}, found {needs - 1}"
+
+
+def p95(before: SideCounts, after: SideCounts, limit: float = 1.3) -> GuardPart:
+    (found,) = decision_of(before, after, Terms(guards=(Guard("latency_p95", limit),)), Identity(), Labelled()).guards
+    return found
+
+
+def test_a_tail_that_is_hardly_too_small_to_be_the_quantile_leaves_it_open() -> None:
+    """2.5 % of answers are ten times slower: of a system with 5 %, more than one sample in 40 has so few of them."""
+    assert p95(timed(units=200), timed(*[1000.0] * 5, units=200)).state == "undecided"
+    assert p95(timed(units=200), timed(*[1000.0] * 2, units=200)).state == "holds"
+
+
+def test_a_quantile_between_fast_and_slow_answers_on_both_sides_is_open() -> None:
+    """Whether A's quantile is one of its slow answers is not known: B might be ten times slower."""
+    found = p95(timed(*[1000.0] * 16, units=200), timed(*[1000.0] * 9, units=200))
+    assert found.ci is not None
+    assert found.ci[1] < 1.3
+    assert (found.state, found.reason) == (
+        "undecided", "the latency at this quantile jumps 9.9-fold: too few trials to tell where"
+    )  # fmt: skip
+
+
+def test_trials_of_one_case_are_not_so_many_independent_ones() -> None:
+    """40 cases with 3 trials that take the same time: 40 times, and not 120."""
+    sides = []
+    for _ in range(2):
+        made = SideCounts("v")
+        for i in range(40):
+            made.passes[f"c{i}"] = CaseTotal(3.0, 3)
+            for _ in range(3):
+                made.measures["latency"].add(f"c{i}", 100.0 + i)
+        sides.append(made)
+    assert p95(*sides).reason == "needs 72 independent trials of each side, found 40"
 
 
 def test_slices_of_a_family_are_lost_at_the_level_of_their_intervals() -> None:

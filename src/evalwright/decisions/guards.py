@@ -13,7 +13,8 @@ from evalwright.decisions.terms import QUANTILES, Guard
 from evalwright.errors import counted
 from evalwright.model.decision import GuardPart, GuardState
 from evalwright.statistics.distributions import Interval
-from evalwright.statistics.ratios import least_units, quantile_ratio, ratio_of_means
+from evalwright.statistics.latency import quantile_needs
+from evalwright.statistics.ratios import LEAST_UNITS, QuantileRatio, quantile_ratio, ratio_of_means
 
 __all__ = ["guard_parts"]
 
@@ -62,14 +63,14 @@ def _of_measure(ground: Ground, guard: Guard, measure: str) -> GuardPart:
     found = cases.ratio(level, ground.alpha)
     if found.ci is None:
         return GuardPart(guard.name, guard.limit, found.value, None, "undecided", found.reason)
-    part = GuardPart(guard.name, guard.limit, found.value, found.ci, _state(found.ci, guard.limit))
-    if missing := sum(cases.missing_a) + sum(cases.missing_b):
+    part = GuardPart(guard.name, guard.limit, found.value, found.ci, found.state(guard.limit))
+    if part.state != _state(found.ci, guard.limit):
+        part.reason = f"the {measure} at this quantile jumps {found.jump:.3g}-fold: too few trials to tell where"
+    elif missing := sum(cases.missing_a) + sum(cases.missing_b):
         low, high = cases.ends
         extremes = [(low, high), (high, low)] if ground.terms.errors == "strict" else []
-        filled = [
-            cases.filled(*values).ratio(level, ground.alpha).ci for values in ((low, low), (high, high), *extremes)
-        ]
-        if any(ends is None or _state(ends, guard.limit) != part.state for ends in filled):
+        filled = [cases.filled(*values).ratio(level, ground.alpha) for values in ((low, low), (high, high), *extremes)]
+        if any(one.state(guard.limit) != part.state for one in filled):
             part.state = "undecided"
             part.reason = f"{counted(missing, 'trial')} without measured {measure} could turn it"
     return part
@@ -86,6 +87,16 @@ class _Ratio(NamedTuple):
     ci: Interval | None
     reason: str
     """Why it has no interval."""
+    widest: Interval | None = None
+    jump: float = 1.0
+    """As in `QuantileRatio`."""
+
+    def state(self, limit: float) -> GuardState:
+        """Where a jump of the values is more than the limit allows, what the interval says of it must hold at worst."""
+        found = _state(self.ci, limit)
+        if self.jump > max(limit, 1 / limit) and _state(self.widest, limit) != found:
+            return "undecided"
+        return found
 
 
 class _Measured(NamedTuple):
@@ -119,9 +130,8 @@ class _Measured(NamedTuple):
             return _Ratio(None, None, "not measured on both sides")
         if level is not None:
             found = quantile_ratio(a, b, level, groups, 1 - alpha)
-            needs, units = least_units(level), len(set(groups))
-            short = f"needs {needs} units that both sides measured, found {units}"
-            return _Ratio(*found, "" if found.ci is not None else "a side is 0" if found.ratio is None else short)
+            why = "" if found.ci is not None else _why_no_quantile(found, level, len(set(groups)), alpha)
+            return _Ratio(found.ratio, found.ci, why, found.widest, found.jump)
         mean = ratio_of_means(_means(a), _means(b), groups, 1 - alpha)
         return _Ratio(mean.ratio, mean.ci, "" if mean.ci is not None else self._why_none(a, b))
 
@@ -132,6 +142,14 @@ class _Measured(NamedTuple):
         if len(a) == 1:
             return "measured of a single case"
         return f"the {self.measure} of one unit is all of a side, or too large to compare"
+
+
+def _why_no_quantile(found: QuantileRatio, level: float, units: int, alpha: float) -> str:
+    if found.ratio is None:
+        return "a side is 0"
+    if units < LEAST_UNITS:
+        return f"needs {LEAST_UNITS} units that both sides measured, found {units}"
+    return f"needs {quantile_needs(level, alpha)} independent trials of each side, found {found.worth}"
 
 
 def _measured(ground: Ground, measure: str) -> _Measured:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from evalwright.statistics.distributions import Interval, binomial_cdf
 
-__all__ = ["Quantiles", "interpolated", "quantile_ends", "quantile_needs", "quantiles"]
+__all__ = ["Quantiles", "interpolated", "quantile_ends", "quantile_needs", "quantile_ranks", "quantiles"]
 
 
 class Quantiles(NamedTuple):
@@ -46,10 +46,15 @@ def quantile_ends(values: Sequence[float], share: float, alpha: float = 0.05) ->
     Ranks l and u with P(X < l) <= alpha/2 and P(X >= u) <= alpha/2 for X ~ Bin(n, share), l the largest and u the
     least (Hahn and Meeker 1991, 5.2). None where too few values lie beyond the quantile: see `quantile_needs`.
     """
-    ordered, n = sorted(values), len(values)
+    ordered, ranks = sorted(values), quantile_ranks(len(values), share, alpha)
+    return None if ranks is None else (float(ordered[ranks[0] - 1]), float(ordered[ranks[1] - 1]))
+
+
+def quantile_ranks(n: int, share: float, alpha: float) -> tuple[int, int] | None:
+    """The ranks, from 1, of the ends of `quantile_ends` among n values; None for too few."""
     low = bisect_right(range(n), alpha / 2, key=lambda rank: binomial_cdf(rank, n, share))
     high = bisect_left(range(n), 1 - alpha / 2, key=lambda rank: binomial_cdf(rank, n, share)) + 1
-    return (float(ordered[low - 1]), float(ordered[high - 1])) if low > 0 and high <= n else None
+    return (low, high) if low > 0 and high <= n else None
 
 
 def quantile_needs(share: float, alpha: float = 0.05) -> int:
