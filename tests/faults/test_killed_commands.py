@@ -51,19 +51,44 @@ def test_cases_of_something_else_are_not_replaced_by_an_import(recorded: Path) -
     assert "out/cases.jsonl  already exists; choose another folder" in said
 
 
+SUITE = """
+eval: {name: small}
+dataset: {type: yaml, path: cases.yaml}
+systems: [{name: a, adapter: cli, command: [cat], stdin_template: "{{ input.user_message }}"}]
+evaluators: [{name: says, type: contains_text, config: {all_of: [hi]}}]
+output: [{type: local_files, path: runs}]
+"""
+
+
+def test_a_conversion_that_was_killed_leaves_no_half_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "eval.yaml").write_text(SUITE)
+    (tmp_path / "cases.yaml").write_text("cases: [{id: a, input: {user_message: hi}}]\n")
+    words = ["convert", "eval.yaml", "--to", "agentv", "--allow-loss", "--out"]
+    assert ends([*words, "whole"], tmp_path)[0] == 0
+    whole = content(tmp_path / "whole")
+    for change in count(1):
+        out = tmp_path / f"out{change}"
+        if not killed_at(change, [*words, out.name], tmp_path):
+            break
+        made = {name: data for name, data in content(out).items() if not name.startswith(".")}
+        assert made.items() <= whole.items()
+        code, said = ends([*words, out.name], tmp_path)
+        assert code == (2 if made else 0), said
+        assert bool(made) == ("already exists" in said)
+    assert change > 3
+
+
 def test_pages_are_replaced_at_once_or_by_the_same_command(recorded: Path) -> None:
     assert ends(["import", "chats.jsonl", "--out", "suite"], recorded)[0] == 0
     assert ends(["run", "suite/eval.yaml", "--out", "runs", "-q"], recorded)[0] == 0
     words = ["view", str(next((recorded / "runs").iterdir())), "--bundle", "pages"]
     assert ends(words, recorded)[0] == 0
     whole = content(recorded / "pages")
-    for change in count(1):
-        if not killed_at(change, words, recorded, "os.rename os.rmdir"):
-            break
+    for change in range(1, 4):  # two renames, and the end of the old pages
+        assert killed_at(change, words, recorded, "os.rename os.rmdir")
         left = content(recorded / "pages") if (recorded / "pages").exists() else whole
         assert left == whole
         code, said = ends(words, recorded)
         assert code == 0, said
         assert content(recorded / "pages") == whole
         assert [path.name for path in recorded.iterdir() if ".pages" in path.name] == []
-    assert change > 3

@@ -3,6 +3,7 @@ reports."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
@@ -29,25 +30,32 @@ class Written:
 
 
 class OutputFolder(AbstractContextManager["OutputFolder"]):
-    """Files being written; all of them are removed if the block ends with an exception."""
+    """Files being written; all of them are removed if the block ends with an exception.
+
+    They have other names until `finish`, so that a process that is killed leaves no half of a file.
+    """
 
     def __init__(self) -> None:
         self.files: list[Path] = []
         self._folders: list[Path] = []
-        self._open: list[IO[Any]] = []
+        self._open: list[tuple[IO[Any], Path, Path]] = []
+        """Each file with its present and its final path."""
 
     def text(self, path: Path) -> IO[str]:
         """A new text file. Raises InputError if a file of that name exists, StorageError if it cannot be made."""
-        return self._opened(path, lambda: path.open("x", encoding="utf-8", newline="\n"))
+        return self._opened(path, lambda draft: draft.open("x", encoding="utf-8", newline="\n"))
 
     def binary(self, path: Path) -> IO[bytes]:
         """The same for bytes."""
-        return self._opened(path, lambda: path.open("xb"))
+        return self._opened(path, lambda draft: draft.open("xb"))
 
-    def _opened(self, path: Path, opened: Callable[[], F]) -> F:
+    def _opened(self, path: Path, opened: Callable[[Path], F]) -> F:
+        draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
         try:
             self._make_folder(path.parent)
-            file = opened()
+            if os.path.lexists(path) or path in self.files:
+                raise FileExistsError
+            file = opened(draft)
         except NotADirectoryError:
             raise InputError(Problem(str(path.parent), "is not a folder; name another place with --out")) from None
         except FileExistsError:
@@ -55,25 +63,34 @@ class OutputFolder(AbstractContextManager["OutputFolder"]):
         except OSError as error:
             raise storage_error("write", path, error) from error
         self.files.append(path)
-        self._open.append(file)
+        self._open.append((file, draft, path))
         return file
 
     def finish(self) -> None:
-        """Flush everything to the operating system. Raises StorageError."""
-        for file in self._open:
+        """Flush everything to the operating system, and give the files their names. Raises StorageError."""
+        for file, _, path in self._open:
             try:
                 file.close()
             except OSError as error:
-                raise storage_error("write", Path(file.name), error) from error
-        self._open.clear()
+                raise storage_error("write", path, error) from error
+        while self._open:
+            _, draft, path = self._open[-1]
+            try:
+                draft.rename(path)
+            except OSError as error:
+                raise storage_error("write", path, error) from error
+            self._open.pop()
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        for file in self._open:
+        for file, draft, _ in self._open:
             with suppress(OSError):
                 file.close()
+            with suppress(OSError):
+                draft.unlink()
         if error is None:
             return
-        for path in self.files:
+        unnamed = [path for _, _, path in self._open]
+        for path in filter(lambda one: one not in unnamed, self.files):
             with suppress(OSError):
                 path.unlink()
         for folder in reversed(self._folders):
