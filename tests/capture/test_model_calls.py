@@ -168,6 +168,12 @@ def test_cached_tokens_have_the_name_of_openinference_or_of_pixie(name):
     assert recorded(**{name: 3}).cache_read_tokens == 3
 
 
+@pytest.mark.parametrize("tokens", ["many", [1, 2], -3, float("inf"), float("nan")])
+def test_what_is_no_number_of_tokens_counts_as_none(tokens):
+    call = recorded(llm__token_count__prompt=tokens, llm__token_count__completion="7")
+    assert (call.input_tokens, call.output_tokens) == (0, 7)
+
+
 @pytest.mark.parametrize(("numbers", "kept"), [((0, 1), 2), ((1, 2), 2), ((0, 2), 1), ((2, 3), 0)])
 def test_messages_are_numbered_from_0_or_1_and_a_gap_ends_them(numbers, kept):
     given = {f"llm__input_messages__{number}__message__role": "user" for number in numbers}

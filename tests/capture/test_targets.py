@@ -240,7 +240,7 @@ provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(kept))
 trace.set_tracer_provider(provider)
 with listening() as heard, trace.get_tracer("app").start_as_current_span("mine"):
-    pass
+    trace.get_tracer("app").start_span("in the year 10^13", start_time=10**30).end()
 same = trace.get_tracer_provider() is provider
 print(json.dumps([same, [one.name for one in kept.get_finished_spans()], [one.name for one in heard.steps]]))
 """
@@ -249,4 +249,5 @@ print(json.dumps([same, [one.name for one in kept.get_finished_spans()], [one.na
 @pytest.mark.parametrize("when", ["early", "late"])
 def test_the_applications_own_provider_stays_and_is_heard(when):
     done = subprocess.run([sys.executable, "-c", OWN_PROVIDER, when], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [True, ["mine"], ["mine"]]
+    assert json.loads(done.stdout) == [True, ["in the year 10^13", "mine"], ["mine"]]
+    assert "the span 'in the year 10^13' cannot be read" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -113,7 +114,14 @@ _COUNTS = {
 
 def _tokens(given: Mapping[str, Any]) -> dict[str, Any]:
     counts = {ours: [given.get(f"llm.token_count.{name}") for name in names] for ours, names in _COUNTS.items()}
-    return {ours: next((int(count) for count in found if count), 0) for ours, found in counts.items()}
+    return {ours: next((count for one in found if (count := _count(one))), 0) for ours, found in counts.items()}
+
+
+def _count(value: Any) -> int:
+    """A number of tokens; 0 for what is none."""
+    if isinstance(value, str):
+        return int(value) if value.isascii() and value.isdigit() else 0
+    return int(value) if isinstance(value, int | float) and 0 <= value < math.inf else 0
 
 
 def _object(text: Any) -> dict[str, Any] | None:

@@ -15,7 +15,10 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalwright.capture.spans import LLMSpan, StepSpan
 
 __all__ = ["SCOPE", "Telemetry"]
 
@@ -155,10 +158,14 @@ def _processor(tell: Callable[..., None], listeners: Callable[[], Any]) -> Any:
 
         def on_end(self, span: Any) -> None:
             listening = self._begun.pop((span.context.trace_id, span.context.span_id), ())
-            called = llm_span_of(span)
-            if called is not None:
-                tell(called, listening)
-            elif listening and span.instrumentation_scope.name != SCOPE:
-                tell(step_of(span), listening)
+            try:
+                found: LLMSpan | StepSpan | None = llm_span_of(span)
+                if found is None and listening and span.instrumentation_scope.name != SCOPE:
+                    found = step_of(span)
+            except Exception:  # raised where the application ends its span, which must not fail because it is traced
+                _log.warning("the span %r cannot be read", span.name, exc_info=True)
+                return
+            if found is not None:
+                tell(found, listening)
 
     return Processor()
