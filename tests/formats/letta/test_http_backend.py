@@ -8,6 +8,8 @@ from evalwright.errors import TargetError
 from evalwright.formats.letta.backends import backend_of
 from evalwright.formats.letta.conversation import Context
 from evalwright.formats.letta.surface.models import Sample
+from evalwright.llm.models import LiveModels
+from evalwright.session import Session
 from targets.loopback import chunked, reply, serving
 
 
@@ -48,3 +50,23 @@ def test_an_error_names_the_address_and_none_of_its_secrets(tmp_path, script, sa
         asked(script, tmp_path)
     assert said in str(raised.value)
     assert "hush" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("counts", "total"), [((5, 7), 12), ((5, None), None), ((None, 7), None)])
+def test_tokens_that_one_reply_does_not_count_are_unknown(tmp_path, counts, total):
+    def counted(tokens):
+        usage = None if tokens is None else {"prompt_tokens": tokens, "completion_tokens": 1}
+        message = {"role": "assistant", "content": "Paris"}
+        return reply({"model": "m", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+
+    async def usage():
+        async with serving(*map(counted, counts)) as server:
+            backend = backend_of(f"openai:m@http://127.0.0.1:{server.port}/v1", tmp_path)
+            with Session(models=LiveModels) as session:
+                asking = context()
+                for _ in counts:
+                    await backend.reply("hello", asking)
+                await session.aclose()
+            return asking.usage["token_input"]
+
+    assert asyncio.run(usage()) == total

@@ -10,6 +10,7 @@ from evalwright.errors import InputError
 from evalwright.formats.letta.surface.types import Aggregation
 from evalwright.letta import ProgressCallback, Runner, SuiteSpec, run_suite
 from evalwright.model.result import EvaluationResult
+from evalwright.model.trace import Trace
 from evalwright.run.start import run_suite as run
 from evalwright.run.stored_run import open_run
 
@@ -188,6 +189,18 @@ READS = """
             str(get_last_turn_messages(trajectory) == [said]),
         ])
 """
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [("'[1]'", {"_raw": "[1]"}), ("'{'", {"_raw": "{"}), ("None", {}), ("{'q': 1}", {"q": 1})]
+)
+def test_arguments_of_a_call_are_kept_whatever_they_are(project, given, kept):
+    call = f"{{'message_type': 'tool_call_message', 'tool_call': {{'name': 'f', 'arguments': {given}}}}}"
+    (project / "agent.py").write_text(f"def answers(message, ctx):\n    return [{call}]\n")
+    suite = SuiteSpec(SUITE, project).load()
+    suite.out = project / "runs"
+    [first, *_] = open_run(run(suite).run_dir)[0].traces(Trace)
+    assert first.tool_calls[0].arguments == kept
 
 
 def test_extractors_use_the_originals_readers_and_extractors(project):

@@ -94,7 +94,8 @@ class _OpenAI:
         text = reply.text or reply.refusal or ""
         said.append(ChatMessage("assistant", text))
         for name in ("token_input", "token_output"):
-            context.usage[name] = context.usage.get(name, 0) + (getattr(reply.usage, name) or 0)
+            before, more = context.usage.get(name, 0), getattr(reply.usage, name)
+            context.usage[name] = None if before is None or more is None else before + more
         return [*map(_tool_call, reply.tool_calls), *([text] if text else [])]
 
 

@@ -17,6 +17,7 @@ from evalwright.formats.letta.functions import function_at
 from evalwright.formats.letta.surface.client import Agent, AsyncLetta
 from evalwright.formats.letta.surface.models import Sample, sample_of
 from evalwright.formats.letta.surface.progress import Tell, reporter
+from evalwright.llm.replies import arguments_in
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -227,13 +228,6 @@ def _generic(said: dict[str, Any]) -> list[TraceMessage]:
 
 
 def _tool_call(call: dict[str, Any]) -> ToolCall:
-    import json
-
-    text = call.get("arguments")
-    try:
-        arguments = json.loads(text) if isinstance(text, str) and text else {}
-    except ValueError:
-        arguments = {"_raw": text}
-    return ToolCall(
-        str(call.get("name") or ""), call.get("tool_call_id"), arguments if isinstance(arguments, dict) else {}
-    )
+    given = call.get("arguments")
+    arguments = given if isinstance(given, dict) else arguments_in(given if isinstance(given, str) else None)
+    return ToolCall(str(call.get("name") or ""), call.get("tool_call_id"), arguments)
