@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from evalwright.errors import EvaluatorError
+from evalwright.formats.pixie import judge_calls
+from evalwright.model.chat import Embedding
 from evalwright.pixie import (
     AnswerCorrectness,
     ClosedQA,
@@ -17,12 +19,13 @@ from evalwright.pixie import (
     Moderation,
     create_llm_evaluator,
 )
+from evalwright.session import Session
 
 
 class Client:
     """Says what it is told to say, one reply after another."""
 
-    def __init__(self, *replies, vectors=None):
+    def __init__(self, *replies, vectors=None, ended="stop"):
         self.asked = []
         left = iter(replies)
 
@@ -30,7 +33,8 @@ class Client:
             self.asked.append(given)
             said = next(left)
             text = said if isinstance(said, str) else json.dumps(said)
-            return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=text))])
+            choice = SimpleNamespace(message=SimpleNamespace(content=text), finish_reason=ended)
+            return SimpleNamespace(choices=[choice])
 
         def embed(*, model, input):
             return SimpleNamespace(data=[SimpleNamespace(embedding=vectors[text]) for text in input])
@@ -52,6 +56,29 @@ def judged(evaluator, **metadata):
 def test_a_choice_has_its_score(choice, score):
     said = judged(Factuality(client=Client({"reasons": ["one", "two"], "choice": choice})))
     assert (said.score, said.reasoning) == (score, "one\ntwo")
+
+
+def test_a_text_is_embedded_once_but_not_kept_for_the_whole_run(monkeypatch):
+    monkeypatch.setattr(judge_calls, "_MOST_VECTORS", 3)
+    texts, asked = ["truth", *(f"answer {n}" for n in range(5))], []
+
+    class Models:
+        async def embed(self, model, texts, purpose):
+            asked.extend(texts)
+            return Embedding([[1.0, 0.5]], model)
+
+    async def compared():
+        with Session(models=Models):
+            for answer in [*texts[1:], texts[-1], texts[1]]:
+                await EmbeddingSimilarity()(Evaluable(eval_input="q", eval_output=answer, expectation="truth"))
+
+    asyncio.run(compared())
+    assert sorted(asked) == sorted([*texts, texts[1]])
+
+
+def test_a_reply_that_broke_off_is_no_choice():
+    with pytest.raises(EvaluatorError, match="it ended with length"):
+        judged(Factuality(client=Client({"reasons": ["one"], "choice": "C"}, ended="length")))
 
 
 @pytest.mark.parametrize("reply", [{"reasons": "r", "choice": "c"}, {"reasons": "r"}, "I think C", ""])

@@ -14,6 +14,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.replies import BadReply, only_object
 from evalwright.formats.pixie.surface.rates import paced
 from evalwright.llm.kept_calls import kept_call
+from evalwright.llm.replies import is_unfinished
 from evalwright.model.chat import ChatMessage, ChatRequest, Embedding, Models
 from evalwright.session import environment, session
 
@@ -27,7 +28,9 @@ EMBEDDER = "text-embedding-ada-002"
 """The embedding model if an evaluator names none."""
 MODERATION = "omni-moderation-latest"
 _vectors: WeakKeyDictionary[Models, dict[tuple[str, str], asyncio.Future[Embedding]]] = WeakKeyDictionary()
-"""What was asked in each run, so that each text is embedded only once."""
+"""By run, the texts asked about last: expectations repeat, and concurrent evaluators ask about one answer."""
+_MOST_VECTORS = 1000
+"""About 50 KB each."""
 
 
 def prompt_text(value: Any) -> str:
@@ -81,7 +84,11 @@ async def chat(
                 client.chat.completions.create,
                 model=model or JUDGE, messages=messages, temperature=temperature, **form,
             )  # fmt: skip
-            said = kept.said(reply.choices[0].message.content or "")
+            choice = reply.choices[0]
+            said = kept.said(choice.message.content or "")
+        ended = getattr(choice, "finish_reason", None)
+        if isinstance(ended, str) and is_unfinished(ended):
+            raise BadReply(f"the judge's reply is incomplete: it ended with {ended}")
         return read(said)
     request = ChatRequest(
         model or JUDGE,
@@ -129,9 +136,12 @@ async def embed(texts: list[str], model: str | None, client: Any) -> list[list[f
 
 async def _vector(models: Models, model: str, text: str) -> list[float]:
     known = _vectors.setdefault(models, {})
-    asked = known.get((model, text))
+    asked = known.pop((model, text), None)
     if asked is None:
-        asked = known[model, text] = asyncio.ensure_future(_embedded(models, model, text))
+        asked = asyncio.ensure_future(_embedded(models, model, text))
+    known[model, text] = asked  # last, so that the first one is the one that was asked for the longest time ago
+    if len(known) > _MOST_VECTORS:
+        del known[next(iter(known))]
     try:
         return (await asyncio.shield(asked)).vectors[0]
     except EvaluatorError:
