@@ -202,3 +202,14 @@ def test_a_file_that_only_yaml_reads_is_warned_of(tmp_path):
 )
 def test_a_skill_is_used_by_what_loads_it_not_by_what_quotes_its_path(name, arguments, used):
     assert is_use(ToolCall(name, "1", arguments), "tables") is used
+
+
+def test_placeholders_in_prompts_are_sent_unchanged_with_a_warning(tmp_path):
+    prompts = ["In {{FIXTURE_RUST}}, add x", "GET http://127.0.0.1:{PORT}/", 'fix `{ name: "" }` and {x}']
+    suite = loaded(tmp_path, [{"prompt": one, "expected_output": "x"} for one in prompts], note="of its author")
+    said = [str(one) for one in suite.warnings if "unchanged" in str(one) or "note" in str(one)]
+    assert [one.split("prompt  ")[-1] for one in said] == [
+        "{{FIXTURE_RUST}} is sent unchanged: nothing fills it in",
+        "{PORT} is sent unchanged: nothing fills it in",
+    ]
+    assert [case.input["prompt"] for case in suite.cases] == prompts

@@ -16,7 +16,9 @@ from evalwright.formats.skills.skill import Skill
 __all__ = ["DOCUMENT_KEYS", "EVAL_KEYS", "PATTERNS", "SILENT", "TEXTS", "AuthoredEval", "evals_of"]
 
 DOCUMENT_KEYS = ("skill_name", "skill", "evals", "evaluations")
-SILENT = ("version", "description", "notes", "name", "metadata", "$schema")
+SILENT = ("version", "description", "note", "notes", "name", "metadata", "$schema")
+_PLACEHOLDER = re.compile(r"\{\{ *[A-Za-z_]\w*+ *\}\}|\{[A-Z][A-Z0-9_]*+\}")
+"""What a script of the author's would have filled in."""
 EVAL_KEYS = (
     "id", "name", "eval_name", "prompt", "expected_output", "files", *LISTS, "should_trigger", "skill_should_trigger",
     "must_have", "must_not_have", "files_exist", "logs_contain", "category", "tags",
@@ -134,6 +136,8 @@ class _Reading:
     def _prompt(self) -> str:
         prompt = self._raw.get("prompt")
         if isinstance(prompt, str) and prompt.strip():
+            if unfilled := _PLACEHOLDER.search(prompt):
+                self._findings.warn((*self._place, "prompt"), f"{unfilled[0]} is sent unchanged: nothing fills it in")
             return prompt
         found = "nothing" if "prompt" not in self._raw else _shown(prompt)
         self._findings.tell((*self._place, "prompt"), f"expected the text that the agent is given, found {found}")
@@ -156,7 +160,9 @@ class _Reading:
         return None
 
     def _metadata(self) -> dict[str, Any]:
-        kept = {key: self._raw[key] for key in ("category", "notes", "description", "version") if key in self._raw}
+        kept = {
+            key: self._raw[key] for key in ("category", "note", "notes", "description", "version") if key in self._raw
+        }
         own = self._raw.get("metadata")
         return {**(own if isinstance(own, Mapping) else {}), **kept}
 
