@@ -125,6 +125,14 @@ def test_similarity_of_texts_is_that_of_promptfoo(tmp_path, output, value, score
     assert [round(row.score, 4) for row in found.rows[:4]] == scores
 
 
+def test_a_score_reaches_its_threshold_where_promptfoos_does(tmp_path):
+    """2 / 20 as promptfoo computes it is below 0.1."""
+    output = '{"echo":"Yo ","topic":1000}'
+    rouge = [{"type": kind, "value": "the cat, the dog.", "threshold": 0.1} for kind in ("rouge-n", "not-rouge-n")]
+    found = asserted(tmp_path, output, *rouge)
+    assert [row.status for row in found.rows] == ["fail", "pass"]
+
+
 def test_values_come_from_files(tmp_path):
     found = asserted(
         tmp_path, '{"a": 1}',

@@ -41,7 +41,9 @@ def tool_call_f1(question: Asked) -> Evaluation:
     if not wanted:
         raise EvaluatorError("tool-call-f1 needs a value: expected a list of tools", "bad_value")
     called = set(_called(question.output))
-    score = 2 * len(called & wanted) / (len(called) + len(wanted))
+    common = len(called & wanted)
+    precision, recall = common / len(called) if called else 0.0, common / len(wanted)
+    score = 2 * precision * recall / (precision + recall) if common else 0.0  # in promptfoo's steps
     passed = (score >= (1 if question.threshold is None else question.threshold)) != question.negated
     said = "" if passed else f"called {', '.join(sorted(called)) or 'no tool'}, expected {', '.join(sorted(wanted))}"
     return Evaluation(passed, score, said)  # as in promptfoo, `not-` does not invert the score

@@ -33,8 +33,14 @@ def levenshtein(question: Asked) -> Evaluation:
 def rouge_n(question: Asked) -> Evaluation:
     """ROUGE-1, the harmonic mean of precision and recall, is at least `threshold` (0.75)."""
     words, others = Counter(treebank_words(question.text.lower())), Counter(treebank_words(_text(question).lower()))
-    total = words.total() + others.total()
-    return _scored(question, 2 * (words & others).total() / total if total else 0.0, 0.75)
+    common = (words & others).total()
+    return _scored(question, _harmonic_mean(common / words.total(), common / others.total()) if common else 0.0, 0.75)
+
+
+def _harmonic_mean(one: float, other: float) -> float:
+    """In the steps of js-rouge, so that a score is at its threshold here exactly where it is there."""
+    low, high = sorted((one, other))
+    return low if low == high else min(high, low * (2 / (1 + low / high)))
 
 
 def bleu(question: Asked) -> Evaluation:
