@@ -27,7 +27,7 @@ if os.environ.get("PLAIN") == "refuse":
 
 async def telling(case, variant):
     await asyncio.sleep(0.1)
-    print("heard", case["id"], flush=True)
+    print("heard", case["id"], os.environ["KEY"], flush=True)
     print("badly", file=sys.stderr)
     said = [os.getcwd(), os.environ["KEY"], os.environ["PLAIN"], os.listdir(), os.environ.get("OTHER")]
     return {"final_answer": "done", "structured": {"said": said}}
@@ -163,7 +163,7 @@ def test_a_system_finds_its_files_its_variables_and_the_models_of_the_run(tmp_pa
     assert found["c2 chat"].output.final_answer == "done with say 2"
     assert SECRET.encode() not in kept(outcome)
     said = capsys.readouterr().err.splitlines()
-    assert sorted(said) == sorted([f"[telling] heard c{n}" for n in range(3)] + ["[telling] badly"] * 3)
+    assert sorted(said) == sorted([f"[telling] heard c{n} ***MASKED***" for n in range(3)] + ["[telling] badly"] * 3)
 
 
 def test_a_worker_is_where_the_run_is_in_the_folder_that_is_sent(tmp_path, near, monkeypatch):

@@ -57,6 +57,7 @@ from evalwright.run.executors.stand_ins import ModelsOfRun, Prints, asking
 from evalwright.session import Session, hide
 from evalwright.session.network import listen
 from evalwright.session.open_files import room_for
+from evalwright.session.process import Hiding
 from evalwright.session.workspace import working_in
 from evalwright.targets.failures import target_failure
 from evalwright.targets.threads import Threads
@@ -99,6 +100,7 @@ class Host:
         self._workspace: Workspace | None = None
         self._models = ModelsOfRun(self._tell)
         self._masker = Masker({})
+        self._mask = Hiding(lambda: self._masker.secrets)
 
     async def open(self, hello: bytes) -> bytes:
         """Prepare the system and its workspace; returns a `Ready`."""
@@ -294,7 +296,7 @@ class Host:
 
     def _print(self, text: str) -> None:
         with suppress(RuntimeError):  # the worker ends
-            self._tell(Printed(text))
+            self._tell(Printed(self._mask(text)))  # here: the run's machine need not know the variables of this one
 
 
 def _call_in(thread: int | None) -> int | None:
