@@ -290,7 +290,8 @@ def test_a_log_that_is_set_up_when_the_system_is_imported_is_masked_too(tmp_path
 
 def test_what_a_system_prints_is_masked_whoever_set_the_variable(tmp_path):
     (tmp_path / "agent.py").write_text(
-        "import os\n\ndef run(case, variant):\n    print('first', os.environ['SOME_API_KEY'])\n"
+        "import os\n\nprint('hello', os.environ['SOME_API_KEY'])\n\n"
+        "def run(case, variant):\n    print('first', os.environ['SOME_API_KEY'])\n"
         "    os.environ['OTHER_TOKEN'] = 'qwertyuiop'\n    print('then', os.environ['OTHER_TOKEN'])\n"
         "    return {'final_answer': 'fine'}\n"
     )
@@ -298,3 +299,5 @@ def test_what_a_system_prints_is_masked_whoever_set_the_variable(tmp_path):
     (tmp_path / "eval.yaml").write_text(LITERAL.partition("  - {type: webhook")[0])
     done = Project(tmp_path, {"SOME_API_KEY": "abcdefghijk"}).command("run", "eval.yaml")
     assert "first ***MASKED***\nthen ***MASKED***\n" in done.stderr
+    assert "hello ***MASKED***\n" in done.stderr
+    assert "hello" not in done.stdout

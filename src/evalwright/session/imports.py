@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
 from contextvars import ContextVar
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -264,7 +264,8 @@ def _noted(name: str) -> Iterator[None]:
     users_begin()
     before = set(sys.modules)
     try:
-        yield
+        with _prints_apart():
+            yield
     finally:
         new = sys.modules.keys() - before
         _ours.update(one for one in new if home_of(one) in _folders)
@@ -274,6 +275,18 @@ def _noted(name: str) -> Iterator[None]:
         for one in new & _ours:
             _forget(one)
         raise
+
+
+def _prints_apart() -> AbstractContextManager[object]:
+    """Send what is printed in the block to stderr, if the process is ours: on stdout is what a command was asked for.
+
+    Sessions do so for each context, but the command line itself, which reads suites, is in none that does.
+    """
+    from evalwright.session import owns_process
+    from evalwright.session.process import Router
+
+    apart = owns_process() and not isinstance(sys.stdout, Router)
+    return redirect_stdout(sys.stderr) if apart else nullcontext()
 
 
 def _hidden(folders: Sequence[str], held: Collection[str]) -> Iterator[tuple[str, str, str]]:
