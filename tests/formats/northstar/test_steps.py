@@ -169,6 +169,19 @@ class TestOtherChecks:
         assert found.detail["states"] == ["new", "2", "new"]
         assert found.detail["invalid_transitions"] == [{"from_state": "2", "to_state": "new"}]
 
+    @pytest.mark.parametrize(
+        ("content", "states"),
+        [
+            ({"to_state": 0}, ["new", "0"]),
+            ({"state": 0, "to_state": ""}, ["new", ""]),
+            ({"state": 0, "to_state": 1}, ["new", "1"]),
+        ],
+    )
+    def test_a_state_may_be_zero_or_empty(self, content: dict[str, Any], states: list[str]) -> None:
+        events = [event("a", 0, attributes={"state": "new"}), event("b", 1, content=content)]
+        found = graded("invalid_state_transition", payload(*events), allowed_state_transitions=[])
+        assert found.detail["states"] == states
+
     def test_precision_and_recall_are_of_sets(self) -> None:
         results = [
             event("a", 0, "tool_result", content={"ids": [1, 1], "hits": [{"id": "no"}]}),

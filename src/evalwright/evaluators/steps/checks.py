@@ -171,7 +171,8 @@ class InvalidStateTransition(msgspec.Struct, frozen=True):
 
 def _state(event: StepEvent) -> str | None:
     for source in (event.attributes, event.content):
-        if isinstance(source, dict) and (found := source.get("state") or source.get("to_state")):
+        # a state of 0 or "" counts under `to_state` alone, as in NorthStar
+        if isinstance(source, dict) and (found := source.get("state") or source.get("to_state")) is not None:
             return str(found)
     return None
 
