@@ -372,7 +372,7 @@ def test_credentials_in_the_original_are_noted_and_not_shown(project):
     suite = {"eval": {"name": "x"}, "dataset": {"type": "yaml", "path": "cases.yaml"}, "systems": [system]}
     suite["output"] = {"type": "local_files", "path": "runs"}
     source.write_text(yaml.safe_dump(suite | {"evaluators": [{"name": "t", "type": "contains_text"}]}))
-    found = convert(source, "northstar", project / "new", allow_loss=True)
+    found = convert(source, "agentv", project / "new", allow_loss=True)
     assert "SHOP_KEY contains a credential, and so may the new files: name a variable instead" in found.notes
     assert "literal-credential" not in str(found.losses)
 
@@ -406,3 +406,33 @@ def test_a_suite_that_cannot_run_for_its_target_is_refused(tmp_path):
     with pytest.raises(InputError, match="expected exactly one of agent_id"):
         convert(tmp_path / "suite.yaml", out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+ODD_ENDS = """\
+execution: {threshold: 0.9}
+tests:
+  - {id: a, criteria: x, input: hi, assertions: [{name: e, type: ends-with, value: "a\\n\\n"}]}
+  - id: b
+    criteria: x
+    input: hi
+    assertions: [{name: s, type: code-grader, command: [sh, -c, "cat > /dev/null; echo fine"]}]
+"""
+
+
+def test_thresholds_newer_programs_and_texts_that_end_with_empty_lines_come_back(project):
+    (project / "EVAL.yaml").write_text(ODD_ENDS)
+    (project / "targets.yaml").write_text("targets: [{name: default, provider: mock, response: hi}]")
+    original = judged(project / "EVAL.yaml")
+    native = convert(project / "EVAL.yaml", "native").files[0]
+    back = convert(native, "agentv", project / "back").files[0]
+    assert judged(native) == judged(back) == original
+    assert [verdict[3] for verdict in original[1]] == ["fail", "pass"]
+    assert yaml.safe_load(native.read_text())["pass_criteria"]["threshold"] == 0.9
+
+
+def test_a_suite_of_which_no_case_can_be_written_is_refused_with_its_losses(project):
+    source = made(project, "agentv")
+    with pytest.raises(InputError, match="northstar can hold no case") as caught:
+        convert(source, "northstar", project / "n", allow_loss=True)
+    assert any("no recorded NorthStar conversation" in problem.message for problem in caught.value.problems)
+    assert not (project / "n").exists()

@@ -16,6 +16,7 @@ from evalwright.formats.discovery import stood_for
 from evalwright.formats.loading import fitting, load_suite
 from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.model.format import Format
+from evalwright.model.suite import Suite
 from evalwright.registry import NATIVE, format_of, formats, resolve
 
 __all__ = ["Conversion", "convert"]
@@ -70,7 +71,7 @@ def convert(
             return done
         if to is None or own.expands is None or not resolve(own.expands)(original.suite.document):
             raise InputError(Problem(str(source), f"is already in {own.title} format"))
-    if not original.suite.variants and not any(True for _ in original.suite.cases):
+    if not original.suite.variants and _is_empty(original.suite):
         raise InputError(Problem(str(source), "has no cases and no evaluators: there is nothing to convert"))
     return _written(original, into, out or Path(f"{source.stem}-{into.name}"), allow_loss)
 
@@ -92,9 +93,15 @@ def _written(original: Original, into: Format, folder: Path, allow_loss: bool) -
                 [*losses[:_MOST_LISTED], *error.problems], f"the format {into.name} cannot hold this suite"
             ) from error
         _refuse(losses, allow_loss)
+        if _is_empty(read) and not _is_empty(original.suite):
+            raise InputError(losses[:_MOST_LISTED], f"the format {into.name} can hold no case of this suite")
     files = [written.file, *(path for path in output.files if path != written.file)]
     left_out = list(unread_keys(original.suite))
     return Conversion(files, left_out, [*original.notes(), *written.notes], losses)
+
+
+def _is_empty(suite: Suite) -> bool:
+    return not any(True for _ in suite.cases)
 
 
 def _other_form(

@@ -278,6 +278,10 @@ def schema_line(name: str) -> str:
     return f"# yaml-language-server: $schema={schema_address(name)}\n"
 
 
+_END = "...\n"
+"""What PyYAML writes after a last text that ends with empty lines; more of the document may follow."""
+
+
 def dump(value: Any) -> str:
     """Plain data as readable YAML that means the same in every flavour; what YAML cannot express becomes U+FFFD.
 
@@ -289,7 +293,7 @@ def dump(value: Any) -> str:
         )
     except RecursionError:
         raise InputError("nested too deeply to be written as YAML") from None
-    return text
+    return text.removesuffix(_END)
 
 
 @cache

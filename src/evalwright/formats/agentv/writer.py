@@ -60,6 +60,8 @@ class _Writing:
             execution["target"] = self._config["default"]
         if self._config.get("try_seconds", TIMEOUT) != TIMEOUT:
             execution["timeout_seconds"] = self._config["try_seconds"]
+        if self._suite.pass_criteria.threshold is not None:
+            execution["threshold"] = self._suite.pass_criteria.threshold
         return found | ({"execution": execution} if execution else {})
 
     def targets(self) -> list[dict[str, Any]]:
@@ -124,7 +126,8 @@ class _Writing:
         if spec.type in _SAME or spec.type in PREMADE:
             return {"type": spec.type, **config}
         if spec.type == "code_judge":
-            found = {"type": "code_judge", "script": config["script"], **(config.get("config") or {})}
+            kind = "code-grader" if config.get("newer") else "code_judge"
+            found = {"type": kind, "script": config["script"], **(config.get("config") or {})}
             found |= {"env": config["env"]} if config.get("env") else {}
             if not config.get("lenient"):
                 what = "AgentV limits scores to 0 to 1, and counts replies that cannot be read as 0"

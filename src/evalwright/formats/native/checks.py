@@ -49,6 +49,8 @@ def idle(raw: dict[str, Any]) -> Mistakes:
                 yield ("evaluators", i, key), "nothing reads this key: it needs pass_criteria: {rule: bands}"
         if given.get("threshold_op", "gte") not in (None, "gte") and given.get("threshold") is None:
             yield ("evaluators", i, "threshold_op"), "nothing reads this key: it needs a 'threshold' as well"
+    if not bands and _found(raw, "pass_criteria", "threshold") is not None:
+        yield ("pass_criteria", "threshold"), "nothing reads this key: it needs rule: bands"
     for key in ("all_required", "any_required") if bands else ():
         if _found(raw, "pass_criteria", key):
             yield ("pass_criteria", key), "nothing reads this key with rule: bands; 'required' of evaluators does that"

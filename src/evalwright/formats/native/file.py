@@ -188,6 +188,7 @@ class CriteriaSection(_Strict):
     errored_evaluators: Literal["error", "fail"] = "error"
     spoiling_errors: list[str] = []
     rule: Literal["evaluators", "bands"] = "evaluators"
+    threshold: Annotated[float, Meta(ge=0, le=1)] | None = None
 
 
 ErrorType = Literal[
