@@ -46,11 +46,24 @@ def load_suite(
         given = _understood(found, options or {})
         if dialect is not None and dialect == found.original:
             given["original"] = True
-        suite: Suite = resolve(found.load)(path, variables or {}, to_run=to_run, **given)
+        try:
+            suite: Suite = resolve(found.load)(path, variables or {}, to_run=to_run, **given)
+        except InputError as error:
+            if dialect is None or (other := _of_another(path, found)) is None:
+                raise
+            said = f"is read as {found.name}, and has the keys of {other.title}: pass --format {other.name}"
+            raise InputError([*error.listed, Problem(str(path), said)], error.headline) from error
     hide(suite.secrets)
     if dialect == NATIVE:
         suite.empty = "run"  # a rule of the original, for users who name it
     return suite
+
+
+def _of_another(path: Path, given: Format) -> Format | None:
+    """The only format whose keys a file has, if it has none of the given one's."""
+    head = _head(path)
+    fit = fitting(path, head) if head else []
+    return fit[0] if len(fit) == 1 and fit[0] is not given and _has_keys(fit[0], head) else None
 
 
 def _understood(found: Format, options: Mapping[str, Any]) -> dict[str, Any]:

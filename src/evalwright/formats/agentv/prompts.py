@@ -55,7 +55,10 @@ def _prompt(written: str, place: str, files: Files, tell: Notes, newer: bool) ->
             place, f"the prompt {written[:60]!r}: nothing fills {', '.join(strange)}{near}; the text stays as it is"
         )
     if path is None and _PATH.fullmatch(written):
-        tell(place, f"there is no file {written!r} (tried: {', '.join(map(str, files.tried(written)))})")
+        tell(
+            place,
+            f"there is no file {written!r} (tried: {', '.join(map(str, files.tried(written.removeprefix(_FILE))))})",
+        )
     elif (path is None or (newer and not written.startswith(_FILE))) and not any(
         name in PROMPT_NAMES for name in _NAME.findall(text)
     ):
