@@ -50,8 +50,11 @@ def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterat
         yield Problem(f"case {there.id}", "is missing in the new file" if read is None else "is only in the new file")
         return
     was, became = _values(given), _values(read)
-    error = became.get("extra", {}).get("load_error")
-    if error is not None and "load_error" not in was.get("extra", {}):
+    before, error = (values.get("extra", {}).get("load_error") for values in (was, became))
+    if before is not None and before != error:
+        yield Problem(f"case {given.id}", f"could not be read in the original: {before}")
+        return
+    if error is not None and before is None:
         yield Problem(f"case {given.id}", f"could not be read in the new file: {error}")
         return
     specs = [values.pop("evaluators") for values in (was, became)]

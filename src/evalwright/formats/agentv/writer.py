@@ -22,8 +22,10 @@ from evalwright.registry import PREMADE
 __all__ = ["write_agentv"]
 
 SUITE, TARGETS = "EVAL.yaml", "targets.yaml"
-_SAME = ("tool_trajectory", "field_accuracy", "execution_metrics", "latency", "cost", "token_usage")
+_SAME = ("tool_trajectory", "field_accuracy", "execution_metrics", "latency", "cost", "token_usage", "skill_trigger")
 _OF_JUDGE = ("temperature", "max_tokens")
+_OF_CASE = {"target": "target", "timeout_seconds": "timeout_seconds", "pass_threshold": "threshold"}
+"""Settings of a case in its `extra`, and their names under `execution`."""
 
 
 def write_agentv(suite: Suite, folder: Path, output: OutputFolder) -> Written:
@@ -80,7 +82,7 @@ class _Writing:
         extra = case.extra
         found: dict[str, Any] = {"id": case.id}
         if "load_error" in extra:
-            self.losses.append(Problem(f"case {case.id}", "could not be read in the original", key="extra.load_error"))
+            return found  # nothing of it was read, and it cannot be read from the new file either
         found["expected_outcome"] = extra.get("expected_outcome") or self._outcome(case)
         found["input_messages"] = extra.get("input_messages") or _asked(case.input)
         if extra.get("expected_messages"):
@@ -94,7 +96,7 @@ class _Writing:
         )
         if own_tags:
             found["tags"] = own_tags
-        found["execution"] = {key: extra[key] for key in ("target", "timeout_seconds") if key in extra}
+        found["execution"] = {name: extra[key] for key, name in _OF_CASE.items() if key in extra}
         specs = self._suite.evaluators if case.evaluators is None else case.evaluators
         listed = [self._evaluator(spec, f"case {case.id}") for spec in specs]
         found["execution"]["evaluators"] = [one for one in listed if one is not None]
@@ -148,6 +150,8 @@ class _Writing:
     def _judge(self, config: Mapping[str, Any]) -> dict[str, Any]:
         settings = {key: config[key] for key in _OF_JUDGE if key in config}
         found = {key: config[key] for key in ("prompt", "target") if key in config}
+        if config.get("criterion"):  # a prompt without placeholders is one
+            found["prompt"] = config["criterion"]
         return found | ({"config": settings} if settings else {})
 
     def _composite(self, config: Mapping[str, Any], place: str) -> dict[str, Any]:
