@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from acceptance.projects import TWO_SYSTEMS, Project, project
 
@@ -273,6 +274,17 @@ def test_list_runs_has_a_line_for_each(made: Project) -> None:
     ended = made.evalwright("list", "runs", "a")
     assert ended.code == 0
     assert ended.out.splitlines()[1].endswith("complete      8  v 100.0%, w 66.7%")
+
+
+def test_a_run_of_many_variants_is_listed_on_one_line(made: Project, tmp_path: Path) -> None:
+    run = shutil.copytree(run_of(made, "a"), tmp_path / "run")
+    summary = yaml.safe_load((run / "summary.yaml").read_text())
+    summary["variants"] = [{**summary["variants"][0], "name": f"model-{'x' * 50}-{n}"} for n in range(20)]
+    (run / "summary.yaml").write_text(yaml.safe_dump(summary))
+    line = made.evalwright("list", "runs", tmp_path).out.splitlines()[1]
+    named = ", ".join(f"model-xxxxx…xxxxxxxxxx-{n} 100.0%" for n in range(3))
+    assert line.endswith(f"  {named}, 17 more")
+    assert len(json.loads(made.evalwright("list", "runs", tmp_path, "--json").out)[0]["pass_rates"]) == 20
 
 
 def test_list_runs_says_which_are_being_written(made: Project, tmp_path: Path) -> None:

@@ -22,6 +22,14 @@ def test_what_a_reader_noted_about_a_recording_is_shown_and_cannot_act_on_the_te
     assert "warnings    nothing reads the key 'x\\x1b'" in shown(extra={"warnings": ["nothing reads the key 'x\x1b'"]})
 
 
+def test_long_names_that_differ_at_their_ends_stay_apart() -> None:
+    lines = {
+        shown(case_id="order-" * 30 + str(n), variant_name="model-" * 20 + str(n)).split("\n")[0] for n in range(3)
+    }
+    assert len(lines) == 3
+    assert max(map(len, lines)) < 140
+
+
 def test_what_was_replaced_is_shown() -> None:
     assert "warnings    case.input.x: nan replaced" in shown(extra={"replaced": ["case.input.x: nan replaced"]})
 

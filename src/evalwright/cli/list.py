@@ -16,8 +16,13 @@ from evalwright.cli.screen import say, screen_paint
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.paths import near_file
 from evalwright.reports.table import Table
+from evalwright.reports.text import short_line
 
 __all__ = ["command"]
+
+_MOST_RATES = 3
+"""Variants of a run whose pass rates are listed."""
+_NAME = 24
 
 
 class _Kind(click.Choice[str]):
@@ -105,7 +110,9 @@ def _runs(folder: Path, trusted: Mapping[str, Any], as_json: bool) -> None:
         return
     table = Table(("started", "run", "status", ">cells", "pass rate"), limit=120)
     for row in rows:
-        rates = ", ".join(f"{name} {100 * rate:.1f}%" for name, rate in row.pass_rates.items())
+        named = [f"{short_line(name, _NAME)} {100 * rate:.1f}%" for name, rate in row.pass_rates.items()]
+        more = [f"{len(named) - _MOST_RATES:,} more"] if len(named) > _MOST_RATES else []
+        rates = ", ".join([*named[:_MOST_RATES], *more])
         started = f"{row.started_at:%Y-%m-%d %H:%M}" if row.started_at else ""
         cells = "" if row.cells is None else f"{row.cells:,}"
         status = (row.status, "error") if row.problem else row.status

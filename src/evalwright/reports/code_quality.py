@@ -13,7 +13,7 @@ from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import RunSummary
 from evalwright.reports.context import ALONE, CaseLine, ReportContext
 from evalwright.reports.failures import ordered_verdicts
-from evalwright.reports.text import one_line
+from evalwright.reports.text import one_line, short_line
 from evalwright.scoring.reasons import error_text
 
 __all__ = ["CodeQuality", "json_items", "problem_in"]
@@ -54,7 +54,7 @@ def json_items(entries: Iterable[dict[str, object]], margin: str = "") -> Iterat
 def problem_in(verdict: CaseVerdict) -> str:
     """Why a cell did not pass, in one line that names it."""
     why = error_text(verdict.error) if verdict.error is not None else "; ".join(verdict.reasons) or verdict.status
-    name = f"{one_line(verdict.case_key, 80)} · {one_line(verdict.variant_name, 40)}"
+    name = f"{short_line(verdict.case_key, 80)} · {short_line(verdict.variant_name, 40)}"
     return f"{name}: {one_line(why, _LONGEST)}"
 
 

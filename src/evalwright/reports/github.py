@@ -13,7 +13,7 @@ from evalwright.reports import numbers
 from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.failures import newest_verdicts
 from evalwright.reports.order import First, Place, order_of
-from evalwright.reports.text import harmless, one_line
+from evalwright.reports.text import harmless, one_line, short_line
 from evalwright.scoring.reasons import error_text
 
 __all__ = ["GitHubAnnotations"]
@@ -83,7 +83,7 @@ def _lines(
     context: ReportContext,
 ) -> Iterator[str]:
     for verdict, *others in groups:
-        name = f"{one_line(verdict.case_key, 80)} · {one_line(verdict.variant_name, 40)}"
+        name = f"{short_line(verdict.case_key, 80)} · {short_line(verdict.variant_name, 40)}"
         name += f" ({1 + len(others)} of {trials} trials)" if trials > 1 else ""
         regression = "regression: " if (verdict.case_key, verdict.variant_name) in worse else ""
         where = context.places.get(verdict.case_key)

@@ -15,7 +15,7 @@ from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceMessa
 from evalwright.reports import numbers
 from evalwright.reports.steps import about, outlined, recorded_in
 from evalwright.reports.terminal import cell_name
-from evalwright.reports.text import Paint, block, one_line
+from evalwright.reports.text import Paint, block, one_line, short_line
 from evalwright.scoring.reasons import error_text
 
 __all__ = ["MARKS", "calls_with_results", "cell_lines", "facts", "file_lines", "recorded_metrics"]
@@ -197,7 +197,7 @@ def _result(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
     status = result.status
     score = "" if result.score in (None, 0, 1) else f" {result.score:.3g}"
     reason = error_text(result.error) if result.error else result.reason
-    head = f"{paint(MARKS[status], status)} {one_line(result.evaluator, 60)}{paint(score, 'dim')}"
+    head = f"{paint(MARKS[status], status)} {short_line(result.evaluator, 60)}{paint(score, 'dim')}"
     lines = [f"{head}  {block(reason, _INDENT, limit)}" if reason else head]
     if result.hits or result.misses:
         for sign, texts, style in (("+", result.hits, "pass"), ("-", result.misses, "fail")):

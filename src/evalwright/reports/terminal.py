@@ -28,7 +28,7 @@ from evalwright.reports.failures import failures_title
 from evalwright.reports.gates import gate_decisions
 from evalwright.reports.reasons import ReasonGroup, ReasonGroups
 from evalwright.reports.table import Table
-from evalwright.reports.text import Paint, ended, folded, one_line, shortened, width
+from evalwright.reports.text import Paint, ended, folded, one_line, short_line, shortened, width
 
 __all__ = ["cell_name", "comparison_lines", "failure_lines", "run_lines", "table_lines"]
 
@@ -223,7 +223,7 @@ def _case_lines(group: ReasonGroup, summary: RunSummary, indent: str, paint: Pai
     marks = {"error": "!", "borderline": "~", "fail": "·" if summary.scored is True else "✗"}
     names, left, status = [], group.count, ""
     for case, count in group.cases:
-        name = f"{one_line(case.case_key, 80)}{f' · {one_line(case.variant, 40)}' if several else ''}"
+        name = f"{short_line(case.case_key, 80)}{f' · {short_line(case.variant, 40)}' if several else ''}"
         of_trials = f" ({count} of {trials} trials)" if trials > 1 else ""
         names.append((name, of_trials))
         left, status = left - count, status or case.status
@@ -241,7 +241,7 @@ def _case_lines(group: ReasonGroup, summary: RunSummary, indent: str, paint: Pai
 
 def cell_name(case: str, variant: str, trial: int = 0, *, trials: int = 1) -> str:
     """The name of a cell for people, who count trials from 1; the first is named if there are several `trials`."""
-    name = f"{one_line(case, 80)} · {one_line(variant, 40)}"
+    name = f"{short_line(case, 80)} · {short_line(variant, 40)}"
     return f"{name} · trial {trial + 1}" if trial or trials > 1 else name
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "is_terminal",
     "one_line",
     "paint_for",
+    "short_line",
     "shortened",
     "width",
 ]
@@ -98,6 +99,11 @@ def shortened(line: str, columns: int) -> str:
     while head and width(head) + width(tail) >= columns:
         head, tail = (head[:-1], tail) if len(head) >= len(tail) else (head, tail[1:])
     return f"{head}…{tail}"
+
+
+def short_line(text: str, columns: int) -> str:
+    """A name as a harmless line in at most `columns` columns."""
+    return shortened(one_line(text), columns)
 
 
 def ended(line: str, columns: int) -> str:
