@@ -241,10 +241,10 @@ def _prints_apart() -> AbstractContextManager[object]:
 
     Sessions do so for each context, but the command line itself, which reads suites, is in none that does.
     """
-    from evalwright.session import owns_process
-    from evalwright.session.process import Router
+    from evalwright.session.process import MaskedStream, Router
 
-    apart = owns_process() and not isinstance(sys.stdout, Router)
+    # a session that owns the process masks its stderr; a router has the prints of each context by itself
+    apart = isinstance(sys.stderr, MaskedStream) and not isinstance(sys.stdout, Router)
     return redirect_stdout(sys.stderr) if apart else nullcontext()
 
 

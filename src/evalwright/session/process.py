@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 if TYPE_CHECKING:
     from evalwright.files.masker import Masker
 
-__all__ = ["ExitRefused", "Holder", "Process", "Router", "end_child", "open_closed_streams"]
+__all__ = [
+    "ExitRefused",
+    "Hiding",
+    "Holder",
+    "MaskedStream",
+    "Process",
+    "Router",
+    "end_child",
+    "open_closed_streams",
+]
 
 
 class _Unclosable(io.BufferedWriter):
