@@ -71,5 +71,17 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
     assert f"Usage: evalwright {name} " in said
 
 
+def test_options_that_only_a_run_reads_are_in_its_help_alone_and_accepted_elsewhere(tmp_path: Path) -> None:
+    def evalwright(*words: str) -> subprocess.CompletedProcess[str]:
+        with warm.forking():
+            return warm.run(["-m", "evalwright", *words], cwd=tmp_path)
+
+    run, validate, convert = (evalwright(name, "--help").stdout for name in ("run", "validate", "convert"))
+    for flag in ("--output-format", "--display", "--benchmark", "--api-key"):
+        assert (flag in run, flag in validate, flag in convert) == (True, False, False)
+    assert all("--targets" in text for text in (run, validate, convert))
+    assert "No such option" not in evalwright("validate", ".", "--output", "x.json").stderr
+
+
 def test_the_version_is_that_of_the_package() -> None:
     assert python("-m", "evalwright", "--version").stdout == f"evalwright {__version__}\n"

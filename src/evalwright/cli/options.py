@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evalwright.run.origin import Trust
 
 __all__ = [
+    "RunCommand",
     "RunPath",
     "SuiteCommand",
     "allow_empty",
@@ -249,8 +250,11 @@ class SuiteCommand(click.Command):
 
     The function gets all of them as keyword arguments named by their `Option.keyword`, given or not; whether a suite's
     format has them is checked where it is loaded. If a plug-in has an option with the name of a different one that is
-    there already, a warning names it, and the plug-in's options are left out.
+    there already, a warning names it, and the plug-in's options are left out. What only a run reads is accepted, so
+    that the options of a run fit all commands, and is not in the help of the others.
     """
+
+    runs: ClassVar[bool] = False
 
     def __init__(self, name: str, params: list[click.Parameter], **settings: Any) -> None:
         self._own = params
@@ -258,7 +262,7 @@ class SuiteCommand(click.Command):
         known = {flag: (param, "the command") for param in params for flag in param.opts}
         added: dict[str, click.Option] = {}
         for one in formats():
-            options = [(option, _clicked(option)) for option in one.options]
+            options = [(option, _clicked(option, hidden=option.is_of_runs and not self.runs)) for option in one.options]
             if clashes := [clash for option, made in options if (clash := _clash(option, made, known))]:
                 _warn(one, clashes[0])
                 continue
@@ -288,6 +292,12 @@ class SuiteCommand(click.Command):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+
+class RunCommand(SuiteCommand):
+    """The command that runs suites."""
+
+    runs = True
 
 
 def _without_suite_flags(args: Sequence[str], flags: Mapping[str, Format], known: Container[str]) -> Iterator[str]:
@@ -330,7 +340,7 @@ def _clash(option: Option, made: click.Option, known: Mapping[str, tuple[click.P
     return f"{option.flags[0]} differs from {found[0].opts[0]} of {found[1]}"
 
 
-def _clicked(option: Option) -> click.Option:
+def _clicked(option: Option, *, hidden: bool = False) -> click.Option:
     is_flag = option.type == "flag"
     metavar = None if is_flag or not option.metavar else option.metavar
     type_ = None if is_flag else _type(option)
@@ -341,6 +351,7 @@ def _clicked(option: Option) -> click.Option:
         multiple=option.multiple,
         metavar=metavar,
         help=option.help,
+        hidden=hidden,
     )
 
 

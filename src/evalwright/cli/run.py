@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.options import (
-    SuiteCommand,
+    RunCommand,
     allow_empty,
     as_json,
     color,
@@ -52,7 +52,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     return shard_from(value, os.environ)
 
 
-@click.command("run", cls=SuiteCommand)
+@click.command("run", cls=RunCommand)
 @suites_argument()
 @click.option("--target", metavar="NAME|MODULE:CALLABLE", help="One variant of the suite, or a Python callable.")
 @click.option(

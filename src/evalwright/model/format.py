@@ -33,12 +33,19 @@ class Option(NamedTuple):
     """Without the format's name, which the command line shows as a heading."""
     writes: bool = False
     """It names a file or folder to be written, so several suites cannot share it."""
+    only_runs: bool = False
+    """Nothing but a run reads it: other commands accept it, so that the options of `run` fit them, and do not list
+    it."""
     multiple: bool = False
     """It may be repeated; the argument is a tuple of all values."""
 
     @property
     def keyword(self) -> str:
         return self.flags[0].lstrip("-").replace("-", "_")
+
+    @property
+    def is_of_runs(self) -> bool:
+        return self.writes or self.only_runs
 
 
 ALLOW_OUTSIDE = Option(

@@ -178,10 +178,16 @@ FORMAT = Format(
         Option(
             ("--max-error-rate",), "float", minimum=0, maximum=1, metavar="F", help="Fail above this share of errors."
         ),
-        Option(("--display",), "choice", ("rich", "simple", "none"), help="Progress display; none is --quiet."),
-        Option(("--api-key",), metavar="KEY", help=_IGNORED),
-        Option(("--base-url",), metavar="URL", help=_IGNORED),
-        Option(("--project-id",), metavar="ID", help=_IGNORED),
+        Option(
+            ("--display",),
+            "choice",
+            ("rich", "simple", "none"),
+            help="Progress display; none is --quiet.",
+            only_runs=True,
+        ),
+        Option(("--api-key",), metavar="KEY", help=_IGNORED, only_runs=True),
+        Option(("--base-url",), metavar="URL", help=_IGNORED, only_runs=True),
+        Option(("--project-id",), metavar="ID", help=_IGNORED, only_runs=True),
         ALLOW_OUTSIDE,
     ),
     judging=Judging(on_errored_trace="evaluate"),
