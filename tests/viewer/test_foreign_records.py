@@ -56,6 +56,7 @@ def changed(run: Path, folder: Path, file: str, place: tuple[Any, ...], value: A
         ("results.jsonl", ("detail", "judge_calls", 0, "messages", 0), 5, ""),
         ("results.jsonl", ("detail", "judge_calls", 0, "usage"), "much", ""),
         ("traces.jsonl", ("case_index",), 1, ""),
+        ("traces.jsonl", ("spans", 0, "attributes"), {"input_tokens": 5, "output_tokens": "many"}, ""),
     ],
 )
 def test_what_does_not_fit_is_left_out_or_told(

@@ -87,14 +87,11 @@ def unsaid_calls(trace: Trace, blocks: Blocks, most: int | None = MOST_ON_A_PAGE
     if _told_by_messages(trace):
         return ToolCalls([], 0)
     found = []
+    places = {id(result): place for place, result in enumerate(trace.tool_results)}
     calls, hidden = ends(calls_with_results(trace), most)
     for place, (call, result) in calls:
         name = call.name if call is not None else result.name if result is not None else ""
         given = None if call is None else blocks.of(call.arguments, f"trace/tool_calls/{place}/arguments")
-        came = (
-            None
-            if result is None
-            else blocks.of(result.content, f"trace/tool_results/{trace.tool_results.index(result)}/content")
-        )
+        came = None if result is None else blocks.of(result.content, f"trace/tool_results/{places[id(result)]}/content")
         found.append((place + 1, name, given, came))
     return ToolCalls(found, hidden)

@@ -84,7 +84,7 @@ def _tokens(span: Span) -> str:
     for names in _TOKENS:
         found = [span.attributes.get(name) for name in names]
         if any(isinstance(one, int | float) for one in found):
-            return " → ".join("?" if one is None else f"{one:,}" for one in found)
+            return " → ".join(f"{one:,}" if isinstance(one, int | float) else "?" for one in found)
     return ""
 
 
