@@ -15,6 +15,7 @@ import pytest
 from evalwright.decisions.comparison import compare
 from evalwright.errors import InputError
 from evalwright.model.case import EvalCase
+from evalwright.model.decision import Decision
 from evalwright.model.plan import Variant
 from evalwright.model.suite import Suite
 from evalwright.reports.decision import decision_lines
@@ -81,10 +82,51 @@ def test_a_run_ends_once_it_is_decided(
     assert (gate.decision.p_margin or 1) <= 0.05
     assert "valid at any time" in gate.decision.warnings[-1]
     assert resume(outcome.run_dir).notes[0] == "nothing to do: it is decided"
-    (reader, plan), (other, of) = open_run(before), open_run(outcome.run_dir)
-    with closing(reader), closing(other):
-        found = compare(reader, plan, other, of).variants[0].decision
-    assert found.warnings[-1].startswith("B ran until decided")
+    assert compared(before, outcome.run_dir).warnings[-1].startswith("B ran until decided")
+
+
+def compared(one: Path, other: Path) -> Decision:
+    (reader, plan), (last, of) = open_run(one), open_run(other)
+    with closing(reader), closing(last):
+        return compare(reader, plan, last, of).variants[0].decision
+
+
+@pytest.mark.parametrize(("answers", "verdict"), [(GOOD, "ship"), (BAD, "dont"), (HALF, "undecided")])
+def test_comparing_a_run_that_was_decided_says_what_it_said_itself(
+    tmp_path: Path, before: Path, answers: str, verdict: str
+) -> None:
+    outcome = decided(made(tmp_path, main=answers), before, max_cases=60)
+    gate = outcome.summary.gate
+    assert gate is not None
+    assert gate.decision is not None
+    found = compared(before, outcome.run_dir)
+    assert (found.verdict, found.method, found.a.ci, found.next) == (verdict, "betting", None, None)
+    assert found.ci == pytest.approx(gate.decision.ci)
+    assert found.p_margin == pytest.approx(gate.decision.p_margin)
+    assert found.p_better == pytest.approx(gate.decision.p_better)
+
+
+def test_a_run_that_was_killed_before_it_was_decided_is_not_decided_by_what_it_has(
+    tmp_path: Path, before: Path
+) -> None:
+    """Who may stop when it looks good has not a fixed number of cases, whose interval would say ship."""
+    run = decided(made(tmp_path, main=GOOD), before).run_dir
+    left = len((run / "verdicts.jsonl").read_text().splitlines()) - 1
+    for name in ("traces.jsonl", "results.jsonl", "verdicts.jsonl"):
+        lines = (run / name).read_text().splitlines(keepends=True)
+        (run / name).write_text("".join(lines[:left]))
+    (run / "summary.yaml").unlink()
+    found = compared(before, run)
+    assert (found.n, found.verdict, found.reasons) == (left, "undecided", ["data"])
+    assert found.ci is not None
+    assert found.ci[0] < -0.02 < found.ci[1]
+
+
+def test_a_later_run_is_bet_on_in_the_order_of_an_earlier_one_that_was_decided(tmp_path: Path, before: Path) -> None:
+    one = decided(made(tmp_path, main=GOOD), before).run_dir
+    later = compared(one, run_suite(made(tmp_path, main=BAD)).run_dir)
+    assert (later.method, later.verdict) == ("betting", "dont")
+    assert later.warnings[-1].startswith("A ran until decided")
 
 
 def test_the_end_of_the_suite_leaves_it_open(tmp_path: Path, before: Path) -> None:

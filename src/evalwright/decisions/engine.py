@@ -9,6 +9,7 @@ from evalwright.decisions.guards import guard_parts
 from evalwright.decisions.identity import Identity, some_names
 from evalwright.decisions.judged import JudgedPair, judge_parts
 from evalwright.decisions.kinds import kinds_of_both, tallied
+from evalwright.decisions.looks import Looks
 from evalwright.decisions.outlook import next_part
 from evalwright.decisions.pairing import Counting, Ground, Labelled, Pairs, ValueRange, scale_of
 from evalwright.decisions.secondary import evaluator_parts, slice_parts
@@ -34,8 +35,10 @@ def decision_of(
     identity: Identity,
     known: Labelled,
     judged: Sequence[JudgedPair] = (),
+    looks: Looks | None = None,
 ) -> Decision:
-    """Decide whether side B may replace side A; `judged` are the judges of both sides that have human labels."""
+    """Decide whether side B may replace side A; `judged` are the judges of both sides that have human labels, and
+    `looks` is the order of the cases if results decided how many there are."""
     scale = scale_of(a, b, terms.metric)
     margin = DEFAULT_MARGIN * scale.width if terms.margin is None else terms.margin
     alpha = terms.alpha / terms.family
@@ -43,7 +46,7 @@ def decision_of(
     ground = Ground(a, b, terms, scale, margin, alpha, known.groups, left_out)
     counting = Counting(scale.low if terms.errors == "fail" else None, None)
     pairs = ground.pairs(counting, counting)
-    found = ground.decided(pairs)
+    found = ground.decided(pairs) if looks is None else looks.decided(ground, ground.decided(pairs))
     one, other = ground.outcomes()
     decision = Decision(
         verdict=found.verdict,
@@ -76,11 +79,19 @@ def decision_of(
         changed=_changed(ground, counting),
         identity=identity.part(*_alone(one, other)),
     )
+    if looks is not None:
+        _leave_fixed_numbers_out(decision)
     _settle(decision, terms.slice_margin)
     decision.warnings = list(_warnings(decision, identity, terms))
-    if decision.verdict == "undecided":
+    if decision.verdict == "undecided" and looks is None:
         decision.next = next_part(decision, pairs, b, better=terms.better)
     return decision
+
+
+def _leave_fixed_numbers_out(decision: Decision) -> None:
+    """Intervals of rates rest on a fixed number of cases; errors need no reading: bets take them for the worst."""
+    decision.errors.all_failed = decision.errors.all_passed = decision.a.ci = decision.b.ci = None
+    decision.errors.same_verdict = True
 
 
 def _changed(ground: Ground, counting: Counting) -> ChangedPart:

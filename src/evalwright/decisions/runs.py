@@ -12,6 +12,7 @@ import msgspec
 from evalwright.decisions.engine import EXIT_CODES, decision_of
 from evalwright.decisions.identity import Identity, identity_of, some_names
 from evalwright.decisions.judged import JudgedCell, JudgedPair
+from evalwright.decisions.looks import Looks, looks_of
 from evalwright.decisions.pairing import Labelled, scale_of, shared_cases
 from evalwright.decisions.sides import PASS_RATE, SideCounts
 from evalwright.decisions.terms import Terms
@@ -23,7 +24,7 @@ from evalwright.model.decision import UNREAD, Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case, metadata_text
-from evalwright.scoring.case_names import under_names_of
+from evalwright.scoring.case_names import recorded_name, under_names_of
 
 __all__ = ["JudgedRuns", "TwoRuns", "one_run", "pairs_of", "two_runs"]
 
@@ -66,6 +67,8 @@ class TwoRuns(msgspec.Struct):
     """Run A, its cases under the names that they have in run B."""
     unlike_planned: list[str] = []
     """Runs whose cells are not those that were planned: not all were run yet, or results decided how many were."""
+    looks: Looks | None = None
+    """The order of a run that ran until decided: B's, if both did."""
     mistakes: AllMistakes = msgspec.field(default_factory=AllMistakes)
     """What the terms ask for and the runs do not have; nothing is decided then."""
 
@@ -94,7 +97,7 @@ class TwoRuns(msgspec.Struct):
         judged = [JudgedPair(j.evaluator, j.a.get(before, {}), j.b.get(after, {})) for j in self.judged]
         if only is not None:
             judged = [pair.of(frozenset(only)) for pair in judged]
-        decision = decision_of(a, b, self.terms, self.identity, known, judged)
+        decision = decision_of(a, b, self.terms, self.identity, known, judged, self.looks)
         decision.warnings += [*self._of_judges(decision), *self.unread, *self.unlike_planned]
         if self.unread and decision.verdict != "dont":
             decision.verdict, decision.exit_code = "undecided", EXIT_CODES["undecided"]
@@ -175,6 +178,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
         *_partial("B", plan_b, b),
         *_stopped({"A": plan_a, "B": plan_b}),
     ]
+    found.looks = _looks(reader_b, plan_b, b, is_b=True) or _looks(reader_a, plan_a, a, is_a=True)
     with found.mistakes:
         _check_metric(terms.metric, a, b)  # the others are about its values
         with found.mistakes:
@@ -192,6 +196,7 @@ def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
     found = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, Labelled(), before=reader)
     found.unread = [f"cannot be read: {note}" for note in unreadable_records(reader)]
     found.unlike_planned = [*_partial("the run", plan, sides), *_stopped({"the run": plan})]
+    found.looks = _looks(reader, plan, sides, is_a=True, is_b=True)
     if terms.slices or terms.group not in (None, "none"):
         found.known = _labelled(reader, terms)
     return found
@@ -208,7 +213,17 @@ def _stopped(plans: Mapping[str, Plan]) -> Iterable[str]:
     names = [name for name, plan in plans.items() if plan.until_decided is not None]
     if names:
         ran = f"{' and '.join(names)} ran until decided, so the number of cases depends on the results"
-        yield f"{ran}: this interval and p overstate the certainty; the valid ones are in the run's own decision"
+        yield f"{ran}: interval and p of the difference are valid at any time, and all others overstate the certainty"
+
+
+def _looks(
+    reader: RunReader, plan: Plan, sides: Mapping[str, SideCounts], *, is_a: bool = False, is_b: bool = False
+) -> Looks | None:
+    if plan.until_decided is None:
+        return None
+    cases = list(reader.cases())
+    known = {case for side in sides.values() for case in side.passes}
+    return looks_of(plan, cases, {one.key: recorded_name(one, known) for one in cases}, is_a=is_a, is_b=is_b)
 
 
 def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = None) -> list[tuple[str, str]]:

@@ -8,7 +8,8 @@ import msgspec
 
 from evalwright.decisions.engine import EXIT_CODES, decision_of
 from evalwright.decisions.identity import Identity
-from evalwright.decisions.pairing import Labelled
+from evalwright.decisions.looks import difference_ends
+from evalwright.decisions.pairing import Labelled, ValueRange
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.errors import counted
@@ -96,15 +97,10 @@ class Looking:
 
     def _look(self, cases: Sequence[str]) -> None:
         self.looked += 1
-        both = [(self._before.get(case), self._after.get(case)) for case in cases]
-        pairs = [
-            (_worst(after) - _best(before), _best(after) - _worst(before))
-            for before, after in both
-            if before is not None and after is not None and _trials(before) and _trials(after)
-        ]
-        if not pairs:
+        ends = difference_ends(cases, self._before, self._after, ValueRange())
+        if ends is None:
             return
-        least, greatest = (sum(ends) / len(pairs) for ends in zip(*pairs, strict=True))
+        least, greatest = ends
         weight = len(cases) / self.largest
         self._bet(least, greatest, weight)
         self.bets.append(Bet(list(cases), least, greatest, weight, self._wager.above, self._wager.below))
@@ -155,15 +151,3 @@ def _answer(verdict: str | None) -> DecisionVerdict:
 
 def _only(outcomes: Mapping[str, CaseTotal], cases: Collection[str]) -> dict[str, CaseTotal]:
     return {case: outcome for case, outcome in outcomes.items() if case in cases}
-
-
-def _trials(outcome: CaseTotal) -> int:
-    return outcome.judged + outcome.target_errors + outcome.evaluator_errors
-
-
-def _worst(outcome: CaseTotal) -> float:
-    return outcome.total / _trials(outcome)
-
-
-def _best(outcome: CaseTotal) -> float:
-    return (outcome.total + outcome.target_errors + outcome.evaluator_errors) / _trials(outcome)
