@@ -109,22 +109,25 @@ def test_input_and_files_of_the_suite_come_first(folder: Path) -> None:
     (folder / "rules.md").write_text("be kind")
     (folder / "more.md").write_text("be brief")
     system = [{"role": "system", "content": "you greet"}]
-    alone = {"id": "b", "execution": {"skip_defaults": True}}
-    cases = [one(input_files=["more.md"], assertions=[HI]), one(**alone, assertions=[HI])]
+    cases = [
+        one(assertions=[HI]),
+        one(id="b", execution={"skip_defaults": True}, assertions=[HI]),
+        one(id="c", input_files=["more.md"], assertions=[HI]),
+    ]
     suite = load(folder, input=system, input_files=["rules.md"], tests=cases)
     prompts = {case.id: case.extra["prompt"] for case in suite.cases}
-    assert [prompts["a"].index(text) for text in ("you greet", "be kind", "be brief", "hi")] == sorted(
-        prompts["a"].index(text) for text in ("you greet", "be kind", "be brief", "hi")
-    )
+    places = [prompts["a"].index(text) for text in ("you greet", "be kind", "hi")]
+    assert places == sorted(places)
     assert prompts["b"] == "hi"
+    assert ("be kind" in prompts["c"], "be brief" in prompts["c"]) == (False, True)  # those of the case replace them
 
 
 def test_variables_of_a_case_stand_in_its_texts(folder: Path) -> None:
-    variables = {"name": "Ann", "shape": {"a": [1]}}
+    variables = {"name": "Ann", "shape": {"a": [1, 2]}}
     texts = {"input": "Hi {{ name }}, {{ vars.shape.a }} {{ unknown }}", "criteria": "{{name}}"}
     case = one(vars=variables, assertions=[HI], **texts)
     read = next(iter(load(folder, tests=[case]).cases))
-    assert (read.extra["prompt"], read.extra["expected_outcome"]) == ("Hi Ann, [1] {{ unknown }}", "Ann")
+    assert (read.extra["prompt"], read.extra["expected_outcome"]) == ("Hi Ann, [1,2] {{ unknown }}", "Ann")
     shared = load(folder, input=[{"role": "system", "content": "for {{ name }}"}], tests=[case])
     assert "for Ann" in next(iter(shared.cases)).extra["prompt"]
 

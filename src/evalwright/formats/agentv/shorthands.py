@@ -92,19 +92,18 @@ def _value(variables: dict[str, Any], name: str) -> Any:
 def _text(value: Any, otherwise: str) -> str:
     if value is None:
         return otherwise
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def with_files(written: Any, shared: Any, own: Any, tell: Notes) -> Any:
-    """The input with the files of the suite and then of the case before the text of its first user message."""
-    blocks = []
-    for key, listed in (("input_files (of the file)", shared), ("input_files", own)):
-        if listed is None:
-            continue
-        if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
-            tell(key, f"{key}: expected a list of paths, found {listed!r}")
-            continue
-        blocks += [{"type": "file", "value": name} for name in listed]
+    """The input with the files of the case, or else those of the suite, before the text of its first user message."""
+    key, listed = ("input_files (of the file)", shared) if own is None else ("input_files", own)
+    if listed is None:
+        return written
+    if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
+        tell(key, f"{key}: expected a list of paths, found {listed!r}")
+        return written
+    blocks = [{"type": "file", "value": name} for name in listed]
     if not blocks:
         return written
     if isinstance(written, str):
