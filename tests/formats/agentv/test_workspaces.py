@@ -237,6 +237,28 @@ def test_a_command_that_fails_before_is_the_error_of_the_case(folder: Path, when
     assert f"{when} of the workspace failed: no disk" in str(trace.error)
 
 
+@pytest.mark.parametrize(
+    ("env", "missing"),
+    [
+        ({"required_commands": ["sh", "no-such-command"]}, "there is no command no-such-command"),
+        ({"required_python_modules": ["json", "no_such_module"]}, "failed: No module named "),
+        ({"required_commands": ["sh"], "required_python_modules": ["json"]}, ""),
+    ],
+)
+def test_what_a_workspace_requires_must_be_there_before_anything_runs(
+    folder: Path, env: dict[str, Any], missing: str
+) -> None:
+    trace, verdict = ran(folder, {"workspace": {"template": "./template", "env": env}}, {"command_template": "echo hi"})
+    assert (trace.error is None, verdict.status == "error") == (not missing, bool(missing))
+    assert missing in str(trace.error)
+
+
+def test_other_requirements_of_a_workspace_are_refused(folder: Path) -> None:
+    for env in ({"required_commmands": ["sh"]}, {"required_commands": "sh"}, ["sh"]):
+        with pytest.raises(InputError, match="env"):
+            load_suite(written(folder, {"workspace": {"env": env}}, {"command_template": "true"}))
+
+
 def test_a_command_that_fails_afterwards_is_a_warning(folder: Path) -> None:
     hooks = {"after_each": {"command": "exit 3"}, "before_each": {"command": "exit 1"}}
     off = {"workspace": {"template": "./template", "hooks": {"enabled": False, **hooks}}}

@@ -25,7 +25,15 @@ from evalwright.formats.agentv.vocabulary import (
     TEXT_CHECKS,
     TYPES,
 )
-from evalwright.formats.agentv.workspace_settings import HOOKS, OF_HOOK, OF_REPO, RESETS, VALUES, WORKSPACE_KEYS
+from evalwright.formats.agentv.workspace_settings import (
+    HOOKS,
+    OF_HOOK,
+    OF_REPO,
+    REQUIRED,
+    RESETS,
+    VALUES,
+    WORKSPACE_KEYS,
+)
 from evalwright.formats.shared.isolation import OF_PROGRAMS
 from evalwright.formats.shared.schema_parts import (
     ANY_TEXT,
@@ -278,4 +286,5 @@ def workspace() -> Schema:
     repo["anyOf"] = [{"required": ["repo"], "properties": {"repo": NOT_BLANK}}, {"required": ["source"]}]
     known: dict[str, Schema] = {**dict.fromkeys(WORKSPACE_KEYS, ANYTHING), "template": {"type": ["string", "null"]}}
     known |= {"repos": or_null(list_of(repo)), "hooks": or_null(hooks), **{key: one_of(v) for key, v in VALUES.items()}}
+    known["env"] = or_null(mapping(dict.fromkeys(REQUIRED, list_of(WORD)), closed=True))
     return mapping(known, closed=True)

@@ -17,6 +17,7 @@ __all__ = [
     "HOOKS",
     "OF_HOOK",
     "OF_REPO",
+    "REQUIRED",
     "RESETS",
     "VALUES",
     "WORKSPACE_KEYS",
@@ -31,13 +32,27 @@ WorkspaceSettings = dict[str, Any]
 `{command, cwd, seconds}`. Paths are absolute except those in `repos`."""
 HOOKS = ("before_all", "before_each", "after_each", "after_all")
 _SECONDS = {"before": 60.0, "after": 30.0}
-WORKSPACE_KEYS = ("template", "repos", "hooks", "isolation", "mode")
+WORKSPACE_KEYS = ("template", "repos", "hooks", "isolation", "mode", "env")
 VALUES = {"isolation": ("shared", "per_test"), "mode": ("pooled", "temp")}
 """How folders are shared and kept, which changes nothing if each attempt has its own folder."""
 OF_HOOK = ("command", "script", "timeout_ms", "timeoutMs", "cwd", "reset")
 RESETS = ("none", "fast", "strict")
 """A fresh copy needs no reset."""
 OF_REPO = ("path", "repo", "commit", "base_commit", "ancestor", "sparse", "source", "checkout", "clone")
+REQUIRED = {
+    "required_commands": (
+        "sh",
+        "-c",
+        'command -v "$1" > /dev/null || { echo "there is no command $1" >&2; exit 1; }',
+        "-",
+    ),
+    "required_python_modules": (
+        "python3",
+        "-c",
+        "import sys\ntry: __import__(sys.argv[1])\nexcept ImportError as error: sys.exit(error)",
+    ),
+}
+"""What `env` requires, and the command that fails, with the name as its last argument, if it is not there."""
 _GITHUB = "https://github.com/{}.git"
 
 
@@ -66,6 +81,8 @@ def read_workspace(raw: Any, folder: Path, allowed: tuple[Path, ...] = ()) -> Wo
         "repos": [_repo(one) for one in raw.get("repos") or ()],
         "hooks": read_hooks(raw.get("hooks") or {}, folder),
     }
+    if required := [*_required(raw.get("env") or {}, folder)]:
+        found["hooks"]["before_all"] = [*required, *found["hooks"].get("before_all", [])]
     if template is not None:
         place = folder / template
         found["template"] = str(place.parent if place.suffix == ".code-workspace" else place)
@@ -87,6 +104,20 @@ def _mistakes(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for i, repo in enumerate(repos if isinstance(repos, list) else ()):
         yield from ((f"repos[{i}]{key}", message) for key, message in _of_repo(repo))
     yield from _of_hooks(raw.get("hooks"))
+    env = raw.get("env")
+    if env is not None and not isinstance(env, dict):
+        yield "env", f"env: expected a mapping with {' and '.join(REQUIRED)}, found {type(env).__name__}"
+    for key, names in env.items() if isinstance(env, dict) else ():
+        if key not in REQUIRED:
+            yield f"env.{key}", refusal(key, REQUIRED)
+        elif not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+            yield f"env.{key}", f"{key}: expected a list of names, found {names!r}"
+
+
+def _required(env: Mapping[str, Any], folder: Path) -> Iterator[dict[str, Any]]:
+    for key, command in REQUIRED.items():
+        for name in env.get(key) or ():
+            yield {"command": [*command, name], "cwd": str(folder), "seconds": _SECONDS["before"]}
 
 
 def _of_repo(repo: Any) -> Iterator[tuple[str, str]]:
