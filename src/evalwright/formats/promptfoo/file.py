@@ -17,7 +17,7 @@ from evalwright.formats.promptfoo.scripts import evaluated_file
 from evalwright.formats.promptfoo.templates import render
 from evalwright.formats.promptfoo.values import as_it_was, as_javascript
 
-__all__ = ["env_names", "mapping_of", "read_document", "resolved", "with_environment"]
+__all__ = ["env_names", "mapping_of", "resolved", "with_environment"]
 
 _TEMPLATE = re.compile(r"\{\{(?:[^}]|\}(?!\}))*\}\}")
 _VARIABLE = re.compile(r"\benv(?:\.(\w+)|\[\s*['\"]([^'\"]+)['\"]\s*\])")
@@ -27,7 +27,7 @@ _DEEPEST = 20
 """How many references may lead to each other in a row."""
 
 
-def read_document(path: Path, folder: Path) -> yaml.Document:
+def _read_document(path: Path, folder: Path) -> yaml.Document:
     """A file of the configuration: YAML 1.2, JSON, or JavaScript that exports it. Raises InputError."""
     if path.suffix in (".yaml", ".yml", ".json", ".jsonl"):
         return yaml.load(path, "yaml12")
@@ -101,7 +101,7 @@ def _filled(template: str, environment: Mapping[str, str]) -> str:
 
 def mapping_of(path: Path, folder: Path) -> tuple[yaml.Document, dict[str, Any]]:
     """The configuration in a file. Raises InputError if it is empty or not a mapping."""
-    document = read_document(path, folder)
+    document = _read_document(path, folder)
     raw = document.value
     if not isinstance(raw, dict):
         found = "the file is empty" if raw is None else f"found {type(raw).__name__}"

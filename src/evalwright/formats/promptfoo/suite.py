@@ -97,41 +97,18 @@ class _Reading:
         self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()))
 
     def suite(self) -> Suite:
-        raw, origin = self._raw, self._origin
+        written = self._raw
         self._keys()
         learn(self._own)
-        prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
-        providers = self._providers()
-        assertions = Assertions(self._sources)
-        tests = Tests(raw, self._sources, assertions, origin)
-        prompts, self._raw = after_before_all(
-            Hooked(prompts, raw), providers, tests, self._sources.folder, origin.at("extensions")
-        )
-        every = AuthoredColumns(prompts, providers)
-        authored = tests.cases()
-        for message in unknown_names([one.case for one in authored], prompts, providers):
-            origin.at("tests" if raw.get("tests") else "scenarios").tell(message)
-        with self._later():
-            authored = chosen_tests(authored, {**self._running.filters(), **self._options})
-        cases = with_places(authored)
-        with self._later():
-            prompts = chosen_columns(prompts, "--filter-prompts", self._options.get("filter_prompts"))
-        with self._later():
-            providers = chosen_columns(providers, "--filter-providers", self._options.get("filter_providers"))
-        in_turn = any(map(remembers, prompts)) or any(map(stored_as, cases))
-        cases = with_dependence(cases, prompts) if in_turn else cases
+        tests, every = self._authored()
+        cases, chosen = self._chosen(tests, every)
+        in_turn = any(map(remembers, chosen.prompts)) or any(map(stored_as, cases))
+        cases = with_dependence(cases, chosen.prompts) if in_turn else cases
         settings, repeat = self._running.settings(self._options, in_turn, cases)
-        numbered = columns(every, AuthoredColumns(prompts, providers), {**self._shared(), **repeat})
+        numbered = columns(every, chosen, {**self._shared(), **repeat})
         variants = [*map(self._running.limited, numbered.values())]
-        if not variants and providers and (prompts or not raw.get("prompts")):
-            origin.at("prompts").tell("no prompt for any provider: expected at least one")
-        self._check_comparisons(cases, variants)
-        self._doubt(prompts, variants, cases)
-        self._check_derived()
-        for_node = partial(places_for_node, variants, cases, raw.get("extensions", ()))
-        if not has_node() and (places := for_node()):
-            origin.tell(f"{places} places need Node. {NEEDS_NODE}", absent=True)
-        self._refuse()
+        for_node = partial(places_for_node, variants, cases, self._raw.get("extensions", ()))
+        self._check(chosen, variants, cases, for_node)
         if (cached := self._options.get("cached")) is not None:
             variants = replaying(variants, [*numbered], cached, settings.trials)
         return Suite(
@@ -146,15 +123,53 @@ class _Reading:
             gate=self._gate(),
             mirrors=self._mirrors(),
             exports=self._exports(),
-            contents=partial(_contents, len(prompts), len(providers), variants, cases, settings.trials, for_node),
+            contents=partial(_contents, chosen, variants, cases, settings.trials, for_node),
             document=self._document(),
-            secrets={**literal_secrets({**raw, "env": self._own}), **self._secrets()},
+            secrets={**literal_secrets({**written, "env": self._own}), **self._secrets()},
             warnings=self._findings.warnings,
             unexecuted=tests.skipped,
             files=self._sources.used,
             empty="loaded" if tests.skipped else "refused",
             metadata=self._metadata(),
         )
+
+    def _authored(self) -> tuple[Tests, AuthoredColumns]:
+        """The tests, and all prompts and providers, as `beforeAll` leaves them."""
+        raw, origin = self._raw, self._origin
+        prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
+        providers = self._providers()
+        tests = Tests(raw, self._sources, Assertions(self._sources), origin)
+        prompts, self._raw = after_before_all(
+            Hooked(prompts, raw), providers, tests, self._sources.folder, origin.at("extensions")
+        )
+        return tests, AuthoredColumns(prompts, providers)
+
+    def _chosen(self, tests: Tests, every: AuthoredColumns) -> tuple[list[Case], AuthoredColumns]:
+        """The cases, prompts and providers that the filters leave."""
+        prompts, providers = every
+        authored = tests.cases()
+        for message in unknown_names([one.case for one in authored], prompts, providers):
+            self._origin.at("tests" if self._raw.get("tests") else "scenarios").tell(message)
+        with self._later():
+            authored = chosen_tests(authored, {**self._running.filters(), **self._options})
+        with self._later():
+            prompts = chosen_columns(prompts, "--filter-prompts", self._options.get("filter_prompts"))
+        with self._later():
+            providers = chosen_columns(providers, "--filter-providers", self._options.get("filter_providers"))
+        return with_places(authored), AuthoredColumns(prompts, providers)
+
+    def _check(
+        self, chosen: AuthoredColumns, variants: Sequence[Variant], cases: Sequence[Case], for_node: Callable[[], int]
+    ) -> None:
+        """Report what can never be run or judged, and what is doubtful. Raises InputError for all mistakes."""
+        if not variants and chosen.providers and (chosen.prompts or not self._raw.get("prompts")):
+            self._origin.at("prompts").tell("no prompt for any provider: expected at least one")
+        self._check_comparisons(cases, variants)
+        self._doubt(chosen.prompts, variants, cases)
+        self._check_derived()
+        if not has_node() and (places := for_node()):
+            self._origin.tell(f"{places} places need Node. {NEEDS_NODE}", absent=True)
+        self._refuse()
 
     @contextmanager
     def _later(self) -> Iterator[None]:
@@ -293,8 +308,7 @@ class _Reading:
 
 
 def _contents(
-    prompts: int,
-    providers: int,
+    chosen: AuthoredColumns,
     variants: Sequence[Variant],
     cases: Sequence[Case],
     trials: int,
@@ -302,7 +316,9 @@ def _contents(
 ) -> str:
     """The numbers of tests, prompts, providers and cells, and of the places that need Node."""
     cells = sum(_cells(case, variants, trials) for case in cases)
-    found = [(len(cases), "test"), (prompts, "prompt"), (providers, "provider"), (cells, "cell")]
+    found = [
+        (len(cases), "test"), (len(chosen.prompts), "prompt"), (len(chosen.providers), "provider"), (cells, "cell"),
+    ]  # fmt: skip
     places = for_node()
     node = f"; Node runs {counted(places, 'place')} of it" if places else "; nothing needs Node"
     return ", ".join(counted(number, noun) for number, noun in found) + node

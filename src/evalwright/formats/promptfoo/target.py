@@ -121,15 +121,9 @@ class PromptfooTarget:
         given = await self._given(case, options)
         seen["vars"] = recorded(dict(given))
         values, prompt, config = await self._prompted(case, trial, given, options)
-        authored: Mapping[str, Any] = self._config["prompt"]
-        template = dict.fromkeys(("raw", "template"), authored["raw"]) if "raw" in authored else {"raw": prompt}
-        context = {
-            "vars": {key: value for key, value in values.items() if key not in _NOT_KEPT},
-            "prompt": {**template, "label": authored["label"], "config": config},
-        }
+        context = self._context(values, prompt, config)
         provider = own.get("provider", self._provider)
-        described = {"id": provider["id"], "label": provider["label"]}
-        seen.update(prompt=prompt, provider=described)
+        seen.update(prompt=prompt, provider={"id": provider["id"], "label": provider["label"]})
         resolved = {name: value for name, value in context["vars"].items() if seen["vars"].get(name) != value}
         if resolved:
             seen["resolved"] = resolved
@@ -146,8 +140,7 @@ class PromptfooTarget:
         else:
             inner = {"__evalId": "evalwright", "__evalStepId": case.id, "__repeatIndex": trial}
             told = {**context, "vars": {**context["vars"], **inner}, "test": _described(case, own)}
-            call = ProviderCall(prompt, told, config, trial, self._environment)
-            reply = await self._caller_for(own)(call)
+            reply = await self._caller_for(own)(ProviderCall(prompt, told, config, trial, self._environment))
         # A test's own provider merely replaces the column's, whose transform and delay still apply.
         turn |= {"output": reply.output or "", "metadata": reply.metadata}
         output = await self._transformed(reply, options, context, seen)
@@ -155,6 +148,15 @@ class PromptfooTarget:
         if delay := self._provider.get("delay"):
             await asyncio.sleep(float(delay) / 1000)
         return _answered(reply, output, seen)
+
+    def _context(self, values: Mapping[str, Any], prompt: str, config: Mapping[str, Any]) -> dict[str, Any]:
+        """What code gets to know about a call: the variables as they were rendered, and the prompt."""
+        authored: Mapping[str, Any] = self._config["prompt"]
+        template = dict.fromkeys(("raw", "template"), authored["raw"]) if "raw" in authored else {"raw": prompt}
+        return {
+            "vars": {key: value for key, value in values.items() if key not in _NOT_KEPT},
+            "prompt": {**template, "label": authored["label"], "config": config},
+        }
 
     async def _given(self, case: Case, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """The variables of the test, with those that `transformVars` makes."""

@@ -11,9 +11,9 @@ from evalwright.files.plain import plain
 from evalwright.formats.promptfoo.calls import ProviderReply
 from evalwright.formats.promptfoo.values import as_javascript
 
-__all__ = ["REMARKS", "reply_in"]
+__all__ = ["reply_in"]
 
-REMARKS = ("finishReason", "guardrails", "logProbs")
+_REMARKS = ("finishReason", "guardrails", "logProbs")
 """What a provider may say of its output, which assertions read."""
 
 
@@ -37,7 +37,7 @@ def reply_in(said: Any) -> ProviderReply:
         tokens,
         metadata if isinstance(metadata, dict) else {},
         said.get("raw"),
-        {key: said[key] for key in REMARKS if said.get(key) is not None},
+        {key: said[key] for key in _REMARKS if said.get(key) is not None},
     )
 
 
