@@ -193,6 +193,24 @@ def test_import_makes_a_folder_named_after_the_file(tmp_path: Path) -> None:
     assert ended.out.endswith("Next: evalwright run log-suite/eval.yaml\n")
 
 
+def test_import_without_recordings_says_what_is_missing_before_a_run(tmp_path: Path) -> None:
+    (tmp_path / "goldens.json").write_text(json.dumps([{"input": "hi", "expected_output": "hello"}]))
+    suite = "goldens-suite/eval.yaml"
+    last = Project(tmp_path).evalwright("import", "goldens.json").out.splitlines()[-1]
+    assert last == f"Next: name your system in {suite}, then evalwright run {suite}"
+
+
+def test_several_files_are_not_converted_to_a_folder_that_is_called_like_a_file(tmp_path: Path) -> None:
+    Project(tmp_path).evalwright("init", ".")
+    (tmp_path / "promptfooconfig.yaml").write_text(
+        "prompts: ['{{q}}']\nproviders: [echo]\ntests: [{vars: {q: hi}, assert: [{type: contains, value: hi}]}]\n"
+    )
+    ended = Project(tmp_path).evalwright("convert", "promptfooconfig.yaml", "--to", "native", "--out", "new.yaml")
+    assert (ended.code, (tmp_path / "new.yaml").exists()) == (2, False)
+    assert "new.yaml  would be a folder, for cases.jsonl, eval.yaml; name one without .yaml" in ended.err
+    assert Project(tmp_path).evalwright("convert", "promptfooconfig.yaml", "--to", "native", "--out", "new").code == 0
+
+
 def test_import_names_what_it_cannot_use(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text('{"id": "x", "messages": "none"}\n')
     ended = Project(tmp_path).evalwright("import", "log.jsonl", "--format", "openai-messages", "--out", "imported")

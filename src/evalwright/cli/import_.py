@@ -75,7 +75,8 @@ def command(
     say(harmless(note) for note in result.notes)
     say(f"wrote {harmless(str(path))}" for path in result.files)
     suite = next((path for path in result.files if path.suffix in (".yaml", ".yml")), result.files[0])
-    say(["", f"Next: evalwright run {harmless(shlex.quote(str(suite)))}"])
+    first = "" if result.traces else f"name your system in {harmless(str(suite))}, then "
+    say(["", f"Next: {first}evalwright run {harmless(shlex.quote(str(suite)))}"])
     return 0
 
 

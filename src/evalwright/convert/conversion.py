@@ -23,6 +23,7 @@ __all__ = ["Conversion", "convert"]
 
 _YAML = (".yaml", ".yml")
 """YAML formats are recognised by their keys."""
+_OF_FILES = (*_YAML, ".json", ".jsonl")
 _MOST_LISTED = 100
 _MOST_FOUND = 1000
 
@@ -82,6 +83,9 @@ def _written(original: Original, into: Format, folder: Path, allow_loss: bool) -
     losses = original.losses()
     with OutputFolder() as output:
         written: Written = resolve(into.write)(original.suite, folder, output)
+        if written.file.parent == folder and folder.suffix in _OF_FILES:
+            names = ", ".join(sorted(path.name for path in output.files))
+            raise InputError(Problem(str(folder), f"would be a folder, for {names}; name one without {folder.suffix}"))
         output.finish()
         losses += written.losses
         try:
