@@ -53,7 +53,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _TYPED = ParameterSource.COMMANDLINE
 
 as_json: Callable[[F], F] = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
+    "--json", "as_json", is_flag=True, help="Print one JSON document instead of text."
 )
 
 
