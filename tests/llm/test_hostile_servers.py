@@ -3,8 +3,10 @@
 import asyncio
 import gzip
 import json
+import ssl
 
 import pytest
+import trustme
 
 from evalwright.errors import EvaluatorError
 from evalwright.llm.choices import ModelChoices
@@ -12,7 +14,7 @@ from evalwright.llm.connections import MOST_BYTES
 from evalwright.llm.models import LiveModels
 from evalwright.model.plan import Price
 from llm.models import JSON, Hasty, Impatient, anthropic, asked, openai, refused, reply, request
-from targets.loopback import serving
+from targets.loopback import Server, listening, serving
 
 PRICED = {"gpt-test": Price(10.0, 100.0)}
 SAID = {"role": "assistant", "content": "x"}
@@ -43,6 +45,29 @@ def embedded(body, texts=("a", "b"), model="gpt-test", **choices):
                 await models.close()
 
     return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("model", ["gpt-test", "claude-test"])
+def test_a_server_whose_certificate_is_wrong_is_called_once(model):
+    context, connections = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), []
+    context.sni_callback = lambda *_: connections.append(1)
+    trustme.CA().issue_cert("localhost").configure_cert(context)
+
+    async def ask():
+        async with listening(Server(), context) as server:
+            here = f"https://localhost:{server.port}"
+            known = {"OPENAI_BASE_URL": f"{here}/v1", "ANTHROPIC_BASE_URL": here, "ANTHROPIC_API_KEY": "key"}
+            models = LiveModels(None, ModelChoices(no_cache=True), known, Impatient())
+            with pytest.raises(
+                EvaluatorError, match=r"CERTIFICATE_VERIFY_FAILED\S* certificate verify failed"
+            ) as caught:
+                await models.chat(request(model=model))
+            await models.close()
+            return caught.value
+
+    assert "tried" not in str(failure := asyncio.run(ask()))
+    assert failure.type == "connection"
+    assert len(connections) == 1
 
 
 def vectors(*found, tokens=2):

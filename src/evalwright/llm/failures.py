@@ -15,6 +15,9 @@ _TEXT = 500
 _RETRYABLE = (408, 409, 425, 429)
 """Client errors that may pass: request timeout, conflict (the provider holds a lock), too early, too many requests."""
 
+_WRONG_CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"
+"""OpenSSL's word for a server whose certificate is not trusted, has expired or names another host."""
+
 
 class CallFailed(Exception):
     """One attempt failed.
@@ -62,7 +65,9 @@ def _failure(error: Exception, status: int | None) -> CallFailed:
         if "Connection" in name:
             cause = error.__cause__
             why = f"{type(cause).__name__}: {cause}" if cause is not None else text
-            failure = CallFailed("connection", f"the connection failed: {why}"[:_TEXT], retryable=True)
+            # A certificate is as wrong at the next attempt.
+            again = _WRONG_CERTIFICATE not in why
+            failure = CallFailed("connection", f"the connection failed: {why}"[:_TEXT], retryable=again)
             failure.arrived = type(cause).__name__ not in ("ConnectError", "ConnectTimeout")
             return failure
         # A validation error of the client is about our request: it would be the same next time.
