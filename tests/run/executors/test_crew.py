@@ -121,6 +121,23 @@ def test_a_system_for_which_the_cluster_has_no_room_is_refused(tmp_path, far):
         ran(tmp_path, 2, wait=0.4)
 
 
+@pytest.mark.parametrize(
+    ("why", "speaks_of_tokens"),
+    [("Version mismatch: The cluster was started with:\n    Python: 3.11.7", False), ("no such token", True)],
+)
+def test_a_cluster_that_cannot_be_joined_says_why(tmp_path, far, monkeypatch, why, speaks_of_tokens):
+    end = far(lambda worker, case: "done")
+
+    def init(**_: object) -> None:
+        raise RuntimeError(why)
+
+    end.init = init
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    with pytest.raises(InputError, match="auto cannot be used: RuntimeError: " + " ".join(why.split())) as caught:
+        ran(tmp_path, 2)
+    assert ("RAY_AUTH_TOKEN" in str(caught.value)) is speaks_of_tokens
+
+
 def test_a_cluster_that_cannot_be_joined_in_time_refuses_the_run(tmp_path, far, monkeypatch):
     monkeypatch.setattr("evalwright.run.executors.cluster._LONGEST_START", 0.1)
     monkeypatch.setattr("evalwright.run.executors.cluster._FAREWELL", 0.1)

@@ -44,6 +44,8 @@ _CAUSES = (
     r"(?:^|\n)\S*(?:Error|Exception): (.*)",
 )
 """Where Ray's messages, which have many lines, give the reason."""
+_OTHER_VERSION = "Version mismatch"
+"""Ray's words for a cluster with another Ray or Python."""
 _LONGEST = 400
 
 Handle = Any
@@ -78,7 +80,8 @@ class RayCluster:
         except TimeoutError:
             raise InputError(f"{where} could not be joined within {_LONGEST_START:g} seconds") from None
         except (Exception, SystemExit) as error:
-            hint = "; a cluster with tokens needs RAY_AUTH_MODE and RAY_AUTH_TOKEN" if self._address else ""
+            maybe_tokens = self._address and _OTHER_VERSION not in str(error)
+            hint = "; a cluster with tokens needs RAY_AUTH_MODE and RAY_AUTH_TOKEN" if maybe_tokens else ""
             raise InputError(f"{where} cannot be used: {type(error).__name__}: {_first(str(error))}{hint}") from error
 
     def _options(self, folder: Path | None, left_out: list[str]) -> dict[str, Any]:
