@@ -423,10 +423,12 @@ tests:
     assertions:
       - {name: polite, type: llm-grader, prompt: Is it polite?}
       - {type: skill-trigger, skill: csv, should_trigger: false}
+  - {id: d, input: hi, assertions: [{type: tool-trajectory, mode: exact, expected: [{tool: a, args: {x: 1}}]}]}
+  - {id: e, input: hi, expected_output: ho}
 """
 
 
-def test_thresholds_newer_evaluators_and_texts_that_end_with_empty_lines_come_back(project):
+def test_newer_cases_and_texts_that_end_with_empty_lines_come_back(project):
     (project / "EVAL.yaml").write_text(ODD_ENDS)
     targets = [{"name": "default", "provider": "mock", "response": '{"score": 0.5}'}]
     (project / "targets.yaml").write_text(json.dumps({"targets": targets}))
@@ -434,21 +436,21 @@ def test_thresholds_newer_evaluators_and_texts_that_end_with_empty_lines_come_ba
     native = convert(project / "EVAL.yaml", "native").files[0]
     back = convert(native, "agentv", project / "back").files[0]
     assert judged(native) == judged(back) == original
-    assert [verdict[3] for verdict in original[1]] == ["fail", "pass", "pass"]
+    assert [verdict[3] for verdict in original[1]] == ["fail", "pass", "pass", "fail", "fail"]
     assert yaml.safe_load(native.read_text())["pass_criteria"]["threshold"] == 0.9
 
 
 def test_a_case_that_could_not_be_read_is_one_loss_and_stays_an_error(project):
     (project / "targets.yaml").write_text("targets: [{name: default, provider: mock, response: hi}]")
-    (project / "EVAL.yaml").write_text(ODD_ENDS + "  - {id: d, criteria: x, input: 5}\n")
+    (project / "EVAL.yaml").write_text(ODD_ENDS + "  - {id: z, criteria: x, input: 5}\n")
     native = convert(project / "EVAL.yaml", "native").files[0]
     with pytest.raises(InputError) as caught:
         convert(native, "agentv", project / "back")
     assert [(p.file, "could not be read in the original" in p.message) for p in caught.value.problems] == [
-        ("case d", True)
+        ("case z", True)
     ]
     back = convert(native, "agentv", project / "back", allow_loss=True).files[0]
-    assert "load_error" in [case.extra for case in load_suite(back).cases][3]
+    assert "load_error" in [case.extra for case in load_suite(back).cases][-1]
 
 
 def test_a_suite_of_which_no_case_can_be_written_is_refused_with_its_losses(project):

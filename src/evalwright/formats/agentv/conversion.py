@@ -30,8 +30,10 @@ def names_in(source: Path, options: Mapping[str, Any]) -> list[str]:
 
 
 def normalize(data: dict[str, Any]) -> dict[str, Any]:
-    """Targets, of a variant and of judges, with the folder of each command as an absolute path."""
+    """Targets, of a variant and of judges, with the folder of each command as an absolute path; no default."""
     config = dict(data["config"])
+    if data.get("type") == "tool_trajectory" and config.get("args_match") == "superset":
+        del config["args_match"]
     if data.get("adapter") in FORMAT.targets:
         return data | {"config": _targets(config)}
     for owner in (config, dict(config.get("aggregator") or {})):

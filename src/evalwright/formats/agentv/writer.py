@@ -22,7 +22,7 @@ from evalwright.registry import PREMADE
 __all__ = ["write_agentv"]
 
 SUITE, TARGETS = "EVAL.yaml", "targets.yaml"
-_SAME = ("tool_trajectory", "field_accuracy", "execution_metrics", "latency", "cost", "token_usage", "skill_trigger")
+_SAME = ("field_accuracy", "execution_metrics", "latency", "cost", "token_usage", "skill_trigger")
 _OF_JUDGE = ("temperature", "max_tokens")
 _OF_CASE = {"target": "target", "timeout_seconds": "timeout_seconds", "pass_threshold": "threshold"}
 """Settings of a case in its `extra`, and their names under `execution`."""
@@ -83,7 +83,8 @@ class _Writing:
         found: dict[str, Any] = {"id": case.id}
         if "load_error" in extra:
             return found  # nothing of it was read, and it cannot be read from the new file either
-        found["expected_outcome"] = extra.get("expected_outcome") or self._outcome(case)
+        if extra.get("expected_outcome"):
+            found["expected_outcome"] = extra["expected_outcome"]
         found["input_messages"] = extra.get("input_messages") or _asked(case.input)
         if extra.get("expected_messages"):
             found["expected_messages"] = [_message(message) for message in extra["expected_messages"]]
@@ -99,7 +100,13 @@ class _Writing:
         found["execution"] = {name: extra[key] for key, name in _OF_CASE.items() if key in extra}
         specs = self._suite.evaluators if case.evaluators is None else case.evaluators
         listed = [self._evaluator(spec, f"case {case.id}") for spec in specs]
-        found["execution"]["evaluators"] = [one for one in listed if one is not None]
+        evaluators = [one for one in listed if one is not None]
+        if "expected_outcome" in found:
+            found["execution"]["evaluators"] = evaluators
+        elif evaluators or "expected_messages" in found:
+            found["assertions"] = evaluators  # with them, a case needs no criterion
+        else:
+            found["expected_outcome"] = self._outcome(case)
         return found
 
     def _outcome(self, case: Case) -> str:
@@ -125,6 +132,8 @@ class _Writing:
 
     def _of_kind(self, spec: EvaluatorSpec, place: str) -> dict[str, Any] | None:
         config = spec.config
+        if spec.type == "tool_trajectory":  # its default depends on where it is written
+            return {"type": spec.type, "args_match": "superset", **config}
         if spec.type in _SAME or spec.type in PREMADE:
             return {"type": spec.type, **config}
         if spec.type == "code_judge":
