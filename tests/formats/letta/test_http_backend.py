@@ -10,13 +10,14 @@ from evalwright.formats.letta.conversation import Context
 from evalwright.formats.letta.surface.models import Sample
 from evalwright.llm.models import LiveModels
 from evalwright.session import Session
+from evalwright.targets.threads import Threads
 from targets.loopback import chunked, reply, serving
 
 
 def asked(script, tmp_path):
     async def answer():
         async with serving(script) as server:
-            backend = backend_of(f"http://joe:hush@127.0.0.1:{server.port}/ask?key=hush", tmp_path)
+            backend = backend_of(f"http://joe:hush@127.0.0.1:{server.port}/ask?key=hush", tmp_path, Threads())
             return await backend.reply("hello", context())
 
     return asyncio.run(answer())
@@ -61,7 +62,7 @@ def test_tokens_that_one_reply_does_not_count_are_unknown(tmp_path, counts, tota
 
     async def usage():
         async with serving(*map(counted, counts)) as server:
-            backend = backend_of(f"openai:m@http://127.0.0.1:{server.port}/v1", tmp_path)
+            backend = backend_of(f"openai:m@http://127.0.0.1:{server.port}/v1", tmp_path, Threads())
             with Session(models=LiveModels) as session:
                 asking = context()
                 for _ in counts:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import textwrap
+import threading
 
 import pytest
 
@@ -201,6 +202,19 @@ def test_arguments_of_a_call_are_kept_whatever_they_are(project, given, kept):
     suite.out = project / "runs"
     [first, *_] = open_run(run(suite).run_dir)[0].traces(Trace)
     assert first.tool_calls[0].arguments == kept
+
+
+def test_what_a_factory_makes_for_each_sample_leaves_no_thread(project):
+    (project / "agent.py").write_text(
+        "from letta_evals.decorators import agent_factory\n\n"
+        "@agent_factory\nasync def made(client, sample):\n    return lambda message, ctx: 'Paris'\n"
+    )
+    target = {"kind": "letta_agent", "agent_script": "agent.py:made"}
+    before = set(threading.enumerate())
+    asyncio.run(Runner(SuiteSpec({**SUITE, "target": target}, project)).run())
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive(), thread
 
 
 def test_extractors_use_the_originals_readers_and_extractors(project):

@@ -26,7 +26,7 @@ class Backend(Protocol):
         """None, text, a message, or a list of texts and messages."""
 
 
-def backend_of(spec: str, folder: Path, key: str = "backend") -> Backend:
+def backend_of(spec: str, folder: Path, threads: Threads, key: str = "backend") -> Backend:
     """The backend for a specification: `file.py:function`, `http(s)://...` or `openai:MODEL[@BASE_URL]`."""
     kind, _, rest = spec.partition(":")
     if kind in ("http", "https"):
@@ -41,7 +41,7 @@ def backend_of(spec: str, folder: Path, key: str = "backend") -> Backend:
         expected = "expected file.py:function, http(s)://..., openai:MODEL or replay:DIR"
         raise InputError(Problem("", f"{key}: {expected}, found {spec!r}", key=key))
     found = Path(path) if os.path.isfile(path) else folder / path
-    return FunctionBackend(function_at(f"{found}:{name}", None, key))
+    return FunctionBackend(function_at(f"{found}:{name}", None, key), threads)
 
 
 def request_of(backend: Backend, model: str | None) -> ChatRequest | None:
@@ -67,8 +67,9 @@ def turn_of(reply: Any) -> list[dict[str, Any]]:
 class FunctionBackend:
     """A user's function of the message and the context."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function, self._threads = function, Threads()
+    def __init__(self, function: Callable[..., Any], threads: Threads) -> None:
+        """`threads` are the target's, which closes them: factories make a backend for each sample."""
+        self._function, self._threads = function, threads
 
     async def reply(self, message: str, context: Context) -> Any:
         return await self._threads.result_of(self._function, message, context)

@@ -53,7 +53,10 @@ class LettaAgent:
         self._cleanup: bool = bool(config.get("cleanup"))
         folder, backend = Path(config.get("folder", ".")), config.get("backend")
         problems: list[Problem] = []
-        self._backend: Backend | None = _tried(problems, partial(backend_of, backend, folder)) if backend else None
+        self._client, self._threads = AsyncLetta(), Threads()
+        self._backend: Backend | None = None
+        if backend:
+            self._backend = _tried(problems, partial(backend_of, backend, folder, self._threads))
         self._factory = _tried(problems, partial(_function, config, "agent_script", "agent_factory"))
         self._setup = _tried(problems, partial(_function, config, "setup_script", "suite_setup"))
         if problems:
@@ -61,7 +64,6 @@ class LettaAgent:
         self._setup_once: bool = bool(config.get("setup_once", True))
         self._cached: str | None = config.get("cached")
         self._cache: Cache | None = None
-        self._client, self._threads = AsyncLetta(), Threads()
 
     async def open(self) -> None:
         if self._cached is not None:
@@ -119,9 +121,9 @@ class LettaAgent:
             return self._backend or _missing(), await self._client.agents.retrieve(made)
         answers = getattr(made, "respond", None)
         if answers is not None:
-            return FunctionBackend(lambda message, _context: answers(message)), None
+            return FunctionBackend(lambda message, _context: answers(message), self._threads), None
         if callable(made):
-            return FunctionBackend(made), None
+            return FunctionBackend(made, self._threads), None
         raise TargetError(
             f"the agent factory returned {type(made).__name__}, expected an agent id or something that answers"
         )
