@@ -168,6 +168,17 @@ def test_no_signal_handlers_and_no_changed_process(capsys):
     assert seen == [before[:2]]
 
 
+def test_no_thread_outlives_its_run():
+    """A service or a notebook may evaluate any number of times."""
+    before = set(threading.enumerate())
+    run = evaluate(CASES, agents.upper)
+    ew.re_evaluate(run, passes)
+    asyncio.run(ew.aevaluate(CASES, agents.upper, evaluators=passes, out=None))
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive(), thread
+
+
 def test_the_plan_notes_where_functions_are_found(tmp_path):
     run = evaluate(["a"], agents.upper, evaluators=agents.loud, out=tmp_path)
     plan = json.loads((run.path / "plan.json").read_text())

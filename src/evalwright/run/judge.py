@@ -90,6 +90,11 @@ class Judge:
         self.uses_artifact: bool = self._by_case or any(check.uses_artifact for check in self._built)
         """Whether any evaluator looks at what the cell did to files."""
 
+    def close(self) -> None:
+        """Nothing more is to be judged."""
+        if self._thread is not None:
+            self._thread.close()
+
     def _build(self, specs: Iterable[EvaluatorSpec]) -> list[_Check]:
         return [self._check(spec) for spec in specs if self._is_asked(spec) and not compares(spec.type)]
 

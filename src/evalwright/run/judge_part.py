@@ -63,7 +63,7 @@ def judge_part(
     clock = Clock()
     judge = Judge(job.plan, watchdog, clock, job.only)
     again = _Again(job, judge, clock, share, tally, report)
-    with watchdog, closing(new_loop()) as loop:
+    with watchdog, closing(judge), closing(new_loop()) as loop:
         try:
             run_to_end(loop, again.judge(part))
         finally:

@@ -45,6 +45,10 @@ class JudgeThread:
 
         return evaluated
 
+    def close(self) -> None:
+        """Let the thread end: a program may evaluate any number of runs."""
+        self._threads.close()
+
 
 async def _within(limit: float, awaited: Awaitable[Any]) -> Any:
     try:

@@ -162,7 +162,8 @@ class Pipeline:
             hold(None)
 
     async def close(self) -> None:
-        """Close the targets, as far as they let themselves be closed, and the workspaces."""
+        """Close the judge, the targets, as far as they let themselves be closed, and the workspaces."""
+        self._judge.close()
         if self._doubts is not None or self._plan.shard is not None:
             from evalwright.run.doubts import Doubts, texts
 
