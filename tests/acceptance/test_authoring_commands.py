@@ -145,6 +145,7 @@ def test_demo_writes_and_runs_the_example(tmp_path: Path) -> None:
     assert ended.code == 0
     assert (tmp_path / "example" / "eval.yaml").is_file()
     assert (tmp_path / ended.last_line / "traces.jsonl").is_file()
+    assert "errors: careful 0, hasty 1 (target 1); all failed" in ended.out
 
 
 def test_demo_is_not_disturbed_by_files_of_the_same_names(tmp_path: Path) -> None:

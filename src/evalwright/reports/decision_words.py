@@ -11,6 +11,7 @@ from evalwright.model.decision import (
     ErrorPart,
 )
 from evalwright.reports import numbers
+from evalwright.reports.text import short_line
 
 __all__ = [
     "WORDS",
@@ -23,6 +24,8 @@ __all__ = [
     "units_line",
     "with_ends",
 ]
+
+_NAME = 24
 
 WORDS = {"ship": "SHIP", "dont": "DON'T", "undecided": "UNDECIDED"}
 
@@ -85,14 +88,22 @@ def errors_line(decision: Decision) -> str:
     errors = decision.errors
     if errors.all_failed is None or errors.all_passed is None:
         return ""
-    sides = ", ".join(f"{name} {_causes(side)}" for name, side in (("A", errors.a), ("B", errors.b)))
+    a, b = _names(decision)
+    sides = f"{a} {_causes(errors.a)}, {b} {_causes(errors.b)}"
     if PARTIAL in errors.missing:
-        sides += f"; not run A {errors.a.not_run:,}, B {errors.b.not_run:,}"
+        sides += f"; not run {a} {errors.a.not_run:,}, {b} {errors.b.not_run:,}"
     if decision.difference is None:  # nothing was judged in both runs: made-up verdicts alone would be compared
         return sides
     failed, passed = (bare(one.difference, decision.metric) for one in (errors.all_failed, errors.all_passed))
     same = "same verdict" if errors.same_verdict else "another verdict"
     return f"{sides}; all failed {failed}, all passed {passed}: {same}"
+
+
+def _names(decision: Decision) -> tuple[str, str]:
+    """Of the sides: their variants; A and B for one variant of two runs."""
+    if decision.variant_a == decision.variant_b:
+        return "A", "B"
+    return short_line(decision.variant_a, _NAME), short_line(decision.variant_b, _NAME)
 
 
 def notes_of(decision: Decision) -> list[str]:
