@@ -26,6 +26,7 @@ __all__ = [
     "doubt_cell",
     "doubt_columns",
     "doubt_environment",
+    "doubt_guardrails",
     "doubt_prompts",
     "doubt_requests",
     "doubt_rubric",
