@@ -16,14 +16,18 @@ from evalwright.scoring.re_judged import judged_answers
 from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_trace
 
 
-def run_of(*verdicts, variants=("v",), answer="the same") -> RunReader:
-    """One case a verdict: `passed`, or `(passed, score)`, or None for an error; or a list, one a trial."""
+def run_of(*verdicts, variants=("v",), answer="the same", group_of=0) -> RunReader:
+    """One case a verdict: `passed`, or `(passed, score)`, or None for an error; or a list, one a trial.
+
+    With `group_of`, so many cases are of one group.
+    """
     run = MemoryStore().create(a_plan(), [a_case()], {})
     for variant in variants:
         for number, given_verdicts in enumerate(verdicts):
             for trial, verdict in enumerate(given_verdicts if isinstance(given_verdicts, list) else [given_verdicts]):
                 cell = {"case_id": f"c{number}", "variant_name": variant, "trial": trial}
-                run.append_trace(a_trace(output=Output(answer), **cell))
+                group = {"group": f"g{number // group_of}"} if group_of else {}
+                run.append_trace(a_trace(output=Output(answer), **cell, **group))
                 passed, score = verdict if isinstance(verdict, tuple) else (bool(verdict), None)
                 error = TraceError("bad_reply", "?") if verdict is None else None
                 run.append_results([a_result(evaluator="judge", passed=passed, score=score, error=error, **cell)])
@@ -228,6 +232,24 @@ def test_several_answers_of_a_case_are_no_further_cases() -> None:
     often = measured(run_of(*[[verdict] * 10 for verdict in judge]), labels(*people)).rates[0]
     assert once.corrected_ci95 is not None
     assert often.corrected_ci95 == pytest.approx(once.corrected_ci95, abs=0.02)
+
+
+def test_labels_of_several_answers_of_a_case_or_group_are_no_further_labels() -> None:
+    """Ten labelled trials of each case, all alike, say of the judge's errors what one of each says."""
+    people, judge = [*[True] * 20, *[False] * 20], [*[True] * 18, *[False] * 4, *[True] * 2, *[False] * 16]
+    once = measured(run_of(*judge), labels(*people))
+    every = [label for trial in range(10) for label in labels(*people, trial=trial)]
+    often = measured(run_of(*[[verdict] * 10 for verdict in judge]), every)
+    grouped = run_of(*[verdict for verdict in judge for _ in range(10)], group_of=10)
+    alike = measured(grouped, labels(*[word for word in people for _ in range(10)]))
+    for found in (often, alike):
+        for name in ("tpr", "tnr", "accuracy"):
+            one, other = getattr(once, name), getattr(found, name)
+            assert (other.value, other.n) == (pytest.approx(one.value), 10 * one.n)
+            assert other.ci95 == pytest.approx(one.ci95)
+        assert found.cohen_kappa == pytest.approx(once.cohen_kappa)
+        assert found.cohen_kappa_ci95 is None
+        assert found.rates[0].corrected_ci95 == pytest.approx(once.rates[0].corrected_ci95, abs=0.02)
 
 
 def test_the_place_in_a_comparison_is_no_merit() -> None:

@@ -32,9 +32,10 @@ def runs_of(a: Side, b: Side, terms: Terms) -> TwoRuns:
     records: list[list[Record]] = []
     for cells in (a, b):
         made: list[Record] = []
-        for case, (cell,) in cells.items():
-            trace = a_trace(case_id=case, variant_name="v0")
-            made += [trace, row_of(trace, "e0", passed=cell.judge)]
+        for case, of_case in cells.items():
+            for trial, cell in enumerate(of_case):
+                trace = a_trace(case_id=case, variant_name="v0", trial=trial)
+                made += [trace, row_of(trace, "e0", passed=cell.judge)]
         records.append(made)
     before, after = (stored(made, PLAN) for made in records)
     return two_runs(before, PLAN, after, PLAN, terms)
@@ -102,6 +103,16 @@ def of_strata(cells: Side, each: int) -> Side:
         left[cell.judge] -= drawn
         found[case] = [JudgedCell(cell.judge, cell.human if drawn else None, drawn)]
     return found
+
+
+def test_labels_of_several_trials_of_a_case_are_no_further_labels() -> None:
+    before, after = side(0.6, 0.97, 0.97, 40, seed=5), side(0.62, 0.97, 0.97, 40, seed=5)
+    once = decided(before, after).judge
+    often = decided(*({case: cells * 10 for case, cells in one.items()} for one in (before, after))).judge
+    assert once is not None
+    assert often is not None
+    assert (once.method, often.method, often.labels) == ("corrected", "corrected", 10 * once.labels)
+    assert often.ci == pytest.approx(once.ci, abs=0.01)
 
 
 def test_balanced_labels_are_weighted_on_each_side() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from evalwright.decisions.judge_bias import (
+    UnitOf,
     confidence_of,
     length_at_label,
     length_bias,
@@ -14,6 +15,7 @@ from evalwright.decisions.judge_bias import (
     position_biases,
     self_agreements,
     self_preference,
+    share_by_unit,
     strengths_of,
     wilson_share,
 )
@@ -31,7 +33,14 @@ from evalwright.model.calibration import (
 )
 from evalwright.model.facts import CellKey
 from evalwright.scoring.re_judged import JudgedAnswers, Judgement
-from evalwright.statistics.judges import LabelledUnits, corrected_rate_interval, powered_rate, rogan_gladen
+from evalwright.statistics.clusters import cluster_jackknife
+from evalwright.statistics.judges import (
+    LabelledUnits,
+    corrected_rate_interval,
+    powered_rate,
+    rogan_gladen,
+    worth_of_labels,
+)
 from evalwright.statistics.means import mean_interval
 from evalwright.statistics.ranks import spearman
 from evalwright.statistics.raters import agreement, agreement_binary, krippendorff_alpha
@@ -92,10 +101,10 @@ def calibrate(
     result.flips = _flips(judgements, found)
     result.position = position_biases(judgements)
     result.strengths = strengths_of(judgements)
-    result.repeats, result.panel = self_agreements(judgements), panel_split(judgements)
+    result.repeats, result.panel = self_agreements(judgements, found.unit), panel_split(judgements, found.unit)
     decided = [pair for pair in pairs if pair.human is not None]
     if sample.balanced:
-        weighted = weigh(judgements, {pair.key: bool(pair.human) for pair in decided})
+        weighted = weigh(judgements, {pair.key: bool(pair.human) for pair in decided}, found.unit)
         result.confusion, result.rates = _table(decided), weighted.rates
         weighted.measure(result)
         result.notes = [*weighted.notes(), *_notes_of_labels(result, decided, pairs, corrects=False)]
@@ -103,11 +112,11 @@ def calibrate(
         pairs = [pair for pair in pairs if pair.key in drawn]
     else:
         if decided:
-            _measure(result, decided)
-        result.rates = _rates(judgements, decided)
+            _measure(result, decided, found.unit)
+        result.rates = _rates(judgements, decided, found.unit)
         result.notes = list(_notes_of_labels(result, decided, pairs, corrects=True))
     result.notes += sample.left_out()
-    result.scores = _scores(pairs)
+    result.scores = _scores(pairs, found.unit)
     _find_biases(result, [pair for pair in pairs if pair.human is not None], found, makers)
     return result
 
@@ -119,16 +128,17 @@ def _find_biases(
     if not decided:
         return
     result.confidence = confidence_of([(bool(p.human), p.judge_score) for p in decided])
-    errors = [(p.key[0], found.lengths.get(p.key), float(p.judge) - float(bool(p.human))) for p in decided]
+    errors = [(found.unit(p.key), found.lengths.get(p.key), float(p.judge) - float(bool(p.human))) for p in decided]
     result.length = length_bias(errors)
     lengths = [found.lengths.get(p.key) for p in decided]
     scores = [float(p.judge) if p.judge_score is None else p.judge_score for p in decided]
     result.length_at_label = length_at_label(
-        [(p.key[0], n, bool(p.human), score) for p, n, score in zip(decided, lengths, scores, strict=True)]
+        [(found.unit(p.key), n, bool(p.human), score) for p, n, score in zip(decided, lengths, scores, strict=True)]
     )
     if makers is not None and makers.judge is not None:
         by_maker = [
-            (p.key[0], makers.variants.get(p.key[1]), error) for p, (*_, error) in zip(decided, errors, strict=True)
+            (found.unit(p.key), makers.variants.get(p.key[1]), error)
+            for p, (*_, error) in zip(decided, errors, strict=True)
         ]
         result.preference = self_preference(makers.judge, by_maker)
 
@@ -150,13 +160,16 @@ def _table(pairs: Sequence[_Pair]) -> Confusion:
     return Confusion(counts[True, True], counts[False, True], counts[True, False], counts[False, False])
 
 
-def _measure(result: JudgeCalibration, pairs: Sequence[_Pair]) -> None:
+def _measure(result: JudgeCalibration, pairs: Sequence[_Pair], unit: UnitOf) -> None:
+    """Several labels of a case or group are not independent: kappa has no interval then."""
     table = result.confusion = _table(pairs)
-    result.accuracy = wilson_share(table.true_pass + table.true_fail, len(pairs))
-    result.tpr = wilson_share(table.true_pass, table.true_pass + table.false_fail)
-    result.tnr = wilson_share(table.true_fail, table.true_fail + table.false_pass)
+    units = [unit(p.key) for p in pairs]
+    result.accuracy = share_by_unit([p.judge is p.human for p in pairs], units)
+    result.tpr, result.tnr = (share_by_unit(*_right(pairs, kind, unit)) for kind in (True, False))
     both = agreement([bool(p.human) for p in pairs], [p.judge for p in pairs], [False, True])
     result.cohen_kappa, ends = both.cohen_kappa, both.cohen_kappa_ci95
+    if len({*units}) < len(units):
+        ends = None
     if len({bool(p.human) for p in pairs}) == 1 or len({p.judge for p in pairs}) == 1:
         result.cohen_kappa = ends = None  # one rater says the same of all: chance alone explains any agreement
     result.cohen_kappa_ci95 = None if ends is None else (max(-1.0, ends[0]), min(1.0, ends[1]))
@@ -164,12 +177,22 @@ def _measure(result: JudgeCalibration, pairs: Sequence[_Pair]) -> None:
     result.gwet_ac1 = agreement_binary(*counts).gwet_ac1
 
 
-def _scores(pairs: Sequence[_Pair]) -> ScoreAgreement | None:
+def _right(pairs: Sequence[_Pair], kind: bool, unit: UnitOf) -> tuple[list[bool], list[Hashable]]:
+    """Whether the judge is right about each answer with this label, and the unit of each."""
+    mine = [pair for pair in pairs if pair.human is kind]
+    return [pair.judge is kind for pair in mine], [unit(pair.key) for pair in mine]
+
+
+def _scores(pairs: Sequence[_Pair], unit: UnitOf) -> ScoreAgreement | None:
     """Agreement of scores; unused grades between used ones count, because the weight is the distance between grades."""
-    scored = [(p.human_score, p.judge_score) for p in pairs if p.human_score is not None and p.judge_score is not None]
+    scored = [
+        (p.human_score, p.judge_score, unit(p.key))
+        for p in pairs
+        if p.human_score is not None and p.judge_score is not None
+    ]
     if not scored:
         return None
-    human, judge = [h for h, _ in scored], [j for _, j in scored]
+    human, judge = [h for h, *_ in scored], [j for _, j, _ in scored]
     values = {*human, *judge}
     low, high = min(values), max(values)
     linear = quadratic = None
@@ -177,11 +200,11 @@ def _scores(pairs: Sequence[_Pair]) -> ScoreAgreement | None:
         graded = agreement([int(x) for x in human], [int(x) for x in judge], range(int(low), int(high) + 1))
         linear, quadratic = graded.cohen_kappa_linear, graded.cohen_kappa_quadratic
     alpha = krippendorff_alpha([human, judge])
-    apart = mean_interval([j - h for h, j in scored])
+    differences, units = [j - h for h, j, _ in scored], [of for *_, of in scored]
+    apart = mean_interval(differences)
+    ends = apart.ci_t if len({*units}) == len(units) else cluster_jackknife(differences, units).ci
     correlation = spearman(human, judge)
-    return ScoreAgreement(
-        len(scored), linear, quadratic, alpha.ordinal, alpha.interval, correlation, apart.mean, apart.ci_t
-    )
+    return ScoreAgreement(len(scored), linear, quadratic, alpha.ordinal, alpha.interval, correlation, apart.mean, ends)
 
 
 def _flips(judgements: Mapping[CellKey, Judgement], found: JudgedAnswers) -> Flips | None:
@@ -197,9 +220,9 @@ def _flips(judgements: Mapping[CellKey, Judgement], found: JudgedAnswers) -> Fli
     return Flips(len(repeated), flipped, wilson_share(flipped, len(repeated)))
 
 
-def _rates(judgements: Mapping[CellKey, Judgement], pairs: Sequence[_Pair]) -> list[CorrectedRate]:
+def _rates(judgements: Mapping[CellKey, Judgement], pairs: Sequence[_Pair], unit: UnitOf) -> list[CorrectedRate]:
     """Each variant with its own rate and labels; the judge's error rates come from the labels of all variants."""
-    table = _table(pairs)
+    table = [count for kind in (True, False) for count in worth_of_labels(*_right(pairs, kind, unit))]
     labelled: dict[str, list[_Pair]] = {}
     for pair in pairs:
         labelled.setdefault(pair.key[1], []).append(pair)
@@ -207,24 +230,27 @@ def _rates(judgements: Mapping[CellKey, Judgement], pairs: Sequence[_Pair]) -> l
     for key, judgement in judgements.items():
         if judgement.passed is not None:
             verdicts.setdefault(key[1], {})[key] = judgement.passed
-    return [_rate(variant, said, table, labelled.get(variant, [])) for variant, said in verdicts.items()]
+    return [_rate(variant, said, table, labelled.get(variant, []), unit) for variant, said in verdicts.items()]
 
 
-def _rate(variant: str, said: Mapping[CellKey, bool], table: Confusion, pairs: Sequence[_Pair]) -> CorrectedRate:
-    """Several answers to a case are not independent, so the case is the unit of every interval."""
-    by_case: dict[str, list[bool]] = {}
-    for key, passed in said.items():
-        by_case.setdefault(key[0], []).append(passed)
-    several = len(by_case) < len(said)
-    raw = rate_with_design_effect([float(passed) for passed in said.values()], [key[0] for key in said])
+def _rate(
+    variant: str, said: Mapping[CellKey, bool], table: Sequence[float], pairs: Sequence[_Pair], unit: UnitOf
+) -> CorrectedRate:
+    """Answers to a case, or to cases of a group, are not independent: that is the unit of every interval.
+
+    `table` has the true passes, false failures, true failures and false passes of the judge.
+    """
+    units_of_all = [unit(key) for key in said]
+    several = len({*units_of_all}) < len(said)
+    raw = rate_with_design_effect([float(passed) for passed in said.values()], units_of_all)
     worth, rate = raw.effective_n if several else len(said), raw.rate or 0.0
-    counts = (rate * worth, worth, table.true_pass, table.false_fail, table.true_fail, table.false_pass)
+    counts = (rate * worth, worth, *table)
     ends = corrected_rate_interval(*counts)
     corrected = None if ends is None else rogan_gladen(*counts).corrected_rate
     mine = {pair.key for pair in pairs}
-    rest = [(float(passed), key[0]) for key, passed in said.items() if key not in mine]
+    rest = [(float(passed), unit(key)) for key, passed in said.items() if key not in mine]
     human, judge = [float(bool(p.human)) for p in pairs], [float(p.judge) for p in pairs]
-    units = LabelledUnits([p.key[0] for p in pairs], [case for _, case in rest]) if several else None
+    units = LabelledUnits([unit(p.key) for p in pairs], [one for _, one in rest]) if several else None
     powered = powered_rate(human, judge, [passed for passed, _ in rest], units=units) if pairs else None
     return CorrectedRate(
         variant,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import log2
 
 from evalwright.model.calibration import (
@@ -19,10 +19,11 @@ from evalwright.scoring.re_judged import Judgement
 from evalwright.statistics.confidence import calibration
 from evalwright.statistics.means import mean_of
 from evalwright.statistics.pairwise import bradley_terry, pairwise_swap
-from evalwright.statistics.rates import wilson
+from evalwright.statistics.rates import rate_with_design_effect, wilson
 from evalwright.statistics.slopes import slope
 
 __all__ = [
+    "UnitOf",
     "confidence_of",
     "length_at_label",
     "length_bias",
@@ -30,10 +31,13 @@ __all__ = [
     "position_biases",
     "self_agreements",
     "self_preference",
+    "share_by_unit",
     "strengths_of",
     "wilson_share",
 ]
 
+UnitOf = Callable[[CellKey], Hashable]
+"""The unit of an answer: its group or case."""
 _REFERENCE = "reference"
 _LETTERS = {"answer": "A", _REFERENCE: "B"}
 
@@ -50,7 +54,7 @@ def confidence_of(pairs: Sequence[tuple[bool, float | None]]) -> Confidence | No
     return Confidence(len(scores), found.brier, found.ece_equal_width)
 
 
-def length_bias(errors: Sequence[tuple[str, int | None, float]]) -> LengthBias | None:
+def length_bias(errors: Sequence[tuple[Hashable, int | None, float]]) -> LengthBias | None:
     """The slope of the judge's error on the binary logarithm of the answer's length, by case; None without texts."""
     known = [(case, length, error) for case, length, error in errors if length]
     if not known:
@@ -61,7 +65,7 @@ def length_bias(errors: Sequence[tuple[str, int | None, float]]) -> LengthBias |
     return LengthBias(found.slope if found.ci else None, found.ci, len(known))
 
 
-def length_at_label(rows: Sequence[tuple[str, int | None, bool, float]]) -> LengthBias | None:
+def length_at_label(rows: Sequence[tuple[Hashable, int | None, bool, float]]) -> LengthBias | None:
     """The slope of the judge's score on the binary logarithm of the length, among answers with the same human label.
 
     Both are centred on their mean within the label, so that better answers may be longer; by case; None without texts.
@@ -85,7 +89,7 @@ def _within(values: Sequence[float], groups: Sequence[bool]) -> list[float]:
     return [value - means[group] for value, group in zip(values, groups, strict=True)]
 
 
-def self_preference(maker: str, errors: Sequence[tuple[str, str | None, float]]) -> SelfPreference | None:
+def self_preference(maker: str, errors: Sequence[tuple[Hashable, str | None, float]]) -> SelfPreference | None:
     """The difference of the judge's mean error between systems of its `maker` and of others, by case.
 
     `errors` has case, maker of the system (None if unknown) and error. None unless there are systems of both kinds.
@@ -98,24 +102,30 @@ def self_preference(maker: str, errors: Sequence[tuple[str, str | None, float]])
     return SelfPreference(maker, own, len(known) - own, found.slope if found.ci else None, found.ci)
 
 
-def self_agreements(judgements: Mapping[CellKey, Judgement]) -> list[SelfAgreement]:
+def self_agreements(judgements: Mapping[CellKey, Judgement], unit: UnitOf) -> list[SelfAgreement]:
     """For each model that was asked several times about an answer, in the order of the models."""
-    found: dict[str, list[bool]] = {}
-    for judgement in judgements.values():
+    found: dict[str, dict[CellKey, bool]] = {}
+    for key, judgement in judgements.items():
         by_model: dict[str, list[bool]] = {}
         for model, passed in judgement.votes:
             by_model.setdefault(model, []).append(passed)
         for model, votes in by_model.items():
             if len(votes) > 1:
-                found.setdefault(model, []).append(len(set(votes)) == 1)
-    return [SelfAgreement(model, wilson_share(sum(same), len(same))) for model, same in found.items()]
+                found.setdefault(model, {})[key] = len(set(votes)) == 1
+    return [SelfAgreement(model, share_by_unit([*same.values()], map(unit, same))) for model, same in found.items()]
 
 
-def panel_split(judgements: Mapping[CellKey, Judgement]) -> Share | None:
+def panel_split(judgements: Mapping[CellKey, Judgement], unit: UnitOf) -> Share | None:
     """The share of answers on which the models of a panel disagreed; None without a panel."""
-    panels = [j.votes for j in judgements.values() if len({model for model, _ in j.votes}) > 1]
-    split = sum(len({passed for _, passed in votes}) > 1 for votes in panels)
-    return wilson_share(split, len(panels)) if panels else None
+    panels = {key: j.votes for key, j in judgements.items() if len({model for model, _ in j.votes}) > 1}
+    split = [len({passed for _, passed in votes}) > 1 for votes in panels.values()]
+    return share_by_unit(split, map(unit, panels)) if panels else None
+
+
+def share_by_unit(values: Sequence[bool], units: Iterable[Hashable]) -> Share:
+    """A share with the interval of a rate: values of one unit are not independent of each other."""
+    found = rate_with_design_effect([float(value) for value in values], [*units])
+    return Share(found.rate, len(values), found.ci)
 
 
 def wilson_share(count: int, n: int) -> Share:

@@ -13,7 +13,13 @@ from evalwright.model.calibration import Label
 from evalwright.model.decision import DecisionVerdict, JudgePart
 from evalwright.model.facts import CellKey
 from evalwright.scoring.re_judged import JudgedAnswers
-from evalwright.statistics.judges import LabelledUnits, corrected_difference, difference_of_rates, powered_rate
+from evalwright.statistics.judges import (
+    LabelledUnits,
+    corrected_difference,
+    difference_of_rates,
+    powered_rate,
+    worth_of_labels,
+)
 from evalwright.statistics.rates import rate_with_design_effect
 from evalwright.statistics.strata import Stratum, WeightedRate, stratified_rates
 from evalwright.statistics.units import units_of
@@ -169,7 +175,7 @@ def _power(part: JudgePart, ground: Ground, found: _Differences) -> None:
 
 def _correct(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differences) -> None:
     """Each side by its own labels if both have enough, else both by all labels."""
-    tables = [_table(side, ground.left_out) for side in (pair.a, pair.b)]
+    tables = [_table(side, ground) for side in (pair.a, pair.b)]
     if any(min(t["tp"] + t["fn"], t["tn"] + t["fp"]) < _OWN for t in tables):
         tables = [{name: tables[0][name] + tables[1][name] for name in tables[0]}] * 2
         part.note = "assumes the judge errs alike on both"
@@ -202,14 +208,18 @@ def _stratified(side: Cells, cases: Sequence[str], ground: Ground) -> WeightedRa
     return None if found is None else found.passed
 
 
-def _table(side: Cells, left_out: Collection[str]) -> dict[str, float]:
-    cells = [cell for case, of in side.items() if case not in left_out for cell in of if cell.human is not None]
-    return {
-        "tp": sum(bool(c.human) and c.judge for c in cells),
-        "fn": sum(bool(c.human) and not c.judge for c in cells),
-        "tn": sum(not c.human and not c.judge for c in cells),
-        "fp": sum(not c.human and c.judge for c in cells),
-    }
+def _table(side: Cells, ground: Ground) -> dict[str, float]:
+    """How often the judge is right and wrong; several labels of a case or group are not independent."""
+    labelled = [
+        (cell.human, cell.human is cell.judge, ground.groups.get(case, (case,)))
+        for case, cells in side.items()
+        if case not in ground.left_out
+        for cell in cells
+        if cell.human is not None
+    ]
+    kinds = [[(right, unit) for human, right, unit in labelled if human is kind] for kind in (True, False)]
+    (tp, fn), (tn, fp) = (worth_of_labels([r for r, _ in kind], [unit for _, unit in kind]) for kind in kinds)
+    return {"tp": tp, "fn": fn, "tn": tn, "fp": fp}
 
 
 def _rate(side: Cells, cases: Sequence[str], ground: Ground) -> dict[str, float]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from evalwright.decisions.judge_bias import UnitOf
 from evalwright.errors import counted
 from evalwright.model.calibration import CorrectedRate, JudgeCalibration, Share
 from evalwright.model.facts import CellKey
 from evalwright.scoring.re_judged import Judgement
 from evalwright.statistics.raters import agreement_binary
-from evalwright.statistics.rates import DesignRate, rate_with_design_effect
+from evalwright.statistics.rates import rate_with_design_effect
 from evalwright.statistics.strata import StratifiedRates, Stratum, WeightedRate, stratified_rates
 
 __all__ = ["WeightedLabels", "weigh"]
@@ -55,38 +56,36 @@ _CELLS = (True, True), (False, True), (True, False), (False, False)
 """Label and verdict of true passes, false passes, false failures and true failures."""
 
 
-def weigh(judgements: Mapping[CellKey, Judgement], human: Mapping[CellKey, bool]) -> WeightedLabels:
+def weigh(judgements: Mapping[CellKey, Judgement], human: Mapping[CellKey, bool], unit: UnitOf) -> WeightedLabels:
     """Weigh the labels `human` of some of the answers that an evaluator judged."""
     said: dict[str, dict[CellKey, bool]] = {}
     for key, judgement in judgements.items():
         if judgement.passed is not None:
             said.setdefault(key[1], {})[key] = judgement.passed
-    strata = {variant: [_stratum(verdict, of, human) for verdict in (True, False)] for variant, of in said.items()}
-    cases = len({key[0] for of in said.values() for key in of})
-    whole = stratified_rates([part for parts in strata.values() for part in parts], cases) if cases else None
-    return WeightedLabels(strata, [_rate(variant, said[variant], parts) for variant, parts in strata.items()], whole)
+    strata = {
+        variant: [_stratum(verdict, of, human, unit) for verdict in (True, False)] for variant, of in said.items()
+    }
+    units = len({unit(key) for of in said.values() for key in of})
+    whole = stratified_rates([part for parts in strata.values() for part in parts], units) if units else None
+    rates = [_rate(variant, said[variant], parts, unit) for variant, parts in strata.items()]
+    return WeightedLabels(strata, rates, whole)
 
 
-def _stratum(verdict: bool, said: Mapping[CellKey, bool], human: Mapping[CellKey, bool]) -> Stratum:
+def _stratum(verdict: bool, said: Mapping[CellKey, bool], human: Mapping[CellKey, bool], unit: UnitOf) -> Stratum:
     keys = [key for key, passed in said.items() if passed is verdict]
     labelled = [key for key in keys if key in human]
-    return Stratum(verdict, len(keys), [human[key] for key in labelled], [key[0] for key in labelled])
+    return Stratum(verdict, len(keys), [human[key] for key in labelled], [unit(key) for key in labelled])
 
 
-def _rate(variant: str, said: Mapping[CellKey, bool], strata: Sequence[Stratum]) -> CorrectedRate:
-    raw = rate_with_design_effect([float(passed) for passed in said.values()], [key[0] for key in said])
-    found = stratified_rates(strata, _worth(raw, said))
+def _rate(variant: str, said: Mapping[CellKey, bool], strata: Sequence[Stratum], unit: UnitOf) -> CorrectedRate:
+    units = [unit(key) for key in said]
+    raw = rate_with_design_effect([float(passed) for passed in said.values()], units)
+    found = stratified_rates(strata, raw.effective_n if len({*units}) < len(said) else len(said))
     labels = sum(len(part.labels) for part in strata)
     share = Share(raw.rate, len(said), raw.ci)
     if found is None:
         return CorrectedRate(variant, share, labels, refused=_WEIGHED)
     return CorrectedRate(variant, share, labels, found.passed.value, found.passed.ci, refused=_WEIGHED)
-
-
-def _worth(raw: DesignRate, said: Mapping[CellKey, bool]) -> float:
-    """How many independent cases the answers are worth; several answers of a case are not independent."""
-    several = len({key[0] for key in said}) < len(said)
-    return raw.effective_n if several else len(said)
 
 
 def _share(rate: WeightedRate | None, n: int) -> Share:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from hashlib import blake2b
 from typing import Any
 
@@ -25,6 +25,7 @@ class _Answer(OfCase, gc=False):
     messages: msgspec.Raw = _NOTHING
     tool_calls: msgspec.Raw = _NOTHING
     tool_results: msgspec.Raw = _NOTHING
+    group: str | msgspec.UnsetType = msgspec.UNSET
 
     def fingerprint(self) -> bytes:
         """Equal for equal answers to the same case, in whichever cell."""
@@ -71,6 +72,12 @@ class JudgedAnswers(msgspec.Struct):
     lengths: dict[CellKey, int]
     """Characters of each answer that is a text."""
     judgements: dict[str, dict[CellKey, Judgement]]
+    groups: dict[str, str] = {}
+    """By case; cases without a group are absent."""
+
+    def unit(self, key: CellKey) -> Hashable:
+        """What answers must not share to be independent: their group, or else their case."""
+        return self.groups.get(key[0], (key[0],))
 
 
 def judged_answers(reader: RunReader, evaluators: Collection[str]) -> JudgedAnswers:
@@ -78,6 +85,8 @@ def judged_answers(reader: RunReader, evaluators: Collection[str]) -> JudgedAnsw
     found = JudgedAnswers({}, {}, {}, {name: {} for name in evaluators})
     for trace in reader.traces(_Answer):
         key = (trace.case_key, trace.variant_name, trace.trial)
+        if trace.group is not msgspec.UNSET:
+            found.groups[trace.case_key] = trace.group
         # As in `newest`: of two records of one attempt the last one counts.
         if trace.attempt >= found.attempts.get(key, 0):
             found.attempts[key], found.answers[key] = trace.attempt, trace.fingerprint()

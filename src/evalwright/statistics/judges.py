@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from evalwright.statistics.distributions import Interval, t_quantile, two_sided_z
 from evalwright.statistics.means import variance_of
+from evalwright.statistics.rates import rate_with_design_effect
 from evalwright.statistics.units import Cluster
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "difference_of_rates",
     "powered_rate",
     "rogan_gladen",
+    "worth_of_labels",
 ]
 
 
@@ -35,11 +37,11 @@ class RoganGladen(NamedTuple):
 
 
 def rogan_gladen(
-    judge_pass: float, n: float, tp: int, fn: int, tn: int, fp: int, confidence: float = 0.95
+    judge_pass: float, n: float, tp: float, fn: float, tn: float, fp: float, confidence: float = 0.95
 ) -> RoganGladen:
     """(q + tnr - 1)/(tpr + tnr - 1) for a judge's share q of passes (Rogan and Gladen 1978; Lee et al. 2025).
 
-    `judge_pass` of `n` may be fractional: of as many independent answers as those of several trials are worth.
+    All counts may be fractional: of as many independent answers as those of several trials are worth.
     The delta method's error carries the uncertainty of the calibration table (tp, fn, tn, fp) too.
     Undefined for a judge no better than chance, tpr + tnr <= 1.
     """
@@ -58,7 +60,7 @@ def rogan_gladen(
 
 
 def corrected_rate_interval(
-    judge_pass: float, n: float, tp: int, fn: int, tn: int, fp: int, confidence: float = 0.95
+    judge_pass: float, n: float, tp: float, fn: float, tn: float, fp: float, confidence: float = 0.95
 ) -> Interval | None:
     """An interval of a corrected rate that is valid for few labels, too, within 0..1 (Lang and Reiczigel 2014).
 
@@ -84,6 +86,16 @@ def corrected_rate_interval(
 def _within(low: float, high: float, least: float, most: float) -> Interval | None:
     """An interval cut to the possible range; None if nothing is left, so that no interval has the width 0."""
     return None if low >= most or high <= least else (max(least, low), min(most, high))
+
+
+def worth_of_labels(right: Sequence[bool], units: Sequence[Hashable]) -> tuple[float, float]:
+    """The labels of one kind on which the judge is right and on which it is wrong: as many as are worth independent
+    ones, where several are of one unit."""
+    yes, n = sum(right), len(right)
+    if len({*units}) < n:
+        worth = min(float(n), rate_with_design_effect([float(one) for one in right], units).effective_n)
+        return yes / n * worth, (n - yes) / n * worth
+    return yes, n - yes
 
 
 class CorrectedDifference(NamedTuple):

@@ -22,8 +22,8 @@ class Stratum(NamedTuple):
     size: int
     """Answers, with and without a label: each of n labels stands for size/n of them."""
     labels: Sequence[bool]
-    cases: Sequence[Hashable]
-    """The case of each label: labels of one case are not independent of each other."""
+    units: Sequence[Hashable]
+    """The case or group of each label: labels of one are not independent of each other."""
 
 
 class WeightedRate(NamedTuple):
@@ -70,7 +70,7 @@ def stratified_rates(strata: Sequence[Stratum], units: float, confidence: float 
     for stratum in strata:
         if not stratum.size:
             continue
-        found = rate_with_design_effect([float(label) for label in stratum.labels], stratum.cases, confidence)
+        found = rate_with_design_effect([float(label) for label in stratum.labels], stratum.units, confidence)
         if found.rate is None:
             return None
         ends = _ends(found.rate, found.effective_n, two_sided_z(confidence))

@@ -177,15 +177,15 @@ def _agreement(run: OpenRun, state: _State) -> tuple[int, list[str]]:
     if table is None or len(labelled) < _ENOUGH or state.asked.by_results or state.asked.balanced:
         return 0, []
     from evalwright.decisions.judge_bias import (
-        wilson_share,
+        share_by_unit,
     )  # imported only when there is something to count: it is slow
 
     first = {row.number: verdict for row, verdict in _oldest(labelled, state)}
-    said = table.outcomes(evaluator, list(first))
+    said, cases = table.outcomes(evaluator, list(first)), {row.number: row.case_key for row, _ in labelled}
     found = []
     for verdict, word in (("pass", "passed"), ("fail", "failed")):
         mine = [number for number, one in first.items() if one == verdict and said.get(number) in ("pass", "fail")]
-        share = wilson_share(sum(said[number] == verdict for number in mine), len(mine))
+        share = share_by_unit([said[number] == verdict for number in mine], [cases[number] for number in mine])
         name = {"pass": "TPR", "fail": "TNR"}[verdict]
         ends = f" [{numbers.interval(share.ci95)}]" if share.ci95 else ""
         found.append(f"{name} {numbers.share(share)}{ends}: of {counted(share.n, 'answer')} that you {word}")
