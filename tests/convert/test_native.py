@@ -459,3 +459,12 @@ def test_a_suite_of_which_no_case_can_be_written_is_refused_with_its_losses(proj
         convert(source, "northstar", project / "n", allow_loss=True)
     assert any("no recorded NorthStar conversation" in problem.message for problem in caught.value.problems)
     assert not (project / "n").exists()
+
+
+def test_a_suite_may_name_files_outside_of_its_new_folder_where_that_is_allowed(project):
+    (project / ".git").rmdir()
+    native = convert(made(project, "letta"), "native").files[0]
+    with pytest.raises(InputError, match="--allow-outside"):
+        convert(native, "letta", project / "back")
+    back = convert(native, "letta", project / "back", options={"allow_outside": (project,)}).files[0]
+    assert load_suite(back, "letta", options={"allow_outside": (project,)}).variants

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -74,10 +74,13 @@ def convert(
             raise InputError(Problem(str(source), f"is already in {own.title} format"))
     if not original.suite.variants and _is_empty(original.suite):
         raise InputError(Problem(str(source), "has no cases and no evaluators: there is nothing to convert"))
-    return _written(original, into, out or Path(f"{source.stem}-{into.name}"), allow_loss)
+    allowed = given.get("allow_outside") or ()
+    return _written(original, into, out or Path(f"{source.stem}-{into.name}"), allow_loss, allowed)
 
 
-def _written(original: Original, into: Format, folder: Path, allow_loss: bool) -> Conversion:
+def _written(
+    original: Original, into: Format, folder: Path, allow_loss: bool, allow_outside: Sequence[Path]
+) -> Conversion:
     if into.write is None:
         raise InputError(f"{into.title} suites can be read, but not written")
     losses = original.losses()
@@ -88,8 +91,12 @@ def _written(original: Original, into: Format, folder: Path, allow_loss: bool) -
             raise InputError(Problem(str(folder), f"would be a folder, for {names}; name one without {folder.suffix}"))
         output.finish()
         losses += written.losses
+        reaches = (
+            {"allow_outside": allow_outside} if any(one.keyword == "allow_outside" for one in into.options) else {}
+        )
         try:
-            read = load_suite(written.file, into.name, original.references, to_run=False, options=written.options)
+            options = {**written.options, **reaches}
+            read = load_suite(written.file, into.name, original.references, to_run=False, options=options)
             losses += _first(differences(original.suite, read), allow_loss)
         except InputError as error:
             _refuse(losses, allow_loss)
