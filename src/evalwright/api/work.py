@@ -39,7 +39,7 @@ class Listener:
         equal_errors: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        self._masker = masker
+        self._masker, self._kept = masker, set[str]()
         self._on_cell, self._equal_errors, self._progress = on_cell, equal_errors, progress
         self._finished = 0
         self._error: tuple[str, str] | None = None
@@ -95,12 +95,14 @@ class Listener:
 
     def _cell(self, case: Case, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> Cell:
         """The cell as it is stored: programs print what they receive."""
-        if self._masker:
-            masker = self._masker.keeping([verdict.variant_name, *(row.evaluator for row in results)])
-            records = msgspec.json.encode([trace, results, verdict])
-            if masker.finds(records):
-                kind = tuple[Trace, list[EvaluationResult], CaseVerdict]
-                trace, results, verdict = msgspec.json.decode(masker.mask_bytes(records), type=kind)
+        records = msgspec.json.encode([trace, results, verdict]) if self._masker else b""
+        if self._masker.finds(records):
+            names = {verdict.variant_name, *(row.evaluator for row in results)}
+            if not names <= self._kept:  # a masker takes long to make
+                self._kept |= names
+                self._masker = self._masker.keeping(names)
+            kind = tuple[Trace, list[EvaluationResult], CaseVerdict]
+            trace, results, verdict = msgspec.json.decode(self._masker.mask_bytes(records), type=kind)
         return Cell(case, trace, results, verdict)
 
     def _count(self, trace: Trace) -> None:
