@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,6 @@ from evalwright.api.places import Passed
 from evalwright.api.runs import Run, run_of
 from evalwright.api.work import Listener, in_thread
 from evalwright.errors import InputError, Problem
-from evalwright.files.masker import Masker
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.suite import Suite
 
@@ -59,7 +58,7 @@ def resume(
             return resumption.retry(_where(found), watch=listener.watch, trust=trust)
         return resumption.resume(_where(found), listener.watch, trust=trust)
 
-    _, listener = in_thread(work, found._objects, on_cell, _masker(found))
+    _, listener = in_thread(work, found._objects, on_cell, _secrets(found))
     return Run(found._place, listener.stopped, found._objects, found._suite)
 
 
@@ -106,7 +105,7 @@ def re_evaluate(
         return re_evaluate(_where(found), add=specs[-1].name, suite=suite, watch=listener.watch, trust_run=trust_run)
 
     if specs != []:
-        in_thread(work, places.objects, None, _masker(found))
+        in_thread(work, places.objects, None, _secrets(found))
     return Run(found._place, None, places.objects, found._suite)
 
 
@@ -123,8 +122,8 @@ def _judged_by(run: Run, specs: list[EvaluatorSpec]) -> Suite:
     )
 
 
-def _masker(run: Run) -> Masker:
-    return Masker.of({} if run._suite is None else run._suite.secrets, os.environ)
+def _secrets(run: Run) -> Mapping[str, str]:
+    return {} if run._suite is None else run._suite.secrets
 
 
 def _where(run: Run) -> Path | Place:

@@ -92,7 +92,7 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
         work,
         todo.objects,
         settings.on_cell,
-        todo.masker,
+        todo.suite.secrets,
         equal_errors=settings.stop_after_equal_errors,
         progress=settings.progress,
     )
@@ -127,7 +127,7 @@ async def aevaluate(cases: CasesLike | Suite, system: Systems = None, **options:
     settings = Settings.of_call("aevaluate", options)
     todo = _to_do(cases, system, settings)
     listener = Listener(
-        settings.on_cell, todo.masker, equal_errors=settings.stop_after_equal_errors, progress=settings.progress
+        settings.on_cell, todo.suite.secrets, equal_errors=settings.stop_after_equal_errors, progress=settings.progress
     )
     return run_from(await _work_here(todo, listener), todo, listener)
 
@@ -178,7 +178,9 @@ async def _streamed(todo: Preparation, settings: Settings) -> AsyncIterator[Asyn
         if settings.on_cell is not None:
             settings.on_cell(cell)
 
-    listener = Listener(hear, todo.masker, equal_errors=settings.stop_after_equal_errors, progress=settings.progress)
+    listener = Listener(
+        hear, todo.suite.secrets, equal_errors=settings.stop_after_equal_errors, progress=settings.progress
+    )
     work = asyncio.create_task(_work_here(todo, listener))
     work.add_done_callback(lambda _: finished.put_nowait(None))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +36,13 @@ class Listener:
     def __init__(
         self,
         on_cell: Callable[[Cell], object] | None,
-        masker: Masker,
+        secrets: Mapping[str, str],
         *,
         equal_errors: int | None = None,
         progress: bool | None = None,
     ) -> None:
-        self._masker, self._kept = masker, set[str]()
+        """`secrets` are the suite's; those of the environment are masked, too."""
+        self._secrets, self._kept = secrets, set[str]()
         self._on_cell, self._equal_errors, self._progress = on_cell, equal_errors, progress
         self._finished = 0
         self._error: tuple[str, str] | None = None
@@ -47,6 +50,11 @@ class Listener:
         """The state of the run once it works."""
         self.stopped: str | None = None
         """Why the run was stopped, if this listener stopped it."""
+
+    @cached_property
+    def _masker(self) -> Masker:
+        """Made on first use: it takes longer than a small run's cell, and most runs need none here."""
+        return Masker.of(self._secrets, os.environ)
 
     @contextmanager
     def watch(self, state: RunState) -> Iterator[None]:
@@ -129,7 +137,7 @@ def in_thread(
     work: Callable[[Listener], Outcome],
     objects: Mapping[str, Any],
     on_cell: Callable[[Cell], object] | None,
-    masker: Masker,
+    secrets: Mapping[str, str],
     *,
     equal_errors: int | None = None,
     progress: bool | None = None,
@@ -141,7 +149,7 @@ def in_thread(
     """
     events: SimpleQueue[Cell | _Over] = SimpleQueue()
     heard = None if on_cell is None else events.put
-    listener = Listener(heard, masker, equal_errors=equal_errors, progress=progress)
+    listener = Listener(heard, secrets, equal_errors=equal_errors, progress=progress)
     context = contextvars.copy_context()
 
     def run() -> None:
