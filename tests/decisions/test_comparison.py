@@ -279,3 +279,10 @@ def test_sides_have_the_median_and_the_tail_of_their_latencies() -> None:
     found = compared(run(*[(f"c{n}", True) for n in range(10)], latency=30), run(("c1", True))).variants[0]
     assert (found.a.p50_latency_ms, found.a.p95_latency_ms, found.a.p50_latency_ci95) == (30, 30, (30, 30))
     assert (found.b.p50_latency_ms, found.b.p50_latency_ci95) == (10, None)
+
+
+def test_trials_of_a_case_make_the_interval_of_the_median_no_narrower() -> None:
+    once, often = ([row for n in range(20) for row in run(*[(f"c{n}", True)] * k, latency=n)] for k in (1, 5))
+    found = compared(once, often).variants[0]
+    assert found.a.p50_latency_ci95 is not None
+    assert found.b.p50_latency_ci95 == found.a.p50_latency_ci95

@@ -17,7 +17,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, VariantDelta
 from evalwright.statistics.corrections import adjust_p_values
-from evalwright.statistics.latency import quantiles
+from evalwright.statistics.latency import QuantileByUnit, quantiles
 
 __all__ = [
     "EvaluatorComparison",
@@ -48,7 +48,7 @@ class Side(msgspec.Struct):
     cost_n: int = 0
     p50_latency_ms: float | None = None
     p50_latency_ci95: tuple[float, float] | None = None
-    """By order statistics of single trials: valid with one trial per case, too narrow with several."""
+    """By order statistics, of as many trials as those of a case or group are worth."""
     p95_latency_ms: float | None = None
 
 
@@ -170,7 +170,17 @@ def _gap(before: float | None, after: float | None) -> float | None:
 def _side(counts: SideCounts, rate: SideRate) -> Side:
     times = quantiles(counts.measures["latency"].values())
     means = *counts.mean("latency"), *counts.mean("cost")
-    return Side(rate.rate, rate.n, rate.ci, *means, times.p50, times.median_ci, times.p95)
+    single = not counts.groups and counts.cells == len(counts.passes)
+    ends = times.median_ci if single else _median_ends(counts)
+    return Side(rate.rate, rate.n, rate.ci, *means, times.p50, ends, times.p95)
+
+
+def _median_ends(counts: SideCounts) -> tuple[float, float] | None:
+    """Trials of a case, or of cases of a group, are not independent."""
+    by_case = counts.measures["latency"].by_case()
+    pairs = sorted((value, case) for case, values in by_case.items() for value in values)
+    units = [counts.groups.get(case, (case,)) for _, case in pairs]
+    return QuantileByUnit.of([value for value, _ in pairs], units, 0.5).ends if pairs else None
 
 
 def evaluator_changes(runs: TwoRuns, variant: str, decision: Decision) -> list[EvaluatorComparison]:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from math import ceil, floor, log
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
+from math import ceil, floor, inf, log
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import Interval, binomial_cdf
+from evalwright.statistics.rates import rate_with_design_effect
 
-__all__ = ["Quantiles", "interpolated", "quantile_ends", "quantile_needs", "quantile_ranks", "quantiles"]
+__all__ = [
+    "QuantileByUnit",
+    "Quantiles",
+    "interpolated",
+    "quantile_ends",
+    "quantile_needs",
+    "quantile_ranks",
+    "quantiles",
+]
 
 
 class Quantiles(NamedTuple):
@@ -68,3 +78,34 @@ def interpolated(ordered: Sequence[float], share: float) -> float:
     below = floor(place)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+class QuantileByUnit(NamedTuple):
+    """A quantile of values of which several may be of one unit."""
+
+    quantile: float
+    ends: Interval | None
+    """As `quantile_ends`, for as many values as these are worth; None for too few."""
+    jump: float
+    """The largest ratio of neighbouring values between the ends."""
+    worth: int
+    """As how many independent values these count."""
+
+    @classmethod
+    def of(
+        cls, values: Sequence[float], units: Sequence[Hashable], level: float, alpha: float = 0.05
+    ) -> QuantileByUnit:
+        """For sorted values, at least one, with the unit of each."""
+        n = len(values)
+        quantile = values[bisect_left(range(1, n + 1), level * n)]
+        worth = n
+        if len({*units}) < n:
+            beyond = [float(value > quantile) for value in values]
+            worth = min(n, int(rate_with_design_effect(beyond, units, 1 - alpha).effective_n))
+        ranks = quantile_ranks(worth, level, alpha)
+        if ranks is None:
+            return cls(quantile, None, 1.0, worth)
+        low, high = floor(ranks[0] * n / worth) - 1, ceil(ranks[1] * n / worth) - 1
+        between = values[low : high + 1]
+        jump = max((after / before if before else inf for before, after in pairwise(between)), default=1.0)
+        return cls(quantile, (values[low], values[high]), jump, worth)

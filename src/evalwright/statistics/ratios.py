@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
-from itertools import accumulate, pairwise
-from math import ceil, exp, floor, fsum, inf, isfinite, log, sqrt
+from itertools import accumulate
+from math import exp, fsum, isfinite, log, sqrt
 from random import Random
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import Interval, t_quantile
-from evalwright.statistics.latency import quantile_ranks
-from evalwright.statistics.rates import rate_with_design_effect
+from evalwright.statistics.latency import QuantileByUnit
 from evalwright.statistics.units import units_of
 
 __all__ = ["LEAST_UNITS", "QuantileRatio", "RatioOfMeans", "quantile_ratio", "ratio_of_means"]
@@ -113,7 +112,7 @@ def quantile_ratio(
         pairs = sorted((value, place) for values, place in zip(side, places, strict=True) for value in values)
         sides.append(([value for value, _ in pairs], [place for _, place in pairs]))
     ratio = _ratio(sides, level, [1] * len(units))
-    own = [_Side.of(*side, level, 1 - confidence) for side in sides]
+    own = [QuantileByUnit.of(*side, level, 1 - confidence) for side in sides]
     worth = min(side.worth for side in own)
     if ratio is None or len(units) < LEAST_UNITS or own[0].ends is None or own[1].ends is None:
         return QuantileRatio(ratio, None, worth=worth)
@@ -145,32 +144,6 @@ def _drawn(
     drawn.sort()
     tail = int((1 - confidence) / 2 * len(drawn))
     return (drawn[tail], drawn[-1 - tail]) if drawn else ()
-
-
-class _Side(NamedTuple):
-    """One side's quantile with its own interval, None if it has too few values."""
-
-    quantile: float
-    ends: Interval | None
-    jump: float
-    worth: int
-
-    @classmethod
-    def of(cls, values: list[float], places: list[int], level: float, alpha: float) -> _Side:
-        """For sorted values, and the unit of each: values of one unit count for as many as they are worth."""
-        n = len(values)
-        quantile = values[bisect_left(range(1, n + 1), level * n)]
-        worth = n
-        if len({*places}) < n:
-            beyond = [float(value > quantile) for value in values]
-            worth = min(n, int(rate_with_design_effect(beyond, places, 1 - alpha).effective_n))
-        ranks = quantile_ranks(worth, level, alpha)
-        if ranks is None:
-            return cls(quantile, None, 1.0, worth)
-        low, high = floor(ranks[0] * n / worth) - 1, ceil(ranks[1] * n / worth) - 1
-        between = values[low : high + 1]
-        jump = max((after / before if before else inf for before, after in pairwise(between)), default=1.0)
-        return cls(quantile, (values[low], values[high]), jump, worth)
 
 
 def _ratio(sides: Sequence[tuple[list[float], list[int]]], level: float, weights: Sequence[int]) -> float | None:
