@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from formats.promptfoo.runs import asserted, run
@@ -217,3 +219,71 @@ def test_tools_are_called_in_the_forms_of_several_companies(tmp_path, output, ca
     found = asserted(tmp_path, output, {"type": "tool-call-f1", **given}, {"type": "not-tool-call-f1", **given})
     assert [row.score for row in found.rows] == [pytest.approx(f1)] * 2  # the score is not inverted
     assert [row.status for row in found.rows] == (["pass", "fail"] if f1 == 1 else ["fail", "pass"])
+
+
+def called(name, arguments):
+    return {"id": "c", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+WEATHER = {
+    "name": "w",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ([called("w", '{"city": "Oslo"}')], None),
+        (
+            {"role": "assistant", "tool_calls": [called("w", '{"city": "Oslo"}'), called("w", '{"city": 5}')]},
+            "not valid",
+        ),
+        ([called("w", "{}")], "not valid"),
+        ([called("zip", "{}")], "does not offer"),
+        ([called("w", "nope")], "cannot be checked"),
+        ([called("w", '{"city": "Oslo"}'), 5], "no list of calls"),
+        ([], "no list of calls"),
+        ("text", "no list of calls"),
+        ("MCP Tool Result (w): ok", None),
+        ("MCP Tool Error (w): bad", "failed"),
+    ],
+)
+def test_calls_of_tools_are_those_that_the_provider_offers(tmp_path, output, reason):
+    kinds = [{"type": "assert-set", "assert": [{"type": "is-valid-openai-tools-call"}]}]
+    kinds += [{"type": "not-is-valid-openai-tools-call"}]  # as in promptfoo, it is the same
+    config = {
+        "providers": [{"id": "python:p.py", "config": {"tools": "file://tools.json"}}],
+        "tests": [{"vars": {"said": {"output": output}}, "assert": kinds}],
+    }
+    tools = json.dumps([{"type": "function", "function": WEATHER}])
+    found = run(tmp_path, config, **{"p.py": SAYING, "tools.json": tools})
+    assert [row.status for row in found.rows] == ["fail" if reason else "pass"] * 2
+    assert reason is None or reason in found.rows[1].reason
+
+
+def test_a_provider_without_tools_has_no_valid_calls(tmp_path):
+    found = asserted(
+        tmp_path, [called("w", "{}")], {"type": "is-valid-openai-tools-call"}, {"type": "is-valid-function-call"}
+    )
+    assert [row.reason for row in found.rows] == [
+        "the provider has no tools in its configuration", "the provider is no model with functions",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        ({"name": "w", "arguments": '{"city": "Oslo"}'}, "pass"),
+        ({"function_call": {"name": "w", "arguments": '{"city": 5}'}}, "fail"),
+        ({"name": "zip", "arguments": "{}"}, "fail"),
+        ("text", "fail"),
+    ],
+)
+def test_calls_of_functions_are_those_of_the_model(tmp_path, output, status):
+    kinds = [{"type": "is-valid-function-call"}, {"type": "is-valid-openai-function-call"}]
+    config = {
+        "providers": [{"id": "openai:gpt-4o", "config": {"functions": [WEATHER]}}],
+        "tests": [{"providerOutput": output, "assert": kinds}],
+    }
+    assert [row.status for row in run(tmp_path, config).rows] == [status] * 2

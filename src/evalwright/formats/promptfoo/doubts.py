@@ -53,7 +53,12 @@ _NEEDS_VALUE = frozenset(
 _ANY = frozenset({"contains-any", "icontains-any"})
 """Types for which one of several texts is enough."""
 _NEEDS_THRESHOLD = frozenset({"latency", "cost"})
-_NOT_TURNED = frozenset({"factuality", "model-graded-factuality", "model-graded-closedqa"})
+_NOT_TURNED = frozenset(
+    (
+        *("factuality", "model-graded-factuality", "model-graded-closedqa"),
+        *("is-valid-openai-tools-call", "is-valid-function-call", "is-valid-openai-function-call"),
+    )
+)
 """Types on which `not-` has no effect."""
 _SHARES = frozenset(
     (

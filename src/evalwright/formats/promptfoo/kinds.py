@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["CHECKS", "COMPARISONS", "SET", "UNSUPPORTED", "asks_judge", "base_of", "in_module"]
+__all__ = ["CHECKS", "COMPARISONS", "SET", "UNSUPPORTED", "asks_judge", "base_of", "in_module", "reads_tools"]
 
 SET = "assert-set"
 _PLACE = "evalwright.formats.promptfoo.checks."
@@ -37,14 +37,17 @@ CHECKS: Mapping[str, str] = {
         name: f"{_PLACE}responses:{name.replace('-', '_')}"
         for name in ("finish-reason", "guardrails", "skill-used", "perplexity", "perplexity-score")
     },
-    **{name: f"{_PLACE}openai:{name.replace('-', '_')}" for name in ("is-refusal", "tool-call-f1")},
+    **{
+        name: f"{_PLACE}openai:{name.replace('-', '_')}"
+        for name in ("is-refusal", "tool-call-f1", "is-valid-openai-tools-call", "is-valid-function-call")
+    },
+    "is-valid-openai-function-call": f"{_PLACE}openai:is_valid_function_call",
 }  # fmt: skip
 """The function of each type."""
 COMPARISONS = frozenset(("select-best", "max-score"))
 """Types that judge the outputs of all columns together, after all other assertions."""
 UNSUPPORTED = (
-    "agent-rubric", "classifier", "contains-sql", "conversation-relevance", "human", "is-sql",
-    "is-valid-function-call", "is-valid-openai-function-call", "is-valid-openai-tools-call", "meteor", "moderation",
+    "agent-rubric", "classifier", "contains-sql", "conversation-relevance", "human", "is-sql", "meteor", "moderation",
     "pi", "ruby", "search-rubric", "trace-error-spans", "trace-span-count", "trace-span-duration",
     "trajectory:goal-success", "trajectory:step-count", "trajectory:tool-args-match", "trajectory:tool-sequence",
     "trajectory:tool-used", "webhook",
@@ -71,3 +74,12 @@ def asks_judge(assertion: Mapping[str, Any]) -> bool:
     if kind == SET:
         return any(map(asks_judge, assertion["assert"]))
     return kind == "select-best" or base_of(kind)[1] in _JUDGED
+
+
+_READS_TOOLS = frozenset(("is-valid-openai-tools-call", "is-valid-function-call", "is-valid-openai-function-call"))
+
+
+def reads_tools(assertion: Mapping[str, Any]) -> bool:
+    """Whether an assertion, or a member of a set, compares calls with the tools that the provider offers."""
+    kind = assertion["type"]
+    return any(map(reads_tools, assertion["assert"])) if kind == SET else base_of(kind)[1] in _READS_TOOLS

@@ -18,7 +18,7 @@ from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.trace import ToolCall
 from evalwright.session import environment, hide, learn
 
-__all__ = ["embedding_model", "messages_in", "model_of", "request_of"]
+__all__ = ["embedding_model", "messages_in", "model_of", "offered_tools", "request_of"]
 
 _WORDS = ("chat", "responses", "messages", "completion", "embedding", "embeddings")
 _LITELLM = {"vertex": "vertex_ai", "bedrock": "bedrock", "together": "together_ai", "togetherai": "together_ai"}
@@ -91,6 +91,12 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
         extra=extra,
     )
     return _responding(request) if ":responses:" in provider["id"] else request
+
+
+def offered_tools(provider: Provider, folder: str) -> dict[str, Any]:
+    """The `tools` and `functions` in the configuration of a provider, those in files included."""
+    config = provider.get("config", {})
+    return {key: _loaded(config[key], folder) for key in ("tools", "functions") if config.get(key) is not None}
 
 
 def _responding(request: ChatRequest) -> ChatRequest:

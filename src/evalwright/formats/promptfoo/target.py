@@ -17,6 +17,7 @@ from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply, call
 from evalwright.formats.promptfoo.dependence import remembers, talk_of
 from evalwright.formats.promptfoo.extensions import vars_before
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
+from evalwright.formats.promptfoo.kinds import reads_tools
 from evalwright.formats.promptfoo.prompts import TURNS, allows
 from evalwright.formats.promptfoo.recorded_results import RecordedResults, replayed
 from evalwright.formats.promptfoo.rendering import Rendering, rendering_error
@@ -124,6 +125,10 @@ class PromptfooTarget:
         context = self._context(values, prompt, config)
         provider = own.get("provider", self._provider)
         seen.update(prompt=prompt, provider={"id": provider["id"], "label": provider["label"]})
+        if any(reads_tools(spec.config["assertion"]) for spec in case.evaluators or () if "assertion" in spec.config):
+            from evalwright.formats.promptfoo.models import offered_tools
+
+            seen["offered"] = offered_tools(provider, self._folder)
         resolved = {name: value for name, value in context["vars"].items() if seen["vars"].get(name) != value}
         if resolved:
             seen["resolved"] = resolved

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from evalwright.errors import EvaluatorError
+from evalwright.formats.promptfoo.ajv import validator_of
 from evalwright.formats.promptfoo.checks.structures import objects_in
 from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.providers import provider_kind
 from evalwright.model.result import Evaluation
 
-__all__ = ["is_refusal", "tool_call_f1"]
+__all__ = ["is_refusal", "is_valid_function_call", "is_valid_openai_tools_call", "tool_call_f1"]
 
 _REFUSALS = (
     "i'm sorry", "i am sorry", "i apologize", "i cannot", "i can't", "i'm unable", "i am unable", "i won't",
@@ -23,6 +25,8 @@ _REFUSALS = (
 _BLOCKS = ("tool_use", "function_call")
 """Types of the objects that stand for calls among the text of an answer."""
 _SPACES = re.compile(r"\s+")
+_OF_SERVER = re.compile(r"MCP Tool (Error|Result)")
+"""How promptfoo shows what a server of tools has answered already."""
 
 
 def is_refusal(question: Asked) -> Evaluation:
@@ -82,3 +86,65 @@ def _called_in(message: Mapping[str, Any]) -> Iterator[str]:
 
 def _names(calls: Iterable[Any]) -> Iterator[str]:
     return (one["name"] for one in calls if isinstance(one, dict) and isinstance(one.get("name"), str))
+
+
+def is_valid_openai_tools_call(question: Asked) -> Evaluation:
+    """The output consists of calls of the provider's `tools`, with arguments that are valid by their schemas.
+
+    As in promptfoo, `not-` does not invert that.
+    """
+    answers = set(_OF_SERVER.findall(question.text))
+    if answers:
+        return _plain("" if "Error" not in answers else f"the server of a tool failed: {question.text:.200}")
+    output = question.output
+    calls = output["tool_calls"] if isinstance(output, dict) and "tool_calls" in output else output
+    listed = calls if isinstance(calls, list) else []
+    functions = [one["function"] for one in listed if isinstance(one, dict) and _is_call(one.get("function"))]
+    if not functions or len(functions) < len(listed):
+        return _plain(f"the output is no list of calls: {question.text:.200}")
+    tools = _offered(question).get("tools")
+    if not tools:
+        return _plain("the provider has no tools in its configuration")
+    known = [one["function"] for one in tools if isinstance(one, dict) and isinstance(one.get("function"), dict)]
+    return _plain(next(filter(None, (_mistake(one, known) for one in functions)), ""))
+
+
+def is_valid_function_call(question: Asked) -> Evaluation:
+    """The output is a call of one of the model's `functions`, with valid arguments; not inverted, either."""
+    output = question.output
+    call = output["function_call"] if isinstance(output, dict) and "function_call" in output else output
+    if provider_kind(str(question.trace.extra["promptfoo"]["provider"]["id"])) != "chat":
+        return _plain("the provider is no model with functions")
+    if not isinstance(call, dict) or not _is_call(call):
+        return _plain(f"the output is no call: {question.text:.200}")
+    functions = _offered(question).get("functions")
+    return _plain(_mistake(call, functions if isinstance(functions, list) else []))
+
+
+def _plain(reason: str) -> Evaluation:
+    return Evaluation(not reason, float(not reason), reason)
+
+
+def _is_call(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("name", "arguments"))
+
+
+def _offered(question: Asked) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = question.trace.extra["promptfoo"].get("offered", {})
+    return found
+
+
+def _mistake(call: Mapping[str, Any], functions: Iterable[Any]) -> str:
+    """What is wrong with a call; empty if nothing is."""
+    name = call["name"]
+    schema = next(
+        (one.get("parameters") for one in functions if isinstance(one, dict) and one.get("name") == name), None
+    )
+    if not schema:
+        return f"called {name!r}, which the provider does not offer"
+    try:
+        arguments = json.loads(call["arguments"])
+        flaw = next(validator_of(schema).iter_errors(arguments), None)
+    except (ValueError, TypeError, RecursionError) as error:
+        return f"the call of {name!r} cannot be checked: {error}"
+    return "" if flaw is None else f"the arguments of {name!r} are not valid by its schema: {flaw.message}"
