@@ -1,12 +1,14 @@
-"""A child that a system forks does not become a second run."""
+"""A child that a system or an evaluator forks does not become a second run.
+
+All that a child may do is done in one run, by a system or an evaluator each: a run costs as much as all of its cells.
+"""
 
 import json
 import subprocess
 import sys
 
-import pytest
-
-AGENT = """
+KINDS = ("def", "async def")
+FORKS = """
 import os, sys
 
 def forked():
@@ -14,37 +16,34 @@ def forked():
     if not child:
         return None
     _, status = os.waitpid(child, 0)
-    return f"the child ended with {{os.waitstatus_to_exitcode(status)}}"
+    return os.waitstatus_to_exitcode(status)
 
-{kind} answer(case, variant):
-    said = forked()
-    if said is None:
+def fine(case, variant):
+    return {"final_answer": "fine"}
+"""
+ANSWERS = """
+{kind} {name}(case, variant):
+    status = forked()
+    if status is None:
         {end}
-    return {{"final_answer": said}}
+    return {{"final_answer": f"the child ended with {{status}}"}}
 """
-SUITE = """
-eval: {name: t}
-dataset: {type: yaml, path: cases.yaml}
-systems: [{name: s, adapter: python_function, target: "agent:answer", timeout_seconds: 20}]
-evaluators: [{name: says, type: contains_text, config: {all_of: [the child ended]}}]
-output: {type: local_files, path: runs}
-"""
-
-
-FORKING = "type: python_function, config: {function: 'agent:forks'}"
 CHECKS = """
-import os, sys
-
-def answer(case, variant):
-    return {{"final_answer": "fine"}}
-
-{kind} forks(output):
-    child = os.fork()
-    if child == 0:
+{kind} {name}(output):
+    status = forked()
+    if status is None:
         {end}
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status) == {status}
+    return status == {status}
 """
+SYSTEM_ENDS = [
+    ("return {'final_answer': 'x'}", 0), ("sys.exit()", 0), ("sys.exit(3)", 3), ("sys.exit('no')", 1), ("1 / 0", 1)
+]  # fmt: skip
+EVALUATOR_ENDS = [("return True", 0), ("sys.exit(3)", 3), ("raise TimeoutError", 1), ("1 / 0", 1)]
+SAYS = {"name": "says", "type": "contains_text", "config": {"all_of": ["the child ended"]}}
+
+
+def system(name):
+    return {"name": name, "adapter": "python_function", "target": f"agent:{name}", "timeout_seconds": 20}
 
 
 def records(folder, name):
@@ -57,33 +56,41 @@ def evalwright(folder, *arguments):
     subprocess.run(command, cwd=folder, check=False, capture_output=True, timeout=60)
 
 
-@pytest.mark.parametrize("kind", ["def", "async def"])
-@pytest.mark.parametrize(
-    ("end", "status"),
-    [("return {'final_answer': 'x'}", 0), ("sys.exit()", 0), ("sys.exit(3)", 3), ("sys.exit('no')", 1), ("1 / 0", 1)],
-)
-def test_a_forked_child_ends_where_it_would_go_on_with_the_run(tmp_path, kind, end, status):
-    (tmp_path / "agent.py").write_text(AGENT.format(kind=kind, end=end))
-    (tmp_path / "cases.yaml").write_text("cases: [{id: a, input: {q: 1}}, {id: b, input: {q: 2}}]")
-    (tmp_path / "eval.yaml").write_text(SUITE)
-    evalwright(tmp_path, "run", "eval.yaml")
-    said = [trace["output"]["final_answer"] for trace in records(tmp_path, "traces")]
-    assert said == [f"the child ended with {status}"] * 2
-    assert len(records(tmp_path, "verdicts")) == 2
+def ran(folder, template, ends, systems, evaluators):
+    """Run two cases; returns by name how the child of each function ends."""
+    made = {f"f{n}": (kind, end, status) for n, (kind, (end, status)) in enumerate((k, e) for k in KINDS for e in ends)}
+    functions = [
+        template.format(name=name, kind=kind, end=end, status=status) for name, (kind, end, status) in made.items()
+    ]
+    (folder / "agent.py").write_text(FORKS + "".join(functions))
+    suite = {
+        "eval": {"name": "t"},
+        "dataset": {"type": "yaml", "path": "cases.yaml"},
+        "systems": systems(made),
+        "evaluators": evaluators(made),
+        "output": {"type": "local_files", "path": "runs"},
+    }
+    (folder / "eval.yaml").write_text(json.dumps(suite))
+    (folder / "cases.yaml").write_text("cases: [{id: a, input: {q: 1}}, {id: b, input: {q: 2}}]")
+    evalwright(folder, "run", "eval.yaml")
+    return made
 
 
-@pytest.mark.parametrize("kind", ["def", "async def"])
-@pytest.mark.parametrize(
-    ("end", "status"), [("return True", 0), ("sys.exit(3)", 3), ("raise TimeoutError", 1), ("1 / 0", 1)]
-)
-def test_a_child_that_an_evaluator_forks_records_nothing(tmp_path, kind, end, status):
-    (tmp_path / "agent.py").write_text(CHECKS.format(kind=kind, end=end, status=status))
-    (tmp_path / "cases.yaml").write_text("cases: [{id: a, input: {q: 1}}, {id: b, input: {q: 2}}]")
-    suite = SUITE.replace("type: contains_text, config: {all_of: [the child ended]}", FORKING)
-    (tmp_path / "eval.yaml").write_text(suite)
-    evalwright(tmp_path, "run", "eval.yaml")
-    assert [result["passed"] for result in records(tmp_path, "results")] == [True, True]
+def test_a_forked_child_ends_where_it_would_go_on_with_the_run(tmp_path):
+    made = ran(tmp_path, ANSWERS, SYSTEM_ENDS, lambda names: [*map(system, names)], lambda _: [SAYS])
+    said = sorted((one["variant_name"], one["output"]["final_answer"]) for one in records(tmp_path, "traces"))
+    assert said == sorted((name, f"the child ended with {status}") for name, (*_, status) in made.items() for _ in "ab")
+    assert len(records(tmp_path, "verdicts")) == 2 * len(made)
+
+
+def test_a_child_that_an_evaluator_forks_records_nothing(tmp_path):
+    def evaluators(names):
+        return [{"name": name, "type": "python_function", "config": {"function": f"agent:{name}"}} for name in names]
+
+    made = ran(tmp_path, CHECKS, EVALUATOR_ENDS, lambda _: [system("fine")], evaluators)
+    passed = sorted((name, True) for name in made for _ in "ab")
+    assert sorted((one["evaluator"], one["passed"]) for one in records(tmp_path, "results")) == passed
     (run,) = tmp_path.glob("runs/*")
     evalwright(tmp_path, "re-evaluate", str(run))
-    assert [result["passed"] for result in records(tmp_path, "results")] == [True, True]
+    assert sorted((one["evaluator"], one["passed"]) for one in records(tmp_path, "results")) == passed
     assert len(records(tmp_path, "verdicts")) == 2
