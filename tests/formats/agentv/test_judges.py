@@ -30,6 +30,12 @@ def test_a_judge_is_asked_until_its_reply_can_be_read(project, replies, score, c
     assert (row.score, len((project / "asked").read_text())) == (score, calls)
 
 
+def test_assertions_of_a_reply_are_its_hits_and_misses(project):
+    said = [{"text": "kind", "passed": True}, {"text": "short", "passed": False, "evidence": "two pages"}]
+    row = results(judged(project, [json.dumps({"score": 0.7, "assertions": said})], JUDGE))["a", "j"]
+    assert (row.hits, row.misses) == (["kind"], ["short (two pages)"])
+
+
 def test_a_judge_that_crashes_once_is_asked_again(project):
     row = results(judged(project, [{"no text": 1}, '{"score": 1}'], {**JUDGE, "prompt": "{{ output }}"}))["a", "j"]
     assert row.score == 1.0

@@ -21,7 +21,7 @@ from evalwright.model.trace import Trace
 from evalwright.processes import OUTPUT_LIMIT, Finished, run_command
 from evalwright.session import environment
 
-__all__ = ["CodeJudge", "Reply", "asked", "printed", "script_of"]
+__all__ = ["CodeJudge", "Reply", "asked", "asserted", "printed", "script_of"]
 
 _ALWAYS = ("PATH", "LANG")
 _TOLD = 200
@@ -174,7 +174,7 @@ def _read(text: str, lenient: bool) -> Reply:
         return _unreadable("is no JSON object", text)
     if not lenient and not _are_clear(said.get("assertions")):
         return _unreadable("has 'assertions' that are no list of a text and true or false as 'passed' each", text)
-    hits, misses = (_texts(said.get(key)) + _asserted(said, key == "hits") for key in ("hits", "misses"))
+    hits, misses = (_texts(said.get(key)) + asserted(said, key == "hits") for key in ("hits", "misses"))
     score = said.get("score")
     if score is None and said.get("assertions") and (hits or misses):
         score = len(hits) / len([*hits, *misses])
@@ -207,8 +207,8 @@ def _are_clear(assertions: Any) -> bool:
     )
 
 
-def _asserted(said: Mapping[str, Any], passed: bool) -> list[str]:
-    """The texts of `assertions` ([{text, passed, evidence}], the newer form) that hold, or those that do not."""
+def asserted(said: Mapping[str, Any], passed: bool) -> list[str]:
+    """The texts of a reply's `assertions` ([{text, passed, evidence}], AgentV 4) that hold, or those that do not."""
     listed = said.get("assertions")
     return [
         f"{one['text']} ({one['evidence']})" if isinstance(one.get("evidence"), str) else one["text"]

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem, TargetError
-from evalwright.evaluators.code.judge import printed
+from evalwright.evaluators.code.judge import asserted, printed
 from evalwright.evaluators.code.payload import judge_payload
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.judges.replies import BadReply, keys_once
@@ -321,7 +321,8 @@ def _read_score(text: str) -> tuple[float, list[str], list[str], str]:
     reasoning = said.get("reasoning", "")
     if not isinstance(reasoning, str):
         raise _Unreadable("reasoning: expected text")
-    return score, _texts(said, "hits"), _texts(said, "misses"), reasoning
+    hits, misses = (_texts(said, key) + asserted(said, key == "hits") for key in ("hits", "misses"))
+    return score, hits[:_MOST], misses[:_MOST], reasoning
 
 
 def _texts(said: dict[str, Any], key: str) -> list[str]:
