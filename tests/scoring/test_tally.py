@@ -266,6 +266,17 @@ def test_cases_that_contradict_themselves_are_named_with_the_chance_of_it() -> N
     assert found.flake_rate_ci95 is not None
 
 
+def test_a_run_whose_trials_all_agree_may_have_cases_that_do_not_and_a_group_is_one_case() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=10, run=RunSettings(trials=2))
+    cells = [cell for i in range(10) for cell in repeated(f"c{i}", "pass", "pass")]
+    alone = counted(cells, of).summary(of, MOMENT).variants[0].trials
+    assert alone is not None
+    assert (alone.flake_rate, alone.flake_rate_ci95) == (0.0, pytest.approx(wilson(0, 10)))
+    together = counted(cells, of, group="all").summary(of, MOMENT).variants[0].trials
+    assert together is not None
+    assert together.flake_rate_ci95 == pytest.approx(wilson(0, 1))
+
+
 @pytest.mark.parametrize(("trials", "least"), [(1, 0.2567), (4, 0.1283)])
 def test_a_run_says_what_another_of_its_cases_could_have_shown(trials: int, least: float) -> None:
     """statsmodels' TTestPower().solve_power of 50 pairs, effect 0.4040, with sd² = 2 p(1 - p) K/(K - 1)/K."""

@@ -244,12 +244,10 @@ def _trial_statistics(trials: Trials, groups: Mapping[str, str]) -> TrialStatist
     most = max((judged for _, judged in trials.values()), default=0)
     if most < 2:
         return None
-    from evalwright.statistics.changes import flake_rate
-
     ks = range(1, most + 1)
     counts = [sum(judged >= k for _, judged in trials.values()) for k in ks]
     at, hat = ([_over_cases(trials, groups, estimate, k) for k in ks] for estimate in (share_at_k, share_hat_k))
-    flakes = flake_rate([passed for passed, _ in trials.values()], [judged for _, judged in trials.values()])
+    flake_rate, flake_ends = _over_cases(trials, groups, _disagree, 2)
     mixed = sorted(
         (abs(passed / judged - 0.5), case) for case, (passed, judged) in trials.items() if 0 < passed < judged
     )
@@ -262,11 +260,16 @@ def _trial_statistics(trials: Trials, groups: Mapping[str, str]) -> TrialStatist
         counts,
         [ends for _, ends in at],
         [ends for _, ends in hat],
-        flake_rate=flakes.rate,
-        flake_rate_ci95=flakes.ci,
-        mixed_cases=flakes.mixed_cases,
+        flake_rate=flake_rate,
+        flake_rate_ci95=flake_ends,
+        mixed_cases=len(mixed),
         mixed=named,
     )
+
+
+def _disagree(judged: int, passed: int, _: int) -> float:
+    """The chance that two of these trials disagree."""
+    return 2 * passed * (judged - passed) / (judged * (judged - 1))
 
 
 def _over_cases(
