@@ -182,6 +182,9 @@ def test_errors_are_bet_on_as_the_worst_that_they_could_have_been(tmp_path: Path
     assert outcome.summary.gate is not None
     assert outcome.summary.gate.decision is not None
     assert outcome.summary.gate.decision.errors.b.target == 120
+    found = compared(before, outcome.run_dir)
+    assert (found.verdict, found.reasons) == ("undecided", ["data"])
+    assert "errors (A 0, B 120) count as the worst that they could have been" in found.warnings
 
 
 def test_a_cell_that_is_retried_is_bet_on_by_its_answer(tmp_path: Path, before: Path, agents: ModuleType) -> None:

@@ -17,7 +17,7 @@ from evalwright.decisions.sensitivity import error_part
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts, units_of_cases
 from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.errors import counted
-from evalwright.model.decision import ChangedPart, Decision, DecisionVerdict, SideRate, SlicePart
+from evalwright.model.decision import BETTING, ChangedPart, Decision, DecisionVerdict, SideRate, SlicePart
 from evalwright.statistics.gates import non_inferiority
 from evalwright.statistics.rates import rate_of_units, score_ends
 
@@ -182,6 +182,9 @@ def _warnings(decision: Decision, identity: Identity, terms: Terms) -> list[str]
     for name, side in (("A", decision.a), ("B", decision.b)):
         if decision.n * 2 < side.n:
             lines.append(f"only {decision.n:,} of the {side.n:,} cases of {name} are paired")
+    if decision.method == BETTING and "errors" in decision.errors.missing:
+        both = [one.target + one.evaluator for one in (decision.errors.a, decision.errors.b)]
+        lines.append("errors (A {:,}, B {:,}) count as the worst that they could have been".format(*both))
     if terms.population == "suite":
         short = sum(1 for side in (decision.a, decision.b) if side.n > decision.n)
         left = "; cases with fewer than 2 judged trials on a side are left out" if short else ""
