@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import threading
 import time
 from collections.abc import Mapping
@@ -83,6 +84,8 @@ class RayCluster:
             maybe_tokens = self._address and _OTHER_VERSION not in str(error)
             hint = "; a cluster with tokens needs RAY_AUTH_MODE and RAY_AUTH_TOKEN" if maybe_tokens else ""
             raise InputError(f"{where} cannot be used: {type(error).__name__}: {_first(str(error))}{hint}") from error
+        finally:
+            _handle_again(signal.SIGTERM)
 
     def _options(self, folder: Path | None, left_out: list[str]) -> dict[str, Any]:
         environment = dict(self._executor.runtime_env)
@@ -191,6 +194,12 @@ def reason_of(error: BaseException) -> str:
 
 def _first(text: str) -> str:
     return " ".join(text.split())[:_LONGEST] or "no reason given"
+
+
+def _handle_again(number: int) -> None:
+    """Put Python's handler of a signal back: Ray's library puts one before it, which prints a stack."""
+    if threading.current_thread() is threading.main_thread() and (handler := signal.getsignal(number)) is not None:
+        signal.signal(number, handler)
 
 
 def _settle(joining: asyncio.Future[None], failure: BaseException | None) -> None:
