@@ -294,3 +294,19 @@ def test_a_trajectory_that_names_no_calls_is_left_out(folder: Path, mode: dict[s
     assert [spec["name"] for case in suite.cases for spec in case.evaluators or ()] == ["contains-hi"]
     assert any("left out: 't' names no calls" in found for found in warnings(suite))
     assert "'t' names no calls" in problems(load(folder, tests=[one(criteria="x", assertions=[empty])]))[0]
+
+
+@pytest.mark.parametrize(
+    ("file", "case", "required"),
+    [(None, None, 0.8), (0.4, None, 0.4), (0.4, 0.6, 0.6), (None, 0, None)],
+)
+def test_what_is_required_must_reach_the_threshold(
+    folder: Path, file: float | None, case: float | None, required: float | None
+) -> None:
+    execution = {} if case is None else {"execution": {"threshold": case}}
+    tests = [
+        one(assertions=[{**HI, "required": True}, {**HI, "name": "b", "required": True, "min_score": 0.9}], **execution)
+    ]
+    suite = load(folder, tests=tests, **({} if file is None else {"execution": {"threshold": file}}))
+    specs = [spec for read in suite.cases for spec in read.evaluators or ()]
+    assert [spec.get("required") for spec in specs] == [required, 0.9]

@@ -59,11 +59,19 @@ class Evaluators:
         timeout_seconds: float | None,
         *,
         newer: bool = False,
+        threshold: float | None = None,
     ) -> None:
+        self._threshold = _REQUIRED if threshold is None else threshold
+        self.required = self._threshold
+        """The score that an evaluator needs if it is `required`, and names no other."""
         self._files, self._folder, self._judges, self._targets = files, folder, judges, targets
         self._timeout, self._newer = timeout_seconds, newer
         self.variables: dict[str, str] = {}
         """The variables that judging programs get because the file lists them."""
+
+    def of_case(self, threshold: float | None) -> None:
+        """Read the evaluators of a case that passes from this score on; None if it says nothing of its own."""
+        self.required = self._threshold if threshold is None else threshold
 
     def read(self, raw: Any, place: str, tell: Notes, *, named: bool = True) -> list[Spec]:
         """The specs of a list. Without `named` (an `assert` list), names are generated, and strings are rubrics."""
@@ -300,7 +308,7 @@ class Evaluators:
                 tell.warn(f"{place}.min_score", "min_score gates only what is 'required: true'")
             return None
         if value is True:
-            return float(least or _REQUIRED)
+            return float(least or self.required) or None  # any score reaches 0
         if _is_share(value):
             return float(least or value)
         expected = "true or a number above 0 and up to 1"

@@ -149,6 +149,7 @@ class Cases:
                 tell.warn(key, f"{key} is not used: expected {wanted}, found {raw[key]!r}")
         messages, expected = self._messages(raw, tell), self._expected(raw, tell)
         seen = {} if tell.errors else self._seen(messages, expected)
+        self._evaluators.of_case(share_in(execution.get("threshold")))
         specs = self._checks(raw, execution, tell)
         turns: dict[str, Any] = {}
         if is_conversation(raw):

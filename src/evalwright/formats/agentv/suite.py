@@ -88,7 +88,9 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
     defaults = Defaults(file, files, given.target, known, limit, chosen)
     judges = _judges(known, chosen, folder, in_workspace=bool(workspace))
-    evaluators = Evaluators(files, folder, judges, known, given.agent_timeout, newer=file.key == "tests")
+    passing = file.threshold if given.threshold is None else given.threshold
+    newer = file.key == "tests"
+    evaluators = Evaluators(files, folder, judges, known, given.agent_timeout, newer=newer, threshold=passing)
     cases = Cases(file, defaults, evaluators)
     with mistakes:
         list(cases)
