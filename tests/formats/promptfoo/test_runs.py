@@ -169,7 +169,8 @@ def test_guardrails_of_a_provider_that_says_only_its_output_are_warned_of(tmp_pa
 
 
 def test_after_the_time_of_an_evaluation_nothing_is_called(tmp_path):
-    config = {**ECHO, "providers": [{"id": "exec:sleep 60", "label": "slow"}, "echo"], "tests": [{"vars": {"q": "hi"}}]}
+    slow = {"id": "exec:sh -c 'sleep 60'", "label": "slow"}
+    config = {**ECHO, "providers": [slow, "echo"], "tests": [{"vars": {"q": "hi"}}]}
     found = run(tmp_path, {**config, "evaluateOptions": {"maxEvalTimeMs": 20, "maxConcurrency": 1}})
     errors = [trace.error for trace in found.traces.values()]
     assert [error and (error.type, error.message) for error in errors] == [

@@ -88,9 +88,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
     defaults = Defaults(file, files, given.target, known, limit, chosen)
     judges = _judges(known, chosen, folder, in_workspace=bool(workspace))
-    passing = file.threshold if given.threshold is None else given.threshold
-    newer = file.key == "tests"
-    evaluators = Evaluators(files, folder, judges, known, given.agent_timeout, newer=newer, threshold=passing)
+    evaluators = _evaluators(given, file, files, known, judges, folder)
     cases = Cases(file, defaults, evaluators)
     with mistakes:
         list(cases)
@@ -120,6 +118,14 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         files=[*dict.fromkeys(place.path for place in file.places or ()), *([] if known is None else [known.path])],
         warnings=[*files.config.warnings, *_warnings(known, path, missing), *file.warnings(), *unset, *cases.warnings],
     )
+
+
+def _evaluators(
+    given: _Options, file: EvalFile, files: Files, known: Targets | None, judges: dict[str, Any], folder: str
+) -> Evaluators:
+    """What makes the evaluators of each case."""
+    passing, newer = file.threshold if given.threshold is None else given.threshold, file.key == "tests"
+    return Evaluators(files, folder, judges, known, given.agent_timeout, newer=newer, threshold=passing)
 
 
 def _optional(given: _Options, missing: str, workspace: WorkspaceSettings) -> dict[str, Any]:
