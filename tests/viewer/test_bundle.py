@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import pytest
 
 from evalwright.cli.bundling import write_pages
-from evalwright.errors import InputError
+from evalwright.errors import InputError, StorageError
 from evalwright.model.cell import cell_key
 from evalwright.run.stored_run import open_run
 from evalwright.viewer.bundle import MARKER
@@ -151,6 +151,24 @@ def test_what_is_too_much_or_somebody_elses_is_refused(tmp_path, pair):
     write_pages([run], tmp_path / "pages", "changed", before, 100)
     write_pages([run], tmp_path / "pages", "changed", before, 100)
     assert len([*(tmp_path / "pages" / "runs" / run.name / "cells").glob("*.html")]) == 3
+
+
+def test_a_bundle_that_cannot_be_replaced_stays(tmp_path, pair, monkeypatch):
+    _, run = pair
+    write_pages([run], tmp_path / "pages", "all", None, 100)
+    before = {file: file.read_bytes() for file in (tmp_path / "pages").rglob("*") if file.is_file()}
+    rename = Path.rename
+
+    def refused(place, target):
+        if target == tmp_path / "pages" and "new" in place.name:
+            raise PermissionError(place)
+        return rename(place, target)
+
+    monkeypatch.setattr(Path, "rename", refused)
+    with pytest.raises(StorageError):
+        write_pages([run], tmp_path / "pages", "not-passed", None, 100)
+    assert {file: file.read_bytes() for file in (tmp_path / "pages").rglob("*") if file.is_file()} == before
+    assert [one.name for one in tmp_path.iterdir() if "evalwright-" in one.name] == []
 
 
 def test_each_variant_of_both_runs_is_compared_and_counts_as_changed_with_all_its_trials(tmp_path):

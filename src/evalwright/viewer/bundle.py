@@ -276,9 +276,8 @@ def write_bundle(bundle: Bundle, out: Path) -> None:
         return
     if out.exists() and not (out / MARKER).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(Problem(str(out), "already exists and is not a bundle: choose another folder"))
-    draft, before = out.with_name(f".{out.name}.new"), out.with_name(f".{out.name}.old")
-    if before.exists() and not out.exists():  # a process died between the two renames below
-        before.rename(out)
+    draft, before = (out.with_name(f".{out.name}.evalwright-{kind}") for kind in ("new", "old"))
+    _put_back(before, out)  # a process may have died between the two renames below
     for left in (draft, before):
         shutil.rmtree(left, ignore_errors=True)
     try:
@@ -292,8 +291,15 @@ def write_bundle(bundle: Bundle, out: Path) -> None:
             out.rename(before)  # at once, because half a bundle is none any more, and would not be replaced
         draft.rename(out)
     finally:
+        _put_back(before, out)
         for left in (draft, before):
             shutil.rmtree(left, ignore_errors=True)
+
+
+def _put_back(before: Path, out: Path) -> None:
+    """Give a bundle its name again if there is no other one."""
+    if before.exists() and not out.exists():
+        before.rename(out)
 
 
 def _write_zip(bundle: Bundle, out: Path) -> None:
