@@ -62,7 +62,7 @@ class Evaluators:
         threshold: float | None = None,
     ) -> None:
         self._threshold = _REQUIRED if threshold is None else threshold
-        self.required = self._threshold
+        self.required: float = self._threshold
         """The score that an evaluator needs if it is `required`, and names no other."""
         self._files, self._folder, self._judges, self._targets = files, folder, judges, targets
         self._timeout, self._newer = timeout_seconds, newer
