@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from evalwright.processes import ties
+from evalwright.processes.reaper import end_all
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for processes in /proc")
 
@@ -65,6 +69,23 @@ def project(folder: Path, mark: str, systems: dict[str, dict[str, object]]) -> N
     }
     (folder / "eval.yaml").write_text(yaml.safe_dump(suite).replace("{mark}", mark))
     (folder / "cases.yaml").write_text("cases: [{id: a, input: {q: 1}}]")
+
+
+def test_children_of_what_had_just_been_started_end_although_they_closed_its_file():
+    mark = f"{os.getpid()}000"
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        tied = ties.file(theirs.fileno())
+        child = f"sleep 77.{mark} >/dev/null 2>&1 </dev/null"
+        started = subprocess.Popen(["/bin/sh", "-c", f"{child} & wait"], stdout=theirs, start_new_session=True)
+    try:
+        assert wait_for(lambda: len(living(mark)) == 2, 30)
+        end_all([tied])
+        assert started.wait(30) == -9
+        assert wait_for(lambda: not living(mark), 5)
+    finally:
+        for pid in living(mark):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.cold
