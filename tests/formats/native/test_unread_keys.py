@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,20 @@ def test_what_is_expected_and_read_by_no_evaluator_is_told(tmp_path: Path, evalu
     told = list(load_suite(tmp_path / "eval.yaml").cases.unknown_keys())  # type: ignore[union-attr]
     assert sorted(problem.key for problem in told) == [f"expected.{key}" for key in unread]
     assert all(problem.line == 2 for problem in told)
+
+
+def test_telling_what_no_evaluator_reads_does_not_double_the_start_of_a_run(tmp_path: Path) -> None:
+    """As importing pydantic would, which sound files are read without."""
+    (tmp_path / "cases.jsonl").write_text(lines(*[{"id": one, "input": {}, "expected": EXPECTS} for one in "ab"]))
+    (tmp_path / "eval.yaml").write_text(SUITE % "{name: a, type: contains_text}")
+    script = (
+        "import sys; from pathlib import Path; from evalwright.formats.loading import load_suite\n"
+        "dataset = load_suite(Path('eval.yaml')).cases; list(dataset)\n"
+        "print(*dataset.unknown_keys(), 'pydantic' in sys.modules, sep='\\n')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    unread = "  expected.must_call_tools  no evaluator of this suite reads this key (and in 1 more place)"
+    assert done.stdout == f"cases.jsonl:1{unread}\nFalse\n"
 
 
 def test_keys_of_the_dataset_and_its_neighbours_that_nothing_reads_are_told(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from evalwright.errors import Problem, did_you_mean
 from evalwright.files.jsonl import advice_on
 from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.plain import not_finite
-from evalwright.formats.shared.findings import expectation, kind_found, remedy
+from evalwright.formats.shared.findings import NOT_READ, expectation, kind_found, remedy
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.trace import Trace, is_newer
 
@@ -31,7 +31,6 @@ __all__ = [
     "take_recording",
     "told_apart",
     "unknown_case_keys",
-    "unread_part",
 ]
 
 Tell = Callable[[Place, str], Problem]
@@ -169,12 +168,7 @@ def unknown_case_keys(raw: Any, tell: Tell, read: Collection[str] | None) -> Ite
             yield from _strangers(raw["expected"], ExpectedBehavior, ("expected",), tell)
             for key in sorted(raw["expected"].keys() & ExpectedBehavior.model_fields.keys() - (read or ())):
                 if read is not None and raw["expected"][key]:
-                    yield unread_part(key, tell)
-
-
-def unread_part(key: str, tell: Tell) -> Problem:
-    """A part of `expected` that no evaluator reads."""
-    return tell(("expected", key), "no evaluator of this suite reads this key")
+                    yield tell(("expected", key), NOT_READ)
 
 
 def _strangers(

@@ -19,7 +19,7 @@ from evalwright.errors import InputError, Problem, counted, with_others
 from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import Place, bracketed
-from evalwright.formats.shared.findings import empty_text_expected, passes_always
+from evalwright.formats.shared.findings import NOT_READ, empty_text_expected, passes_always
 from evalwright.model.snapshot import Case, Expected
 
 if TYPE_CHECKING:
@@ -293,11 +293,11 @@ class Jsonl(Dataset):
         left = {} if read is None else {key: n for key, n in sorted(given.parts.items()) if key not in read}
         if not left:
             return
-        from evalwright.formats.native.cases import unread_part  # with pydantic, which most runs do without
-
-        for raw, tell in self.records():
-            for key in [key for key in left if raw.get("expected", {}).get(key)]:
-                yield replace(unread_part(key, tell), more=left.pop(key) - 1)
+        for number, line in lines_of(self._path):
+            if (case := case_in(line)) is None:  # another file is there by now
+                continue
+            for key in [key for key in left if getattr(case.expected, key)]:
+                yield replace(self._problem(number, ("expected", key), NOT_READ), more=left.pop(key) - 1)
             if not left:
                 return
 

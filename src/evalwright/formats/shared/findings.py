@@ -12,7 +12,19 @@ from evalwright.errors import InputError, Problem, counted, did_you_mean, with_o
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.yaml import Document
 
-__all__ = ["Findings", "empty_text_expected", "expectation", "kind_found", "passes_always", "remedy", "unknown_keys"]
+__all__ = [
+    "NOT_READ",
+    "Findings",
+    "empty_text_expected",
+    "expectation",
+    "kind_found",
+    "passes_always",
+    "remedy",
+    "unknown_keys",
+]
+
+NOT_READ = "no evaluator of this suite reads this key"
+"""The warning about a part of `expected`."""
 
 
 class Findings:
