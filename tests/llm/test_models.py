@@ -1,9 +1,11 @@
 """Model calls through the real clients: replies, retries, money, cache, recordings."""
 
 import asyncio
+import builtins
 import json
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -405,6 +407,34 @@ async def odd_gateway(_asked_for):
 def test_a_function_that_answers_in_another_shape_gives_no_reply():
     (outcome,), _ = asked([refused(500)], request(model="python:llm.test_models:odd_gateway"))
     assert kind(outcome) == "bad_reply"
+
+
+def failing_gateway(asked_for):
+    """Raises at the first call what the file says that is the question."""
+    file = Path(asked_for.messages[0].content)
+    raised = file.read_text()
+    file.write_text("")
+    if raised:
+        raise getattr(builtins, raised)("no luck")
+    return "now"
+
+
+def asked_failing_gateway(file, raised):
+    file.write_text(raised)
+    return asked([refused(500)], request(str(file), model="python:llm.test_models:failing_gateway"))[0][0]
+
+
+@pytest.mark.parametrize("raised", ["TypeError", "KeyError", "RecursionError"])
+def test_a_mistake_in_a_function_is_not_tried_again(tmp_path, raised):
+    outcome = asked_failing_gateway(tmp_path / "calls", raised)
+    assert kind(outcome) == "exception"
+    assert raised in str(outcome)
+    assert "(test_models.py:" in str(outcome)
+
+
+@pytest.mark.parametrize("raised", ["RuntimeError", "ConnectionResetError", "ValueError"])
+def test_a_function_may_need_another_attempt(tmp_path, raised):
+    assert asked_failing_gateway(tmp_path / "calls", raised).text == "now"
 
 
 def test_a_function_that_is_not_there_is_told():

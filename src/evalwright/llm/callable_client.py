@@ -21,8 +21,24 @@ from evalwright.llm.replies import checked_reply, reading_reply
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.registry import load
+from evalwright.session.user_code import user_place
 
 __all__ = ["CallableClient", "LitellmClient"]
+
+_MISTAKES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    NotImplementedError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+)
+"""What mistakes in the code raise: the next attempt would raise the same. Anything else may be a gateway's own word for
+an overload."""
 
 
 class CallableClient:
@@ -47,9 +63,9 @@ class CallableClient:
         except (CallFailed, asyncio.CancelledError):
             raise
         except Exception as error:
-            raise CallFailed(
-                "connection", f"the provider raised {type(error).__name__}: {error}", retryable=True
-            ) from error
+            mistaken = isinstance(error, _MISTAKES)
+            kind = "exception" if mistaken else "connection"
+            raise CallFailed(kind, f"the provider raised {_told(error)}", retryable=not mistaken) from error
         if isinstance(response, str):
             response = ChatReply(response, model)
         if not isinstance(response, ChatReply):
@@ -60,6 +76,11 @@ class CallableClient:
         return msgspec.structs.replace(response, latency_ms=int((time.monotonic() - started) * 1000))
 
     async def close(self) -> None: ...
+
+
+def _told(error: Exception) -> str:
+    place = user_place(error)
+    return f"{type(error).__name__}: {error}" + (f" ({place})" if place else "")
 
 
 def _at(place: str) -> Any:
