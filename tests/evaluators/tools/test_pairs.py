@@ -44,3 +44,8 @@ def test_in_order_finds_the_most_pairs(expected: list[set[int]], actual: list[in
 
 def test_many_equal_calls_are_paired() -> None:
     assert len(pair_any_order([{1}] * 400, [1] * 400, accepts)) == 400
+
+
+def test_a_thousand_calls_may_have_to_change_their_partners_for_one_more() -> None:
+    expected = [{k, k + 1} for k in range(1000)] + [{0}]
+    assert len(pair_any_order(expected, range(1001), accepts)) == 1001

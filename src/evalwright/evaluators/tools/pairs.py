@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 __all__ = ["pair_any_order", "pair_in_order"]
@@ -42,20 +42,28 @@ def pair_any_order(expected: Sequence[E], actual: Sequence[A], same: Callable[[E
     """
     candidates = [[j for j, other in enumerate(actual) if same(one, other)] for one in expected]
     owner: dict[int, int] = {}
-
-    def place(i: int, tried: set[int]) -> bool:
-        for j in candidates[i]:
-            if j not in owner:
-                owner[j] = i
-                return True
-        for j in candidates[i]:
-            if j not in tried:
-                tried.add(j)
-                if place(owner[j], tried):
-                    owner[j] = i
-                    return True
-        return False
-
+    partner: dict[int, int] = {}
     for i in range(len(expected)):
-        place(i, set())
-    return {i: j for j, i in owner.items()}
+        free, reached_from = _nearest_free(i, candidates, owner)
+        while free is not None:  # each on the way gives its partner up for the next one
+            giver = reached_from[free]
+            owner[free], freed = giver, partner.get(giver)
+            partner[giver], free = free, freed
+    return partner
+
+
+def _nearest_free(
+    start: int, candidates: Sequence[Sequence[int]], owner: Mapping[int, int]
+) -> tuple[int | None, dict[int, int]]:
+    """The actual one without an owner that is nearest to an expected one, by paths from one to a candidate and from
+    there to its owner; and from which expected one each was reached."""
+    reached_from: dict[int, int] = {}
+    queue = [start]
+    for one in queue:  # grows meanwhile
+        for j in candidates[one]:
+            if j not in reached_from:
+                reached_from[j] = one
+                if j not in owner:
+                    return j, reached_from
+                queue.append(owner[j])
+    return None, reached_from
