@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from evaluators.scripted_models import Scripted, case, fails, judged, problems, trace
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.similarity.cosine import cosine
+from evalwright.model.chat import Embedding, Purpose
 
 VECTORS = {
     "": [0.0, 0.0, 1.0],
@@ -116,6 +117,15 @@ def test_an_embedder_that_fails_is_an_error(own: str, name: str, why: str) -> No
     error = fails("semantic_similarity", {"embedder_name": f"{own}:{name}", "reference_text": "abc"}, embeds())
     assert error.type == "embedder_error"
     assert why in str(error)
+
+
+@pytest.mark.parametrize("kind", ["cost_limit", "no_price", "network_refused"])
+def test_what_the_run_forbids_is_no_error_of_the_embedder(kind: str) -> None:
+    class Forbidden(Scripted):
+        async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
+            raise EvaluatorError("not in this run", kind)
+
+    assert fails("semantic_similarity", CONFIG, Forbidden(), on=trace("near")).type == kind
 
 
 @pytest.mark.parametrize(

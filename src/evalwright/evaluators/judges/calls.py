@@ -21,7 +21,7 @@ from evalwright.model.plan import Price
 from evalwright.model.snapshot import Case
 from evalwright.session import session
 
-__all__ = ["Asking", "Prompt", "Word", "ask", "cost", "failure", "model_problems", "spending", "unheard"]
+__all__ = ["OF_THE_RUN", "Asking", "Prompt", "Word", "ask", "cost", "failure", "model_problems", "spending", "unheard"]
 
 _KNOWN = re.compile(r"(claude|gpt|chatgpt|o\d+)(-.*)?")
 
@@ -32,7 +32,7 @@ _UNKNOWN = Price(3.0, 15.0)
 _LIKELY_OUTPUT = 512
 _KEPT = 2000
 """Characters of an unreadable reply that a result keeps."""
-_OF_THE_RUN = frozenset({"cost_limit", "no_price", "not_recorded", "network_refused", "not_installed", "truncated"})
+OF_THE_RUN = frozenset({"cost_limit", "no_price", "not_recorded", "network_refused", "not_installed", "truncated"})
 """Failures that the run's own settings cause: they keep their type, which distinguishes them from the judge's."""
 _REPLIED = frozenset({"judge_reply", "judge_thinking"})
 """What the detail of an error contains if the judge did reply."""
@@ -172,7 +172,7 @@ async def _word(
     try:
         found = await readable_reply(request, lambda reply: _read(reply, read), asking.reply_retries, affordable)
     except EvaluatorError as error:
-        kind = error.type if error.type in _OF_THE_RUN else "adapter_error"
+        kind = error.type if error.type in OF_THE_RUN else "adapter_error"
         detail = {**error.detail, "failure": error.type}
         return Word(model, error=EvaluatorError(unheard(model, error), kind, detail, error.cost_usd))
     if found.value is not None:

@@ -13,6 +13,7 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, InputError, Problem
 from evalwright.evaluators.fields import ABSENT, select, text_at
+from evalwright.evaluators.judges.calls import OF_THE_RUN
 from evalwright.evaluators.similarity.embedders import Embed, embedder
 from evalwright.evaluators.wording import number
 from evalwright.model.chat import ChatRequest, Embedding
@@ -94,7 +95,10 @@ def configured_reference(text: str | None, path: str | None, case: Case) -> str:
 
 
 async def vectors_of(embed: Embed, texts: Sequence[str]) -> Embedding:
-    """A vector of finite numbers for each text, all of the same length. Raises EvaluatorError `embedder_error`."""
+    """A vector of finite numbers for each text, all of the same length.
+
+    Raises EvaluatorError `embedder_error`, or the type of what the run's own settings forbid (`OF_THE_RUN`).
+    """
     try:
         if inspect.iscoroutinefunction(embed):
             found = await embed(texts)
@@ -104,7 +108,8 @@ async def vectors_of(embed: Embed, texts: Sequence[str]) -> Embedding:
             found = await found
         embedding = found if isinstance(found, Embedding) else Embedding(_plain(found), "")
     except EvaluatorError as error:
-        raise EvaluatorError(str(error), "embedder_error", {"failure": error.type}) from error
+        kind = error.type if error.type in OF_THE_RUN else "embedder_error"
+        raise EvaluatorError(str(error), kind, {"failure": error.type}) from error
     except Exception as error:
         raise EvaluatorError(f"{type(error).__name__}: {error}", "embedder_error") from error
     _check(embedding.vectors, len(texts))
