@@ -18,6 +18,8 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.fields import select
 from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import in_words, noun, shown
+from evalwright.files.key_paths import Place, bracketed
+from evalwright.files.plain import not_finite
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.protocols import Evaluator, Extractor, Traits
 from evalwright.model.result import Evaluation
@@ -263,7 +265,10 @@ def _checked(kind: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], list
         try:
             # A plan is stored as JSON, so what JSON cannot hold (dates of a YAML file) becomes text before it is used.
             found = msgspec.to_builtins(found)
-            values[key] = msgspec.convert(found, fields[key].type)
+            endless = [*not_finite(found)]
+            problems += [_endless(key, place, number) for place, number in endless]
+            if not endless:
+                values[key] = msgspec.convert(found, fields[key].type)
         except (msgspec.ValidationError, TypeError, RecursionError) as error:
             problems.append(_mismatch(key, fields[key].type, found, str(error)))
     problems += [
@@ -277,6 +282,11 @@ def _checked(kind: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], list
 def _unknown(key: object, names: Collection[str]) -> Problem:
     near = did_you_mean(str(key), names) or (f" (there are: {', '.join(names)})" if names else "")
     return Problem("", f"unknown key {shown(key)}{near}", key=str(key))
+
+
+def _endless(key: str, place: Place, found: float) -> Problem:
+    where = bracketed((key, *place))
+    return Problem("", f"{where!r} must be a finite number, found {found}", key=where)
 
 
 def _mismatch(key: str, expected: Any, found: Any, detail: str) -> Problem:

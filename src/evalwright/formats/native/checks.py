@@ -109,6 +109,8 @@ _LOOKED_FOR = {
     "thinking_does_not_leak": ("forbidden_patterns",),
 }
 """Keys of evaluators whose values are texts to search for."""
+_NEVER_EMPTY = ("any_of", "phrases")
+"""Lists of them that nobody leaves empty on purpose; an empty `all_of` or `none_of` overrides the case's."""
 
 
 def _texts(evaluator: Any) -> Mistakes:
@@ -116,7 +118,7 @@ def _texts(evaluator: Any) -> Mistakes:
     kind = _found(evaluator, "type")
     for key in _LOOKED_FOR.get(kind, ()) if isinstance(kind, str) else ():
         texts = _found(evaluator, "config", key)
-        if key == "any_of" and texts == []:
+        if key in _NEVER_EMPTY and texts == []:
             yield (key,), "an empty list checks nothing: say what to look for"
         for number, text in enumerate(texts if isinstance(texts, list) else [texts]):
             place = (key, number) if isinstance(texts, list) else (key,)
