@@ -36,6 +36,7 @@ __all__ = [
     "declared",
     "fields_by_key",
     "is_judge",
+    "keys_needed",
     "needed_keys",
     "undeclared",
     "undeclared_keys",
@@ -149,8 +150,14 @@ def needed_keys(specs: Iterable[EvaluatorSpec]) -> dict[str, frozenset[str]]:
     needed = {}
     for spec in specs:
         with suppress(InputError):
-            needed[spec.name] = getattr(build(spec)[0], "needed_keys", frozenset[str]())
+            needed[spec.name] = keys_needed(build_evaluator(spec.type, spec.config))
     return {name: keys for name, keys in needed.items() if keys}
+
+
+def keys_needed(built: Built) -> frozenset[str]:
+    """The keys of `expected` of which an evaluator needs at least one to check anything; empty if it needs none."""
+    keys: frozenset[str] = getattr(built.evaluator, "needed_keys", frozenset[str]())
+    return keys
 
 
 def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:

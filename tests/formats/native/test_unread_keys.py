@@ -90,6 +90,13 @@ def test_keys_of_the_dataset_and_its_neighbours_that_nothing_reads_are_told(tmp_
         ("{name: b, type: contains_text, config: {none_of: [y]}}", []),
         ("{name: b, type: contains_text, config: {all_of: [], any_of: [y]}}", []),
         ("{name: b, type: contains_text, config: {all_of: [], none_of: null}}", ["b"]),
+        ("{name: b, type: tool_called, threshold: 0.5}", ["b"]),
+        ("{name: b, type: composite, config: {evaluators: [{name: c, type: tool_called}]}}", ["b"]),
+        (
+            "{name: b, type: composite, config: {evaluators: "
+            "[{name: c, type: tool_called}, {name: d, type: answered}]}}",
+            [],
+        ),
     ],
 )
 def test_an_evaluator_for_which_no_case_expects_anything_is_told(

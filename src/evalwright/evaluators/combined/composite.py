@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
 
 from evalwright.errors import EvaluatorError, InputError, Problem
-from evalwright.evaluators.build import Built, build, build_evaluator, calls_models, undeclared
+from evalwright.evaluators.build import (
+    Built,
+    build,
+    build_evaluator,
+    calls_models,
+    config_doubts,
+    keys_needed,
+    undeclared,
+)
 from evalwright.evaluators.code.judge import asked, script_of
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.wording import shown
@@ -87,26 +96,18 @@ class Composite:
         members = [(str(member.get("type")), member.get("config") or {}) for member in config["evaluators"]]
         return (config.get("aggregator") or {}).get("type") == "llm_judge" or any(calls_models(*m) for m in members)
 
+    @property
+    def needed_keys(self) -> frozenset[str]:
+        """The keys of `expected` without any of which no member checks anything."""
+        needed = [keys_needed(member) for _, member in self._members]
+        return frozenset().union(*needed) if all(needed) else frozenset()
+
     @staticmethod
     def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
         rule, members = config.get("aggregator") or {}, config.get("evaluators")
         if not isinstance(rule, dict) or not isinstance(members, list):
             return []
-        if rule.get("type") == "threshold" and rule.get("threshold") == 0:
-            said = "every trace passes: name the share of members that must pass"
-            return [Problem("", said, key="aggregator.threshold")]
-        own = rule.get("weights") or {}
-        if rule.get("type", "weighted_average") not in _WEIGHED or not isinstance(own, dict):
-            return []
-        weights = [
-            own.get(member.get("name"), member.get("weight", 1)) for member in members if isinstance(member, dict)
-        ]
-        said = "all members have the weight 0, and no trace passes"
-        return (
-            []
-            if any(weights) or not weights
-            else [Problem("", said, key="aggregator.weights" if own else "evaluators")]
-        )
+        return [*_doubts_of_members(members), *_doubts_of_rule(rule, members)]
 
     def __init__(
         self,
@@ -215,6 +216,26 @@ class Composite:
     def _judge(self, prompt: str) -> Built:
         config = {key: value for key, value in self._aggregator.items() if key not in ("type", "prompt")}
         return build_evaluator("criteria_judge", {**config, "prompt": prompt, "max_calls": 1})
+
+
+def _doubts_of_members(members: Sequence[Any]) -> Iterator[Problem]:
+    for i, member in enumerate(members):
+        config = member.get("config") if isinstance(member, dict) else None
+        with suppress(InputError):  # of a type that is unknown, which is a mistake and no doubt
+            for doubt in config_doubts(str(member.get("type")), config) if isinstance(config, dict) else ():
+                yield Problem("", doubt.message, key=f"evaluators[{i}].config.{doubt.key}")
+
+
+def _doubts_of_rule(rule: Mapping[str, Any], members: Sequence[Any]) -> list[Problem]:
+    if rule.get("type") == "threshold" and rule.get("threshold") == 0:
+        said = "every trace passes: name the share of members that must pass"
+        return [Problem("", said, key="aggregator.threshold")]
+    own = rule.get("weights") or {}
+    if rule.get("type", "weighted_average") not in _WEIGHED or not isinstance(own, dict):
+        return []
+    weights = [own.get(member.get("name"), member.get("weight", 1)) for member in members if isinstance(member, dict)]
+    said = "all members have the weight 0, and no trace passes"
+    return [] if any(weights) or not weights else [Problem("", said, key="aggregator.weights" if own else "evaluators")]
 
 
 def _wrong_numbers(aggregator: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

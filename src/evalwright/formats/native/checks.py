@@ -126,6 +126,10 @@ def _texts(evaluator: Any) -> Mistakes:
                 yield place, "every text contains the empty text: say what to look for"
             elif kind == "contains_text" and isinstance(text, str) and "{{" in text and "}}" in text:
                 yield place, _AS_IT_STANDS
+    members = _found(evaluator, "config", "evaluators") if kind == "composite" else None
+    for number, member in enumerate(members if isinstance(members, list) else ()):
+        for place, message in _texts(member):
+            yield ("evaluators", number, "config", *place), message
 
 
 def _pools(raw: dict[str, Any]) -> Mistakes:

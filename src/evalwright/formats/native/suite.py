@@ -308,7 +308,7 @@ class _Reading:
                 config |= self._beside(section.at("config"), config, paths, to_run)
                 self._file.take(section.at("config"), partial(build_evaluator, section.type, config))
                 for doubt in config_doubts(section.type, config):
-                    self._file.warn((*section.at("config"), doubt.key), doubt.message)
+                    self._file.warn((*section.at("config"), *steps_of(doubt.key)), doubt.message)
             spec = EvaluatorSpec(
                 section.name,
                 section.type,
