@@ -159,7 +159,8 @@ class Answer(msgspec.Struct, gc=False):
     """What a target returns for one case; the runner makes the trace of it.
 
     `started_at`, `finished_at`, `latency_ms` and `input` are set by replay only; for everything else the runner
-    measures the times, and the input is the case's. `doubts` are not stored with the trace.
+    measures the times, and the input is the case's. `doubts` are not stored with the trace. Without a call (`called`
+    is false) there is no latency: 0 would lower the mean.
     """
 
     output: Output = msgspec.field(default_factory=Output)
@@ -175,6 +176,7 @@ class Answer(msgspec.Struct, gc=False):
     spans: list[Span] = []
     doubts: tuple[Doubt, ...] = ()
     input: Any = None
+    called: bool = True
 
     @classmethod
     def of(

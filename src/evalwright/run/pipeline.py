@@ -241,9 +241,7 @@ class Pipeline:
     def _refused(self, cell: Cell, funds: Funds) -> Trace:
         why = f"not run: cost limit reached ({money(funds.spent)} of {funds}, run.cost_limit_usd)"
         now = time.monotonic()
-        trace = self.trace(cell, TraceError("cost_limit", why), now, now)
-        trace.latency_ms = None  # there was no call: a latency of 0 would lower the mean
-        return trace
+        return self.trace(cell, Answer(error=TraceError("cost_limit", why), called=False), now, now)
 
     async def _call(self, call: Call, cell: Cell) -> Answer | TraceError | None:
         """The last attempt's outcome; None if the run stops before a further attempt."""
@@ -325,7 +323,8 @@ class Pipeline:
     ) -> Trace:
         """The trace of a call between two monotonic times; `retried` are the errors of earlier attempts."""
         date = self._clock.date
-        trace = trace_of(self._run_id, cell, answer, date(start), date(end), int((end - start) * 1000))
+        took = int((end - start) * 1000) if isinstance(answer, TraceError) or answer.called else None
+        trace = trace_of(self._run_id, cell, answer, date(start), date(end), took)
         if retried:
             trace.metrics.custom = {**trace.metrics.custom, "retries": len(retried)}
             trace.extra = {**trace.extra, "retried": [{"type": e.type, "message": e.message} for e in retried]}

@@ -81,7 +81,7 @@ class PromptfooTarget:
         missing = [id for id in own.get("relies_on", ()) if id not in self._had]
         self._had.add(case.id)
         if not self._is_for(own, trial):
-            return Answer(Output(""), extra={"promptfoo": {"left_out": True, "vars": case.input}})
+            return Answer(Output(""), extra={"promptfoo": {"left_out": True, "vars": case.input}}, called=False)
         options: Mapping[str, Any] = own.get("options", {})
         seen: dict[str, Any] = {"vars": case.input}
         if missing:
