@@ -153,6 +153,33 @@ def test_what_is_too_much_or_somebody_elses_is_refused(tmp_path, pair):
     assert len([*(tmp_path / "pages" / "runs" / run.name / "cells").glob("*.html")]) == 3
 
 
+@pytest.mark.parametrize("name", [".git/config", "CNAME", "runs/notes.txt"])
+def test_files_that_others_put_into_a_bundle_are_not_deleted(tmp_path, pair, name):
+    _, run = pair
+    write_pages([run], tmp_path / "pages", "not-passed", None, 100)
+    mine = tmp_path / "pages" / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    with pytest.raises(InputError, match=name):
+        write_pages([run], tmp_path / "pages", "not-passed", None, 100)
+    assert mine.read_text() == "mine"
+    mine.unlink()
+    assert write_pages([run], tmp_path / "pages", "not-passed", None, 100) == 0
+
+
+def test_another_zip_file_is_not_replaced_and_a_link_leads_to_the_bundle(tmp_path, pair):
+    _, run = pair
+    (tmp_path / "mine.zip").write_bytes(b"PK")
+    with pytest.raises(InputError, match="is not a bundle"):
+        write_pages([run], tmp_path / "mine.zip", "not-passed", None, 100)
+    assert (tmp_path / "mine.zip").read_bytes() == b"PK"
+    write_pages([run], tmp_path / "there", "not-passed", None, 100)
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    write_pages([run], tmp_path / "link", "all", None, 100)
+    assert (tmp_path / "link").is_symlink()
+    assert len([*(tmp_path / "there" / "runs" / run.name / "cells").glob("*.html")]) == 7
+
+
 def test_a_bundle_that_cannot_be_replaced_stays(tmp_path, pair, monkeypatch):
     _, run = pair
     write_pages([run], tmp_path / "pages", "all", None, 100)

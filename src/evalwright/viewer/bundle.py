@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -32,6 +33,7 @@ from evalwright.viewer.texts import first_part, visible
 __all__ = ["MARKER", "Bundle", "write_bundle"]
 
 MARKER = ".evalwright-bundle"
+_TITLE = "evalwright bundle 2"
 """A folder with this file is ours to replace."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'none'; base-uri 'none'"
@@ -269,21 +271,20 @@ def _cells_script(run: OpenRun, rows: list[CellRow]) -> bytes:
 
 
 def write_bundle(bundle: Bundle, out: Path) -> None:
-    """Write it to a new folder, or a zip file, which then takes its place. Raises InputError for a folder that is
-    something else, and OSError."""
+    """Write it to a new folder, or a zip file, which then takes its place. Raises OSError, and InputError for a folder
+    or file that is something else, or holds anything else."""
+    out = Path(os.path.realpath(out))  # not the link that leads there
     if out.suffix == ".zip":
         _write_zip(bundle, out)
         return
-    if out.exists() and not (out / MARKER).is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(Problem(str(out), "already exists and is not a bundle: choose another folder"))
+    _must_be_ours(out)
     draft, before = (out.with_name(f".{out.name}.evalwright-{kind}") for kind in ("new", "old"))
     _put_back(before, out)  # a process may have died between the two renames below
     for left in (draft, before):
         shutil.rmtree(left, ignore_errors=True)
     try:
         draft.mkdir(parents=True)
-        (draft / MARKER).write_text("evalwright bundle 1\n")
-        for path, content in bundle.files():
+        for path, content in _with_marker(bundle.files()):
             place = draft / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
@@ -296,6 +297,40 @@ def write_bundle(bundle: Bundle, out: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
+def _with_marker(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """The files of a bundle, and the list of them by which it is told from what others put into its folder."""
+    names = []
+    for path, content in files:
+        names.append(path)
+        yield path, content
+    yield MARKER, "".join(f"{line}\n" for line in (_TITLE, *sorted(names))).encode("utf-8", "surrogateescape")
+
+
+def _must_be_ours(out: Path) -> None:
+    """Raises InputError unless it is a bundle and nothing else, an empty folder, or not there."""
+    if not os.path.lexists(out):
+        return
+    try:
+        title, *names = (out / MARKER).read_bytes().decode("utf-8", "surrogateescape").split("\n")
+    except (OSError, ValueError):
+        title, names = "", []
+    if title != _TITLE and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(Problem(str(out), "already exists and is not a bundle: choose another folder"))
+    others = sorted(_files_below(out).difference(names, [MARKER]))
+    if others:
+        more = f" and {counted(len(others) - 1, 'other file')}" if others[1:] else ""
+        raise InputError(Problem(str(out), f"holds {others[0]!r}{more}, not of the bundle: choose another folder"))
+
+
+def _files_below(folder: Path) -> set[str]:
+    """Paths of files and links below a folder."""
+    found = set[str]()
+    for place, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(f"{place}/{name}")]  # noqa: PTH114
+        found.update(os.path.relpath(f"{place}/{name}", folder) for name in (*files, *links))
+    return found
+
+
 def _put_back(before: Path, out: Path) -> None:
     """Give a bundle its name again if there is no other one."""
     if before.exists() and not out.exists():
@@ -303,12 +338,22 @@ def _put_back(before: Path, out: Path) -> None:
 
 
 def _write_zip(bundle: Bundle, out: Path) -> None:
+    if out.exists() and not _is_packed_bundle(out):
+        raise InputError(Problem(str(out), "already exists and is not a bundle: choose another file"))
     draft = out.with_name(f".{out.name}.new")
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as packed:
-            for path, content in [(MARKER, b"evalwright bundle 1\n"), *bundle.files()]:
+            for path, content in _with_marker(bundle.files()):
                 packed.writestr(zipfile.ZipInfo(path, _MOMENT), content, zipfile.ZIP_DEFLATED)
         draft.replace(out)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _is_packed_bundle(file: Path) -> bool:
+    try:
+        with zipfile.ZipFile(file) as packed:
+            return MARKER in packed.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False
