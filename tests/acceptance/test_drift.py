@@ -57,6 +57,16 @@ def test_a_promoted_run_is_what_later_ones_are_held_against(drifted):
     assert "- regressions: 2" in ended.out
 
 
+def test_a_file_that_is_no_baseline_is_not_replaced_by_one(drifted):
+    made, before, _ = drifted
+    place = before.parent / "baselines" / yaml.safe_load((before / "config.yaml").read_text())["eval"]["name"]
+    place.parent.mkdir()
+    place.write_text("mine")
+    ended = made.evalwright("promote", before)
+    assert (ended.code, "is not a link to a baseline" in ended.err) == (2, True)
+    assert place.read_text() == "mine"
+
+
 def test_a_run_in_a_database_can_be_promoted(tmp_path):
     stored = EVAL.replace("type: local_files, path: runs", "type: sqlite, path: kept/runs.db")
     assert stored != EVAL

@@ -92,3 +92,16 @@ def test_pages_are_replaced_at_once_or_by_the_same_command(recorded: Path) -> No
         assert code == 0, said
         assert content(recorded / "pages") == whole
         assert [path.name for path in recorded.iterdir() if ".pages" in path.name] == []
+
+
+def test_a_killed_init_is_completed_by_the_same_command(tmp_path: Path) -> None:
+    assert ends(["init", "whole"], tmp_path)[0] == 0
+    for change in count(1):
+        out = tmp_path / f"out{change}"
+        if not killed_at(change, ["init", out.name], tmp_path):
+            break
+        was_whole = len([*out.glob("[!.]*")]) == 3
+        assert ends(["init", out.name], tmp_path)[0] == (2 if was_whole else 0)
+        made = {name: data for name, data in content(out).items() if not name.startswith(".")}
+        assert made == content(tmp_path / "whole")
+    assert change > 5

@@ -46,12 +46,12 @@ def write_example(folder: Path) -> Path:
     Raises StorageError if it cannot be written, and InputError if the folder has files of the user's with these names:
     the command would run those, and call them the example.
     """
-    from evalwright.cli.new_files import write_together
+    from evalwright.cli.new_files import in_the_way, write_together
     from evalwright.demo import contents
     from evalwright.errors import InputError
 
     example = contents()
-    taken = [name for name in example if (folder / name).exists()]
+    taken = in_the_way(folder, example)
     if taken and len(taken) < len(example):
         raise InputError(f"{folder} has {', '.join(taken)} already: choose another folder with --out DIR")
     if not taken:

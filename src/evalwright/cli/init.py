@@ -20,16 +20,17 @@ def command(folder: Path) -> int:
     import shlex
     from importlib.resources import files
 
-    from evalwright.cli.new_files import write_together
+    from evalwright.cli.new_files import in_the_way, write_together
     from evalwright.cli.screen import say
     from evalwright.errors import InputError, Problem
     from evalwright.reports.text import harmless
 
-    present = [Problem(str(folder / name), "already exists") for name in _FILES if (folder / name).exists()]
+    starter = files("evalwright.cli") / "starter"
+    contents = {name: (starter / name).read_bytes() for name in _FILES}
+    present = [Problem(str(folder / name), "already exists") for name in in_the_way(folder, contents)]
     if present:
         raise InputError(present, "existing files are never overwritten; choose another folder")
-    starter = files("evalwright.cli") / "starter"
-    written = write_together(folder, {name: (starter / name).read_bytes() for name in _FILES})
+    written = write_together(folder, contents)
     say([f"wrote {harmless(str(path))}" for path in written])
     say(["", f"Next: evalwright run {harmless(shlex.quote(str(folder / _FILES[0])))}"])
     return 0

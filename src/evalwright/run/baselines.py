@@ -7,6 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from evalwright.errors import InputError, Problem
 from evalwright.files.durable import storage_error
 from evalwright.files.paths import safe_id
 from evalwright.run.locations import RUNS, is_on_a_server
@@ -23,6 +24,8 @@ def promote(run: Path, eval_name: str, runs_root: Path | None = None) -> Path:
     created.
     """
     link = _link(run, eval_name, runs_root)
+    if link.exists() and not link.is_symlink():
+        raise InputError(Problem(str(link), "is not a link to a baseline: move it away"))
     waiting = link.with_name(f"{link.name}.{os.getpid()}.new")
     try:
         link.parent.mkdir(parents=True, exist_ok=True)
