@@ -251,3 +251,13 @@ def test_a_system_of_a_newer_version_is_a_mistake(tmp_path: Path, adapter: dict[
     assert load_suite(write(tmp_path, changed("systems", [{**system, "schema_version": "1.3"}]))).variants
     newer = write(tmp_path, changed("systems", [{**system, "schema_version": "2.0"}]))
     assert [problem.key for problem in refusal(lambda: load_suite(newer)).problems] == ["systems[0].schema_version"]
+
+
+@pytest.mark.parametrize("wrong", [{"trails": 2}, {"trials": "many"}, {"executor.per_actor": "x"}])
+def test_a_mistake_in_a_section_does_not_hide_a_misspelt_key_in_it(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    executor: dict[str, Any] = {"type": "local", "judge": {}}
+    run: dict[str, Any] = {"executor": executor}
+    for key, value in wrong.items():
+        (executor if "." in key else run)[key.rpartition(".")[2]] = value
+    found = problems(tmp_path, changed("run", run))
+    assert {p.key for p in found} == {"run.executor.judge", *(f"run.{key}" for key in wrong)}

@@ -156,6 +156,9 @@ def sound_parts(raw: dict[Any, Any], complain: Complain, needless: Collection[st
                 model.__pydantic_validator__.validate_assignment(file, name, raw[name])
             except ValidationError as error:
                 _tell(error, (), complain)
+                # Each key of a strict section means the same without the others; those of an open one need its type.
+                if name in _STRICT and (rest := _rest_of(model_of(_STRICT[name]), raw[name], error, (name,))):
+                    values[name] = rest.model_dump(exclude_unset=True)
             else:
                 values |= file.model_dump(include={name}, exclude_unset=True)
     return _made_of(values, items)
@@ -190,13 +193,24 @@ def _sound_items(name: str, raw: Any, complain: Complain) -> Iterator[Item]:
                 yield position, rest.model_dump(exclude_unset=True), False
 
 
-def _rest_of(model: type[BaseModel], item: Any, error: ValidationError) -> BaseModel | None:
-    """An item without its wrong keys, to check the others."""
-    wrong = {one["loc"][0] for one in error.errors(include_url=False) if one["loc"]}
+def _rest_of(model: type[BaseModel], given: Any, error: ValidationError, above: Place = ()) -> BaseModel | None:
+    """A mapping without its wrong keys, to check the others; `above` is its place in the errors."""
+    rest = given
+    for one in error.errors(include_url=False):
+        rest = _without(rest, one["loc"][len(above) :])
     try:
-        return model.model_validate({key: value for key, value in item.items() if key not in wrong})
-    except (AttributeError, ValidationError):
+        return model.model_validate(rest)
+    except ValidationError:
         return None
+
+
+def _without(value: Any, place: Place) -> Any:
+    """The value without the innermost key on the way to the place; a copy, except if there is none."""
+    if not place or not isinstance(value, dict) or place[0] not in value:
+        return value
+    key, inner = place[0], value[place[0]]
+    rest = {name: other for name, other in value.items() if name != key}
+    return rest | {key: less} if (less := _without(inner, place[1:])) is not inner else rest
 
 
 def _elsewhere(key: Any) -> str:
