@@ -82,6 +82,18 @@ def test_a_very_long_list_of_problems_is_cut(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.splitlines()[-2:] == ["... and 150 more", "200 problems in cases.jsonl"]
 
 
+def test_a_long_list_of_one_file_hides_no_problem_of_another(capsys: pytest.CaptureFixture[str]) -> None:
+    of_cases = [Problem("cases.jsonl", "bad", line) for line in range(1, 101)]
+    ended_by(InputError([*of_cases, Problem("eval.yaml", "worse", 7), Problem("eval.yaml", "worst", 8)]))
+    assert capsys.readouterr().err.splitlines() == [
+        *(f"cases.jsonl:{line}".ljust(14) + "  bad" for line in range(1, 49)),
+        "eval.yaml:7     worse",
+        "eval.yaml:8     worst",
+        "... and 52 more",
+        "102 problems in 2 files",
+    ]
+
+
 def test_a_message_made_of_data_cannot_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     ended_by(InputError(Problem("cases.jsonl", "found \x1b[2J")))
     assert "\x1b" not in capsys.readouterr().err

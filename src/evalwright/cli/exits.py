@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
@@ -125,7 +126,7 @@ def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
     """`file:line  key.path  what was found` for each problem, and the number of problems."""
     if not error.problems:
         return [f"{_ERROR} {error.headline}" + (f"; {nothing_done}" if nothing_done else "")]
-    shown = error.problems[:_MOST_PROBLEMS]
+    shown = _first_of_each_file(error.problems)
     counts_them = error.headline.endswith(":")
     lines = [f"{_ERROR} {error.headline}"] if error.headline and not counts_them else []
     lines += _aligned([(_place(p), p.key, ", ".join(filter(None, (p.message, p.option)))) for p in shown])
@@ -133,6 +134,17 @@ def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
         lines.append(f"... and {len(error.problems) - len(shown):,} more")
     count = error.headline.rstrip(":") if counts_them else _count(error.problems)
     return [*lines, f"{count}; {nothing_done}" if nothing_done else count]
+
+
+def _first_of_each_file(problems: Sequence[Problem]) -> list[Problem]:
+    """At most `_MOST_PROBLEMS`: a long file with the same mistake in each line must not hide those of the others."""
+    before: Counter[str] = Counter()
+    ranks: list[int] = []
+    for problem in problems:
+        ranks.append(before[problem.file])
+        before[problem.file] += 1
+    chosen = sorted(range(len(problems)), key=ranks.__getitem__)[:_MOST_PROBLEMS]
+    return [problems[position] for position in sorted(chosen)]
 
 
 def _count(problems: Sequence[Problem]) -> str:
