@@ -149,10 +149,10 @@ def _first_of_each_file(problems: Sequence[Problem]) -> list[Problem]:
 
 def _count(problems: Sequence[Problem]) -> str:
     places = {problem.file for problem in problems}
-    if len(places) > 1 and any(not place or place.startswith("--") for place in places):  # some are about options
-        return counted(len(problems), "problem")
-    where = next(iter(places)) if len(places) == 1 else f"{len(places)} files"
-    return f"{counted(len(problems), 'problem')} in {where}" if where else counted(len(problems), "problem")
+    count = counted(len(problems), "problem")
+    if any(not place or place.startswith("--") for place in places):  # some are about options
+        return count
+    return f"{count} in {next(iter(places)) if len(places) == 1 else f'{len(places)} files'}"
 
 
 def _place(problem: Problem) -> str:

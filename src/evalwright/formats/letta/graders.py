@@ -80,8 +80,8 @@ class Graders:
         if kind in JUDGES:
             self._unknown(raw, OF_JUDGE, place)
             return self._judge(raw, place)
-        said = f"unknown kind {kind!r}{did_you_mean(str(kind), _KINDS)} ({', '.join(_KINDS)})"
-        self._tell((*place, "kind"), said)
+        found = f"unknown kind {kind!r}{did_you_mean(str(kind), _KINDS)}" if "kind" in raw else "the key is missing"
+        self._tell((*place, "kind"), f"{found} (there are: {', '.join(_KINDS)})")
         return None, {}
 
     def _unknown(self, raw: Mapping[str, Any], known: set[str], place: Place) -> None:

@@ -72,7 +72,7 @@ class TargetSection:
             variant = self._variant(model, i)
             found.append(variant)
             if not self._files.refused:
-                take((), partial(_built, variant, import_folders(self._folder / "suite.yaml")))
+                take((), partial(_built, variant, import_folders(self._folder / "suite.yaml"), self._backend_from))
         return found
 
     def recorded_inputs(self, sample_id: str) -> list[Any]:
@@ -99,7 +99,10 @@ class TargetSection:
 
     def _answering(self, options: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
         """The backend, and the folder of recordings: from the command line, else the suite, else the environment."""
-        spec = options.get("target") or self._own() or environment.get("EVALWRIGHT_TARGET")
+        self._backend_from = ("--target", "")
+        spec = options.get("target") or self._own()
+        if not spec and (spec := environment.get("EVALWRIGHT_TARGET")):
+            self._backend_from = ("EVALWRIGHT_TARGET", "")
         cached = options.get("cached")
         if spec is not None and spec.startswith("replay:"):
             cached = spec.removeprefix("replay:")
@@ -117,6 +120,7 @@ class TargetSection:
             return None
         if spec is None:
             return None
+        self._backend_from = ("", f"target.{key}")
         file, _, name = spec.rpartition(":")
         if file.endswith(".py"):
             here = os.path.isfile(self._folder / file) or not os.path.isfile(file)
@@ -210,14 +214,19 @@ class TargetSection:
         return float(value)
 
 
-def _built(variant: Variant, import_paths: list[str]) -> object:
-    """The target; its problems are placed in the suite, where `setup_script` is beside the section `target`."""
+def _built(variant: Variant, import_paths: list[str], backend_from: tuple[str, str]) -> object:
+    """The target; its problems are placed where the suite, the command line or the environment names its parts.
+
+    `backend_from` is the option or variable that names the backend, or the key of the suite that does.
+    """
     from evalwright.targets.build import build_target
 
     try:
         return build_target(variant, import_paths)
     except InputError as error:
+        places = {"backend": backend_from, "setup_script": ("", "setup_script")}
+        found = ((one, *places.get(one.key, ("", f"target.{one.key}"))) for one in error.listed)
         raise InputError(
-            replace(one, key="setup_script" if one.key == "setup_script" else f"target.{one.key}")
-            for one in error.listed
+            replace(one, file=option, key=key, message=one.message.removeprefix("backend: "))
+            for one, option, key in found
         ) from error
