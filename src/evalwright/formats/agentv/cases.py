@@ -261,7 +261,8 @@ class Cases:
             judge = targets.judge_of(str(target))
             found["judge"] = targets.chosen(judge) if judged else judge
         except InputError as error:
-            tell("execution.target", str(error.listed[0].message))
+            if "target" in found or self._defaults.target is None:  # one of the command line is told once for all cases
+                tell("execution.target", str(error.listed[0].message))
         return found
 
     def _workspace(self, raw: Any, tell: Notes) -> dict[str, Any]:

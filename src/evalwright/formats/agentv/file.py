@@ -288,8 +288,9 @@ def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
             document.value,
         )  # fmt: skip
     if not isinstance(cases, list):
-        near = next(filter(None, (did_you_mean(str(name), CASE_LISTS) for name in document.value)), "")
-        found = f"it is missing{near}" if cases is None else f"found {type(cases).__name__}"
+        alike = ((name, one) for name in document.value for one in CASE_LISTS if did_you_mean(name, [one]))
+        meant = next((f"; should {name!r} be {one!r}?" for name, one in alike), "")
+        found = f"it is missing{meant}" if cases is None else f"found {type(cases).__name__}"
         raise InputError(Problem(str(path), f"evalcases: expected a list, {found}", document.line((key,)), key))
     head = {str(name): value for name, value in document.value.items() if name != key}
 

@@ -13,7 +13,7 @@ from evalwright.errors import AllMistakes, InputError, Problem
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.dotenv import read_dotenv
 from evalwright.files.masker import may_be_secret, secrets_in
-from evalwright.files.paths import import_folders, near_file
+from evalwright.files.paths import import_folders, near_file, seen_from_here
 from evalwright.formats.agentv import FORMAT
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.cases import Cases, Defaults
@@ -193,8 +193,8 @@ def _targets(
     if path is None and named is not None:
         raise InputError(Problem(str(named), f"this targets file does not exist{near_file(named)}"))
     if path is None:
-        return None, f"there is no targets.yaml beside {files.roots[0]} or above it, which says what is to be evaluated"
-    return Targets(path, environment, suggested), ""
+        return None, f"no targets.yaml in {files.roots[0]} or above it defines the targets to evaluate"
+    return Targets(seen_from_here(path), environment, suggested), ""
 
 
 def _file(path: Path, given: _Options) -> EvalFile:
