@@ -52,7 +52,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, packing: str, damage: str) -> N
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read: No such file"), opened(tmp_path / "gone"):
+    with pytest.raises(InputError, match="does not exist"), opened(tmp_path / "gone"):
         pass
 
 

@@ -179,6 +179,7 @@ def test_a_wrong_marker_is_told(shop):
     told = shop.run(**marked)
     told.assert_outcomes(errors=len(wrong))
     told.stdout.fnmatch_lines([f"*test_{name}.py::test_answer: evalwright(...): *expected*" for name in wrong])
+    told.stdout.fnmatch_lines(["*unknown argument 'datset'; did you mean \"dataset\"?*"])
     assert told.ret == pytest.ExitCode.INTERRUPTED
 
 

@@ -56,10 +56,10 @@ def near_file(path: Path) -> str:
 
 
 def unreadable(path: Path, error: Exception) -> str:
-    """`cannot be read: ...`, with the nearest name if there is no such file."""
-    near = near_file(path) if isinstance(error, FileNotFoundError) else ""
-    reason = (error.strerror if isinstance(error, OSError) else None) or error
-    return f"cannot be read: {reason}{near}"
+    """`cannot be read: ...`; for a missing file `does not exist`, with the nearest name."""
+    if isinstance(error, FileNotFoundError):
+        return f"does not exist{near_file(path)}"
+    return f"cannot be read: {(error.strerror if isinstance(error, OSError) else None) or error}"
 
 
 def import_folders(suite: Path) -> list[str]:

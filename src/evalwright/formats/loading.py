@@ -159,7 +159,11 @@ def _unrecognised(path: Path, head: Mapping[str, Any]) -> str:
         rows = f"; {_ROWS}" if path.suffix == ".json" else ""
         return f"format not recognised: it has no keys of a suite, and no records with id, messages and expected{rows}"
     beside = [file.name for file in sorted(path.parent.glob("*.y*ml")) if file != path and fitting(file)]
-    suite = f"name the suite: {' or '.join(beside[:3])}" if beside else "`evalwright init` makes a suite to start from"
+    suite = "`evalwright init` makes a suite to start from"
+    if beside:
+        suite = f"name the suite: {' or '.join(beside[:3])}"
+    elif path.suffix == ".jsonl" and not head:
+        suite = "`evalwright import` makes one of recorded conversations"
     if not beside and path.suffix in _TABLES:
         suite += f"; {_ROWS}"
     what = "a dataset" if head else "a module" if path.suffix == ".py" else "this"

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from evalwright.errors import InputError
+from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import Masker
 from evalwright.formats.loading import load_suite
 from evalwright.model.plan import Plan, Variant
@@ -64,8 +64,9 @@ def marked(marker: pytest.Mark, folder: Path, root: Path) -> tuple[Path, str | N
         raise InputError("evalwright(...): expected one dataset")
     unknown = sorted(given.keys() - {"dataset", "dialect"})
     if unknown or not isinstance(given.get("dataset"), (str, os.PathLike)):
-        found = f"unknown argument {unknown[0]!r}" if unknown else f"dataset is {given.get('dataset')!r}"
-        raise InputError(f"evalwright(...): {found}, expected dataset (a path) and optionally dialect=")
+        near = did_you_mean(unknown[0], ["dataset", "dialect"]) if unknown else ""
+        found = f"unknown argument {unknown[0]!r}{near}" if unknown else f"dataset is {given.get('dataset')!r}"
+        raise InputError(f"evalwright(...): {found}; expected dataset (a path) and optionally dialect")
     named = Path(given["dataset"])
     path = next((one for base in (folder, root) if (one := base / named).exists()), folder / named)
     return path, given.get("dialect")

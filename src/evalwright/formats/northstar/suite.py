@@ -59,5 +59,5 @@ def _graders(plan: str | None, graders: Path | None, judge_model: str | None) ->
         return ("quality" if len(specs) > len(grader_plan_of("deterministic")) else "deterministic"), specs
     label = plan or "deterministic"
     if label not in PLANS:
-        raise InputError(f"--plan: unknown plan {label!r}{did_you_mean(label, PLANS)}, expected {', '.join(PLANS)}")
+        raise InputError(f"--plan: unknown plan {label!r}{did_you_mean(label, PLANS)} (there are: {', '.join(PLANS)})")
     return label, grader_plan_of(label, judge_model)
