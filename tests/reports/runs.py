@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalwright.model.plan import Plan, Variant
+from evalwright.model.plan import Plan, RunSettings, Variant
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import (
     ComparisonReport,
@@ -56,7 +56,7 @@ def variant(name: str, **fields: Any) -> VariantSummary:
 
 
 def stored(*verdicts: CaseVerdict) -> MemoryRun:
-    run = MemoryStore().create(plan(), [a_case()], {})
+    run = MemoryStore().create(plan(run=RunSettings(trials=2)), [a_case()], {})
     for verdict in verdicts:
         run.append_verdict(verdict)
     return run

@@ -42,18 +42,19 @@ def test_the_tenth_of_a_kind_counts_the_rest() -> None:
 
 
 def test_the_trials_of_a_case_share_an_annotation() -> None:
+    said = [{"status": "fail", "reasons": [f"trial {trial + 1}"]} for trial in (0, 1)]
     verdicts = [
-        a_verdict(case_id=f"c{i:02}", case_index=i, trial=trial, status="fail", reasons=[f"trial {trial + 1}"])
+        a_verdict(case_id=f"c{i:02}", case_index=i, variant_name="new", trial=trial, **said[trial])
         for i in range(12)
         for trial in (0, 1)
     ]
     lines = annotations(*reversed(verdicts[1:]))
     assert re.findall(r"title=(c\d\d .*?)::(.*)", "\n".join(lines))[:2] == [
-        ("c00 · v1 (1 of 2 trials)", "trial 2"),
-        ("c01 · v1 (2 of 2 trials)", "trial 1"),
+        ("c00 · new (1 of 2 trials)", "trial 2"),
+        ("c01 · new (2 of 2 trials)", "trial 1"),
     ]
     assert lines[8:] == [
-        "::error title=c08 · v1 (2 of 2 trials)::trial 1",
+        "::error title=c08 · new (2 of 2 trials)::trial 1",
         "::error title=evalwright::and 6 more cells failed",
     ]
 

@@ -18,7 +18,7 @@ from evalwright.reports.reasons import group_reasons
 from evalwright.reports.terminal import failure_lines
 from evalwright.reports.text import Paint
 from evalwright.testing import MemoryRun, a_verdict
-from reports.runs import stored, summary, variant
+from reports.runs import plan, stored, summary, variant
 
 NAMES = [f"k{i:02}" for i in range(12)]
 
@@ -44,7 +44,7 @@ def test_the_first_failures_are_those_of_the_dataset(status: Status) -> None:
     found = find_failures(run, of, 5)
     listed = found.errored if status == "error" else found.failed
     assert [(v.case_id, v.variant_name) for v in listed] == EXPECTED[:5]
-    lines = failure_lines(*group_reasons(run, of), of, "run", Paint())
+    lines = failure_lines(*group_reasons(run, of), plan(), of, "run", Paint())
     assert [name for line in lines for name in re.findall(r"k\d\d", line)] == [name for name, _ in EXPECTED[:3]]
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evalwright.model.plan import RunSettings, Variant
 from evalwright.model.result import CaseVerdict
-from evalwright.model.summary import ComparisonReport, GateOutcome, GatePart, TrialStatistics, VariantDelta
+from evalwright.model.summary import ComparisonReport, GateOutcome, GatePart, VariantDelta
 from evalwright.reports.reasons import group_reasons
 from evalwright.reports.terminal import failure_lines, run_lines
 from evalwright.reports.text import Paint, width
@@ -107,10 +107,9 @@ def test_names_from_data_cannot_act_on_the_terminal() -> None:
 def failures(*verdicts: CaseVerdict, columns: int | None = None, trials: int = 1, variants: int = 1) -> list[str]:
     """The lines about those cells, in a run of one variant unless more are asked for."""
     cells = Counter(verdict.status for verdict in verdicts)
-    repeated = None if trials == 1 else TrialStatistics(trials, 1, [], [])
-    named = [variant(name, cells=dict(cells), trials=repeated) for name in ("old", "new")[:variants]]
-    of = summary(variants=named)
-    return failure_lines(*group_reasons(stored(*verdicts), of), of, "runs/r", Paint(columns=columns))
+    of = summary(variants=[variant(name, cells=dict(cells)) for name in ("old", "new")[:variants]])
+    planned = plan(variants=[Variant("old", "replay", trials=1), Variant("new", "replay", trials=trials)])
+    return failure_lines(*group_reasons(stored(*verdicts), of), planned, of, "runs/r", Paint(columns=columns))
 
 
 def test_failures_and_errors_are_apart() -> None:
@@ -146,7 +145,7 @@ def test_one_more_case_than_are_shown_is_named_and_not_counted() -> None:
 
 def test_trials_of_a_case_are_one_entry() -> None:
     verdicts = [
-        a_verdict(case_id=name, case_index=i, trial=trial, status="fail", reasons=["says: no"])
+        a_verdict(case_id=name, variant_name="new", case_index=i, trial=trial, status="fail", reasons=["says: no"])
         for i, (name, trials) in enumerate((("refund", (0, 2)), ("invoice", (1,))))
         for trial in trials
     ]
@@ -154,6 +153,18 @@ def test_trials_of_a_case_are_one_entry() -> None:
         "  3 × says: no",
         "      ✗ refund (2 of 3 trials), invoice (1 of 3 trials)",
     ]
+
+
+def test_each_variant_has_its_own_number_of_trials() -> None:
+    verdicts = [a_verdict(variant_name=name, case_index=0, status="fail", reasons=["no"]) for name in ("old", "new")]
+    assert failures(*verdicts, trials=3, variants=2)[-1] == "      ✗ c1 · old, c1 · new (1 of 3 trials)"
+    planned = plan(variants=[Variant("old", "replay", trials=1), Variant("new", "replay", trials=3)])
+    assert run_lines(planned, summary(), Paint())[0].endswith("24 cases × 2 variants × 1–3 trials")
+
+
+def test_a_long_name_is_cut_once() -> None:
+    verdict = a_verdict(case_id="refund" * 30, variant_name="new" * 30, status="fail", reasons=["says: no"])
+    assert failures(verdict, columns=70, trials=3, variants=2)[-1].count("…") == 2  # of the case, of the variant
 
 
 def test_more_reasons_than_are_shown_are_counted_with_the_command_that_shows_them() -> None:

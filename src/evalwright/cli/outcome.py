@@ -83,7 +83,7 @@ def _failures(outcome: Outcome, summary: RunSummary, run: str, paint: Paint) -> 
 
     reader, _ = open_run(outcome.address)
     with closing(reader):
-        return failure_lines(*group_reasons(reader, summary), summary, run, paint)
+        return failure_lines(*group_reasons(reader, summary), outcome.plan, summary, run, paint)
 
 
 def tell_whose_word(outcome: Outcome, suite: Path | None = None) -> None:

@@ -74,7 +74,7 @@ def looks_of(plan: Plan, cases: Iterable[Case], names: Mapping[str, str], *, is_
         [names.get(case.key, case.key) for case in unit]
         for _, unit in groupby(cases, lambda case: case.group if case.group is not None else (case.key,))
     ]
-    return Looks(units, {one.name: plan.trials_of(one) for one in plan.variants}, is_a, is_b)
+    return Looks(units, plan.trials_by_variant, is_a, is_b)
 
 
 def difference_ends(

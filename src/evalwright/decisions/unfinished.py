@@ -23,7 +23,7 @@ def planned_sides(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
     if reader.plan is None or plan.until_decided is not None:
         return sides
     planned = {}
-    for name, trials in ((variant.name, plan.trials_of(variant)) for variant in plan.variants):
+    for name, trials in plan.trials_by_variant.items():
         side = sides.get(name, SideCounts(name))
         if side.cells < plan.cases_planned * trials:
             planned[name] = _with_missing(side, reader, plan, trials)

@@ -320,6 +320,11 @@ class Plan(msgspec.Struct):
         return variant.trials or self.run.trials
 
     @property
+    def trials_by_variant(self) -> dict[str, int]:
+        """How many times each case is run, by the names of the variants."""
+        return {variant.name: self.trials_of(variant) for variant in self.variants}
+
+    @property
     def cases_planned(self) -> int:
         """How many cases are run here: those of its shard, if it is one."""
         return self.cases_total if self.shard is None else self.shard.cases(self.cases_total)

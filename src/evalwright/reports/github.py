@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from evalwright.errors import counted
@@ -41,9 +41,10 @@ class GitHubAnnotations:
             # Regressions come from the change; what failed before is no news.
             return (case - 1e9 if (verdict.case_key, verdict.variant_name) in worse else case), variant, trial
 
-        trials = max((v.trials.trials for v in summary.variants if v.trials is not None), default=1)
-        failed: First[CaseVerdict] = First(_MOST * trials, order)
-        errored: First[CaseVerdict] = First(_MOST * trials, place)
+        trials = {} if reader.plan is None else reader.plan.trials_by_variant
+        most = _MOST * max(trials.values(), default=1)
+        failed: First[CaseVerdict] = First(most, order)
+        errored: First[CaseVerdict] = First(most, place)
         counts = {"error": 0, "warning": 0}
         for verdict in newest_verdicts(reader, NOT_PASSED):
             if verdict.status in FAILED:
@@ -78,13 +79,14 @@ def _lines(
     kind: str,
     groups: list[list[CaseVerdict]],
     total: int,
-    trials: int,
+    trials: Mapping[str, int],
     worse: set[tuple[str, str]],
     context: ReportContext,
 ) -> Iterator[str]:
     for verdict, *others in groups:
         name = f"{short_line(verdict.case_key, 80)} · {short_line(verdict.variant_name, 40)}"
-        name += f" ({1 + len(others)} of {trials} trials)" if trials > 1 else ""
+        if (planned := trials.get(verdict.variant_name, 1)) > 1:
+            name += f" ({1 + len(others)} of {planned} trials)"
         regression = "regression: " if (verdict.case_key, verdict.variant_name) in worse else ""
         where = context.places.get(verdict.case_key)
         place = f"file={_property(where.file)},line={where.line}," if where is not None else ""

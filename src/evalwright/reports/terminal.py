@@ -26,14 +26,14 @@ from evalwright.reports.columns import (
 )
 from evalwright.reports.failures import failures_title
 from evalwright.reports.gates import gate_decisions
-from evalwright.reports.reasons import ReasonGroup, ReasonGroups
+from evalwright.reports.reasons import GroupedCase, ReasonGroup, ReasonGroups
 from evalwright.reports.table import Table
 from evalwright.reports.text import Paint, ended, folded, one_line, short_line, shortened, width
 
 __all__ = ["cell_name", "comparison_lines", "failure_lines", "run_lines", "table_lines"]
 
 _LONGEST = 160
-"""Characters of a miss."""
+"""Characters of a miss, and of a case with its variant."""
 _PARTS = (("mean", "mean_score"), ("median", "median_score"), ("lowest", "min_score"), ("highest", "max_score"))
 
 Row = TypeVar("Row")
@@ -91,9 +91,10 @@ def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
     sizes = [counted(summary.cases_total, "case")]
     if len(summary.variants) > 1:
         sizes.append(counted(len(summary.variants), "variant"))
-    trials = max(map(plan.trials_of, plan.variants), default=1)
-    if trials > 1:
-        sizes.append(counted(trials, "trial"))
+    trials = set(plan.trials_by_variant.values())
+    if trials - {1}:
+        fewest = f"{min(trials)}–" if len(trials) > 1 else ""
+        sizes.append(f"{fewest}{counted(max(trials), 'trial')}")
     shard = f", {summary.shard}" if summary.shard else ""
     sized, name = "  " + " × ".join(sizes) + shard, one_line(plan.name, 80)
     missing = f"   {numbers.missing_cells(summary)}" if summary.cells_missing else ""
@@ -183,7 +184,7 @@ def _listed(ids: Sequence[str], paint: Paint) -> list[str]:
 
 
 def failure_lines(
-    failed: ReasonGroups, errored: ReasonGroups, summary: RunSummary, run: str, paint: Paint
+    failed: ReasonGroups, errored: ReasonGroups, plan: Plan, summary: RunSummary, run: str, paint: Paint
 ) -> list[str]:
     """Failures by reason, then the cells without a verdict. `run` is the folder as a command names it."""
     parts = [
@@ -191,7 +192,9 @@ def failure_lines(
         (errored, f"Errors ({_sizes(errored)}, no verdict)"),
     ]
     found = [
-        [paint(title, "heading"), *_group_lines(groups, summary, run, paint)] for groups, title in parts if groups.cells
+        [paint(title, "heading"), *_group_lines(groups, plan, summary, run, paint)]
+        for groups, title in parts
+        if groups.cells
     ]
     return [line for part in found for line in ["", *part]][1:]
 
@@ -201,7 +204,7 @@ def _sizes(groups: ReasonGroups) -> str:
     return f"{cells}, {counted(len(groups), 'reason')}" if len(groups) > 1 else cells
 
 
-def _group_lines(groups: ReasonGroups, summary: RunSummary, run: str, paint: Paint) -> Iterator[str]:
+def _group_lines(groups: ReasonGroups, plan: Plan, summary: RunSummary, run: str, paint: Paint) -> Iterator[str]:
     """Each of the most frequent reasons, and below it its first cases."""
     shown = [*islice(groups, _MOST_GROUPS)]
     digits = max(len(f"{group.count:,}") for group in shown)
@@ -211,32 +214,34 @@ def _group_lines(groups: ReasonGroups, summary: RunSummary, run: str, paint: Pai
         # folded and not cut: advice stands at the end of a message
         words = [ended(word, room) for word in one_line(group.title, _LONGEST_REASON).split(" ")]
         yield from folded(words, edge, f"  {group.count:>{digits},} × ", indent)
-        yield from _case_lines(group, summary, " " * (digits + 5), paint)
+        yield from _case_lines(group, plan, summary, " " * (digits + 5), paint)
     if left := len(groups) - len(shown) + groups.more:
         yield paint(f"  … and {counted(left, 'more reason')}: evalwright inspect {run} --failed", "dim")
 
 
-def _case_lines(group: ReasonGroup, summary: RunSummary, indent: str, paint: Paint) -> Iterator[str]:
+def _case_lines(group: ReasonGroup, plan: Plan, summary: RunSummary, indent: str, paint: Paint) -> Iterator[str]:
     """The first cases of a group, on one line if they have room, each shortened in the middle if it alone has none."""
     several = len(summary.variants) > 1
-    trials = max((v.trials.trials for v in summary.variants if v.trials is not None), default=1)
     marks = {"error": "!", "borderline": "~", "fail": "·" if summary.scored is True else "✗"}
-    names, left, status = [], group.count, ""
-    for case, count in group.cases:
-        name = f"{short_line(case.case_key, 80)}{f' · {short_line(case.variant, 40)}' if several else ''}"
-        of_trials = f" ({count} of {trials} trials)" if trials > 1 else ""
-        names.append((name, of_trials))
-        left, status = left - count, status or case.status
+    shown, planned = group.cases, plan.trials_by_variant
+    left = group.count - sum(count for _, count in shown)
+    ends = ["" if (of := planned.get(one.variant, 1)) == 1 else f" ({count} of {of} trials)" for one, count in shown]
+    ends[-1] += f" and {left:,} more" if left else ""
+    status = next((one.status for one, _ in shown if one.status), "")
     mark = paint(marks.get(status, "✗"), status)
-    more = f" and {left:,} more" if left else ""
     room = None if paint.whole or paint.columns is None else paint.columns - len(indent) - 2
-    line = ", ".join(map("".join, names)) + more
+    line = ", ".join(_named(one, several) + end for (one, _), end in zip(shown, ends, strict=True))
     if room is None or width(line) <= room:
         yield f"{indent}{mark} {line}"
         return
-    for i, (name, of_trials) in enumerate(names):
-        end = of_trials + (more if i == len(names) - 1 else "")
-        yield f"{indent}{mark if not i else ' '} {shortened(name, max(room - len(end), _SHORTEST))}{end}"
+    for i, ((one, _), end) in enumerate(zip(shown, ends, strict=True)):
+        yield f"{indent}{mark if not i else ' '} {_named(one, several, max(room - len(end), _SHORTEST))}{end}"
+
+
+def _named(case: GroupedCase, with_variant: bool, room: int = _LONGEST) -> str:
+    """A case in at most `room` columns. Its variant has a third of them, as its name is in every line."""
+    variant = f" · {short_line(case.variant, min(40, room // 3))}" if with_variant else ""
+    return f"{short_line(case.case_key, min(80, room - width(variant)))}{variant}"
 
 
 def cell_name(case: str, variant: str, trial: int = 0, *, trials: int = 1) -> str:

@@ -242,7 +242,7 @@ def _compared(plan: Plan, shard: Shard) -> dict[str, Any]:
         "by": shard.by,
         "cases_total": plan.cases_total,
         "cases_sha256": shard.cases_sha256,
-        "trials": {v.name: plan.trials_of(v) for v in plan.variants},
+        "trials": plan.trials_by_variant,
         "systems": {v.name: " ".join([v.adapter, str(v.config.get("target", ""))]).strip() for v in plan.variants},
         "evaluators": {spec.name: spec.type for spec in plan.evaluators},
         "pass_criteria": msgspec.to_builtins(plan.pass_criteria),

@@ -21,7 +21,7 @@ class StoredArtifacts:
 
     def __init__(self, plan: Plan, reader: RunReader) -> None:
         self._reader = reader
-        self._trials = {variant.name: plan.trials_of(variant) for variant in plan.variants}
+        self._trials = plan.trials_by_variant
 
     def of(self, trace: Trace) -> Artifact | None:
         """What a cell did to its files; None if that is unknown."""

@@ -140,7 +140,7 @@ def test_a_suite_without_a_pass_mark_shows_scores(project):
     assert "right 2 0.500" in lines
     assert not any("pass rate" in line for line in lines)
     reader, _ = open_run(outcome.run_dir)
-    lines = failure_lines(*group_reasons(reader, outcome.summary), outcome.summary, "run", Paint(False))
+    lines = failure_lines(*group_reasons(reader, outcome.summary), outcome.plan, outcome.summary, "run", Paint(False))
     reader.close()
     assert (lines[0], lines[2]) == ("Scores below 1 (1 cell)", "      · 1")
 

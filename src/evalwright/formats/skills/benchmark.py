@@ -69,7 +69,7 @@ class SkillBenchmark:
 def _graded(run: RunWriter, plan: Plan) -> Iterator[Graded]:
     cases = dict(enumerate(run.cases()))
     numbered = all(case.id.isdecimal() for case in cases.values())  # skill-creator sorts ids: all must be of one kind
-    trials = {variant.name: plan.trials_of(variant) for variant in plan.variants}
+    trials = plan.trials_by_variant
     for cell in chosen_cells(run, plan, names_needed(run, plan), Choice()):
         trace = cell.trace
         case = cases.get(-1 if trace.case_index is None else trace.case_index, Case(trace.case_id, trace.input))
