@@ -17,10 +17,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 HEAD = """\
 # Python API
 
-For those who look a name up: everything that `import evalwright` offers, from its docstrings. [Python](python.md)
-explains how it is used.
+Every name that `import evalwright` offers, generated from its docstrings. [Python](python.md) explains how to use them.
 """
 _SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Example|Examples|Attributes):$")
+_LISTED = ("Args", "Raises", "Attributes")
 _ITEM = re.compile(r"^ {4}(\\?[\w*, ]+): (.*)$")
 
 
@@ -73,12 +73,14 @@ def _parameters(function: Any) -> str:
 
 
 def _text(value: Any) -> Iterator[str]:
-    """The docstring, its sections as lists."""
+    """The docstring, its arguments and errors as lists."""
+    listed = False
     for line in inspect.cleandoc(value.__doc__ or "").splitlines():
         if section := _SECTION.match(line):
+            listed = section[1] in _LISTED
             yield f"{section[1]}:"
             yield ""
-        elif item := _ITEM.match(line):
+        elif listed and (item := _ITEM.match(line)):
             yield f"- `{item[1]}`: {item[2]}"
         elif line.startswith("        "):
             yield f"  {line.strip()}"

@@ -14,7 +14,7 @@ __all__ = ["Cell"]
 
 
 class Cell:
-    """One judged cell: a case, run with a variant, in one of its trials."""
+    """One evaluated cell: a case, a variant and a trial."""
 
     __slots__ = ("_verdict", "case", "results", "trace")
 
@@ -64,7 +64,7 @@ class Cell:
 
     @property
     def error(self) -> str | None:
-        """What went wrong in calling the system or, if the call succeeded, in judging its answer; None if nothing
+        """What went wrong when the system was called or, if that succeeded, when its answer was judged; None if nothing
         did."""
         if self.trace.error is not None:
             return self.trace.error.message
@@ -75,7 +75,7 @@ class Cell:
 
     @property
     def reasons(self) -> list[str]:
-        """Why it did not pass, one line for each evaluator that failed it; empty if it passed."""
+        """Why the cell did not pass, one line for each evaluator that failed it; empty if it passed."""
         return self._verdict.reasons
 
     @property

@@ -60,7 +60,7 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
         baseline: The variant that the others are compared with; None: none, or the suite's.
         budget_usd: Cap for all model calls, US dollars; a call that would exceed it is the error `cost_limit`.
         stop_after_equal_errors: The run stops if this many first cells all end in the same error; None: never.
-        seed: Makes the choice of `limit` random, and the same every time.
+        seed: Draws the cases of `limit` at random, the same ones every time; None: the first ones.
         out: Folder in which the run folder is created; None keeps the run in memory. A suite's own replaces "runs".
         on_cell: Called once for each finished cell, in order of completion, in the caller's thread or event loop.
         progress: Show a line on stderr; None: only on a terminal or in a notebook.

@@ -43,7 +43,7 @@ def compare(
         by: A metadata key; the cases of each of its values are compared separately. None: all cases together.
 
     Returns:
-        One difference for each variant (and value of `by`), with its interval and p.
+        One difference for each variant (and value of `by`), with its interval and p-value.
 
     Raises:
         InputError: a run that cannot be read, variants that cannot be paired, or a key that no case has.

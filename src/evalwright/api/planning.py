@@ -26,7 +26,7 @@ __all__ = ["CasesPlan", "plan"]
 
 
 class CasesPlan:
-    """What it takes to see a difference; printing it shows what `evalwright plan` prints."""
+    """How many cases it takes to show a difference; printing it shows what `evalwright plan` prints."""
 
     __slots__ = ("_record", "_runs")
 
@@ -53,11 +53,11 @@ class CasesPlan:
 
     @property
     def reached(self) -> bool:
-        """Whether the suite as it is has the power asked for, and can pass the gate."""
+        """Whether the suite as it is has the requested power, and can pass the gate."""
         return self._record.reached
 
     def needed(self, trials: int = 1) -> int | None:
-        """Cases for the power asked for, under the first assumption.
+        """Cases for the requested power, under the first assumption.
 
         Args:
             trials: One of the numbers of trials that were planned.
@@ -101,17 +101,17 @@ def plan(
     runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]] = (),
     trials: Sequence[int] = (1, 3, 5),
 ) -> CasesPlan:
-    """How many cases and trials it takes to see a difference, or what a gate would do. Nothing is run.
+    """How many cases and trials it takes to show a difference, or what a gate would do. Nothing is run.
 
     Exact power of McNemar's test for one trial, else the noncentral t distribution with the variances of Miller 2024
     (arXiv 2411.00640, section 5).
 
     Args:
         suite: A suite, its file, or a number of cases.
-        detect: The difference in pass rates to see (0 to 1): 0.03 and "3pp" are 3 points.
+        detect: The difference in pass rates to show (0 to 1): 0.03 and "3pp" are 3 points.
         margin: Show that B is worse by at most this (0 to 1), if it is really better by `detect`.
         at_least: The rate (0 to 1) of a gate to try.
-        power: The chance (0 to 1) to see the difference.
+        power: The chance (0 to 1) of showing the difference.
         alpha: The error rate (0 to 1) of the two-sided test.
         runs: A run of the suite, or two of the same cases, which show how much cases and trials vary and what a cell
             costs. None: some shares of changing pairs are assumed, for the first number of trials.

@@ -35,7 +35,7 @@ _LISTED = 10
 
 
 class Run:
-    """A view of a stored run, which may still be in progress elsewhere. Iterating gives cells by case, variant and
+    """A run, which may still be in progress in another process. Iterating gives cells by case, variant and
     trial."""
 
     def __init__(

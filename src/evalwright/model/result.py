@@ -77,7 +77,8 @@ class EvaluationResult(OfCase, msgspec.Struct, gc=False):
 
     @property
     def status(self) -> Status:
-        """As `status_of`, and `borderline` if the evaluator gives three verdicts (`detail.verdict`)."""
+        """`pass`, `fail`, `skip` or `error`; also `borderline` if the evaluator gives three verdicts
+        (`detail.verdict`)."""
         status = status_of(self.passed, self.skipped, self.error)
         return "borderline" if status == "fail" and self.detail.get("verdict") == "borderline" else status
 

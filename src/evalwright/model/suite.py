@@ -24,7 +24,7 @@ __all__ = ["Suite"]
 
 
 class Suite(msgspec.Struct, kw_only=True):
-    """Cases, variants and evaluators, ready to be planned."""
+    """Cases, variants and evaluators, ready to run."""
 
     name: str
     dialect: str

@@ -156,7 +156,7 @@ class Doubt(msgspec.Struct, frozen=True, gc=False):
 
 
 class Answer(msgspec.Struct, gc=False):
-    """What a target returns for one case; the runner makes the trace of it.
+    """What a target returns for one case; the runner turns it into a trace.
 
     `started_at`, `finished_at`, `latency_ms` and `input` are set by replay only; for everything else the runner
     measures the times, and the input is the case's. `doubts` are not stored with the trace. Without a call (`called`
@@ -192,7 +192,7 @@ class Answer(msgspec.Struct, gc=False):
         extra: dict[str, Any] | None = None,
         doubts: Sequence[Doubt] = (),
     ) -> "Answer":
-        """An answer from the parts that most systems know; `cost_usd` is the cost of the call, US dollars."""
+        """An answer made of the parts that most systems report; `cost_usd` is the cost of the call, US dollars."""
         return cls(
             output=Output(text, thinking, structured),
             tool_calls=tool_calls or [],
