@@ -66,7 +66,7 @@ def marked(marker: pytest.Mark, folder: Path, root: Path) -> tuple[Path, str | N
     if unknown or not isinstance(given.get("dataset"), (str, os.PathLike)):
         near = did_you_mean(unknown[0], ["dataset", "dialect"]) if unknown else ""
         found = f"unknown argument {unknown[0]!r}{near}" if unknown else f"dataset is {given.get('dataset')!r}"
-        raise InputError(f"evalwright(...): {found}; expected dataset (a path) and optionally dialect")
+        raise InputError(f"evalwright(...): {found}; expected dataset (a path) and optionally dialect=")
     named = Path(given["dataset"])
     path = next((one for base in (folder, root) if (one := base / named).exists()), folder / named)
     return path, given.get("dialect")
