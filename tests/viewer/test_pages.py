@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from html import unescape
+from html.parser import HTMLParser
 from itertools import pairwise
 from shutil import copytree
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 import pytest
 
@@ -123,6 +124,46 @@ def test_filters_choose_cells_and_each_state_has_an_address(run, client):
     assert re.search(r'<option value="says" selected', text)
 
 
+class _Form(HTMLParser):
+    """What a browser sends of the first form with the role search, as it is."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.sent: list[tuple[str, str]] = []
+        self._select = ""
+        self.feed(re.search(r'<form role="search".*?</form>', text, re.DOTALL)[0])
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "select":
+            self._select = given["name"] or ""
+            self._several = "multiple" in given
+        elif tag == "option" and "selected" in given:
+            if not self._several:  # the last one counts
+                self.sent = [one for one in self.sent if one[0] != self._select]
+            self.sent.append((self._select, given["value"] or ""))
+        elif tag == "input" and (given.get("type") != "checkbox" or "checked" in given):
+            self.sent.append((given["name"] or "", given.get("value") or ""))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *FILTERS,
+        "tag=t0&tag=t1",
+        "error=adapter_error&error=timeout",
+        "variant=agent&trial=0&case=case-1&case=case-2",
+        "meta.suburb=s3&meta.other=1",
+        "score_min=0.5&evaluator=says&verdict=pass&flaky=1",
+        "sort=-cost&group=tag&column=tokens&column=meta.suburb",
+    ],
+)
+def test_the_form_has_every_filter_so_that_none_is_lost_when_another_changes(run, client, query):
+    sent = [pair for pair in _Form(page(client, f"/runs/{run.name}?{query}")).sent if pair[1]]
+    usual = [] if "column=" in query else [pair for pair in sent if pair[0] == "column"]
+    assert sorted(pair for pair in sent if pair not in usual) == sorted(parse_qsl(query))
+
+
 def columns_of(text: str) -> list[str]:
     table = text[text.index('aria-label="Cells">') :]
     return re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', table[: table.index("</thead>")])
@@ -160,7 +201,8 @@ def test_what_was_searched_for_is_marked_with_the_text_around_it(run, client):
         ("?statos=fail", 400, "unknown key 'statos'; did you mean"),
         ("?status=purple", 400, "'purple', expected one of: pass"),
         ("?latency_min=fast", 400, "expected a number"),
-        ("?evaluator=nobody", 400, "expected one of: polite, says"),
+        ("?evaluator=nobody", 400, "expected one of: says, polite"),
+        ("?tag=t7", 400, "'tag' is 't7', expected one of"),
         ("?after=-1", 400, "whole number"),
         ("?column=colour", 400, "expected one of: variant, trial"),
         ("/cells/0000000000000000", 404, "14 cells"),

@@ -83,6 +83,11 @@ class Filter:
         return list(dict.fromkeys(word.lower() for word in words if word))
 
     @property
+    def evaluators(self) -> tuple[str, ...]:
+        """The one evaluator, as the other choices are."""
+        return (self.evaluator,) if self.evaluator else ()
+
+    @property
     def narrows(self) -> bool:
         return bool(self.pairs(place=False))
 

@@ -262,6 +262,11 @@ class CellTable:
             self._values[what] = self._found_values(what, limit)
         return self._values[what]
 
+    def has(self, what: str, value: str) -> bool:
+        """Whether `value` is a choice of `evaluator`, `tag` or `variant`, also if it is not among the first."""
+        table = {"evaluator": "outcomes", "tag": "tags", "variant": "cells"}[what]
+        return value in self.values(what) or bool(self._all(f"SELECT 1 FROM {table} WHERE {what} = ? LIMIT 1", [value]))
+
     def _found_values(self, what: str, limit: int) -> list[str]:
         sql = {
             "tag": "SELECT DISTINCT tag FROM tags ORDER BY tag LIMIT ?",

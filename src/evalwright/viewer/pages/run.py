@@ -33,6 +33,8 @@ __all__ = ["PAGE", "Cell", "Numbers", "run_context", "run_page", "table_of"]
 
 PAGE = 100
 _REASONS = 20
+_METADATA = 8
+"""Keys of metadata that the form has a field for."""
 _NAMES = (Unit.NAME, Unit.TEXT, Unit.CASES)
 _MOST_IDS = 50
 _OF_TRIALS = "trials."
@@ -136,7 +138,7 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter, *, of_trials: bool) -
         "group": GROUPS,
         **{name: table.values(name) for name in ("evaluator", "tag", "variant", "error", "metadata")},
     }
-    _check(chosen, choices)
+    _check(run, table, chosen)
     order = {spec.name: place for place, spec in enumerate(run.plan.evaluators)}
     choices["evaluator"] = sorted(choices["evaluator"], key=lambda name: order.get(name, len(order)))
     search = run.search(chosen) if chosen.in_messages and chosen.words else None
@@ -154,6 +156,7 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter, *, of_trials: bool) -
         "chosen": chosen,
         "columns": shown_columns(table, listed, chosen, boxes),
         "boxes": boxes,
+        "metadata": _metadata(table, chosen),
         "name_of": names_of_cells(chosen),
         "choices": choices,
         "search": search,
@@ -169,10 +172,21 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter, *, of_trials: bool) -
     }
 
 
-def _check(chosen: Filter, choices: dict[str, Any]) -> None:
-    """Raises BadQuery for a value that this run does not have."""
-    for name, values in (("evaluator", [chosen.evaluator] if chosen.evaluator else []), ("variant", chosen.variant)):
+def _check(run: OpenRun, table: CellTable, chosen: Filter) -> None:
+    """Raises BadQuery for a value that this run does not have, nor will have when it goes on."""
+    planned = {
+        "evaluator": [spec.name for spec in run.plan.evaluators],
+        "variant": [variant.name for variant in run.plan.variants],
+    }
+    for name, values in (("evaluator", chosen.evaluators), ("tag", chosen.tag), ("variant", chosen.variant)):
         for value in values:
-            if value not in choices[name]:
-                known = ", ".join(choices[name][:20])
-                raise BadQuery(f"{name!r} is {value[:200]!r}, expected one of: {known}")
+            if value not in planned.get(name, ()) and not table.has(name, value):
+                known = list(dict.fromkeys([*planned.get(name, ()), *table.values(name)]))
+                said = f"expected one of: {', '.join(known[:20])}" if known else "and no case has one"
+                raise BadQuery(f"{name!r} is {value[:200]!r}, {said}")
+
+
+def _metadata(table: CellTable, chosen: Filter) -> list[tuple[str, str]]:
+    """The fields of the form for metadata: those that are filled, and the first keys that cases have."""
+    filled = {name for name, _ in chosen.metadata}
+    return [*chosen.metadata, *((name, "") for name in table.values("metadata")[:_METADATA] if name not in filled)]
