@@ -116,3 +116,27 @@ def test_a_deployment_of_azure_is_asked_at_the_version_that_is_named(
     ran = run(tmp_path, {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "weather?"}}]})
     assert ran.outputs == ["sunny"]
     assert asked == [path]
+
+
+def test_a_grader_is_one_of_the_providers_if_it_has_their_name(tmp_path, server):
+    """A judge behind an address of its own is asked there, although the assertion only has its id."""
+    here = f"http://127.0.0.1:{server.port}/v1"
+    server.answer = lambda body: json.dumps({"pass": True, "score": 1, "reason": body["model"]})
+    providers = [
+        {"id": "echo"},
+        {"id": "openai:chat:gpt-4o", "label": "strict", "config": {"apiBaseUrl": here, "temperature": 0.3}},
+        {"id": "file://judge.py", "label": "own"},
+    ]
+    judge = 'def call_api(*_): return {\'output\': \'{"pass": true, "reason": "own"}\'}'
+    graders = ["strict", "openai:chat:gpt-4o", "own", {"text": "own"}, {"text": {"id": "strict"}}]
+    asserts = [{"type": "llm-rubric", "value": "fine", "provider": grader} for grader in graders]
+    tests = [{"vars": {"q": "Bonn"}, "providers": ["echo"], "assert": asserts}]
+    found = run(tmp_path, {"prompts": ["{{q}}"], "providers": providers, "tests": tests}, judge__py=judge)
+    assert [row.reason for row in found.rows if row.status == "pass"] == ["gpt-4o", "gpt-4o", "own", "own", "gpt-4o"]
+    assert {request[3]["temperature"] for request in server.requests} == {0.3}
+
+
+def test_a_provider_in_a_mapping_keeps_its_id(tmp_path, server):
+    providers = ["openai:chat:gpt-4o", {"id": "openai:chat:gpt-4o-mini"}]
+    found = run(tmp_path, {"prompts": ["{{q}}"], "providers": providers, "tests": [{"vars": {"q": "Bonn"}}]})
+    assert [variant for _, variant, _ in found.traces] == ["openai:gpt-4o", "openai:chat:gpt-4o-mini"]

@@ -11,7 +11,7 @@ from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.doubts import doubt_assertion, doubt_rubric, doubt_threshold
 from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, SET, UNSUPPORTED, asks_judge, base_of
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.providers import provider_of
+from evalwright.formats.promptfoo.providers import Provider, provider_of
 from evalwright.formats.promptfoo.shapes import ASSERTION, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.templates import holds_template
@@ -72,10 +72,14 @@ def _kind_of_file(name: str) -> str:
 
 
 class Assertions:
-    """Reads lists of assertions; lists that several tests share are read and reported once."""
+    """Reads lists of assertions; lists that several tests share are read and reported once.
 
-    def __init__(self, sources: Sources) -> None:
+    Graders may be named by the ids and labels of the suite's own `providers`.
+    """
+
+    def __init__(self, sources: Sources, providers: Sequence[Provider]) -> None:
         self._sources = sources
+        self._providers = {one[key]: one for key in ("label", "id") for one in providers}
         self._read: dict[int, tuple[Any, dict[str, Any] | None]] = {}
         self._specs: dict[tuple[int, int], EvaluatorSpec] = {}
         self._doubted: set[tuple[str, str]] = set()
@@ -176,8 +180,12 @@ class Assertions:
     def grader(self, raw: Any, origin: Origin) -> Any:
         """The grader in an assertion or in a test's options: a provider, or one for each kind of call."""
         if isinstance(raw, dict) and "id" not in raw and {"text", "embedding", "classification"} & raw.keys():
-            return {key: provider_of(one, self._sources, origin.at(key)) for key, one in raw.items()}
-        return provider_of(raw, self._sources, origin)
+            return {key: self._grader(_plain(one), origin.at(key)) for key, one in raw.items()}
+        return self._grader(raw, origin)
+
+    def _grader(self, raw: Any, origin: Origin) -> Provider | None:
+        known = self._providers.get(raw) if isinstance(raw, str) else None
+        return provider_of(raw, self._sources, origin) if known is None else known
 
     def rubric(self, raw: Any, origin: Origin) -> Any:
         """The prompt for judges in a test's options, read if it is in a file."""
@@ -207,6 +215,11 @@ class Assertions:
             document = self._sources.document(path, origin)
             return None if document is None else as_javascript(document.value)
         return self._sources.text(path, origin).strip()
+
+
+def _plain(grader: Any) -> Any:
+    """One of a mapping of graders: an id without settings means the same as the id alone."""
+    return grader["id"] if isinstance(grader, dict) and grader.keys() == {"id"} else grader
 
 
 def _evaluator(one: Mapping[str, Any]) -> str:

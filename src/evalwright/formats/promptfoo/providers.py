@@ -105,7 +105,10 @@ def _file_of(named: str) -> tuple[str, str]:
 
 
 def _full_name(named: str) -> str:
-    """promptfoo's name for a provider that is written as a string: with its function. One in a mapping keeps its id."""
+    """promptfoo's name for a provider that is written as a string: a function has the name of its default, a chat model
+    no `chat`. One in a mapping keeps its id."""
+    if named.startswith("openai:chat:"):
+        return named.replace(":chat:", ":", 1)
     if provider_kind(named) != "python":
         return named
     path, function = _file_of(named)
@@ -128,8 +131,6 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin) -> list[Prov
     if kind == "http" and "://" not in named and not config.get("url"):
         origin.at("config").tell("config.url: the address is missing")
         return []
-    if named.startswith("openai:chat:"):
-        named = named.replace(":chat:", ":", 1)
     if kind in ("chat", "embedding") and named.endswith(":") and not config.get("model"):
         origin.tell(f"the provider {named!r} names no model: expected {named}MODEL")
         return []

@@ -138,7 +138,7 @@ class _Reading:
         raw, origin = self._raw, self._origin
         prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
         providers = self._providers()
-        tests = Tests(raw, self._sources, Assertions(self._sources), origin)
+        tests = Tests(raw, self._sources, Assertions(self._sources, providers), origin)
         prompts, self._raw = after_before_all(
             Hooked(prompts, raw), providers, tests, self._sources.folder, origin.at("extensions")
         )
