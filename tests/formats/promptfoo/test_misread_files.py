@@ -13,7 +13,6 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
     text = (
         "prompts: [file://gone.txt]\n"
         "providers: [echo, 'nosuch:model']\n"
-        "redteam: {}\n"
         "derivedMetrics: [{name: m, value: a +}, {name: n}]\n"
         "tests:\n"
         "  - assert: [{type: contians, value: a}]\n"
@@ -28,16 +27,15 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
     for line, part in (
         (1, "there is no file 'gone.txt'"),
         (2, "unknown provider 'nosuch:model'"),
-        (3, "'redteam' is of promptfoo's red team"),
-        (4, "expected an expression of sums"),
-        (4, "expected a mapping with name and value, found {'name': 'n'}"),
-        (6, "unknown assertion type 'contians'; did you mean \"contains\"?"),
-        (7, "expected a list of assertions, found str"),
-        (8, "an assertion needs a type"),
-        (8, "the assertion type 'moderation' is not supported"),
-        (9, "expected a mapping with a type, found str"),
-        (10, "rows.csv:3: found 3 cells, expected 2, as the header has; a comma within a cell needs quotation marks"),
-        (10, "rows.csv:4: found 1 cell, expected 2"),
+        (3, "expected an expression of sums"),
+        (3, "expected a mapping with name and value, found {'name': 'n'}"),
+        (5, "unknown assertion type 'contians'; did you mean \"contains\"?"),
+        (6, "expected a list of assertions, found str"),
+        (7, "an assertion needs a type"),
+        (7, "the assertion type 'moderation' is not supported"),
+        (8, "expected a mapping with a type, found str"),
+        (9, "rows.csv:3: found 3 cells, expected 2, as the header has; a comma within a cell needs quotation marks"),
+        (9, "rows.csv:4: found 1 cell, expected 2"),
     ):
         assert any(f"promptfooconfig.yaml:{line}" in row and part in row for row in said.splitlines()), part
 
@@ -102,8 +100,18 @@ def test_a_provider_of_models_without_a_model_says_so(tmp_path):
 def test_keys_of_a_prompt_that_nothing_reads_are_warned_of(tmp_path):
     """Without its text, the id of a prompt is what is sent."""
     config = {**ECHO, "prompts": [{"id": "polite", "file": "file://polite.txt"}]}
-    warnings = [str(warning) for warning in load_suite(write(tmp_path, config)).warnings]
-    assert [warning for warning in warnings if "prompts[0].file" in warning and "nothing reads this key" in warning]
+    [warning] = load_suite(write(tmp_path, config)).warnings[:1]
+    assert "prompts[0].file" in str(warning)
+    assert "write raw: file://polite.txt" in str(warning)
+
+
+def test_a_red_team_beside_tests_is_left_out(tmp_path):
+    config = {**ECHO, "redteam": {"plugins": ["pii"]}}
+    with pytest.raises(InputError, match=r"'redteam' is of promptfoo's red team.* expected the key tests"):
+        load_suite(write(tmp_path, config))
+    suite = load_suite(write(tmp_path, {**config, "tests": [{"vars": {"q": "a"}}]}))
+    assert len(suite.cases) == 1
+    assert [str(one) for one in suite.warnings if "red team is not run" in str(one)]
 
 
 def test_a_prompt_that_is_taken_for_a_file_says_how_to_write_it(tmp_path):

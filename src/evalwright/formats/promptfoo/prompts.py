@@ -76,7 +76,10 @@ class _Reading:
         if isinstance(one, str):
             return self._text(one, {}, origin)
         if isinstance(one, dict):
-            warn_of_others(one, PROMPT, origin)
+            if isinstance(file := one.get("file"), str):
+                hint = f": write raw: file://{file.removeprefix('file://')}"
+                origin.at("file").warn(f"nothing reads this key; the prompt is its raw or its id{hint}", unread=True)
+            warn_of_others(one, (*PROMPT, "file"), origin)
             one = what_fits(one, PROMPT, origin)
             named = {key: one[key] for key in ("id", "label", "config") if one.get(key) is not None}
             source = one.get("raw", one.get("id"))

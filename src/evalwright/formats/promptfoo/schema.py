@@ -34,7 +34,7 @@ __all__ = ["configuration_schema", "provider_schema", "scenario_schema", "test_s
 
 _ELSEWHERE: Schema = {"type": "object", "required": ["$ref"]}
 """A value that is elsewhere in the file."""
-_REFUSED = ("redteam", "plugins", "strategies")
+_RED_TEAM = ("redteam", "plugins", "strategies")
 
 
 def configuration_schema() -> Schema:
@@ -57,7 +57,10 @@ def configuration_schema() -> Schema:
     return {
         "title": "promptfoo: a configuration",
         **_part(CONFIG, **top),
-        "allOf": [_either_of("providers", "targets"), {"not": _either_of(*_REFUSED, value={})}],
+        "allOf": [
+            _either_of("providers", "targets"),
+            {"anyOf": [{"not": _either_of(*_RED_TEAM, value={})}, _either_of("tests", "scenarios")]},
+        ],
         "definitions": _definitions(),
     }
 

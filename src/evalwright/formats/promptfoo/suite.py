@@ -57,7 +57,8 @@ __all__ = ["load"]
 _WITHOUT_EFFECT = (
     "$schema", "tags", "sharing", "outputPath", "metadata", "tracing", "writeLatestResults",
 )  # fmt: skip
-_REFUSED = ("redteam", "plugins", "strategies")
+_RED_TEAM = ("redteam", "plugins", "strategies")
+"""Keys of promptfoo's red team, which makes tests of its own."""
 _SHOWN = 200
 """Tests that a run's `config.yaml` contains unchanged."""
 _PASS_RATE = "PROMPTFOO_PASS_RATE_THRESHOLD"
@@ -190,16 +191,21 @@ class _Reading:
 
     def _keys(self) -> None:
         raw, origin = self._raw, self._origin
-        for key in _REFUSED:
-            if key in raw:
-                origin.at(key).tell(f"{key!r} is of promptfoo's red team, which is not supported")
+        for key in _RED_TEAM:
+            if key in raw and (raw.get("tests") or raw.get("scenarios")):
+                origin.at(key).warn("promptfoo's red team is not run: only the tests of this file are", unread=True)
+            elif key in raw:
+                origin.at(key).tell(
+                    f"{key!r} is of promptfoo's red team, which is not supported, and there are no other tests:"
+                    " expected the key tests"
+                )
         for key in raw:
             if key == "assert":
                 origin.at(key).warn("a list of assertions up here is never read: write defaultTest.assert")
             elif key in _WITHOUT_EFFECT:
                 hint = "; use --out" if key == "outputPath" else ""
                 origin.at(key).warn(f"this key has no effect here{hint}", unread=True)
-            elif key not in (*CONFIG, *_REFUSED) and not key.startswith("x-"):
+            elif key not in (*CONFIG, *_RED_TEAM) and not key.startswith("x-"):
                 origin.at(key).warn_unread(CONFIG)
         for i, named in enumerate(raw.get("extensions", ())):
             place = origin.at("extensions", i)
