@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from formats.promptfoo.runs import run
+from evalwright.formats.loading import load_suite
+from formats.promptfoo.runs import run, write
 from llm.providers import KEY, providing_in_a_thread
 
 
@@ -140,3 +141,40 @@ def test_a_provider_in_a_mapping_keeps_its_id(tmp_path, server):
     providers = ["openai:chat:gpt-4o", {"id": "openai:chat:gpt-4o-mini"}]
     found = run(tmp_path, {"prompts": ["{{q}}"], "providers": providers, "tests": [{"vars": {"q": "Bonn"}}]})
     assert [variant for _, variant, _ in found.traces] == ["openai:gpt-4o", "openai:chat:gpt-4o-mini"]
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "sent"),
+    [
+        ("ollama:chat:qwen3:4b", {}, {}),
+        ("ollama:qwen3:4b", {"num_predict": 2048, "temperature": 0.1}, {"max_tokens": 2048, "temperature": 0.1}),
+        ("ollama:qwen3:4b", {"num_predict": -1}, {}),
+        ("google:gemini-2.5-flash", {"maxOutputTokens": 800}, {"max_tokens": 800}),
+        (
+            "google:gemini-2.5-flash",
+            {"generationConfig": {"maxOutputTokens": 9, "temperature": 0.4}},
+            {"max_tokens": 9, "temperature": 0.4},
+        ),
+        ("openai:chat:gpt-4o", {"showThinking": False}, {"max_tokens": 1024, "temperature": 0}),
+        ("openai:chat:gpt-4o", {"omitDefaults": True}, {}),
+    ],
+)
+def test_settings_of_a_company_are_sent_and_only_some_have_defaults(
+    tmp_path, server, monkeypatch, model, settings, sent
+):
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    provider = {"id": model, "config": {"apiBaseUrl": f"http://127.0.0.1:{server.port}/v1", **settings}}
+    config = {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "Bonn"}}]}
+    assert run(tmp_path, config).outputs == ["sunny"]
+    found = server.requests[-1][3]
+    assert {key: found[key] for key in ("max_tokens", "temperature") if key in found} == sent
+
+
+def test_settings_that_nothing_reads_are_warned_of(tmp_path):
+    config = {"num_ctx": 9, "showThinking": True, "num_predict": 9}
+    google = {"maxOutputTokens": 9, "generationConfig": {"seed": 1}}
+    providers = [{"id": "ollama:llama3", "config": config}, {"id": "google:gemini-2.5-flash", "config": google}]
+    suite = load_suite(write(tmp_path, {"prompts": ["{{q}}"], "providers": providers, "tests": [{"vars": {"q": "a"}}]}))
+    assert [one.key for one in suite.warnings if "config" in one.key] == [
+        "providers[0].config.num_ctx", "providers[0].config.showThinking", "providers[1].config.generationConfig.seed",
+    ]  # fmt: skip

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from evalwright.errors import InputError
 from evalwright.files import yaml
-from evalwright.formats.promptfoo.providers import COMPANIES, PASSED_ON, Provider
+from evalwright.formats.promptfoo.providers import COMPANIES, OWN_NAMES, PASSED_ON, Provider, with_our_names
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.llm.replies import arguments_in
 from evalwright.model.chat import ChatMessage, ChatRequest
@@ -67,23 +67,23 @@ def messages_in(prompt: str) -> list[dict[str, Any]]:
 
 def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder: str, trial: int = 0) -> ChatRequest:
     """The request for a prompt. `more` are the prompt's own settings for the call."""
-    config = {**provider.get("config", {}), **more}
-    prefix, model = model_of({**provider, "config": config})
-    company = COMPANIES[prefix]
+    written = {**provider.get("config", {}), **more}
+    prefix, model = model_of({**provider, "config": written})
+    company, config = COMPANIES[prefix], with_our_names(prefix, written)
     extra = {key: _loaded(config[key], folder) for key in PASSED_ON if config.get(key) is not None}
     extra |= config.get("passthrough") or {}
     if headers := config.get("headers"):
         extra["extra_headers"] = headers
-    thinks = model.startswith(_REASONING)
+    bare = model.startswith(_REASONING) or prefix in OWN_NAMES or config.get("omitDefaults") is True
     most = config.get("max_tokens", config.get("max_output_tokens"))
-    if most is None and "max_completion_tokens" not in extra and not thinks:
+    if most is None and "max_completion_tokens" not in extra and not bare:
         most = _MOST_TOKENS
     request = ChatRequest(
         _named(prefix, company, model),
         [_message(one) for one in messages_in(prompt)],
         config.get("instructions") or config.get("systemPrompt"),
-        config.get("temperature", None if thinks else 0),
-        most,
+        config.get("temperature", None if bare else 0),
+        most if most is None or most > 0 else None,  # for Ollama, a negative number is no limit
         repeat=trial,
         provider=company if company in ("openai", "anthropic", "azure") else None,
         base_url=_azure(model, config) if company == "azure" else _address(prefix, config),

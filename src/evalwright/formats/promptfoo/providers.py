@@ -13,7 +13,17 @@ from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_ot
 from evalwright.formats.promptfoo.sources import Sources, split_function
 from evalwright.formats.promptfoo.values import as_javascript
 
-__all__ = ["COMPANIES", "PASSED_ON", "REPLY_RETRIES", "Provider", "provider_kind", "provider_of", "providers_of"]
+__all__ = [
+    "COMPANIES",
+    "OWN_NAMES",
+    "PASSED_ON",
+    "REPLY_RETRIES",
+    "Provider",
+    "provider_kind",
+    "provider_of",
+    "providers_of",
+    "with_our_names",
+]
 
 Provider = dict[str, Any]
 """`id`, `label`, `config`, and possibly `prompts`, `transform`, `delay`, `env`, `inputs`: plain data."""
@@ -31,11 +41,21 @@ PASSED_ON = (
     "logprobs", "top_logprobs", "thinking", "text", "parallel_tool_calls",
 )  # fmt: skip
 """Keys of a model's `config` that are sent unchanged."""
+_OF_GEMINI = {"maxOutputTokens": "max_tokens", "topP": "top_p", "stopSequences": "stop"}
+OWN_NAMES: Mapping[str, Mapping[str, str]] = {
+    "google": _OF_GEMINI,
+    "vertex": _OF_GEMINI,
+    "ollama": {"num_predict": "max_tokens", "system": "instructions"},
+}
+"""Keys of a model's `config` that these companies have instead of ours. promptfoo sends them no defaults."""
+_INNER = {"google": "generationConfig", "vertex": "generationConfig"}
+"""Keys below which these companies have settings, too."""
 REPLY_RETRIES = "replyRetries"
 """Our own key in the `config` of a judging provider: how often it is called again if its reply is unreadable."""
 _READ = (
     "model", "temperature", "max_tokens", "max_output_tokens", "instructions", "systemPrompt", "passthrough", "headers",
-    "apiBaseUrl", "apiHost", "apiVersion", "apiKey", "apiKeyEnvar", REPLY_RETRIES, *PASSED_ON,
+    "apiBaseUrl", "apiHost", "apiVersion", "apiKey", "apiKeyEnvar", "omitDefaults", "showThinking", REPLY_RETRIES,
+    *PASSED_ON,
 )  # fmt: skip
 _NEAREST = {
     "anthropic:claude-agent-sdk": "call the agent from a Python or exec provider",
@@ -126,7 +146,7 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin) -> list[Prov
     elif kind == "":
         _refuse(named, origin)
         return []
-    config = _config(one.get("config", {}), kind, sources, origin.at("config"))
+    config = _config(one.get("config", {}), kind, named.partition(":")[0], sources, origin.at("config"))
     sources.code(one.get("transform"), origin.at("transform"))
     if kind == "http" and "://" not in named and not config.get("url"):
         origin.at("config").tell("config.url: the address is missing")
@@ -139,12 +159,17 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin) -> list[Prov
     return [{**kept, **own, "id": named, "label": str(one.get("label") or without_credentials(named))}]
 
 
-def _config(config: dict[str, Any], kind: str, sources: Sources, origin: Origin) -> dict[str, Any]:
+def _config(config: dict[str, Any], kind: str, prefix: str, sources: Sources, origin: Origin) -> dict[str, Any]:
     """The settings of a provider, with the files that they name checked."""
     if kind in ("chat", "embedding"):
         config = what_fits(config, CHAT, origin)
         if kind == "chat":
-            warn_of_others(config, _READ, origin)
+            own, inner = OWN_NAMES.get(prefix, {}), _INNER.get(prefix, "")
+            warn_of_others(config, (*_READ, *own, inner), origin)
+            if isinstance(found := config.get(inner), dict):
+                warn_of_others(found, ("temperature", *own), origin.at(inner))
+        if config.get("showThinking") is True:
+            origin.at("showThinking").warn("the reasoning of a model is no part of its output here", unread=True)
         for key in PASSED_ON:
             for one in config[key] if isinstance(config.get(key), list) else [config.get(key)]:
                 sources.code(one, origin.at(key))
@@ -154,6 +179,15 @@ def _config(config: dict[str, Any], kind: str, sources: Sources, origin: Origin)
     for key in ("transformResponse", "responseParser", "transformRequest"):
         sources.code(config.get(key), origin.at(key))
     return config
+
+
+def with_our_names(prefix: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of a model with our names for those that its company calls otherwise."""
+    if (own := OWN_NAMES.get(prefix)) is None:
+        return config
+    inner = config.get(_INNER.get(prefix, ""))
+    found = {**config, **(inner if isinstance(inner, dict) else {})}
+    return {own.get(key, key): value for key, value in found.items()}
 
 
 def provider_kind(named: str) -> str:

@@ -146,8 +146,9 @@ CHAT: Shape = {
     **dict.fromkeys(
         ("model", "instructions", "systemPrompt", "apiBaseUrl", "apiHost", "apiVersion", "apiKey", "apiKeyEnvar"), NAME
     ),
-    **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), NUMBER),
-    **dict.fromkeys(("max_tokens", "max_output_tokens", "max_completion_tokens"), _count(1)),
+    **dict.fromkeys(("temperature", "top_p", "topP", "frequency_penalty", "presence_penalty"), NUMBER),
+    **dict.fromkeys(("max_tokens", "max_output_tokens", "max_completion_tokens", "maxOutputTokens"), _count(1)),
+    "num_predict": _count(-2), "generationConfig": MAPPING, "omitDefaults": FLAG,
     "headers": SCALARS, "passthrough": MAPPING, "replyRetries": KeyKind(
         "a whole number from 0 to 3",
         lambda value: _is_whole(0)(value) and value <= 3,
