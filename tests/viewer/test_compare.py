@@ -115,7 +115,9 @@ def test_a_changed_case_shows_which_words_changed(pair):
     assert "says ✓ Pass → ✗ Fail" in seen(text)
     following = unescape(re.search(r'href="([^"]*)"[^>]*>Next changed cell', text)[1])
     assert "<h1>case-2</h1>" in page(client, following)
-    assert page(client, f"/compare/cells/{key}?a={a}&b={b}&view=side").count("<pre") > text.count("<pre")
+    side = page(client, f"/compare/cells/{key}?a={a}&b={b}&view=side")
+    assert side.count("<pre") > text.count("<pre")
+    assert unescape(re.search(r'href="([^"]*)"[^>]*>Next changed cell', side)[1]) == f"{following}&view=side"
 
 
 def test_of_several_trials_the_ones_that_changed_are_shown(pair):

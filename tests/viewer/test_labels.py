@@ -59,6 +59,7 @@ def test_labels_are_stored_one_by_one_and_calibrate_reads_them(labelled):
     assert "Where is order 0?" in text
     assert "ready" not in seen(text[text.index('id="expected"') :]) if 'id="expected"' in text else True
     assert "score 1" not in seen(text)  # what the evaluator said
+    assert '<p class="label">calls <b>find</b></p>' in text  # messages are those of the page of the cell
     shown = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite&show=1")
     assert "✓ Pass" in seen(shown)
     text = answered(client, run, shown, "pass", note='=1 "quoted", note\nof two lines')
@@ -260,6 +261,8 @@ def test_scores_are_on_the_scale_and_count_as_calibrate_counts_them(tmp_path):
             assert "expected a number from 1 to 5" in seen(refused.text)
         for score in ("5", "4", "2", "4", "5", "4", "5", "1", "5", "4"):
             text = answered(client, run, text, "score", score=score)
+        cell = page(client, f"/runs/{run.name}/cells/{cell_key('case-0', 'agent', 0)}")
+    assert 'data-label="Threshold" class="number">4<' in cell  # as the form and the agreement take it
     told = seen(text)
     [found] = calibrate_run(run, run / "labels.csv").evaluators
     assert "of 8 answers that you passed" in told

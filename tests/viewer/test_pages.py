@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import time
+from base64 import b64encode
 from collections.abc import Callable
 from datetime import datetime
 from html import unescape
@@ -415,6 +416,16 @@ def test_json_below_the_third_level_is_folded_and_whole(value):
     folded = [part for part in shown.folds if part.title]
     assert bool(folded) == (len(shown.text) > 120)
     assert all(part.text.startswith(" " * 8) for part in folded)
+
+
+def test_the_images_of_a_page_are_two_megabytes_and_each_of_the_others_has_an_address():
+    blocks = Blocks(lambda part: f"whole of {part}")
+    image = {"type": "image", "image_url": "data:image/png;base64," + b64encode(b"\x89PNG" + bytes(750_000)).decode()}
+    shown = [blocks.of(image, str(number)) for number in range(4)]
+    assert [bool(one.image) for one in shown] == [True, True, False, False]
+    assert [one.whole for one in shown] == ["", "", "whole of 2", "whole of 3"]
+    assert "750," in shown[3].text
+    assert not Blocks(lambda part: "", 10_000_000).of({**image, "image_url": image["image_url"] * 3}, "").image
 
 
 def test_values_of_steps_are_folded_on_the_page_of_their_cell(tmp_path):

@@ -19,7 +19,9 @@ _LEAST = 300
 """Characters of each text that are shown even if others have filled the page."""
 _IMAGE = re.compile(r"data:(image/(?:png|jpeg|webp|gif));base64,([A-Za-z0-9+/=\s]+)\Z")
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)[^,]{0,40},")
-_LARGEST_IMAGE = 2 << 20
+_LARGEST_IMAGE = 2_000_000
+_IMAGES = 35
+"""Bytes of all images of a page for each character of its room: 2 MB on the page of a cell."""
 _MAGIC = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF"}
 
 
@@ -43,6 +45,7 @@ class Blocks:
 
     def __init__(self, address: Callable[[str], str], room: int = ROOM) -> None:
         self._address, self._left = address, room
+        self._images_left = _IMAGES * room
 
     @staticmethod
     def at(part: str, name: object) -> str:
@@ -52,6 +55,10 @@ class Blocks:
     def of(self, value: Any, part: str) -> Shown:
         """The shown part of the value at a place of the records."""
         if (picture := _picture(value)) is not None:
+            size = len(picture.image)
+            if size > min(_LARGEST_IMAGE, self._images_left):
+                return Shown(picture.text, size=size, whole=self._address(part))
+            self._images_left -= size
             return picture
         if isinstance(value, dict) and value.get("type") == "text" and isinstance(value.get("text"), str):
             value, part = value["text"], f"{part}/text"
@@ -67,7 +74,7 @@ class Blocks:
 
 
 def _picture(value: Any) -> Shown | None:
-    """A placeholder for an image or sound in a message, with the image itself if it is harmless and small."""
+    """A placeholder for an image or sound in a message; an image of a kind that can do no harm comes with it."""
     if not isinstance(value, dict):
         return None
     inner = value.get("image_url") or value.get("input_audio") or value.get("source")
@@ -80,7 +87,7 @@ def _picture(value: Any) -> Shown | None:
     if not address.startswith("data:"):
         return Shown(visible(f"[{value['type']} {kind or address[:200]}]"))
     image = ""
-    if (found := _IMAGE.match(address)) and len(address) * 3 // 4 <= _LARGEST_IMAGE and _is(found[1], found[2]):
+    if (found := _IMAGE.match(address)) and _is(found[1], found[2]):
         image = f"data:{found[1]};base64,{''.join(found[2].split())}"
     return Shown(visible(f"[{value['type']}, {kind}, {len(address) * 3 // 4:,} bytes]"), image=image)
 

@@ -227,7 +227,7 @@ def compared_cell_page(shelf: Shelf, pairings: Pairings, key: str, given: dict[s
     if pair is None:
         raise NotThere(f"Neither run has a cell {key[:40]!r}.", "/")
     context = compared_cell_context(found, paired, pair, links)
-    context["unified"] = given.get("view") != "side"
+    context["view"] = "side" if given.get("view") == "side" else ""
     return Page("compared_cell.html", f"{pair.case_key} · compare · evalwright", context)
 
 
@@ -257,7 +257,7 @@ def compared_cell_context(found: Sides, paired: PairedRuns, pair: ComparedPair, 
         "changed": changed,
         "tools": changes(*("\n".join([*side.tools, ""]) if side.tools else "" for side in both)),
         "next": paired.next_changed(pair),
-        "unified": True,
+        "view": "",
     }
 
 

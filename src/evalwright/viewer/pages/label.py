@@ -17,8 +17,8 @@ from evalwright.viewer.labels import ORDERS, LabelFile, LabelOrder, StoredLabel,
 from evalwright.viewer.links import ServerLinks
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks
-from evalwright.viewer.pages.conversation import ends, unsaid_calls
-from evalwright.viewer.pages.evaluator_results import evaluator_results
+from evalwright.viewer.pages.conversation import ends, shown_messages, unsaid_calls
+from evalwright.viewer.pages.evaluator_results import evaluator_results, threshold_of
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellRow
 
@@ -101,16 +101,8 @@ def _number(name: str, value: str | None, default: int, most: int) -> int:
 
 
 def _threshold(run: OpenRun, evaluator: str) -> float | None:
-    """The lowest score that passes."""
-    for spec in run.plan.evaluators:
-        found = (
-            spec.config.get("pass_threshold", spec.config.get("threshold"))
-            if spec.threshold is None
-            else spec.threshold
-        )
-        if spec.name == evaluator and isinstance(found, int | float):
-            return float(found)
-    return None
+    spec = next((one for one in run.plan.evaluators if one.name == evaluator), None)
+    return None if spec is None else threshold_of(spec)
 
 
 def _scores(run: OpenRun, evaluator: str) -> tuple[float, float] | None:
@@ -228,20 +220,11 @@ def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> d
             for name, value in expected.items()
             if value not in (None, [], {}, "")
         ],
-        "messages": [
-            (place + 1, message.role, blocks.of(_said(message), f"trace/messages/{place}"))
-            for place, message in messages
-        ],
+        "messages": list(shown_messages(messages, blocks)),
         "messages_hidden": hidden,
         "tool_calls": unsaid_calls(trace, blocks),
         "judged": evaluator_results(judged, run.plan, blocks),
     }
-
-
-def _said(message: Any) -> Any:
-    said = {name: value for name, value in msgspec.to_builtins(message).items() if value is not None}
-    said.pop("role", None)
-    return said.get("content", "") if said.keys() <= {"content"} else said
 
 
 def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, links: ServerLinks) -> str:

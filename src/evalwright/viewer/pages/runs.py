@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from evalwright.errors import did_you_mean
 from evalwright.model.summary import RunSummary
+from evalwright.reports import numbers
 from evalwright.viewer.changes import ChangeCounts, ChangeTally
 from evalwright.viewer.filters import BadQuery
 from evalwright.viewer.pages import Page
@@ -121,8 +122,7 @@ def _compared_row(
     state = before.finished_at, before.cells_total, summary.finished_at, summary.cells_total
     cells = before.cells_total + summary.cells_total
     counts = changes.of(older, source, variant, state, cells) if row.state == "finished" else None
-    points = f"{100 * (rate - known[variant]):+.1f} pp".replace("-", "−")
-    return row._replace(change=RunChange(older.id, variant, points, counts))
+    return row._replace(change=RunChange(older.id, variant, numbers.points(rate - known[variant]), counts))
 
 
 def _rates(summary: RunSummary) -> list[VariantRate]:
