@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from evalwright.model.plan import RunSettings, Variant
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import ComparisonReport, GateOutcome, GatePart, VariantDelta
+from evalwright.registry import load
 from evalwright.reports.reasons import group_reasons
 from evalwright.reports.terminal import failure_lines, run_lines
 from evalwright.reports.text import Paint, width
@@ -222,3 +223,15 @@ def test_a_gate_says_what_it_measured_and_what_it_was_held_against() -> None:
     assert line_with(text, "gate").split() == ["gate", "failed", "2", "of", "3", "errored"]
     assert line_with(text, "avg_score").split() == ["missed", "avg_score", "0.82", "gte", "0.9", "(24", "scores)"]
     assert "not measured" in line_with(text, "pass_rate")
+
+
+def test_several_comparisons_say_what_their_intervals_and_their_p_hold_for() -> None:
+    note = "each interval and p is of one comparison alone; p (Holm) holds for all 2"
+    deltas = [VariantDelta(name, 0.1, 0.0, [], [], 24, (0.0, 0.2), 0.03, p_holm=0.06) for name in ("new", "newer")]
+    several, single = ComparisonReport("old", deltas), summary().comparison
+    for report in ("markdown", "html"):
+        render = load("reports", report)().render
+        assert note in render(stored(), summary(comparison=several))
+        assert note not in render(stored(), summary(comparison=single))
+    assert note in shown(comparison=several)
+    assert note not in shown(comparison=single)

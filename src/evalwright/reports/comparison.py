@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from evalwright.decisions.comparison import RunComparison, VariantComparison
+from evalwright.reports import numbers
 from evalwright.reports.decision import reason_lines
 from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, RUN_COMPARISON_COLUMNS, at_level
 from evalwright.reports.decision_words import change_of, claim, errors_line
@@ -27,6 +28,7 @@ def comparison_of_runs(comparison: RunComparison, paint: Paint) -> list[str]:
         [f"{paint('A', 'bold')}  {one_line(comparison.a)}", f"{paint('B', 'bold')}  {one_line(comparison.b)}"],
         table_lines(at_level(RUN_COMPARISON_COLUMNS, alpha), comparison.variants, paint)
         or ["the runs have no variant in common"],
+        _wrapped(numbers.family_note([one.delta for one in comparison.variants]), paint),
         table_lines(at_level(EVALUATOR_CHANGE_COLUMNS, alpha), comparison.evaluators, paint),
         [line for one in comparison.variants for line in _wrapped(_errors(one), paint)],
         [line for one in comparison.variants for line in _reasons(one, len(comparison.variants) > 1, paint)],

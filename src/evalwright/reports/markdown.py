@@ -18,7 +18,7 @@ from evalwright.model.cell import OfCase
 from evalwright.model.decision import Decision
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
-from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, decisions_of
+from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantDelta, decisions_of
 from evalwright.reports import numbers
 from evalwright.reports.changed_cells import ChangedCell, changed_cells
 from evalwright.reports.columns import (
@@ -78,7 +78,8 @@ def _sections(reader: RunReader, summary: RunSummary, context: ReportContext) ->
     before = context.before
     if before is not None:
         decisions = [(one.variant, one.decision) for one in before.comparison.variants]
-        yield [*_section("Compared", RUN_COMPARISON_COLUMNS, before.comparison.variants), *_notes(decisions)]
+        table_of_runs = _section("Compared", RUN_COMPARISON_COLUMNS, before.comparison.variants)
+        yield [*table_of_runs, *_notes(decisions, [one.delta for one in before.comparison.variants])]
     together = numbers.dependence(summary)
     yield _section("Variants", variant_columns(summary), summary.variants) + (["", together] if together else [])
     if summary.gate is not None:
@@ -170,13 +171,14 @@ def _comparison(comparison: ComparisonReport) -> list[str]:
     # A code block shows data unchanged, except for a fence that would end it.
     picture = ["", "```text", *(line.replace("`", "'") for line in forest_lines(rows)), "```"] if len(rows) > 1 else []
     decisions = decisions_of(comparison)
-    return [*lines, *_notes([(one.variant_b, one) for one in decisions]), *picture]
+    return [*lines, *_notes([(one.variant_b, one) for one in decisions], comparison.deltas), *picture]
 
 
-def _notes(decisions: Sequence[tuple[str, Decision]]) -> list[str]:
-    """Below a table of differences: errors with what they could change, and warnings."""
+def _notes(decisions: Sequence[tuple[str, Decision]], deltas: Sequence[VariantDelta]) -> list[str]:
+    """Below a table of differences: what they hold for, errors with what they could change, and warnings."""
     named = len(decisions) > 1
-    lines = [
+    lines = [f"- {note}"] if (note := numbers.family_note(deltas)) else []
+    lines += [
         f"- {f'{code(name, 40)} ' if named else ''}{_plain(line)}" for name, one in decisions for line in notes_of(one)
     ]
     return ["", *dict.fromkeys(lines)] if lines else []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from evalwright.errors import counted
 from evalwright.model.calibration import JudgeCalibration, Share
-from evalwright.model.summary import EvaluatorRate, GateOutcome, GatePart, RunSummary
+from evalwright.model.summary import EvaluatorRate, GateOutcome, GatePart, RunSummary, VariantDelta
 from evalwright.reports.text import one_line
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "could_show",
     "dependence",
     "duration",
+    "family_note",
     "interval",
     "mean",
     "met",
@@ -198,6 +199,12 @@ def dependence(summary: RunSummary) -> str:
         return ""
     together = f"{counted(native['cases_in_conversations'], 'case')} of {counted(conversations, 'conversation')}"
     return f"{together}: not independent of each other, and the intervals allow for it"
+
+
+def family_note(deltas: Sequence[VariantDelta]) -> str:
+    """Below a table of comparisons: what its intervals and its two kinds of p hold for; empty for a single one."""
+    adjusted = sum(one.p_holm is not None for one in deltas)
+    return f"each interval and p is of one comparison alone; p (Holm) holds for all {adjusted}" if adjusted else ""
 
 
 def could_show(summary: RunSummary) -> str:

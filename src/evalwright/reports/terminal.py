@@ -153,6 +153,7 @@ def comparison_lines(comparison: ComparisonReport, paint: Paint) -> list[str]:
     ]
     return [
         *table_lines([against, *others], comparison.deltas, paint),
+        *_folded_text(numbers.family_note(comparison.deltas), paint),
         *_notes(decisions_of(comparison), paint),
         *changed,
     ]

@@ -19,7 +19,7 @@ from evalwright.model.decision import Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import FAILED, NOT_PASSED, Status
-from evalwright.model.summary import ComparisonReport, RunSummary, decisions_of
+from evalwright.model.summary import ComparisonReport, RunSummary, VariantDelta, decisions_of
 from evalwright.model.trace import TraceError
 from evalwright.reports import numbers
 from evalwright.reports.changed_cells import changed_cells
@@ -165,17 +165,20 @@ def _numbers(summary: RunSummary, table: CellTable) -> dict[str, Any]:
         "gate_picture": "" if gate is None else _decided(decisions_of(gate)),
         "dependence": numbers.dependence(summary),
         "could_show": numbers.could_show(summary),
-        "against_notes": [] if summary.comparison is None else _notes(decisions_of(summary.comparison)),
+        "against_notes": []
+        if summary.comparison is None
+        else _notes(decisions_of(summary.comparison), summary.comparison.deltas),
         "against": None if summary.comparison is None else _against(summary.comparison, table),
         "baseline": "" if summary.comparison is None else summary.comparison.baseline,
         "picture": "" if summary.comparison is None else _picture(summary.comparison),
     }
 
 
-def _notes(decisions: Sequence[Decision]) -> list[str]:
-    """Errors with what they could change, and warnings, below a table of differences."""
+def _notes(decisions: Sequence[Decision], deltas: Sequence[VariantDelta]) -> list[str]:
+    """Below a table of differences: what they hold for, errors with what they could change, and warnings."""
     several = len(decisions) > 1
-    return [f"{one.variant_b}: {line}" if several else line for one in decisions for line in notes_of(one)]
+    notes = [f"{one.variant_b}: {line}" if several else line for one in decisions for line in notes_of(one)]
+    return [*filter(None, [numbers.family_note(deltas)]), *notes]
 
 
 def _against(comparison: ComparisonReport, table: CellTable) -> Numbers | None:
@@ -219,7 +222,9 @@ def _compared(reader: RunReader, summary: RunSummary, context: ReportContext) ->
     return {
         "compared": table_of(RUN_COMPARISON_COLUMNS, list(comparison.variants)),
         "compared_with": comparison.a,
-        "compared_notes": _notes([one.decision for one in comparison.variants]),
+        "compared_notes": _notes(
+            [one.decision for one in comparison.variants], [one.delta for one in comparison.variants]
+        ),
         "compared_picture": _decided([one.decision for one in comparison.variants]),
         "compared_reasons": [(one.variant, one.decision.clusters) for one in comparison.variants],
         "changed": changed,
