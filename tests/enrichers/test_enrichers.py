@@ -80,10 +80,19 @@ def test_a_platform_that_fails_is_asked_as_often_as_allowed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"no JSON hush", b"[" * 100_000, gzip.compress(b" " * 20 * 2**20), b" " * 11 * 2**20]
+    ("text", "times", "packed"),
+    [
+        (b"", 1, False),
+        (b"no JSON hush", 1, False),
+        (b"[", 100_000, False),
+        (b" ", 20 * 2**20, True),
+        (b" ", 11 * 2**20, False),
+    ],
+    ids=["empty", "no JSON", "deep", "bomb", "large"],
 )
-def test_a_reply_that_is_no_record_is_noted_without_its_text(tmp_path, body):
-    headers = {"Content-Encoding": "gzip"} if body[:2] == b"\x1f\x8b" else {}
+def test_a_reply_that_is_no_record_is_noted_without_its_text(tmp_path, text, times, packed):
+    body = gzip.compress(text * times) if packed else text * times
+    headers = {"Content-Encoding": "gzip"} if packed else {}
     with receiving(body=body, headers=headers) as server:
         trace = enriched(tmp_path, quick(server.url))
     (error,) = trace.extra["enrichment_errors"]
