@@ -10,7 +10,8 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.session import import_from
-from evalwright.session.imports import import_by_name, module_at, named_object, nothing_imported
+from evalwright.session.imports import import_by_name, module_at, nothing_imported
+from evalwright.session.named_objects import named_object
 
 CANARY = "import pathlib\npathlib.Path(__file__).with_name('CANARY').write_text('x')\n"
 

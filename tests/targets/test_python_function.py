@@ -8,7 +8,7 @@ import pytest
 from evalwright.errors import InputError, TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
-from evalwright.session.imports import with_objects
+from evalwright.session.named_objects import with_objects
 from evalwright.targets.python_function import PythonFunction
 
 CASE = Case("c1", {"word": "ha"}, tags=["t"])

@@ -22,7 +22,7 @@ from evalwright.model.suite import Suite
 from evalwright.run.locations import find_run, store_of
 from evalwright.run.plan import config_hash
 from evalwright.run.used_files import file_digest_of
-from evalwright.session.imports import with_objects
+from evalwright.session.named_objects import with_objects
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

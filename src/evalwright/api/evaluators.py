@@ -187,7 +187,7 @@ def specs_of(
 def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> EvaluatorSpec | None:
     from evalwright.evaluators.build import build
     from evalwright.registry import names
-    from evalwright.session.imports import with_objects
+    from evalwright.session.named_objects import with_objects
 
     bare = isinstance(one, str)
     if isinstance(one, str):

@@ -16,7 +16,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.plan import Variant
 from evalwright.model.trace import Answer
 from evalwright.registry import knows, names
-from evalwright.session.imports import named_object
+from evalwright.session.named_objects import named_object
 from evalwright.targets.build import build_target, default_timeout, unread_of
 
 __all__ = ["Returned", "System", "SystemLike", "variants_of"]

@@ -20,7 +20,7 @@ from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.session.imports import with_objects
+from evalwright.session.named_objects import with_objects
 
 if TYPE_CHECKING:
     from evalwright.model.snapshot import Case

@@ -213,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         gc.freeze()  # none of the objects are users': the interpreter need not search for garbage at its end
         sys.exit(code)
     from evalwright.errors import Interrupted
-    from evalwright.session.imports import end_without_search, only_ours
+    from evalwright.session.garbage import end_without_search, only_ours
     from evalwright.session.signals import INTERRUPTED, Ending
 
     only_ours()

@@ -29,7 +29,7 @@ from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
-from evalwright.session.imports import users_begin
+from evalwright.session.garbage import users_begin
 from evalwright.session.open_files import descriptors_kept
 from evalwright.session.signals import Signals
 

@@ -4,49 +4,41 @@ Both belong to the process, so two runs share them. A file that a suite names is
 own. A module imported by name is found on the path. The folders of a run stay there, as its code may import late,
 until another run needs other ones: then they and their modules are put away until a run needs them again. Two runs at
 the same time whose modules of one name are different files cannot be told apart, so the second run is rejected.
-
-Until the first user code is imported, a process of ours has hardly any garbage and need not search for it.
 """
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
 from contextvars import ContextVar
-from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError
+from evalwright.session.garbage import users_begin
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from pathlib import Path
 
 __all__ = [
-    "end_without_search",
     "executes_code",
     "file_in",
     "home_of",
     "import_by_name",
     "imported_files",
-    "is_unnamed",
     "leave",
     "make_importable",
     "module_at",
-    "named_object",
     "nothing_imported",
-    "only_ours",
+    "offered_instead",
     "stand_in_where_missing",
-    "users_begin",
-    "with_objects",
+    "users_folders",
 ]
-
-_passed: ContextVar[Mapping[str, Any]] = ContextVar("evalwright_objects", default=MappingProxyType({}))
 
 Check = Callable[[str, Collection[str]], None]
 """Told what was imported and which modules were loaded for it; raises ImportError if they are not those of the run."""
@@ -58,11 +50,6 @@ _PRIVATE = "evalwright_user_"
 _STAND_INS = {"eval_harness": "evalwright.formats.shims"}
 """Packages of originals that users' code imports in any kind of suite, and the module with `stand_in`, which returns
 the spec of one of their modules. Loaded when an import finds no such package."""
-
-_WHILE_OURS = 50_000
-"""Objects made before the next garbage collection, as long as no user code has been imported."""
-_usual: tuple[int, int, int] | None = None
-"""The usual collection thresholds, kept until user code is imported; None afterwards."""
 
 _lock = threading.Lock()
 _folders: set[str] = set()
@@ -79,37 +66,6 @@ _executing: dict[Path, threading.RLock] = {}
 """A lock for each file: threads that want it at the same time execute it once, and none sees it half executed."""
 
 
-def only_ours() -> None:
-    """Spare this process, which is ours and has imported no user code yet, most garbage collections.
-
-    The objects made at first are modules and a suite, which stay: searching them takes a tenth of a small run.
-    """
-    global _usual
-    _usual = gc.get_threshold()
-    gc.set_threshold(_WHILE_OURS)
-
-
-def users_begin() -> None:
-    """From now on collect garbage as users' code expects, but never search the objects that exist already."""
-    global _usual
-    if _usual is not None:
-        gc.freeze()
-        gc.set_threshold(*_usual)
-        _usual = None
-
-
-def end_without_search() -> None:
-    """Spare the interpreter the final garbage collection of this process, which is ours: a fifth of a small run.
-
-    If users' code was imported, the objects it left are still searched: their finalisers may have something to do.
-    """
-    from evalwright.session.user_code import others
-
-    files = [getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if name != "__main__"]
-    if all(file is None or file.startswith(others()) for file in files):
-        gc.freeze()
-
-
 @contextmanager
 def nothing_imported() -> Iterator[None]:
     """Look for users' code and parse it, but execute none: whatever would be imported is a `NotExecuted`."""
@@ -123,6 +79,12 @@ def nothing_imported() -> Iterator[None]:
 def executes_code() -> bool:
     """Whether users' code is executed at all."""
     return _looked_in.get() is None
+
+
+def users_folders() -> list[str]:
+    """The folders of users' code in which an import looks now, in its order."""
+    looked_in = _looked_in.get()
+    return [folder for folder in sys.path if folder in _folders] if looked_in is None else [*looked_in]
 
 
 def imported_files() -> list[str]:
@@ -213,6 +175,14 @@ def stand_in_where_missing() -> None:
     """Let imports of an original's package that is not installed find our stand-in for it."""
     if _last_asked not in sys.meta_path:
         sys.meta_path.append(_last_asked)
+
+
+def offered_instead(error: BaseException) -> str:
+    """What the stand-in for an original's package offers, if the import failed for lack of a name or module."""
+    name = error.name if isinstance(error, ImportError) else None
+    giver = _STAND_INS.get((name or "").partition(".")[0])
+    found: str = "" if giver is None else importlib.import_module(giver).known_names(error)
+    return found
 
 
 def import_by_name(name: str) -> ModuleType:
@@ -335,77 +305,3 @@ def _forget(name: str) -> None:
     for loaded in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
         _ours.discard(loaded)
         del sys.modules[loaded]
-
-
-@contextmanager
-def with_objects(objects: Mapping[str, Any]) -> Iterator[None]:
-    """Let `named_object` find these, by place, in everything called inside and in no other run of this process."""
-    token = _passed.set(objects)
-    try:
-        yield
-    finally:
-        _passed.reset(token)
-
-
-def _near_place(module: str, name: str, error: BaseException) -> str:
-    """How to write the place correctly, or the module or name that may be meant."""
-    from pathlib import Path  # here, like the other imports inside functions: only needed for a mistake
-
-    if isinstance(error, ModuleNotFoundError) and error.name is not None and f"{module}.".startswith(f"{error.name}."):
-        plain = module.removesuffix(".py").replace("\\", ".").replace("/", ".").strip(".")
-        if plain != module:
-            return f'; did you mean "{plain}:{name}"?'
-        folders = sys.path if (looked_in := _looked_in.get()) is None else looked_in
-        own = [Path(folder) for folder in folders if folder in _folders or looked_in]
-        beside = {file.stem for folder in own if folder.is_dir() for file in folder.glob("*.py")}
-        return did_you_mean(module.partition(".")[0], sorted(beside))
-    if isinstance(error, AttributeError):
-        if name.endswith(")"):
-            return "; leave out the parentheses"
-        return did_you_mean(name, [one for one in dir(sys.modules.get(module)) if not one.startswith("_")])
-    return ""
-
-
-def _served_instead(error: BaseException) -> str:
-    """What the stand-in for an original's package offers, if the import failed for lack of a name or module."""
-    name = error.name if isinstance(error, ImportError) else None
-    giver = _STAND_INS.get((name or "").partition(".")[0])
-    found: str = "" if giver is None else importlib.import_module(giver).known_names(error)
-    return found
-
-
-def is_unnamed(place: Any) -> bool:
-    """Whether a place is that of a function which only the process that it was passed to has."""
-    return isinstance(place, str) and "<" in place.partition(":")[2]
-
-
-def named_object(place: Any, key: str = "target") -> Any:
-    """The object at `module.path:name`; whatever importing it raises is the user's mistake, reported in one line.
-
-    An object passed to the run takes precedence over one that can be imported. Raises InputError at `key`.
-    """
-    if isinstance(place, str) and place in (passed := _passed.get()):
-        return passed[place]
-    module, colon, name = place.partition(":") if isinstance(place, str) else ("", "", "")
-    if not (module and colon and name):
-        raise InputError(Problem(file="", key=key, message=f"expected 'module.path:callable', found {place!r}"))
-    if is_unnamed(place):
-        why = f"{place!r} is a function without a name to import it by: call evaluate(..., resume=True) with it again"
-        raise InputError(Problem(file="", key=key, message=why, absent=True))
-    import asyncio
-
-    try:
-        found: Any = import_by_name(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise
-    except BaseException as error:  # a module may call `sys.exit` when it is imported
-        from evalwright.session.user_code import user_place
-
-        where = user_place(error)
-        why = f"{place!r} cannot be imported: {type(error).__name__}: {error}" + (f" in {where}" if where else "")
-        why += _near_place(module, name, error) or _served_instead(error)
-        absent = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
-        raise InputError(Problem(file="", key=key, message=why, absent=absent)) from error
-    return found

@@ -15,7 +15,7 @@ from evalwright.errors import InputError, Problem, TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output
-from evalwright.session.imports import named_object
+from evalwright.session.named_objects import named_object
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.answers import answer_of
 from evalwright.targets.build import optional_parts

@@ -11,7 +11,7 @@ from evalwright.evaluators.build import build_evaluator
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Expected
 from evalwright.model.trace import Output, ToolCall, TraceError
-from evalwright.session.imports import with_objects
+from evalwright.session.named_objects import with_objects
 from evalwright.testing import a_case, a_result, a_trace
 
 CASE = a_case(input="Hi")

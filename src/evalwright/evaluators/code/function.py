@@ -18,7 +18,7 @@ from evalwright.model.artifact import Artifact
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.session.imports import named_object
+from evalwright.session.named_objects import named_object
 
 __all__ = ["FunctionEvaluator"]
 

@@ -12,7 +12,7 @@ from evalwright.errors import InputError
 from evalwright.model.chat import Embedding
 from evalwright.registry import load, names
 from evalwright.session import session
-from evalwright.session.imports import named_object
+from evalwright.session.named_objects import named_object
 
 __all__ = ["Embed", "embedder", "minilm", "openai_small"]
 

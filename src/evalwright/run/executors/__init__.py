@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Executor, Plan
-from evalwright.session.imports import is_unnamed
+from evalwright.session.named_objects import is_unnamed
 from evalwright.targets.portable import CALL_NOTHING, folder_to_send, named_outside
 
 if TYPE_CHECKING:

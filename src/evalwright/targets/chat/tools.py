@@ -11,7 +11,7 @@ import msgspec
 from evalwright.errors import InputError, Interrupted, LimitExceeded, Problem
 from evalwright.files.plain import plain
 from evalwright.model.trace import ToolCall, ToolResult
-from evalwright.session.imports import named_object
+from evalwright.session.named_objects import named_object
 from evalwright.targets.failures import text_of
 from evalwright.targets.threads import Threads
 
