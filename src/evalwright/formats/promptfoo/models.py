@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from evalwright.errors import InputError
 from evalwright.files import yaml
-from evalwright.formats.promptfoo.providers import COMPANIES, OWN_NAMES, PASSED_ON, Provider, with_our_names
+from evalwright.formats.promptfoo.providers import COMPANIES, KEYS_OF_COMPANIES, PASSED_ON, Provider, with_our_names
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.llm.replies import arguments_in
 from evalwright.model.chat import ChatMessage, ChatRequest
@@ -74,7 +74,7 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
     extra |= config.get("passthrough") or {}
     if headers := config.get("headers"):
         extra["extra_headers"] = headers
-    bare = model.startswith(_REASONING) or prefix in OWN_NAMES or config.get("omitDefaults") is True
+    bare = model.startswith(_REASONING) or prefix in KEYS_OF_COMPANIES or config.get("omitDefaults") is True
     most = config.get("max_tokens", config.get("max_output_tokens"))
     if most is None and "max_completion_tokens" not in extra and not bare:
         most = _MOST_TOKENS

@@ -15,7 +15,7 @@ from evalwright.formats.promptfoo.values import as_javascript
 
 __all__ = [
     "COMPANIES",
-    "OWN_NAMES",
+    "KEYS_OF_COMPANIES",
     "PASSED_ON",
     "REPLY_RETRIES",
     "Provider",
@@ -42,7 +42,7 @@ PASSED_ON = (
 )  # fmt: skip
 """Keys of a model's `config` that are sent unchanged."""
 _OF_GEMINI = {"maxOutputTokens": "max_tokens", "topP": "top_p", "stopSequences": "stop"}
-OWN_NAMES: Mapping[str, Mapping[str, str]] = {
+KEYS_OF_COMPANIES: Mapping[str, Mapping[str, str]] = {
     "google": _OF_GEMINI,
     "vertex": _OF_GEMINI,
     "ollama": {"num_predict": "max_tokens", "system": "instructions"},
@@ -164,7 +164,7 @@ def _config(config: dict[str, Any], kind: str, prefix: str, sources: Sources, or
     if kind in ("chat", "embedding"):
         config = what_fits(config, CHAT, origin)
         if kind == "chat":
-            own, inner = OWN_NAMES.get(prefix, {}), _INNER.get(prefix, "")
+            own, inner = KEYS_OF_COMPANIES.get(prefix, {}), _INNER.get(prefix, "")
             warn_of_others(config, (*_READ, *own, inner), origin)
             if isinstance(found := config.get(inner), dict):
                 warn_of_others(found, ("temperature", *own), origin.at(inner))
@@ -183,7 +183,7 @@ def _config(config: dict[str, Any], kind: str, prefix: str, sources: Sources, or
 
 def with_our_names(prefix: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The settings of a model with our names for those that its company calls otherwise."""
-    if (own := OWN_NAMES.get(prefix)) is None:
+    if (own := KEYS_OF_COMPANIES.get(prefix)) is None:
         return config
     inner = config.get(_INNER.get(prefix, ""))
     found = {**config, **(inner if isinstance(inner, dict) else {})}
