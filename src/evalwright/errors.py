@@ -15,8 +15,10 @@ Interrupted                the user interrupted the run while user code was runn
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 __all__ = [
@@ -31,9 +33,11 @@ __all__ = [
     "StorageError",
     "TargetError",
     "Unsent",
+    "code_of_others",
     "counted",
     "did_you_mean",
     "money",
+    "user_place",
     "with_others",
 ]
 
@@ -277,3 +281,27 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     )
     near = [alike] if alike is not None else get_close_matches(given, names, n=1, cutoff=0.6)
     return f'; did you mean "{near[0]}"?' if near else ""
+
+
+def user_place(error: BaseException) -> str:
+    """File and line of the innermost frame of user code, as `agent.py:12`; empty where none is on the stack.
+
+    Code of this package, of the standard library and of installed packages is not the user's to fix.
+    """
+    place, frame = "", error.__traceback__
+    while frame is not None:
+        file = frame.tb_frame.f_code.co_filename
+        if not file.startswith(code_of_others()):
+            place = f"{os.path.basename(file)}:{frame.tb_lineno}"  # noqa: PTH119
+        frame = frame.tb_next
+    return place
+
+
+@cache
+def code_of_others() -> tuple[str, ...]:
+    """Paths of code that is not the user's: its files begin with one of these."""
+    import sysconfig  # only for code that has run: every command loads this module
+
+    paths = sysconfig.get_paths()
+    own = os.path.dirname(__file__)  # noqa: PTH120
+    return (own, "<frozen", *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))

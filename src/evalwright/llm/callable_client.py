@@ -14,14 +14,13 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import EvalwrightError
+from evalwright.errors import EvalwrightError, user_place
 from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.fitting import Fit
 from evalwright.llm.replies import checked_reply, reading_reply
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.registry import load
-from evalwright.session.user_code import user_place
 
 __all__ = ["CallableClient", "LitellmClient"]
 

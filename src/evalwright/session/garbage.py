@@ -37,8 +37,8 @@ def end_without_search() -> None:
 
     If users' code was imported, the objects it left are still searched: their finalisers may have something to do.
     """
-    from evalwright.session.user_code import others
+    from evalwright.errors import code_of_others
 
     files = [getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if name != "__main__"]
-    if all(file is None or file.startswith(others()) for file in files):
+    if all(file is None or file.startswith(code_of_others()) for file in files):
         gc.freeze()

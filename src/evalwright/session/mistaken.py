@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from evalwright.errors import code_of_others
 from evalwright.session.imports import file_in, home_of
-from evalwright.session.user_code import others
 
 __all__ = ["must_belong"]
 
@@ -26,7 +26,7 @@ def must_belong(name: str, loaded: Collection[str], own: Collection[str], held: 
     folders = [folder for folder in sys.path if folder in own]
     for user, wanted in [("", name.partition(".")[0]), *_imports(loaded, own)]:
         home, file = _found(wanted)
-        if not file or home in own or file.startswith(others()):
+        if not file or home in own or file.startswith(code_of_others()):
             continue
         what = f"{user} imports {wanted!r}" if user else f"{wanted!r}"
         meant = file_in(folders, wanted)

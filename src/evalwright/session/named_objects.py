@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError, Problem, did_you_mean, user_place
 from evalwright.session.imports import import_by_name, offered_instead, users_folders
 
 __all__ = ["is_unnamed", "named_object", "with_objects"]
@@ -54,8 +54,6 @@ def named_object(place: Any, key: str = "target") -> Any:
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise
     except BaseException as error:  # a module may call `sys.exit` when it is imported
-        from evalwright.session.user_code import user_place
-
         where = user_place(error)
         why = f"{place!r} cannot be imported: {type(error).__name__}: {error}" + (f" in {where}" if where else "")
         why += _near_place(module, name, error) or offered_instead(error)

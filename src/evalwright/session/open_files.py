@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from evalwright.session.user_code import others
+from evalwright.errors import code_of_others
 
 __all__ = ["DescriptorRefused", "descriptors_kept", "has_run_out", "limit_of_files", "room_for"]
 
@@ -127,7 +127,7 @@ class _Closing:
 
     def _guarded(self, fd: int) -> None:
         # Libraries close what they have opened, as do we, at any time.
-        if not sys._getframe(1).f_code.co_filename.startswith(others()) and self._keeps(fd):
+        if not sys._getframe(1).f_code.co_filename.startswith(code_of_others()) and self._keeps(fd):
             raise DescriptorRefused(f"os.close({fd})")
         self._close(fd)
 

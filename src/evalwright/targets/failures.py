@@ -6,10 +6,9 @@ import traceback
 
 from msgspec import UNSET
 
-from evalwright.errors import EvaluatorError, TargetError
+from evalwright.errors import EvaluatorError, TargetError, code_of_others, user_place
 from evalwright.files.plain import clean_text
 from evalwright.model.trace import TraceError
-from evalwright.session.user_code import others, user_place
 
 __all__ = ["located", "placed", "stack_of", "target_error", "target_failure", "text_of", "word_of"]
 
@@ -83,7 +82,7 @@ def stack_of(error: BaseException) -> str:
     """
     try:
         first = error.__traceback__
-        while first is not None and first.tb_frame.f_code.co_filename.startswith(others()):
+        while first is not None and first.tb_frame.f_code.co_filename.startswith(code_of_others()):
             first = first.tb_next
         text = "".join(traceback.format_exception(type(error), error, first or error.__traceback__))
     except BaseException:
