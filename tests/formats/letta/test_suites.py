@@ -47,6 +47,30 @@ def test_factories_make_an_agent_of_each_sample(project):
     assert statuses(outcome) == {"0": "pass", "1": "error"}
 
 
+COUNTED = """
+
+@agent_factory
+async def counted(client, sample: Sample) -> str:
+    others = len(await client.agents.list())
+    return (await client.agents.create(memory_blocks=[CreateBlock(label="others", value=str(others))])).id
+
+
+def knows_italy(message, ctx):
+    if "France" in message:
+        raise RuntimeError("server hiccup")
+    return "Rome, beside " + ctx.blocks["others"]
+"""
+
+
+def test_an_agent_is_also_deleted_if_its_conversation_fails(project):
+    with (project / "agent.py").open("a") as file:
+        file.write(COUNTED)
+    suite = SUITE.replace("agent_id: agent-1", "agent_script: agent.py:counted") + "cleanup: true\nmax_concurrent: 1\n"
+    outcome = run(project, suite, target="agent.py:knows_italy")
+    assert statuses(outcome)["0"] == "error"
+    assert rows(outcome)["1", "right"].detail["submission"] == "Rome, beside 0"
+
+
 def test_users_graders_and_extractors_are_called_with_letta_types(project):
     suite = SUITE.replace("function: contains}", "function: agent.py:halves, extractor: agent.py:tools}")
     row = rows(run(project, suite, target="agent.py:uses_a_tool"))["0", "right"]

@@ -107,9 +107,11 @@ class LettaAgent:
         described = agent.arguments if agent is not None else {}
         agent_id = agent.id if agent is not None else self._agent_id
         context = Context(sample, model, trial + 1, agent_id, described, blocks)
-        turns = await self._converse(backend, context, case.input, tell)
-        if self._cleanup and agent is not None:
-            await self._client.agents.delete(agent.id)
+        try:
+            turns = await self._converse(backend, context, case.input, tell)
+        finally:
+            if self._cleanup and agent is not None:
+                await self._client.agents.delete(agent.id)
         return _answer(turns, agent_id, context.blocks, model, context.usage, case.input)
 
     async def _agent(self, sample: Sample) -> tuple[Backend, Agent | None]:
