@@ -25,6 +25,7 @@ from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.shorthands import shared_input, with_files, with_variables
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.workspace_settings import read_workspace
+from evalwright.formats.shared.findings import REACHED_BY_ALL
 from evalwright.formats.shared.isolation import OF_PROGRAMS
 from evalwright.model.case import ForeignCase
 from evalwright.scoring.bands import THRESHOLD
@@ -243,6 +244,8 @@ class Cases:
         if (least := execution.get("threshold")) is not None:
             if (share := share_in(least)) is not None:
                 found[THRESHOLD] = share
+                if share == 0:
+                    tell.warn("execution.threshold", f"threshold: {REACHED_BY_ALL}")
             else:
                 tell("execution.threshold", f"threshold: expected a number from 0 to 1, found {least!r}")
         target, targets = self._defaults.target or execution.get("target"), self._defaults.targets

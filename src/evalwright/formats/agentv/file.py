@@ -15,6 +15,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.jsonl import exact, lines_of
 from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
+from evalwright.formats.shared.findings import REACHED_BY_ALL
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 
 __all__ = [
@@ -168,6 +169,8 @@ class EvalFile:
         name = self.head.get("name")
         if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
             found.append(("name", "name: the standard wants 2 to 64 of a-z, 0-9 and '-'"))
+        if self.threshold == 0:
+            found.append(("execution.threshold", f"threshold: {REACHED_BY_ALL}"))
         if len(str(self.head.get("description", ""))) > _LONGEST:
             found.append(("description", f"description: the standard wants at most {_LONGEST} characters"))
         listed = self.execution.get("targets")

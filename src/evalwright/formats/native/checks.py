@@ -7,6 +7,7 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
+from evalwright.formats.shared.findings import REACHED_BY_ALL
 
 __all__ = ["idle", "ill_named", "out_of_reach", "unused"]
 
@@ -71,6 +72,8 @@ def out_of_reach(raw: dict[str, Any]) -> Mistakes:
                 yield ("evaluators", i, "threshold"), message
         for place, message in _texts(one):
             yield ("evaluators", i, "config", *place), message
+    if _found(raw, "pass_criteria", "rule") == "bands" and _found(raw, "pass_criteria", "threshold") == 0:
+        yield ("pass_criteria", "threshold"), REACHED_BY_ALL
     if (gate := raw.get("gate")) is not None:
         from evalwright.formats.shared.gates import values_out_of_reach  # most suites have no gate, and no thresholds
 
@@ -83,7 +86,7 @@ def _of_threshold(threshold: Any, comparison: Any) -> Iterator[str]:
     if is_beyond(threshold):
         yield f"scores usually range from 0 to 1{as_share(threshold)}"
     elif (threshold, comparison) in _ALWAYS:
-        yield "every score from 0 to 1 reaches it: say from which score it passes"
+        yield REACHED_BY_ALL
 
 
 def unused(raw: dict[str, Any]) -> Mistakes:
@@ -128,8 +131,8 @@ def _texts(evaluator: Any) -> Mistakes:
                 yield place, _AS_IT_STANDS
     members = _found(evaluator, "config", "evaluators") if kind == "composite" else None
     for number, member in enumerate(members if isinstance(members, list) else ()):
-        for place, message in _texts(member):
-            yield ("evaluators", number, "config", *place), message
+        for inner, message in _texts(member):
+            yield ("evaluators", number, "config", *inner), message
 
 
 def _pools(raw: dict[str, Any]) -> Mistakes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
+from evalwright.files.plain import not_finite
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.shared.findings import kind_found
 
@@ -164,11 +165,13 @@ HTTP: Shape = {
 
 def what_fits(raw: dict[str, Any], shape: Shape, origin: Origin) -> dict[str, Any]:
     """A part of a configuration without values of the wrong type, which are reported, and without keys that have no
-    value."""
+    value. Numbers that JSON does not have are reported, too."""
     wrong = [key for key, value in raw.items() if key in shape and not shape[key].fits(value)]
     for key in wrong:
         if raw[key] is not None:
             origin.at(key).tell(f"{key}: expected {shape[key].expected}, found {kind_found(raw[key])}")
+    for place, number in not_finite({key: raw[key] for key in shape if key in raw}):
+        origin.at(*place).tell(f"expected a finite number, found {number}")
     return {key: value for key, value in raw.items() if key not in wrong} if wrong else raw
 
 

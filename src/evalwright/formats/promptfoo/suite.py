@@ -46,7 +46,7 @@ from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, spli
 from evalwright.formats.promptfoo.values import template_text
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
-from evalwright.model.plan import Plugin, Variant
+from evalwright.model.plan import EvaluatorSpec, Plugin, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
 from evalwright.sandbox.workers import NEEDS_NODE, has_node
@@ -216,6 +216,9 @@ class _Reading:
     def _doubt(self, prompts: Sequence[AuthoredPrompt], variants: Sequence[Variant], cases: Sequence[Case]) -> None:
         if unjudged := sum(not case.evaluators for case in cases):
             self._origin.warn(f"{unjudged} of {len(cases)} tests have no assertions: they pass whatever the output is")
+        if idle := sum(not any(map(_decides, case.evaluators)) for case in cases if case.evaluators):
+            said = "tests have no assertion with a weight above 0: they pass whatever the output is"
+            self._origin.warn(f"{idle} of {len(cases)} {said}")
         doubt_prompts(prompts, variants, cases, self._origin)
         doubt_requests(variants, cases, self._origin)
         doubt_values(variants, cases, self._origin)
@@ -355,3 +358,9 @@ def _digest(tests: Sequence[Any]) -> str:
 def _name(path: Path) -> str:
     stem = path.stem
     return path.resolve().parent.name or stem if stem == "promptfooconfig" else stem
+
+
+def _decides(spec: EvaluatorSpec) -> bool:
+    """Whether an assertion can fail a test: one without weight always passes, unless it is a set."""
+    assertion = spec.config.get("assertion", {})
+    return bool(assertion.get("weight") != 0 or assertion.get("type") == "assert-set")

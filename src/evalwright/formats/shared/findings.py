@@ -14,6 +14,7 @@ from evalwright.files.yaml import Document
 
 __all__ = [
     "NOT_READ",
+    "REACHED_BY_ALL",
     "Findings",
     "empty_text_expected",
     "expectation",
@@ -25,6 +26,9 @@ __all__ = [
 
 NOT_READ = "no evaluator of this suite reads this key"
 """The warning about a part of `expected`."""
+
+REACHED_BY_ALL = "every score from 0 to 1 reaches it: say from which score it passes"
+"""The warning about a threshold of 0."""
 
 
 class Findings:

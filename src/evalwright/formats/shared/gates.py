@@ -93,6 +93,8 @@ def values_out_of_reach(gate: Any, place: Place = ("gate",)) -> Iterator[tuple[P
         yield (*place, "value"), f"{of} usually ranges from 0 to 1{as_share(value)}; accuracy is a percentage"
     elif isinstance(value, (int, float)) and value == 0 and gate.get("op", "gte") == "gte":
         yield (*place, "value"), f"{of} is always at least 0: say from which value the gate passes"
+    elif value in (1, 100) and value == (100 if of == "accuracy" else 1) and gate.get("op") == "lte":
+        yield (*place, "value"), f"{of} is always at most {value:g}: say up to which value the gate passes"
 
 
 def is_beyond(value: Any) -> TypeGuard[float]:
