@@ -156,6 +156,7 @@ KINDS: dict[str, dict[str, str]] = {
         "mlflow": "evalwright.importers.mlflow:MlflowTraces",
         "openai-messages": "evalwright.importers.openai_messages:OpenAIMessages",
         "openai-responses": "evalwright.importers.openai_responses:OpenAIResponses",
+        "openhands": "evalwright.importers.openhands:OpenHands",
         "openinference": "evalwright.importers.spans:OpenInference",
         "otlp-json": "evalwright.importers.spans:OtlpJson",
         "promptfoo-results": "evalwright.importers.promptfoo_results:PromptfooResults",

@@ -23,6 +23,7 @@ SAMPLES: dict[str, object] = {
     "mini-swe-agent": {"trajectory_format": "mini-swe-agent-1.1", "messages": [], "info": {"model_stats": {}}},
     "tau2": {"info": {"agent_info": {}, "environment_info": {}}, "tasks": [], "simulations": []},
     "agentdojo": {"suite_name": "s", "pipeline_name": "p", "user_task_id": "u", "messages": []},
+    "openhands": [{"id": "e", "timestamp": "t", "source": "user", "kind": "MessageEvent", "llm_message": {}}],
     "otlp-json": {"resourceSpans": []},
     "skill-benchmark": {"run_summary": {}, "runs": []},
     "codex": [rollout_line(0, "response_item", said("user", "q"))],

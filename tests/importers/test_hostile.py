@@ -94,6 +94,20 @@ RECORDS: dict[str, Any] = {
                    "messages": [{"role": "user", "content": [{"type": "text", "content": "q"}]},
                                 {"role": "assistant", "content": None, "tool_calls": [{"function": "f", "args": {}}]},
                                 {"role": "tool", "content": "o", "tool_call": {"function": "f"}}]}],
+    "openhands": [{"instance_id": "i", "instruction": "q", "metadata": {"llm": {"model": "m"}}, "error": None,
+                   "test_result": {"git_patch": "d", "report": {"resolved": True}},
+                   "metrics": {"accumulated_cost": 0.5, "accumulated_token_usage": {"prompt_tokens": 1}}, "history": [
+        {"kind": "MessageEvent", "id": "a", "source": "user", "timestamp": AT.format(0),
+         "llm_message": {"role": "user", "content": [{"type": "text", "text": "q"}]}},
+        {"kind": "ActionEvent", "id": "b", "parent_id": "a", "source": "agent", "thought": [{"text": "t"}],
+         "tool_name": "n", "tool_call_id": "t", "tool_call": {"arguments": "{}"}, "llm_response_id": "r"},
+        {"kind": "ObservationEvent", "id": "c", "parent_id": "b", "tool_name": "n", "tool_call_id": "t",
+         "observation": {"content": [{"type": "text", "text": "o"}], "metadata": {"exit_code": 1}}}]},
+        {"instance_id": "j", "history": [[
+        {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls", "thought": "t"}, "tool_call_metadata": {
+         "function_name": "n", "tool_call_id": "t", "model_response": {"id": "r", "choices": [{"message": {
+          "tool_calls": [{"id": "t", "function": {"arguments": "{}"}}]}}]}}},
+        {"id": 2, "cause": 1, "observation": "run", "content": "o", "extras": {"metadata": {"exit_code": 0}}}]]}],
     "pydantic-evals": [{"name": "d", "cases": [{"name": "c", "inputs": "q", "expected_output": "a",
                         "evaluators": [{"Contains": "a"}]}], "evaluators": ["EqualsExpected"]}],
     "openai-messages": [{"id": "m", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a",

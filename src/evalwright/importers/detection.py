@@ -175,6 +175,24 @@ def _is_agentdojo(head: Head) -> bool:
     return {"suite_name", "user_task_id", "pipeline_name", "messages"} <= head.mapping.keys()
 
 
+def _is_openhands(head: Head) -> bool:
+    def is_event(one: dict[str, Any]) -> bool:
+        keys = one.keys()
+        marked = any(marks <= keys for marks in ({"timestamp", "kind"}, {"action", "args"}, {"observation", "extras"}))
+        return marked and "id" in keys and one.get("source") in ("agent", "user", "environment", "hook")
+
+    def has_history(one: dict[str, Any]) -> bool:
+        history = one.get("history")
+        if not isinstance(history, list):
+            return False
+        of_benchmark = {"instance_id", "test_result"} <= one.keys()
+        pairs = (event for pair in history for event in dictionaries(pair))
+        return of_benchmark or any(map(is_event, dictionaries(history))) or any(map(is_event, pairs))
+
+    is_state = {"execution_status", "persistence_dir", "stats"} <= head.mapping.keys()
+    return is_state or head.any(lambda one: is_event(one) or has_history(one))
+
+
 def _is_skill_benchmark(head: Head) -> bool:
     found = head.mapping
     return "run_summary" in found and isinstance(found.get("runs"), list)
@@ -318,6 +336,7 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("mini-swe-agent", _is_mini_swe_agent, "a trajectory_format that begins with mini-swe-agent"),
     ("tau2", _is_tau2, "simulations, and info with agent_info and environment_info"),
     ("agentdojo", _is_agentdojo, "suite_name, pipeline_name and user_task_id"),
+    ("openhands", _is_openhands, "events with a source and a kind or an action, or a history of them"),
     ("skill-benchmark", _is_skill_benchmark, "run_summary and runs"),
     ("otlp-json", _is_otlp, "resourceSpans"),
     ("langfuse", _is_langfuse, "observations of a trace, with a startTime"),
