@@ -126,6 +126,11 @@ def test_reasons_name_each_evaluator_that_did_not_pass() -> None:
     assert verdict.reasons == ["b: missing 'x'", "c: ValueError: bad path", "e", "f: no result"]
 
 
+def test_a_reason_that_begins_with_its_evaluator_does_not_name_it_twice() -> None:
+    results = [failed("ExactMatch", reason="ExactMatch: 0"), failed("other", reason="ExactMatch: 0")]
+    assert cell_verdict(PassCriteria(), [], a_trace(), results).reasons == ["ExactMatch: 0", "other: ExactMatch: 0"]
+
+
 @pytest.mark.parametrize(
     ("results", "reason"), [([], "nothing judged this cell"), ([skipped()], "every check was skipped")]
 )

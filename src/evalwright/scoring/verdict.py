@@ -128,4 +128,5 @@ def told_of(row: ReasonedResult) -> str | None:
     if row.passed or row.skipped:
         return None
     why = row.reason or ("" if row.score is None else f"score {row.score:g}")
-    return f"{row.evaluator}: {why}" if why else row.evaluator
+    named = why.startswith(f"{row.evaluator}: ")  # scorers of other packages begin with their name
+    return why if named else f"{row.evaluator}: {why}" if why else row.evaluator
