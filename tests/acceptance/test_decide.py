@@ -166,7 +166,7 @@ def test_all_mistakes_of_a_decision_are_told_at_once(made: Project) -> None:
     assert (ended.code, ended.err.splitlines()[-1]) == (2, "7 problems")
     for said in (
         "no metric 'polit'",
-        "no variant w:w",
+        "no variant 'w' in both runs",
         "no 'costs'",
         "no 'evaluator:polit'",
         "no slices by 'metadata.x'",
@@ -218,7 +218,7 @@ def test_mistakes_in_labels_of_two_runs_are_told_together(made: Project) -> None
         (["--metric", "polit"], 'did you mean "polite"'),
         (["--guard", "cots=+1%,cost=1"], 'did you mean "cost"'),
         (["--slices", "metadata.lng"], 'did you mean "metadata.lang"'),
-        (["--variant", "w"], "no variant w:w"),
+        (["--variant", "w"], "no variant 'w' in both runs (A has "),
         (["--group", "town"], "no case has 'town'"),
         (["--alpha", "nan"], "below 1, found 'nan'"),
     ],

@@ -243,9 +243,14 @@ def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = N
     else:
         pairs = [(name, name) for name in runs.a if name in runs.b]
     known = f"A has {', '.join(runs.a) or 'none'}; B has {', '.join(runs.b) or 'none'}"
-    unknown = [f"{one}:{other}" for one, other in pairs if one not in runs.a or other not in runs.b]
+    unknown = [
+        repr(one if one == other else f"{one}:{other}")
+        for one, other in pairs
+        if one not in runs.a or other not in runs.b
+    ]
     if unknown or not pairs:
-        raise InputError(f"no variant {', '.join(unknown) or 'is in both runs'} ({known}; --variants A:B pairs them)")
+        found = f"no variant {', '.join(unknown)}" if unknown else "no variant is"
+        raise InputError(f"{found} in both runs ({known}; --variants A:B pairs them)")
     return pairs
 
 
