@@ -225,7 +225,7 @@ def test_a_plan_has_the_numbers_of_the_command():
     assert [row.trials for row in plan.rows] == [1, 3, 5]
     assert plan.needed(1) == plan.rows[0].needs[1].cases
     assert (plan.cases, plan.gate, plan.needed(7)) == (80, None, None)
-    assert str(plan).startswith("To see 10 pp at alpha .05: a suite, 80 cases, from v, v")
+    assert str(plan).startswith("To show 10 pp at alpha .05: a suite, 80 cases, from v, v")
     assert plan._repr_html_().count("<svg") == 1
 
 

@@ -77,7 +77,7 @@ def _sections() -> dict[str, dict[str, str]]:
     from evalwright import registry
 
     sections = {heading: {name: line for name, (_, line) in rows.items()} for heading, rows in _SECTIONS.items()}
-    of_formats = {name: f"The command line of the original, for suites of {name}." for name in registry.WITH_COMMAND}
+    of_formats = {name: f"The command line of the original, for {name} suites." for name in registry.WITH_COMMAND}
     return sections | {_ORIGINALS: of_formats | sections[_ORIGINALS]}
 
 

@@ -32,7 +32,7 @@ def command(
     dialect: str | None,
     **of_format: Any,
 ) -> int:
-    """Convert the suite at PATH to another format, or AgentEvals cases to JSON Lines or YAML.
+    """Convert the suite at PATH to another format, or AgentV cases to JSON Lines or YAML.
 
     Settings that cannot be expressed are listed; without --allow-loss nothing is written then. Keys without effect are
     listed and left out. Existing files are never overwritten.

@@ -52,7 +52,7 @@ def command(
 ) -> int:
     """Compare RUN with its baseline: Markdown on standard output, `drift.yaml` in the run folder.
 
-    Interval and p are computed as by `evalwright compare`, over the cases with a verdict in both runs.
+    The interval and the p-value are those of `evalwright compare`, over the cases with a verdict in both runs.
     """
     import msgspec
 

@@ -73,7 +73,7 @@ def command(
 ) -> int:
     """Write a report of the run in folder RUN (`evalwright list reports` lists the report formats).
 
-    The exit code is 3 where records cannot be read; the report names them.
+    The exit code is 3 if records cannot be read; the report names them.
     """
     from contextlib import closing
 

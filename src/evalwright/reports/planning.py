@@ -29,7 +29,7 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
     margin = f", margin {amount(plan.margin, 'pass_rate')}" if plan.margin else ""
     level = f"{plan.alpha:g}".replace("0.", ".")
     title = (
-        f"To see {amount(plan.detect or 0.0, 'pass_rate')} at alpha {level}{margin}: {one_line(plan.suite, 30)}, "
+        f"To show {amount(plan.detect or 0.0, 'pass_rate')} at alpha {level}{margin}: {one_line(plan.suite, 30)}, "
         f"{counted(plan.cases, 'case')}{source}"
     )
     lines = wrap(title, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

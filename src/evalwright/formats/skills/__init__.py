@@ -25,7 +25,7 @@ FORMAT = Format(
             multiple=True,
         ),
         Option(("--agent-command",), metavar="COMMAND", help="The program of the agent, and its first arguments."),
-        Option(("--agent-output",), metavar="FORMAT", help="Import format of what a command prints (default: text)."),
+        Option(("--agent-output",), metavar="FORMAT", help="Input format of what a command prints (default: text)."),
         Option(("--skill-folder",), metavar="DIR", help="Where in the workspace a command looks for skills."),
         Option(("--model",), metavar="MODEL", help="The agent's model (repeatable).", multiple=True),
         Option(
