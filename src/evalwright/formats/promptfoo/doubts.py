@@ -47,7 +47,8 @@ _NEEDS_VALUE = frozenset(
         *in_module("texts"),
         *in_module("similarity"),
         *("javascript", "python", "similar", "similar:cosine", "similar:dot", "similar:euclidean"),
-        *("tool-call-f1", "finish-reason", "skill-used"),
+        *("tool-call-f1", "finish-reason", "skill-used", "trajectory:goal-success"),
+        *(in_module("trajectory") - {"trace-error-spans"}),
     )
 )
 _ANY = frozenset({"contains-any", "icontains-any"})
@@ -57,6 +58,7 @@ _NOT_TURNED = frozenset(
     (
         *("factuality", "model-graded-factuality", "model-graded-closedqa"),
         *("is-valid-openai-tools-call", "is-valid-function-call", "is-valid-openai-function-call"),
+        *("trace-span-count", "trace-span-duration", "trace-error-spans"),
     )
 )
 """Types on which `not-` has no effect."""

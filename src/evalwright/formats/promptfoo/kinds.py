@@ -42,15 +42,22 @@ CHECKS: Mapping[str, str] = {
         for name in ("is-refusal", "tool-call-f1", "is-valid-openai-tools-call", "is-valid-function-call")
     },
     "is-valid-openai-function-call": f"{_PLACE}openai:is_valid_function_call",
+    **{
+        f"trajectory:{name}": f"{_PLACE}trajectory:{name.replace('-', '_')}"
+        for name in ("tool-used", "tool-sequence", "tool-args-match", "step-count")
+    },
+    **{
+        f"trace-{name}": f"{_PLACE}trajectory:{name.replace('-', '_')}"
+        for name in ("span-count", "span-duration", "error-spans")
+    },
+    "trajectory:goal-success": f"{_PLACE}judged:goal_success",
 }  # fmt: skip
 """The function of each type."""
 COMPARISONS = frozenset(("select-best", "max-score"))
 """Types that judge the outputs of all columns together, after all other assertions."""
 UNSUPPORTED = (
     "agent-rubric", "classifier", "contains-sql", "conversation-relevance", "human", "is-sql", "meteor", "moderation",
-    "pi", "ruby", "search-rubric", "trace-error-spans", "trace-span-count", "trace-span-duration",
-    "trajectory:goal-success", "trajectory:step-count", "trajectory:tool-args-match", "trajectory:tool-sequence",
-    "trajectory:tool-used", "webhook",
+    "pi", "ruby", "search-rubric", "webhook",
 )  # fmt: skip
 """Types that promptfoo has and we do not: rejected by name."""
 

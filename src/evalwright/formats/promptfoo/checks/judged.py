@@ -20,6 +20,7 @@ from evalwright.formats.promptfoo.checks.replies import (
     the_object,
 )
 from evalwright.formats.promptfoo.checks.rubrics import own_messages
+from evalwright.formats.promptfoo.checks.trajectory import traced_steps
 from evalwright.formats.promptfoo.evaluator import Asked, context_of
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.graders import Grader, grader_of
@@ -30,7 +31,7 @@ from evalwright.session import session
 
 __all__ = [
     "answer_relevance", "context_faithfulness", "context_recall", "context_relevance", "factuality", "g_eval",
-    "llm_rubric", "model_graded_closedqa", "model_graded_factuality", "similar",
+    "goal_success", "llm_rubric", "model_graded_closedqa", "model_graded_factuality", "similar",
 ]  # fmt: skip
 
 _EPSILON = 2.220446049250313e-16
@@ -47,6 +48,13 @@ _RUBRIC = (
     "You grade the output of a system against a rubric. Reply with one JSON object and nothing else:"
     ' {"reason": text, "pass": true or false, "score": number from 0 to 1}.'
 )
+_GOAL = (
+    "You say whether an agent has reached a goal, by the steps that it took and its final output. What the output only"
+    ' claims is not done. Reply with one JSON object and nothing else: {"reason": text, "pass": true or false, "score":'
+    " number from 0 to 1}."
+)
+_MOST_STEPS = 20_000
+"""Characters of a list of steps that a judge is shown."""
 _FACTUALITY = (
     "Compare the factual content of a submitted answer with an expert's answer, ignoring style. Reply with one JSON"
     ' object: {"category": letter, "reason": text}. A: the submission is a subset of the expert answer and consistent'
@@ -84,6 +92,30 @@ async def llm_rubric(question: Asked) -> Evaluation:
         {"role": "system", "content": _RUBRIC},
         {"role": "user", "content": f"<Output>\n{question.text}\n</Output>\n<Rubric>\n{rubric}\n</Rubric>"},
     ]
+    return await _passed(question, names, messages)
+
+
+async def goal_success(question: Asked) -> Evaluation:
+    """A judge says that the traced steps and the output reach the goal."""
+    value = question.value
+    goal = value.get("goal") if isinstance(value, Mapping) else value
+    if not isinstance(goal, str) or not goal.strip():
+        raise EvaluatorError(f"{question.kind}: expected the goal as text, found {value!r:.60}", "bad_value")
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(traced_steps(question), 1))
+    names = {"goal": goal.strip(), "trajectory": steps, "output": question.text}
+    messages = _custom(question, names) or [
+        {"role": "system", "content": _GOAL},
+        {
+            "role": "user",
+            "content": f"<Goal>\n{names['goal']}\n</Goal>\n<Steps>\n{shorten(steps, _MOST_STEPS)}\n</Steps>\n"
+            f"<Output>\n{question.text}\n</Output>",
+        },
+    ]
+    return await _passed(question, names, messages)
+
+
+async def _passed(question: Asked, names: Mapping[str, Any], messages: list[dict[str, Any]]) -> Evaluation:
+    """The result of a judge that replies with `pass`, `score` and `reason`."""
     grader = _grader(question, names)
 
     def read(reply: str) -> tuple[dict[str, Any], bool, float]:

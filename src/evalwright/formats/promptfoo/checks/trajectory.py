@@ -1,0 +1,341 @@
+"""Assertions on the steps and spans that were traced while a provider ran."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from evalwright.errors import EvaluatorError
+from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.model.result import Evaluation
+from evalwright.model.trace import Span, Trace
+
+__all__ = [
+    "TracedStep", "error_spans", "span_count", "span_duration", "step_count", "tool_args_match",
+    "tool_sequence", "tool_used", "traced_steps",
+]  # fmt: skip
+
+_NAMES = (
+    "gen_ai.tool.name", "tool.name", "tool_name", "tool", "function.name", "function_name", "ai.toolCall.name",
+    "agent.tool_name", "agent.tool", "codex.mcp.tool",
+)  # fmt: skip
+"""Attributes with the name of the tool that a span called."""
+_ARGUMENTS = (
+    "gen_ai.tool.call.arguments", "gen_ai.tool.call.args", "gen_ai.tool.arguments", "tool.arguments", "tool.args",
+    "tool.input", "tool_arguments", "tool_args", "tool_input", "function.arguments", "function.args",
+    "ai.toolCall.arguments", "ai.toolCall.args", "arguments", "args", "input",
+)  # fmt: skip
+_COMMANDS = ("codex.command", "command", "command.name", "command_name")
+_SEARCHES = ("codex.search.query", "search.query", "search_query")
+_SHELLS = frozenset({"exec_command", "local_shell", "shell"})
+"""Tools whose calls are steps of the type `command`."""
+_FLAGS = ("error", "exception", "failed", "failure")
+_STATUS = ("http.status_code", "http.response.status_code")
+_FAILED = re.compile(r"error|failed|failure|exception|timeout|abort", re.IGNORECASE)
+_UNDATED = datetime.min.replace(tzinfo=UTC)
+_NOTHING: Any = object()
+"""Arguments of a call that has none."""
+
+
+class TracedStep(NamedTuple):
+    """One step: its type (tool, command, search, reasoning, message or span), its name, all names by which it can be
+    matched, and the arguments of a call."""
+
+    type: str
+    name: str
+    aliases: tuple[str, ...]
+    args: Any = _NOTHING
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.name}"
+
+
+def traced_steps(question: Asked) -> list[TracedStep]:
+    """The steps of the cell in the order in which they began: its spans, then the calls that models requested and that
+    have no span of their own. Raises EvaluatorError if nothing was traced."""
+    spans = sorted(_spans(question), key=lambda span: span.started_at or _UNDATED)
+    steps = [_step(span) for span in spans]
+    if any(step.type in ("tool", "command") for step in steps):
+        return steps
+    calls = question.trace.tool_calls
+    return steps + [TracedStep("tool", call.name, (call.name,), call.arguments) for call in calls]
+
+
+def tool_used(question: Asked) -> Evaluation:
+    """All tools in the value were called, or one as often as `min` and `max` say; inverted, none of them was."""
+    tools = _tools(question)
+    value = question.value
+    if isinstance(value, Mapping):
+        least, most = _range(value)
+        found = sum(_matches(step, _named(value, question.kind)) for step in tools)
+        least = 1 if least is None else least
+        wanted = f"expected {least} to {most}" if most is not None else f"expected at least {least}"
+        return question.of(
+            found >= least and (most is None or found <= most), f"{_label(value)}: called {found} times, {wanted}"
+        )
+    wanted_tools = [value] if isinstance(value, str) else value
+    if not isinstance(wanted_tools, list) or not wanted_tools or not all(isinstance(one, str) for one in wanted_tools):
+        raise _unusable(question, f"expected the name of a tool, a list of names or a mapping, found {value!r:.60}")
+    called = [any(_matches(step, {"pattern": one}) for step in tools) for one in wanted_tools]
+    passed = not any(called) if question.negated else all(called)
+    reason = f"called {_listed(tools)}, {'forbidden' if question.negated else 'expected'} {', '.join(wanted_tools)}"
+    return Evaluation(passed, float(passed), "" if passed else reason)
+
+
+def tool_sequence(question: Asked) -> Evaluation:
+    """The tools were called in this order, with others between them unless `mode` is `exact`."""
+    value = question.value
+    given = {"steps": value} if isinstance(value, list) else value
+    if not isinstance(given, Mapping) or not isinstance(given.get("steps"), list) or not given["steps"]:
+        raise _unusable(question, f"expected a list of steps, or a mapping with steps, found {value!r:.60}")
+    if (mode := given.get("mode", "in_order")) not in ("in_order", "exact"):
+        raise _unusable(question, f"mode: expected in_order or exact, found {mode!r:.40}")
+    wanted = [{"pattern": one} if isinstance(one, str) else _named(one, question.kind) for one in given["steps"]]
+    tools = _tools(question)
+    if mode == "exact":
+        found = len(tools) == len(wanted) and all(map(_matches, tools, wanted))
+    else:
+        rest = iter(tools)
+        found = all(any(_matches(step, one) for step in rest) for one in wanted)
+    return question.of(found, f"called {_listed(tools)}, expected {', '.join(map(_label, wanted))} ({mode})")
+
+
+def tool_args_match(question: Asked) -> Evaluation:
+    """Some call of the tool had these `args`: at least them, or exactly them, without those in `ignore` and those that
+    equal `defaults`."""
+    value = question.value
+    if not isinstance(value, Mapping) or not {"args", "arguments"} & value.keys():
+        raise _unusable(question, f"expected a mapping with name and args, found {value!r:.60}")
+    wanted = value["args"] if "args" in value else value["arguments"]
+    if (mode := value.get("mode", "partial")) not in ("partial", "exact"):
+        raise _unusable(question, f"mode: expected partial or exact, found {mode!r:.40}")
+    defaults, ignored = value.get("defaults", {}), value.get("ignore", [])
+    ignored = [ignored] if isinstance(ignored, str) else ignored
+    if not isinstance(defaults, Mapping):
+        raise _unusable(question, f"defaults: expected a mapping, found {defaults!r:.40}")
+    if not isinstance(ignored, list) or not all(isinstance(one, str) and one.strip() for one in ignored):
+        raise _unusable(question, f"ignore: expected names of arguments, found {ignored!r:.40}")
+    calls = [step for step in _tools(question) if _matches(step, _named(value, question.kind))]
+    given = [step.args for step in calls if step.args is not _NOTHING]
+    expected = _without(wanted, ignored, {})
+    fits = _same if mode == "exact" else _contains
+    found = any(fits(_without(one, ignored, defaults), expected) for one in given)
+    shown = "; ".join(json.dumps(one, default=str) for one in given) or ("no arguments" if calls else "no call")
+    return question.of(found, f"{_label(value)}: found {shown:.300}, expected {json.dumps(wanted, default=str):.200}")
+
+
+def step_count(question: Asked) -> Evaluation:
+    """There were from `min` to `max` steps of this `type` and name."""
+    value = question.value
+    if not isinstance(value, Mapping) or _range(value) == (None, None):
+        raise _unusable(question, f"expected a mapping with min or max, found {value!r:.60}")
+    least, most = _range(value)
+    found = sum(_matches(step, value) for step in traced_steps(question))
+    within = (least is None or found >= least) and (most is None or found <= most)
+    return question.of(within, f"{found} steps, expected {_wanted(least, most)}")
+
+
+def span_count(question: Asked) -> Evaluation:
+    """From `min` to `max` spans have a name that fits `pattern`."""
+    value = question.value
+    if not isinstance(value, Mapping) or not value.get("pattern"):
+        raise _unusable(question, f"expected a mapping with pattern, found {value!r:.60}")
+    least, most = _range(value)
+    found = len(_fitting(question, value))
+    passed = (least is None or found >= least) and (most is None or found <= most)
+    return _plain(passed, f"{found} spans fit {value['pattern']!r}, expected {_wanted(least, most)}")
+
+
+def span_duration(question: Asked) -> Evaluation:
+    """The spans, or their `percentile`, took at most `max` ms."""
+    value = question.value
+    if not isinstance(value, Mapping) or not _is_number(value.get("max")):
+        raise _unusable(question, f"expected a mapping with max, in milliseconds, found {value!r:.60}")
+    share = value.get("percentile", 100)
+    if not _is_number(share) or not 0 <= share <= 100:
+        raise _unusable(question, f"percentile: expected a number from 0 to 100, found {share!r:.40}")
+    took = sorted(
+        (span.finished_at - span.started_at).total_seconds() * 1000
+        for span in _fitting(question, value)
+        if span.started_at is not None and span.finished_at is not None
+    )
+    if not took:
+        return Evaluation(True, 1.0)
+    found = took[max(0, math.ceil(share / 100 * len(took)) - 1)]
+    return _plain(found <= value["max"], f"{found:.0f} ms, expected at most {value['max']:g} ms")
+
+
+def error_spans(question: Asked) -> Evaluation:
+    """At most `max_count` spans failed, by default none, or at most `max_percentage` of them."""
+    value = question.value
+    limits = {"max_count": value} if _is_number(value) else value if isinstance(value, Mapping) else {}
+    most, share = limits.get("max_count"), limits.get("max_percentage")
+    if most is None and share is None:
+        most = 0
+    spans = _fitting(question, limits)
+    failed = [span for span in spans if _has_failed(span)]
+    passed = (most is None or len(failed) <= most) and (
+        share is None or not spans or 100 * len(failed) / len(spans) <= share
+    )
+    names = ", ".join(f"{span.name} ({span.error})" if span.error else span.name for span in failed[:3])
+    return _plain(passed, f"{len(failed)} of {len(spans)} spans failed: {names}")
+
+
+def _plain(passed: bool, reason: str) -> Evaluation:
+    """As in promptfoo, `not-` does not invert what is asked of spans."""
+    return Evaluation(passed, float(passed), "" if passed else reason)
+
+
+def _spans(question: Asked) -> Sequence[Span]:
+    trace: Trace = question.trace
+    if not trace.spans and not trace.tool_calls:
+        raise EvaluatorError(
+            f"{question.kind}: nothing was traced: the provider has to make spans in Python, with OpenTelemetry for"
+            " example",
+            "not_measured",
+        )
+    return trace.spans
+
+
+def _step(span: Span) -> TracedStep:
+    known = span.attributes
+    tool = _first(known, _NAMES) or (span.name.removeprefix("execute_tool ") if span.kind == "tool" else "")
+    args = _arguments(span)
+    command = _first(known, _COMMANDS) or (_command_in(args) if tool.lower() in _SHELLS else "")
+    if command and (not tool or tool.lower() in _SHELLS):
+        program = command.split()[0]
+        names = (span.name, command, program, *([tool] if tool else []))
+        return TracedStep("command", command, names, args if tool else _NOTHING)
+    if tool:
+        return TracedStep("tool", tool, (span.name, tool), args)
+    if query := _first(known, _SEARCHES):
+        return TracedStep("search", query, (span.name, query))
+    item = known.get("codex.item.type")
+    if item == "reasoning" or re.match(r"reasoning([_\s]|$)", span.name, re.IGNORECASE):
+        return TracedStep("reasoning", span.name, (span.name, "reasoning"))
+    if item == "agent_message" or span.name in ("agent response", "send input"):
+        return TracedStep("message", span.name, (span.name, "message"))
+    return TracedStep("span", span.name, (span.name,))
+
+
+def _first(known: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return next((found.strip() for key in keys if isinstance(found := known.get(key), str) and found.strip()), "")
+
+
+def _arguments(span: Span) -> Any:
+    given = next((span.attributes[key] for key in _ARGUMENTS if span.attributes.get(key) not in (None, "")), span.input)
+    if given is None:
+        return _NOTHING
+    if isinstance(given, str):
+        try:
+            return json.loads(given)
+        except (ValueError, RecursionError):
+            return given
+    return given
+
+
+def _command_in(args: Any) -> str:
+    given = next((args[key] for key in ("cmd", "command", "commands") if key in args), "") if _is_mapping(args) else ""
+    return " ".join(str(one).strip() for one in (given if isinstance(given, list) else [given])).strip()
+
+
+def _tools(question: Asked) -> list[TracedStep]:
+    return [step for step in traced_steps(question) if step.type == "tool"]
+
+
+def _named(value: Any, kind: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not (value.get("pattern") or value.get("name")):
+        raise EvaluatorError(f"{kind}: expected name or pattern of a step, found {value!r:.60}", "bad_value")
+    return value
+
+
+def _matches(step: TracedStep, wanted: Mapping[str, Any]) -> bool:
+    types = wanted.get("type")
+    if types and step.type not in (types if isinstance(types, list) else [types]):
+        return False
+    pattern = wanted.get("pattern") or wanted.get("name")
+    return not pattern or any(_fits(name, str(pattern)) for name in step.aliases)
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Whether a name is the pattern, in which `*` and `?` stand for any characters, in upper or lower case."""
+    parts = {"*": ".*", "?": "."}
+    written = "".join(parts.get(sign, re.escape(sign)) for sign in pattern)
+    return re.fullmatch(written, name, re.IGNORECASE) is not None
+
+
+def _fitting(question: Asked, value: Mapping[str, Any]) -> list[Span]:
+    pattern = str(value.get("pattern") or "*")
+    return [span for span in _spans(question) if _fits(span.name, pattern)]
+
+
+def _has_failed(span: Span) -> bool:
+    known = span.attributes
+    if span.status == "error" or any(known.get(key) in (True, "true") or _is_mapping(known.get(key)) for key in _FLAGS):
+        return True
+    codes = [str(known[key]) for key in _STATUS if known.get(key) is not None]
+    return any(code.isdecimal() and int(code) >= 400 for code in codes) or bool(_FAILED.search(span.error or ""))
+
+
+def _without(args: Any, ignored: Sequence[str], defaults: Mapping[str, Any]) -> Any:
+    if not _is_mapping(args):
+        return args
+    return {
+        key: value
+        for key, value in args.items()
+        if not any(_fits(str(key), one) if set("*?") & set(one) else key == one for one in ignored)
+        and not (key in defaults and _same(value, defaults[key]))
+    }
+
+
+def _contains(found: Any, wanted: Any) -> bool:
+    """Whether all that is wanted is there; lists have the same length."""
+    if isinstance(wanted, list):
+        return isinstance(found, list) and len(found) == len(wanted) and all(map(_contains, found, wanted))
+    if _is_mapping(wanted):
+        return _is_mapping(found) and all(key in found and _contains(found[key], one) for key, one in wanted.items())
+    return _same(found, wanted)
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    """Equality in which true is not 1."""
+    if isinstance(wanted, list):
+        return isinstance(found, list) and len(found) == len(wanted) and all(map(_same, found, wanted))
+    if _is_mapping(wanted):
+        return _is_mapping(found) and found.keys() == wanted.keys() and all(_same(found[k], wanted[k]) for k in wanted)
+    return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
+
+
+def _range(value: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    least, most = (found if _is_number(found := value.get(key)) else None for key in ("min", "max"))
+    return least, most
+
+
+def _wanted(least: float | None, most: float | None) -> str:
+    if least is None or most is None:
+        return f"at most {most}" if least is None else f"at least {least}"
+    return f"{least} to {most}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _label(wanted: Mapping[str, Any]) -> str:
+    return str(wanted.get("pattern") or wanted.get("name"))
+
+
+def _listed(steps: Sequence[TracedStep]) -> str:
+    return ", ".join(step.name for step in steps) or "no tool"
+
+
+def _unusable(question: Asked, why: str) -> EvaluatorError:
+    return EvaluatorError(f"{question.kind}: {why}", "bad_value")
