@@ -286,3 +286,9 @@ def test_trials_of_a_case_make_the_interval_of_the_median_no_narrower() -> None:
     found = compared(once, often).variants[0]
     assert found.a.p50_latency_ci95 is not None
     assert found.b.p50_latency_ci95 == found.a.p50_latency_ci95
+
+
+def test_numbers_that_cannot_be_squared_are_named_and_no_internal_error() -> None:
+    huge = run(("a", True), ("b", True), cost=1.7e308)
+    with pytest.raises(InputError, match="too large to be compared"):
+        compared(huge, huge)

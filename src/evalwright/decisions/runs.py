@@ -87,7 +87,7 @@ class TwoRuns(msgspec.Struct):
     def decision(self, before: str, after: str, only: Collection[str] | None = None) -> Decision:
         """The decision about one variant of each, over all cases or `only` some; a variant can be without cells.
 
-        Raises InputError if there are mistakes.
+        Raises InputError if there are mistakes, and for numbers that are too large.
         """
         self.mistakes.refuse()
         a, b = self.a.get(before, SideCounts(before)), self.b.get(after, SideCounts(after))
@@ -97,7 +97,10 @@ class TwoRuns(msgspec.Struct):
         judged = [JudgedPair(j.evaluator, j.a.get(before, {}), j.b.get(after, {})) for j in self.judged]
         if only is not None:
             judged = [pair.of(frozenset(only)) for pair in judged]
-        decision = decision_of(a, b, self.terms, self.identity, known, judged, self.looks)
+        try:
+            decision = decision_of(a, b, self.terms, self.identity, known, judged, self.looks)
+        except OverflowError as error:  # scores and costs of a format may be any numbers, and statistics square them
+            raise InputError(f"scores or costs are too large to be compared ({before}, {after})") from error
         decision.warnings += [*self._of_judges(decision), *self.unread, *self.unlike_planned]
         if self.unread and decision.verdict != "dont":
             decision.verdict, decision.exit_code = "undecided", EXIT_CODES["undecided"]
