@@ -455,3 +455,17 @@ def test_a_page_tells_assistive_programs_what_it_told(visit, runs, name):
     if os.environ.get("EVALWRIGHT_WRITE"):
         kept.write_text(found)
     assert found == kept.read_text()
+
+
+def test_a_page_is_printed_whole_and_light(visit, runs):
+    page = visit(f"/runs/{runs[0].name}", color_scheme="dark", viewport={"width": 700, "height": 900})
+    page.emulate_media(media="print")
+    assert violations(page, ["color-contrast"]) == []
+    colours = "names => names.map(name => getComputedStyle(document.documentElement).getPropertyValue(name))"
+    names = ["--ground", "--bar", "--mark", "--good", "--bad"]
+    printed = page.evaluate(colours, names)
+    page.emulate_media(media="screen", color_scheme="light")
+    assert printed == page.evaluate(colours, names)
+    page.emulate_media(media="print", color_scheme="dark")
+    clipped = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.getAttribute('aria-label'))"
+    assert page.locator(".wide").evaluate_all(clipped) == []

@@ -12,18 +12,23 @@ from evalwright.model.summary import GateOutcome, RunSummary, VariantSummary
 from evalwright.reports import numbers
 from evalwright.reports.decision_words import claim, with_ends
 
-__all__ = ["sentence_of", "worse_cases"]
+__all__ = ["sentence_of", "sentences_of", "worse_cases"]
 
 Name = Callable[[str], str]
 
 
 def sentence_of(summary: RunSummary, comparison: RunComparison | None = None, name: Name = str) -> str:
     """The decision about a run: against an earlier run, by its gate, or by its cells. `name` escapes a name."""
+    return "; ".join(sentences_of(summary, comparison, name))
+
+
+def sentences_of(summary: RunSummary, comparison: RunComparison | None = None, name: Name = str) -> list[str]:
+    """As `sentence_of`, with a sentence for each variant that is compared."""
     if comparison is not None:
         return _compared(comparison, name)
     if summary.gate is not None:
-        return _of_gate(summary.gate)
-    return _of_cells(summary, name)
+        return [_of_gate(summary.gate)]
+    return [_of_cells(summary, name)]
 
 
 def worse_cases(comparison: RunComparison) -> int:
@@ -31,15 +36,15 @@ def worse_cases(comparison: RunComparison) -> int:
     return sum(len(one.delta.regressions) for one in comparison.variants)
 
 
-def _compared(comparison: RunComparison, name: Name) -> str:
+def _compared(comparison: RunComparison, name: Name) -> list[str]:
     """The worst first, because it decides."""
     order = {"dont": 0, "undecided": 1, "ship": 2}
     variants = sorted(comparison.variants, key=lambda one: (order[one.decision.verdict], one.decision.difference or 0))
     if not variants:
-        return "Not compared: the runs have no variant in common"
+        return ["Not compared: the runs have no variant in common"]
     if len(variants) == 1:
-        return _capital(_change(variants[0]))
-    return "; ".join(f"{name(one.variant)}: {_change(one)}" for one in variants)
+        return [_capital(_change(variants[0]))]
+    return [f"{name(one.variant)}: {_change(one)}" for one in variants]
 
 
 def _change(one: VariantComparison) -> str:

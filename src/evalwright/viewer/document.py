@@ -38,7 +38,7 @@ from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
 from evalwright.reports.decision_words import notes_of
 from evalwright.reports.failures import failures_title
 from evalwright.reports.intervals import forest_of_deltas
-from evalwright.reports.sentences import sentence_of
+from evalwright.reports.sentences import sentences_of
 from evalwright.scoring.reasons import error_text
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.pages.blocks import Blocks
@@ -102,7 +102,7 @@ class HtmlDocument:
                 "run": run,
                 "failures_title": failures_title(summary.scored is True),
                 "summary": summary,
-                "sentence": sentence_of(summary, None if context.before is None else context.before.comparison),
+                "sentences": sentences_of(summary, None if context.before is None else context.before.comparison),
                 **_numbers(summary, table),
                 **_compared(reader, summary, context),
                 **_cells(run, context),
