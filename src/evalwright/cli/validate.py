@@ -135,7 +135,9 @@ class _Checked:
         counts = ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())
         more = [] if suite.contents is None else [suite.contents()]
         first = _first(suite.cases)
-        self.sound.append((file, [counts, *more, *([] if first is None else [f"first case: {first}"])]))
+        has_counts = any(found.values()) or not more  # a file beside suites has none of these
+        lines = [*([counts] if has_counts else []), *more, *([] if first is None else [f"first case: {first}"])]
+        self.sound.append((file, lines))
 
     def _add_emptiness(self, suite: Suite, *, refuse: bool) -> None:
         from evalwright.run.selection import must_not_be_empty

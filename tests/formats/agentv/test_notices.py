@@ -140,3 +140,12 @@ def test_a_notice_of_several_files_is_told_once(folder: Path, capfd: pytest.Capt
     named = ", ".join(str(folder / f"s{number}.eval.yaml") for number in (1, 2, 3))
     assert f"(also in {named}, 2 more files)" in told
     assert told.count("also in") == 1, "what one file alone has names no other"
+
+
+def test_a_checked_targets_file_is_said_to_have_targets_not_cases(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [ECHO, {**ECHO, "name": "other"}]}))
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", str(folder / "targets.yaml")])
+    assert (ended.value.code, capfd.readouterr().out) == (0, "ok: 2 targets\n")

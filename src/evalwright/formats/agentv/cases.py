@@ -6,7 +6,7 @@ An unreadable case is still a case: its verdict is an error, and the others run.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -126,7 +126,7 @@ class Cases:
             tell("", f"expected a mapping, found {type(raw).__name__}")
             return ForeignCase(id=case_id, input="")
         if not isinstance(raw.get("id"), str) or not raw["id"].strip():
-            tell("id", f"id: expected text that is not empty, found {raw.get('id')!r}")
+            tell("id", f"id: expected text that is not empty, {_found(raw, ['id'])}")
         for key in [key for key, value in raw.items() if self._file.key != "tests" and "${{" in str(value)]:
             tell.warn(
                 str(key), f"{key}: '${{{{ NAME }}}}' stays as it is here, variables are read in targets.yaml only"
@@ -136,7 +136,7 @@ class Cases:
         if outcome is None and self._says_enough(raw):
             outcome = ""
         elif not isinstance(outcome, str) or not outcome.strip():
-            tell("expected_outcome", f"expected_outcome: expected text that is not empty, found {outcome!r}")
+            tell("expected_outcome", f"expected_outcome: expected text that is not empty, {_found(raw, OUTCOMES)}")
         execution = {} if raw.get("execution") is None else raw["execution"]
         if not isinstance(execution, dict):
             tell("execution", f"execution: expected a mapping, found {execution!r}")
@@ -323,3 +323,8 @@ def _mapping(value: Any) -> dict[Any, Any]:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _found(raw: Mapping[Any, Any], names: Sequence[str]) -> str:
+    """What the first of these keys that is there has."""
+    return next((f"found {raw[name]!r}" for name in names if name in raw), "it is missing")

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.errors import AllMistakes, InputError, Problem
+from evalwright.errors import AllMistakes, InputError, Problem, counted
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.dotenv import read_dotenv
 from evalwright.files.masker import may_be_secret, secrets_in
@@ -178,11 +178,12 @@ def _schema(path: Path) -> str:
 def _beside(path: Path, kind: str, environment: Mapping[str, str]) -> Suite:
     """A file beside suites, only to be checked: it has no cases."""
     if kind == "targets":
-        warnings = Targets(path, environment).check()
+        targets = Targets(path, environment)
+        warnings, contents = targets.check(), counted(len(targets), "target")
     else:
-        warnings = list(read_project_config(path).warnings)
+        warnings, contents = list(read_project_config(path).warnings), "settings of a repository"
     nothing: dict[str, Any] = {"cases": (), "variants": [], "evaluators": []}
-    return Suite(name=kind, dialect=FORMAT.name, source=path, warnings=warnings, **nothing)
+    return Suite(name=kind, dialect=FORMAT.name, source=path, warnings=warnings, contents=lambda: contents, **nothing)
 
 
 def _targets(

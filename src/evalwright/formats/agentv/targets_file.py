@@ -90,6 +90,9 @@ class Targets:
         }
         """Values that must be masked, by name."""
 
+    def __len__(self) -> int:
+        return len(self._targets)
+
     def chosen(self, name: str) -> str:
         """The name of a target, which is used from now on.
 
