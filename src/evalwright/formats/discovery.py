@@ -41,7 +41,9 @@ def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
     for path in paths or [_repository_here()]:
         files, skipped = _meant(path, dialect)
         if not files:
-            problems.append(Problem(str(path), "contains no suite"))
+            is_run = (path / "plan.json").is_file()
+            run = "is a run folder, not a suite: it is for `evalwright resume`, `retry` and `re-evaluate`"
+            problems.append(Problem(str(path), run if is_run else "contains no suite"))
         found.files.extend(files)
         found.skipped.extend(skipped)
     if problems:
