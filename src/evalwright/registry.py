@@ -143,6 +143,7 @@ KINDS: dict[str, dict[str, str]] = {
         "agentdojo": "evalwright.importers.agentdojo:AgentDojoLogs",
         "anthropic-messages": "evalwright.importers.anthropic_messages:AnthropicMessages",
         "atif": "evalwright.importers.atif:Atif",
+        "braintrust": "evalwright.importers.braintrust:BraintrustSpans",
         "claude-code": "evalwright.importers.claude_code:ClaudeCode",
         "codex": "evalwright.importers.codex:Codex",
         "copilot": "evalwright.importers.copilot:Copilot",

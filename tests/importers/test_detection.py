@@ -24,6 +24,7 @@ SAMPLES: dict[str, object] = {
     "tau2": {"info": {"agent_info": {}, "environment_info": {}}, "tasks": [], "simulations": []},
     "agentdojo": {"suite_name": "s", "pipeline_name": "p", "user_task_id": "u", "messages": []},
     "openhands": [{"id": "e", "timestamp": "t", "source": "user", "kind": "MessageEvent", "llm_message": {}}],
+    "braintrust": [{"span_id": "s", "root_span_id": "r", "span_attributes": {}}],
     "otlp-json": {"resourceSpans": []},
     "skill-benchmark": {"run_summary": {}, "runs": []},
     "codex": [rollout_line(0, "response_item", said("user", "q"))],

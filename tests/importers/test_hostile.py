@@ -55,6 +55,14 @@ RECORDS: dict[str, Any] = {
     "langsmith": [{"id": "o", "trace_id": "t", "run_type": "llm", "start_time": AT.format(0), "error": None,
                    "inputs": {"messages": [[{"id": ["x"], "kwargs": {"content": "q"}}]]},
                    "outputs": {"generations": [[{"text": "a"}]]}}],
+    "braintrust": [
+        {"id": "a", "span_id": "a", "root_span_id": "r", "span_parents": None, "created": AT.format(0), "input": "q",
+         "span_attributes": {"type": "eval"}, "expected": "a", "metrics": {"start": 1.5, "end": 2.5}},
+        {"id": "b", "span_id": "b", "root_span_id": "r", "span_parents": ["a"], "error": None,
+         "span_attributes": {"type": "llm"}, "input": [{"role": "user", "content": "q"}], "metadata": {"model": "m"},
+         "output": [{"message": {"role": "assistant", "content": "a"}}], "metrics": {"start": 1, "prompt_tokens": 1}},
+        {"id": "c", "span_id": "c", "root_span_id": "r", "span_parents": ["a"], "scores": {"s": 1},
+         "span_attributes": {"purpose": "scorer"}}],
     "mlflow": [{"info": {"assessments": [{"assessment_name": "n", "feedback": {"value": 1}, "span_id": "s"}]},
                 "data": {"spans": [{"trace_id": "t", "span_id": "s", "name": "n", "start_time_unix_nano": 1,
                                     "status": {"code": "STATUS_CODE_OK"}, "attributes": {

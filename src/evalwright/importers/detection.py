@@ -218,6 +218,14 @@ def _is_langsmith(head: Head) -> bool:
     return any({"run_type", "inputs", "start_time"} <= one.keys() for one in listed)
 
 
+def _is_braintrust(head: Head) -> bool:
+    def is_span(one: dict[str, Any]) -> bool:
+        return {"span_id", "root_span_id", "span_attributes"} <= one.keys()
+
+    listed = [*head.records, *(one for key in ("events", "data") for one in dictionaries(head.mapping.get(key)))]
+    return any(map(is_span, listed))
+
+
 def _is_mlflow(head: Head) -> bool:
     def is_span(one: dict[str, Any]) -> bool:
         attributes = one.get("attributes")
@@ -341,6 +349,7 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("otlp-json", _is_otlp, "resourceSpans"),
     ("langfuse", _is_langfuse, "observations of a trace, with a startTime"),
     ("langsmith", _is_langsmith, "runs with run_type, inputs and start_time"),
+    ("braintrust", _is_braintrust, "spans with a span_id, a root_span_id and span_attributes"),
     ("mlflow", _is_mlflow, "data.spans, or spans, with attributes of MLflow"),
     ("codex", _is_codex, "lines of type thread.started, or session_meta with a payload"),
     ("gemini", _is_gemini, "a line of type init with a session_id"),

@@ -10,7 +10,16 @@ from evalwright.importers.blocks import dictionaries
 from evalwright.importers.platform_documents import number_under, text_of
 from evalwright.importers.span_files import Lose
 
-__all__ = ["langfuse_scores", "langsmith_scores", "mlflow_scores", "scores_by_name"]
+__all__ = ["braintrust_scores", "langfuse_scores", "langsmith_scores", "mlflow_scores", "scores_by_name"]
+
+
+def braintrust_scores(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The scores in a span, from 0 to 1, with the reason that its scorer gave; None is that of one that failed."""
+    given, about = row.get("scores"), row.get("metadata")
+    given = given if isinstance(given, dict) else {}
+    reason = about.get("rationale") if isinstance(about, dict) else None
+    for name in given:
+        yield _recorded(str(name), None, number_under(given, name), reason or row.get("error"), {})
 
 
 def langfuse_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | None, dict[str, Any]]]:

@@ -38,8 +38,9 @@ _SAID = ("input.", "output.", "llm.input_messages", "llm.output_messages", "gen_
 """Attributes that make up a span's input and output."""
 
 
-def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[str, Any]]:
-    """The recording of one trace, and what else is known about it (for the metadata of its case).
+def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[str, Any], dict[str, Any]]:
+    """The recording of one trace, what else is known about it (for the metadata of its case), and the facts that its
+    case expects.
 
     A trace with a broken span, without an end, or with a failed application has an error and gets no verdict.
     """
@@ -71,7 +72,7 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
         trace.metrics.custom |= scores_by_name(tree.top.scores)
     if tree.warnings:
         trace.extra["warnings"] = tree.warnings[:_MOST_WARNINGS]
-    return trace, tree.about()
+    return trace, tree.about(), tree.top.facts
 
 
 class _Tree:
@@ -86,10 +87,16 @@ class _Tree:
             if record.name is not None:
                 self._add(record)
         for record in records:
-            if record.name is None and record.span_id in self._spans:
-                self._spans[record.span_id].events += record.events
-            elif record.name is None:
-                self.warnings.append(f"span {record.span_id}: has events, but the span itself is missing")
+            if record.name is not None:
+                continue
+            span = self._spans.get(record.span_id)
+            if span is None:
+                what = "scores" if record.scores else "events"
+                self.warnings.append(f"span {record.span_id}: has {what}, but the span itself is missing")
+                continue
+            span.events += record.events
+            span.scores += record.scores
+            span.facts |= record.facts
         self._messages: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._nest()
         self.ordered = sorted(self._spans.values(), key=lambda span: (span.started_at or 0, -(span.finished_at or 0)))

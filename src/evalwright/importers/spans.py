@@ -125,9 +125,9 @@ class _Cases:
             if not any(record.name is not None for record in records):
                 self._losses.add(f"trace {records[0].trace_id}", "has events, but none of its spans is in the file")
                 continue
-            trace, about = trace_of_spans(records, self._origin)
+            trace, about, facts = trace_of_spans(records, self._origin)
             self._note(trace)
-            yield encoder.encode(_case(trace, about)) + b"\n"
+            yield encoder.encode(_case(trace, about, facts)) + b"\n"
         if not self.cases:
             raise InputError(self._losses.problems(self._source))
 
@@ -150,12 +150,12 @@ class _Cases:
         return [*self._losses.notes(), *told]
 
 
-def _case(trace: Trace, about: dict[str, Any]) -> dict[str, Any]:
+def _case(trace: Trace, about: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
     return {
         "schema_version": "1.0",
         "id": trace.case_id,
         "input": trace.input,
-        "expected": {"facts": {}},
+        "expected": {"facts": facts},
         "metadata": about,
         "embedded_trace": trace,
     }

@@ -45,7 +45,7 @@ class WireEvent(msgspec.Struct):
 class WireSpan(msgspec.Struct):
     """A span as it was exported, whatever its conventions; times are in nanoseconds since 1970.
 
-    Without a name, it stands for events that were exported as log records of that span.
+    Without a name, it stands for events, scores and facts that were exported apart from that span.
     """
 
     trace_id: str
@@ -65,6 +65,8 @@ class WireSpan(msgspec.Struct):
     """Attributes and events that the exporter dropped."""
     scores: list[dict[str, Any]] = []
     """What was found in it before the export, as it is kept in `extra.recorded_scores`."""
+    facts: dict[str, Any] = {}
+    """What its case expects, as in `expected.facts`."""
 
 
 def json_or_error(text: bytes) -> Any:

@@ -1,0 +1,148 @@
+"""Spans of Braintrust's experiments and logs, in the form of its API: one row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.importers.blocks import dictionaries
+from evalwright.importers.call_payloads import asked_messages, said_messages
+from evalwright.importers.platform_documents import number_under, platform_objects, text_of
+from evalwright.importers.platform_scores import braintrust_scores
+from evalwright.importers.span_files import Lose
+from evalwright.importers.spans import import_spans
+from evalwright.importers.wire_spans import WireEvent, WireSpan, moment_ns
+from evalwright.model.import_result import ImportResult
+
+__all__ = ["BraintrustSpans"]
+
+_KINDS = {"llm": "LLM", "tool": "TOOL"}
+_USED = {
+    "llm.token_count.prompt": "prompt_tokens",
+    "llm.token_count.completion": "completion_tokens",
+    "llm.token_count.prompt_details.cache_read": "prompt_cached_tokens",
+    "llm.token_count.prompt_details.cache_write": "prompt_cache_creation_tokens",
+    "llm.token_count.completion_details.reasoning": "completion_reasoning_tokens",
+    "llm.cost.total": "estimated_cost",
+}
+
+
+class BraintrustSpans:
+    """Spans of Braintrust's experiments and logs."""
+
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_spans(sources, out, mapping, read)
+
+
+def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
+    """The spans of a file.
+
+    A case of an experiment has a span around those of the task and of the scorers. The recording is that of the task
+    alone, with what was found by the scorers, whose time and tokens are not those of the system.
+    """
+    tasks = _tasks(source)
+    for place, row in _rows(source, lose):
+        id, root = text_of(row.get("span_id")) or text_of(row.get("id")), text_of(row.get("root_span_id"))
+        if id is None or root is None:
+            lose(place, "expected a span with a span_id and a root_span_id")
+            continue
+        parent = _parent(row)
+        scores, expected = [*braintrust_scores(row)], row.get("expected")
+        facts = {"expected": expected} if expected is not None else {}
+        if id in tasks:
+            yield WireSpan(root, tasks[id], scores=scores, facts=facts)
+        elif _about(row).get("purpose") != "scorer":
+            yield _span(row, root, id, None if parent in tasks else parent, scores, facts)
+        elif scores:
+            yield WireSpan(root, tasks.get(parent or "", parent or id), scores=scores)
+
+
+def _rows(source: Path, lose: Lose) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a file, which may be below the keys that answers of the API have."""
+    for place, one in platform_objects(source, lose):
+        listed = next((one[key] for key in ("events", "data") if isinstance(one.get(key), list)), None)
+        for row in [one] if listed is None else dictionaries(listed):
+            yield place, row
+
+
+def _tasks(source: Path) -> dict[str, str]:
+    """The span of the task by the one of its case."""
+    cases: set[str] = set()
+    tasks: dict[str, str] = {}
+    for _, row in _rows(source, lambda place, why: None):
+        kind, id, parent = _about(row).get("type"), text_of(row.get("span_id")), _parent(row)
+        if kind == "eval" and id is not None and parent is None:
+            cases.add(id)
+        elif kind == "task" and id is not None and parent is not None:
+            tasks.setdefault(parent, id)
+    return {case: tasks[case] for case in cases & tasks.keys()}
+
+
+def _parent(row: Mapping[str, Any]) -> str | None:
+    parents = row.get("span_parents")
+    return text_of(parents[0]) if isinstance(parents, list) and parents else None
+
+
+def _about(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = row.get("span_attributes")
+    return found if isinstance(found, dict) else {}
+
+
+def _span(
+    row: Mapping[str, Any],
+    root: str,
+    id: str,
+    parent: str | None,
+    scores: list[dict[str, Any]],
+    facts: dict[str, Any],
+) -> WireSpan:
+    faults: list[str] = []
+    kind, error = str(_about(row).get("type")), row.get("error")
+    given, said = row.get("input"), row.get("output")
+    metrics, metadata = row.get("metrics"), row.get("metadata")
+    metrics = metrics if isinstance(metrics, dict) else {}
+    attributes: dict[str, Any] = {"openinference.span.kind": _KINDS.get(kind, "CHAIN")}
+    if kind == "llm":
+        asked = asked_messages(given if isinstance(given, dict) else {"messages": given})
+        choices = isinstance(said, list) and any("message" in one for one in dictionaries(said))
+        replied = said_messages({"choices" if choices else "messages": said} if isinstance(said, list) else said)
+        attributes |= {"llm.input_messages": asked} if asked else {}
+        attributes |= {"llm.output_messages": replied} if replied else {}
+        used = {name: number_under(metrics, key) for name, key in _USED.items()}
+        attributes |= {name: number for name, number in used.items() if number is not None}
+    if isinstance(metadata, dict) and metadata:
+        attributes["metadata"] = metadata
+        attributes |= {"llm.model_name": metadata["model"]} if text_of(metadata.get("model")) else {}
+    attributes |= {"input.value": given} if given is not None and "llm.input_messages" not in attributes else {}
+    attributes |= {"output.value": said} if said is not None and "llm.output_messages" not in attributes else {}
+    return WireSpan(
+        root,
+        id,
+        text_of(_about(row).get("name")) or kind,
+        parent,
+        _moment(metrics, "start", faults) or moment_ns(row.get("created"), "created", faults),
+        _moment(metrics, "end", faults),
+        "error" if error else "unset",
+        None,
+        attributes,
+        [_raised(str(error))] if error else [],
+        faults=faults,
+        scores=scores,
+        facts=facts,
+    )
+
+
+def _raised(error: str) -> WireEvent:
+    """An error, which is mostly a text with the stack: its message is the last line in Python, else the first one."""
+    lines = error.strip().splitlines() or [error]
+    message = lines[-1 if lines[0].startswith("Traceback") else 0]
+    stack = {"exception.stacktrace": error} if len(lines) > 1 else {}
+    return WireEvent("exception", None, {"exception.message": message, **stack})
+
+
+def _moment(metrics: Mapping[str, Any], key: str, faults: list[str]) -> int | None:
+    """A time in seconds since 1970, in nanoseconds."""
+    seconds = number_under(metrics, key)
+    return moment_ns(metrics.get(key) if seconds is None else seconds * 1000, f"metrics.{key}", faults)
