@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from evalwright.model.trace import Metrics, Span, SpanEvent, ToolCall, TraceMessage
+from evalwright.model.trace import Metrics, Output, Span, SpanEvent, ToolCall, TraceMessage
 from evalwright.registry import load
 from evalwright.reports.inspection import cell_lines
-from evalwright.reports.text import Paint
+from evalwright.reports.text import Paint, width
 from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_trace, a_verdict
 from reports.runs import summary, variant
 
@@ -52,6 +52,23 @@ def test_judges_that_disagree_are_shown_with_their_votes() -> None:
     assert "votes ✓ a, ✗ b, ! c  33.3% agree with the result" in found
     agreed = a_result(evaluator="panel", detail={"votes": votes[:1] * 2, "agreement": 1.0})
     assert "votes" not in "\n".join(cell_lines(a_trace(), [agreed], "pass", Paint(), 200))
+
+
+def test_texts_are_folded_at_words_beside_their_label_unless_they_are_to_be_copied() -> None:
+    words = " ".join(f"word{number}" for number in range(60))
+    trace = a_trace(input="x" * 70, output=Output(f"{words}\n  - nested {words}"))
+    row = a_result(passed=False, reason=words)
+
+    def lines(paint: Paint, limit: int | None = 10_000) -> list[str]:
+        return cell_lines(trace, [row], "fail", paint, limit)
+
+    narrow = lines(Paint(on=True, columns=60))
+    assert [width(line) > 60 for line in narrow].count(True) == 1  # a word that is longer than the line
+    assert " ".join("\n".join(narrow).split()) == " ".join("\n".join(lines(Paint(on=True))).split())
+    assert next(line for line in narrow if "word8" in line).startswith(" " * 14 + "word")
+    assert next(line for line in narrow if "- nested" in line).startswith(" " * 16 + "- nested")
+    assert lines(Paint(columns=60), None) == lines(Paint(), None)
+    assert lines(Paint(columns=60, whole=True)) == lines(Paint())
 
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,7 +15,7 @@ from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceMessa
 from evalwright.reports import numbers
 from evalwright.reports.steps import about, outlined, recorded_in
 from evalwright.reports.terminal import cell_name
-from evalwright.reports.text import Paint, block, one_line, short_line
+from evalwright.reports.text import Paint, block, one_line, short_line, width
 from evalwright.scoring.reasons import error_text
 
 __all__ = ["MARKS", "calls_with_results", "cell_lines", "facts", "file_lines", "recorded_metrics"]
@@ -31,10 +31,10 @@ _INDENT = " " * (_LABEL + 2)
 def cell_lines(
     trace: Trace, results: Sequence[EvaluationResult], status: str, paint: Paint, limit: int | None, trials: int = 1
 ) -> list[str]:
-    """The cell, one of `trials`, for a terminal. Texts are cut after `limit` characters.
+    """The cell, one of `trials`, for a terminal. Texts are cut after `limit` characters, and their lines folded.
 
     None shows them in full, with everything else that was recorded: messages, input and output of each step, and
-    details of results.
+    details of results; their lines are as recorded, to be copied.
     """
     lines = [_headline(trace, status, paint, trials)]
     lines += _field("about", _text(trace.extra.get("description")), paint, limit)
@@ -56,7 +56,23 @@ def cell_lines(
         lines += _field("extra", _text(trace.extra or None), paint, limit)
     lines += _labelled("warnings", [one_line(str(warning), 200) for warning in _warnings(trace)], paint)
     lines += _labelled("evaluators", [_result(result, paint, limit) for result in results], paint)
-    return lines
+    if limit is None or paint.columns is None or paint.whole:
+        return lines
+    return [part for line in lines for one in line.split("\n") for part in _fitted(one, paint.columns)]
+
+
+def _fitted(line: str, columns: int) -> Iterator[str]:
+    """A line broken at words, each part below the beginning of its text. A word that has no room on a line of its own
+    is left to the terminal."""
+    indent = max(len(line) - len(line.lstrip(" ")), _LABEL + 2)
+    first, *words = line.split(" ")
+    for word in words:
+        if word and width(f"{first} {word}") > columns >= indent + width(word):
+            yield first.rstrip(" ")
+            first = " " * indent + word
+        else:
+            first += f" {word}"
+    yield first
 
 
 def _warnings(trace: Trace) -> list[Any]:

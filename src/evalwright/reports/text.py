@@ -35,6 +35,7 @@ _HARMFUL = re.compile(
 )
 _COMMAND = re.compile(r"(?<=\n)([ \t]*)::")
 """Text that GitHub takes for a command when it begins a line of a log."""
+_COLOUR = re.compile(r"\x1b\[\d+m")
 _LINE_END = re.compile(r"\s*\n\s*")
 _SPACE = re.compile(r"[ \t\n]+")
 _STYLES = {
@@ -136,7 +137,9 @@ def block(text: str, indent: str, limit: int | None) -> str:
 
 
 def width(text: str) -> int:
-    """Columns that a harmless text takes on a terminal."""
+    """Columns that a harmless text takes on a terminal; colours take none."""
+    if "\x1b" in text:
+        text = _COLOUR.sub("", text)
     if text.isascii():
         return len(text)
     return sum(map(_columns, text))
