@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -93,6 +94,7 @@ _errors = st.sampled_from([None, None, None, TraceError("timeout", "too late")])
 _inputs: Any = st.sampled_from(["in", {"text": "in"}, [{"role": "user", "content": "in"}], None])
 
 
+@cache  # a strategy is checked whenever it is new: that took longer than to draw from it
 def answers() -> st.SearchStrategy[Answer]:
     """Answers of a system that did not err."""
     return st.builds(
@@ -107,6 +109,7 @@ def answers() -> st.SearchStrategy[Answer]:
     )
 
 
+@cache
 @st.composite
 def traces(draw: st.DrawFn) -> Trace:
     """Stored answers, of systems that erred, too."""
@@ -128,6 +131,7 @@ def traces(draw: st.DrawFn) -> Trace:
 _words = st.lists(st.sampled_from(["blue", "sky", "order", "sorry"]), max_size=2)
 
 
+@cache
 def cases() -> st.SearchStrategy[Case]:
     """Cases that expect something, or nothing."""
     facts: Any = st.sampled_from(
