@@ -288,6 +288,24 @@ def test_a_log_that_is_set_up_when_the_system_is_imported_is_masked_too(tmp_path
     assert "abcdefghijk" not in done.stderr
 
 
+def test_bytes_that_a_system_writes_to_standard_streams_are_masked_too(tmp_path):
+    (tmp_path / "agent.py").write_text(
+        "import io, os, sys\n\ndef run(case, variant):\n    said = os.environ['SOME_API_KEY'].encode()\n"
+        "    for stream in (sys.stdout, sys.stderr):\n        assert stream.buffer.fileno() == stream.fileno()\n"
+        "        stream.buffer.write(b'bytes ' + said + b'\\n')\n        stream.buffer.flush()\n"
+        "        text = io.TextIOWrapper(stream.buffer, encoding='utf-8')\n"
+        "        print('text', said.decode(), file=text)\n        text.flush()\n"
+        "    return {'final_answer': 'fine'}\n"
+    )
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {}}\n')
+    (tmp_path / "eval.yaml").write_text(LITERAL.partition("  - {type: webhook")[0])
+    done = Project(tmp_path, {"SOME_API_KEY": "abcdefghijk"}).command("run", "eval.yaml")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("text ***MASKED***\n") == 2
+    assert done.stderr.count(" ***MASKED***\n") == 4
+    assert "abcdefghijk" not in done.stdout + done.stderr
+
+
 def test_what_a_system_prints_is_masked_whoever_set_the_variable(tmp_path):
     (tmp_path / "agent.py").write_text(
         "import os\n\nprint('hello', os.environ['SOME_API_KEY'])\n\n"

@@ -99,10 +99,42 @@ class Router(io.TextIOBase):
     @property
     def buffer(self) -> Any:
         """The bytes underneath."""
-        return self._stream.buffer
+        return _MaskedBytes(self._stream.buffer, self._mask)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+class _MaskedBytes(io.BufferedIOBase):
+    """The bytes underneath a masked stream, masked as text in UTF-8; closing them closes nothing of ours."""
+
+    def __init__(self, before: Any, mask: Callable[[str], str]) -> None:
+        self._before, self._mask = before, mask
+
+    def write(self, data: Any) -> int:
+        given = bytes(data)
+        text = given.decode("utf-8", "surrogateescape")
+        self._before.write(self._mask(text).encode("utf-8", "surrogateescape"))
+        return len(given)
+
+    def flush(self) -> None:
+        self._before.flush()
+
+    def close(self) -> None:
+        with suppress(ValueError):  # the underlying bytes may be closed by then
+            self.flush()
+
+    def fileno(self) -> int:
+        return int(self._before.fileno())
+
+    def isatty(self) -> bool:
+        return bool(self._before.isatty())
+
+    def writable(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._before, name)
 
 
 class Hiding:
@@ -151,6 +183,11 @@ class MaskedStream(io.TextIOBase):
 
     def writable(self) -> bool:
         return True
+
+    @property
+    def buffer(self) -> Any:
+        """The bytes underneath."""
+        return _MaskedBytes(self.before.buffer, self._mask)
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
