@@ -299,6 +299,7 @@ def test_a_case_of_braintrust_is_what_its_task_did_with_what_the_scorers_found(t
     assert found["custom"] == {"cache_read_tokens": 4, "exact": 0.5}
     assert trace["extra"]["recorded_scores"] == [{"name": "exact", "passed": None, "score": 0.5, "reason": "nearly"}]
     assert sorted(span["name"] for span in trace["spans"]) == ["chat", "task", "track"]
+    assert "warnings" not in trace["extra"]
 
 
 def test_a_task_of_braintrust_that_failed_is_an_error_with_its_last_line(tmp_path):
