@@ -229,6 +229,11 @@ def money(dollars: float) -> str:
 
 _SAME = (
     "run evaluate eval test execute start",
+    "retry retry_failed rerun",
+    "re-evaluate rescore re_score regrade grade",
+    "inspect show traces",
+    "view serve ui studio dashboard visualize",
+    "compare diff",
     "systems targets providers agents models",
     "cases evalcases entries dataset tests test_cases examples samples records",
     "eval name suite",
