@@ -2,9 +2,6 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-import pytest
-
-from evalwright.model.summary import GateOutcome
 from evalwright.reports.context import CaseLine, ReportContext
 from evalwright.reports.junit import JUnit
 from evalwright.testing import a_trace, a_verdict
@@ -62,20 +59,3 @@ def test_a_case_has_its_place_and_the_run_its_address() -> None:
 def test_trials_have_names_of_their_own() -> None:
     names = [case.get("name") for case in cases(a_verdict(case_id="c"), a_verdict(case_id="c", trial=1))]
     assert names == ["c", "c [trial 2]"]
-
-
-@pytest.mark.parametrize(
-    ("gate", "kind", "counted"),
-    [
-        (GateOutcome(passed=True), [], "0 0 0"),
-        (GateOutcome(passed=False), ["failure"], "1 0 0"),
-        (GateOutcome(passed=False, undecided=True), ["error"], "0 1 0"),
-        (GateOutcome(passed=False, undecided=True, tolerated=True), ["skipped"], "0 0 1"),
-    ],
-)
-def test_the_gate_is_what_the_exit_code_says(gate: GateOutcome, kind: list[str], counted: str) -> None:
-    found = ElementTree.fromstring(JUnit().render(stored(), summary(gate=gate, cells_missing=0)))
-    [tests] = found.iter("testsuite")
-    case = next(one for one in tests.iter("testcase") if one.get("name") == "gate")
-    assert [child.tag for child in case] == kind
-    assert " ".join(tests.get(name, "") for name in ("failures", "errors", "skipped")) == counted
