@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,8 @@ def test_reports_say_what_a_gate_was_decided_by(tmp_path: Path) -> None:
         pages = [load("reports", name)().render(reader, outcome.summary) for name in ("markdown", "html")]
         assert all(headline in page for page in pages)
         assert decision_image([decision]) in pages[1]
+        # fenced: after the list of conditions an indented line is text, in which names would act
+        assert headline in re.search(r"^(`{3,})text\n(.*?)^\1$", pages[0], re.DOTALL | re.MULTILINE)[2]
         junit = ElementTree.fromstring(load("reports", "junit")().render(reader, outcome.summary))
         stored = reader.summary()
     gate = next(case for case in junit.iter("testcase") if case.get("name") == "gate")

@@ -168,8 +168,7 @@ def _section(title: str, columns: Sequence[Column[Row]], rows: Sequence[Row]) ->
 def _comparison(comparison: ComparisonReport) -> list[str]:
     lines = _section(f"Against {code(comparison.baseline)}", COMPARISON_COLUMNS, comparison.deltas)
     rows = forest_of_deltas(comparison.deltas)
-    # A code block shows data unchanged, except for a fence that would end it.
-    picture = ["", "```text", *(line.replace("`", "'") for line in forest_lines(rows)), "```"] if len(rows) > 1 else []
+    picture = ["", *_fenced("\n".join(forest_lines(rows)))] if len(rows) > 1 else []
     decisions = decisions_of(comparison)
     return [*lines, *_notes([(one.variant_b, one) for one in decisions], comparison.deltas), *picture]
 
@@ -195,8 +194,8 @@ def _gate(gate: GateOutcome) -> list[str]:
     for i, run in enumerate(gate.runs, 1):
         lines += [f"- run {i}: {_outcome(run)}", *(f"  {line}" for line in _conditions(run))]
     lines += [f"- {code(line, 200)}" for line in numbers.over_runs(gate.runs)]
-    decided = [f"    {line}" for line in gate_decisions(gate, Paint())]
-    return [*lines, "", *decided] if decided else lines
+    decided = "\n".join(gate_decisions(gate, Paint()))
+    return [*lines, "", *_fenced(decided)] if decided else lines
 
 
 def _outcome(gate: GateOutcome) -> str:
@@ -229,7 +228,12 @@ def _changed(cells: Sequence[ChangedCell], total: int, run_id: str, context: Rep
             lines += [f"[all about it](<{address}>)", ""]
         for name, one in (("before", cell.before), ("after", cell.after)):
             title = f"{name}, {one.name}:" if one.name else f"{name}:"
-            lines += [title, "", *_fenced("(no answer)" if one.answer is None else one.answer), ""]
+            lines += [
+                title,
+                "",
+                *_fenced("(no answer)" if one.answer is None else capped(one.answer, _LONGEST_ANSWER)),
+                "",
+            ]
         lines.append("</details>")
     if total > len(cells):
         lines += ["", f"… and {total - len(cells):,} more"]
@@ -238,7 +242,7 @@ def _changed(cells: Sequence[ChangedCell], total: int, run_id: str, context: Rep
 
 def _fenced(text: str) -> list[str]:
     """Data as a block that it cannot end: the fence is longer than any run of backticks in it."""
-    body = harmless(capped(text, _LONGEST_ANSWER))
+    body = harmless(text)
     fence = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(body)), 3)
     return [f"{fence}text", body, fence]
 
