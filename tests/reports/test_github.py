@@ -72,11 +72,12 @@ def test_data_makes_no_command_of_its_own() -> None:
 
 
 def test_gitlab_gets_an_entry_for_each_cell_that_did_not_pass() -> None:
-    passed = a_verdict(case_id="ok")
+    passed, again = a_verdict(case_id="ok"), a_verdict(case_id="z", trial=1, status="fail", reasons=["no"])
     text = load("reports", "codequality")().render(
-        stored(ERRORED, FAILED, passed), summary(), ReportContext(places=PLACES)
+        stored(ERRORED, FAILED, passed, again), summary(), ReportContext(places=PLACES)
     )
-    entries = json.loads(text)
+    *entries, of_trial = json.loads(text)
+    assert of_trial["description"] == "z · v1 · trial 2: no"
     assert [(one["severity"], one["location"]["path"], one["location"]["lines"]["begin"]) for one in entries] == [
         ("critical", "eval.yaml", 1),
         ("major", "evals/a,b:c.yaml", 14),

@@ -13,7 +13,8 @@ from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import RunSummary
 from evalwright.reports.context import ALONE, CaseLine, ReportContext
 from evalwright.reports.failures import ordered_verdicts
-from evalwright.reports.text import one_line, short_line
+from evalwright.reports.terminal import cell_name
+from evalwright.reports.text import one_line
 from evalwright.scoring.reasons import error_text
 
 __all__ = ["CodeQuality", "json_items", "problem_in"]
@@ -54,7 +55,7 @@ def json_items(entries: Iterable[dict[str, object]], margin: str = "") -> Iterat
 def problem_in(verdict: CaseVerdict) -> str:
     """Why a cell did not pass, in one line that names it."""
     why = error_text(verdict.error) if verdict.error is not None else "; ".join(verdict.reasons) or verdict.status
-    name = f"{short_line(verdict.case_key, 80)} · {short_line(verdict.variant_name, 40)}"
+    name = cell_name(verdict.case_key, verdict.variant_name, verdict.trial)
     return f"{name}: {one_line(why, _LONGEST)}"
 
 
