@@ -56,8 +56,8 @@ function read(said) {
   if (said.length > LARGEST_REPLY) {
     return { error: "too_much_output", message: `gave ${said.length} characters, at most ${LARGEST_REPLY} are read` };
   }
-  const { value = null, error, message } = JSON.parse(said);
-  return error ? { error: String(error), message: String(message).slice(0, LONGEST) } : { value };
+  const { value = null, variables, error, message } = JSON.parse(said);
+  return error ? { error: String(error), message: String(message).slice(0, LONGEST) } : { value, variables };
 }
 
 await serve(answer, walls);

@@ -7,6 +7,7 @@ import { parentPort, workerData } from "node:worker_threads";
 const MOST_COMPILED = 1000;
 const compiled = new Map();
 const instances = new Map();
+const given = { ...process.env };
 process.mainModule = { require: createRequire(path.join(workerData.folder, "noname.js")) };
 
 // TypeScript names a file without its ending, or by the JavaScript that is made of it. An older Node cannot be told.
@@ -101,12 +102,17 @@ async function result(request) {
   return typeof found === "function" ? found(...given) : found;
 }
 
+function variablesSet() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name, value]) => value !== given[name]));
+}
+
 parentPort.on("message", async (request) => {
   let reply;
   try {
     const value = await result(request);
     if (request.data) refuseFunctions(value, "");
-    reply = JSON.stringify({ value: value === undefined || request.silent ? null : value });
+    const variables = request.variables ? variablesSet() : undefined;
+    reply = JSON.stringify({ value: value === undefined || request.silent ? null : value, variables });
   } catch (error) {
     const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     reply = JSON.stringify({ error: error?.unusable ? "unusable" : "exception", message });

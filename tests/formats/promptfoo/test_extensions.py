@@ -277,6 +277,30 @@ module.exports = async function (hookName, context) {
     assert notes(tmp_path) == [[12, ["s11", "s12"], [True, True]]]
 
 
+def test_variables_that_before_all_sets_are_known_and_masked(tmp_path):
+    """A hook signs in and leaves its cookie in the environment, for the headers of requests."""
+    hooks = """
+module.exports = async function (hookName) {
+  if (hookName === "beforeAll") process.env.SHOP_COOKIE = ["session", "Zq81xkW0vv2L"].join("=");
+};
+"""
+    config = suite(
+        asks("a", "a session="),
+        asks("b", "z"),
+        extension="file://hooks.js:hook",
+        prompts=["{{q}} {{env.SHOP_COOKIE}}"],
+        providers=["python:shop.py"],
+    )
+    shop = "def call_api(prompt, *_): return {'error': 'closed'} if prompt[0] == 'b' else {'output': prompt}\n"
+    ran = run(tmp_path, config, hooks__js=hooks, shop__py=shop)
+    assert ran.statuses == ["pass", "error"]
+    assert ran.outcome.summary.warnings == []
+    again = Ran(retry(ran.outcome.run_dir))
+    assert "it set SHOP_COOKIE, which a resumed session does not take" in str(again.outcome.summary.sink_errors)
+    stored = [file.read_text(errors="replace") for file in ran.outcome.run_dir.rglob("*") if file.is_file()]
+    assert not any("Zq81xkW0vv2L" in text for text in stored)
+
+
 def test_ctrl_c_ends_a_hook(tmp_path):
     hooks = f"""
 module.exports = async () => {{

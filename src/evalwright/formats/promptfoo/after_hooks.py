@@ -100,8 +100,13 @@ class AfterHooks:
         """Call the extensions at a hook, one after the other. Raises ScriptError."""
         from evalwright.sandbox.workers import awaited_now
 
-        work = hooked(self._extensions, self._folder, hook, as_javascript(context), _unchanged)
+        variables: dict[str, str] | None = {} if hook == BEFORE_ALL else None
+        work = hooked(self._extensions, self._folder, hook, as_javascript(context), _unchanged, variables)
         self._context.copy().run(awaited_now, work)
+        if variables:  # the store of a resumed run is open already, and would not mask them
+            raise ScriptError(
+                f"it set {', '.join(variables)}, which a resumed session does not take: run the suite again"
+            )
 
 
 def _distinct(plan: Plan, key: str) -> list[Any]:

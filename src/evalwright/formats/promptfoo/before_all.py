@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError
@@ -32,6 +33,8 @@ class Hooked(NamedTuple):
     prompts: list[AuthoredPrompt]
     settings: dict[str, Any]
     """The configuration."""
+    variables: Mapping[str, str] = MappingProxyType({})
+    """What they set in their environment, such as the cookie of a session."""
 
 
 def after_before_all(
@@ -64,8 +67,9 @@ def after_before_all(
     from evalwright.sandbox.workers import awaited_now
 
     before = as_javascript({"suite": suite})
+    variables: dict[str, str] = {}
     try:
-        after = awaited_now(hooked(extensions, str(folder), BEFORE_ALL, before, _with_changes))["suite"]
+        after = awaited_now(hooked(extensions, str(folder), BEFORE_ALL, before, _with_changes, variables))["suite"]
     except (ScriptError, InputError) as error:
         origin.tell(str(error))
         return given
@@ -75,7 +79,7 @@ def after_before_all(
     tests.take(changed, made)
     prompts = _prompts_in(changed["prompts"], given, made.at("prompts")) if "prompts" in changed else given.prompts
     settings = {key: value for key, value in changed.items() if key in ("nunjucksFilters", "derivedMetrics")}
-    return Hooked(prompts, {**raw, **what_fits(settings, CONFIG, made)})
+    return Hooked(prompts, {**raw, **what_fits(settings, CONFIG, made)}, variables)
 
 
 def _with_changes(context: dict[str, Any], said: Any) -> dict[str, Any]:

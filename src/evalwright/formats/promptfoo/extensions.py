@@ -38,19 +38,21 @@ async def hooked(
     hook: str,
     context: dict[str, Any],
     accept: Callable[[dict[str, Any], Any], dict[str, Any]] = lambda context, said: context,
+    variables: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """The context of a hook after all extensions: `accept` makes it of what one of them has returned, if that is
-    anything. Raises ScriptError, which names the hook and the file; `accept` may raise it, too."""
+    anything. What those in JavaScript set in their environment is added to `variables`. Raises ScriptError, which names
+    the hook and the file; `accept` may raise it, too."""
     for named in concerned(extensions, hook):
         try:
-            if said := await _said(named, folder, hook, context):
+            if said := await _said(named, folder, hook, context, variables):
                 context = accept(context, said)
         except ScriptError as error:
             raise ScriptError(f"{hook} of {split_function(named)[0]}: {error}", error.type) from error
     return context
 
 
-async def _said(named: str, folder: str, hook: str, context: dict[str, Any]) -> Any:
+async def _said(named: str, folder: str, hook: str, context: dict[str, Any], variables: dict[str, str] | None) -> Any:
     path, name = split_function(named)
     given = copy.deepcopy(context)  # only what a hook returns counts
     arguments: list[Any] = [given, {"hookName": hook}] if name in _HOOKS else [hook, given]
@@ -58,7 +60,8 @@ async def _said(named: str, folder: str, hook: str, context: dict[str, Any]) -> 
         name = name or "extension_hook"
         arguments = arguments[: _taken(python_function(Path(folder, path), name), arguments)]
     seconds = _SECONDS.get(hook, _LIMIT)
-    return await call_hook(folder, f"{path}:{name}" if name else path, arguments, seconds, silent=hook == AFTER_ALL)
+    where = f"{path}:{name}" if name else path
+    return await call_hook(folder, where, arguments, seconds, silent=hook == AFTER_ALL, variables=variables)
 
 
 def _taken(function: Callable[..., Any], arguments: Sequence[Any]) -> int:

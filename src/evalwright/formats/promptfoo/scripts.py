@@ -151,22 +151,24 @@ def _walled(folder: str) -> tuple[str, ...]:
     return tuple(script_command(folder, str(Boundary(Path(folder)).root)))
 
 
-async def _asked(folder: str, request: dict[str, Any], seconds: float, *, walled: bool, kept_for: str = "") -> Any:
+async def _asked(folder: str, request: dict[str, Any], seconds: float, *, walled: bool) -> Any:
+    return _value_in(await _replied(folder, request, seconds, walled=walled))
+
+
+async def _replied(
+    folder: str, request: dict[str, Any], seconds: float, *, walled: bool, kept_for: str = ""
+) -> Mapping[str, Any]:
     from evalwright.sandbox.workers import ask_worker, script_command
 
     request = {**request, "seconds": seconds}
     try:
         if walled:
-            reply = await ask_worker(list(_walled(folder)), request, on_stdio=True)
-        else:
-            command = script_command(folder)
-            known = environment()
-            reply = await ask_worker(
-                command, request, on_stdio=True, environment=known, folder=folder, kept_for=kept_for
-            )
+            return await ask_worker(list(_walled(folder)), request, on_stdio=True)
+        command = script_command(folder)
+        known = environment()
+        return await ask_worker(command, request, on_stdio=True, environment=known, folder=folder, kept_for=kept_for)
     except EvaluatorError as error:
         raise ScriptError(str(error), error.type) from None
-    return _value_in(reply)
 
 
 def _value_in(reply: Mapping[str, Any]) -> Any:
@@ -232,10 +234,19 @@ async def call_file(
     return await _asked(folder, request, LIMIT if walled else LONGEST, walled=walled)
 
 
-async def call_hook(folder: str, named: str, arguments: Sequence[Any], seconds: float, *, silent: bool = False) -> Any:
+async def call_hook(
+    folder: str,
+    named: str,
+    arguments: Sequence[Any],
+    seconds: float,
+    *,
+    silent: bool = False,
+    variables: dict[str, str] | None = None,
+) -> Any:
     """What a function of an extension returns; with `silent` only that it returned. Raises ScriptError.
 
-    What JavaScript's hooks remember they share, as in the original, where they run in one process.
+    What JavaScript's hooks remember they share, as in the original, where they run in one process. What they set in
+    `process.env` is added to `variables`.
     """
     path, name = split_function(named)
     file = Path(folder, path)
@@ -251,9 +262,14 @@ async def call_hook(folder: str, named: str, arguments: Sequence[Any], seconds: 
         "arguments": list(arguments),
         "or_whole": True,
         "silent": silent,
+        "variables": variables is not None,
     }
-    work = _in_turn(_asked(folder, request, seconds, walled=False, kept_for="hooks"))
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _loop_of_hooks()))
+    work = _in_turn(_replied(folder, request, seconds, walled=False, kept_for="hooks"))
+    reply = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _loop_of_hooks()))
+    value = _value_in(reply)
+    if variables is not None:
+        variables |= reply.get("variables") or {}
+    return value
 
 
 def _json_data(value: Any) -> Any:

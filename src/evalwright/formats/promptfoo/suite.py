@@ -127,6 +127,7 @@ class _Reading:
             contents=partial(_contents, chosen, variants, cases, settings.trials, for_node),
             document=self._document(),
             secrets={**literal_secrets({**written, "env": self._own}), **self._secrets()},
+            environment={**self._set},
             warnings=self._findings.warnings,
             unexecuted=tests.skipped,
             files=self._sources.used,
@@ -140,7 +141,7 @@ class _Reading:
         prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
         providers = self._providers()
         tests = Tests(raw, self._sources, Assertions(self._sources, providers), origin)
-        prompts, self._raw = after_before_all(
+        prompts, self._raw, self._set = after_before_all(
             Hooked(prompts, raw), providers, tests, self._sources.folder, origin.at("extensions")
         )
         return tests, AuthoredColumns(prompts, providers)
@@ -223,7 +224,7 @@ class _Reading:
         doubt_requests(variants, cases, self._origin)
         doubt_values(variants, cases, self._origin)
         doubt_guardrails(variants, cases, self._origin)
-        doubt_environment(self._written, self._known, self._origin)
+        doubt_environment(self._written, {**self._set, **self._known}, self._origin)
         doubt_columns(cases, variants, self._origin)
 
     def _check_comparisons(self, cases: Sequence[Case], variants: Sequence[Variant]) -> None:
@@ -313,7 +314,7 @@ class _Reading:
         return {**kept, **({"derived_metrics": raw["derivedMetrics"]} if raw.get("derivedMetrics") else {})}
 
     def _secrets(self) -> dict[str, str]:
-        return {name: value for name, value in self._taken.items() if may_be_secret(value)}
+        return {name: value for name, value in {**self._set, **self._taken}.items() if may_be_secret(value)}
 
 
 def _contents(
