@@ -147,6 +147,7 @@ KINDS: dict[str, dict[str, str]] = {
         "claude-code": "evalwright.importers.claude_code:ClaudeCode",
         "codex": "evalwright.importers.codex:Codex",
         "copilot": "evalwright.importers.copilot:Copilot",
+        "cursor": "evalwright.importers.cursor:Cursor",
         "deepeval": "evalwright.importers.deepeval:DeepEval",
         "gemini": "evalwright.importers.gemini:Gemini",
         "inspect": "evalwright.importers.inspect_logs:InspectLogs",

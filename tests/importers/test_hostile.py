@@ -67,6 +67,16 @@ RECORDS: dict[str, Any] = {
                 "data": {"spans": [{"trace_id": "t", "span_id": "s", "name": "n", "start_time_unix_nano": 1,
                                     "status": {"code": "STATUS_CODE_OK"}, "attributes": {
                                         "mlflow.spanType": '"LLM"', "mlflow.spanInputs": '{"messages": []}'}}]}}],
+    "cursor": [
+        {"type": "system", "subtype": "init", "session_id": "s", "model": "m", "permissionMode": "default"},
+        {"type": "thinking", "subtype": "delta", "text": "t", "session_id": "s", "timestamp_ms": 1},
+        {"type": "assistant", "message": {"content": [{"type": "text", "text": "a"}]}, "session_id": "s",
+         "model_call_id": "m", "timestamp_ms": 2},
+        {"type": "tool_call", "subtype": "completed", "call_id": "c", "model_call_id": "m", "session_id": "s",
+         "tool_call": {"shellToolCall": {"args": {"command": "ls"}, "result": {"success": {"exitCode": 0}}}}},
+        {"type": "result", "is_error": False, "duration_ms": 1, "result": "a", "session_id": "s",
+         "usage": {"inputTokens": 1, "totalCost": 0.5}},
+    ],
     "copilot": [
         {"type": "message", "role": "user", "content": "q", "session_id": "c"},
         {"type": "tool_use", "id": "t", "name": "ls", "input": {}},

@@ -262,6 +262,19 @@ def _is_copilot(head: Head) -> bool:
     return head.any(lambda one: one.get("type") in _COPILOT)
 
 
+def _is_cursor(head: Head) -> bool:
+    def is_start(one: dict[str, Any]) -> bool:
+        """Whether it is the first line of a stream; Claude Code's names the tools."""
+        return one.get("subtype") == "init" and "permissionMode" in one and "tools" not in one
+
+    def is_end(one: dict[str, Any]) -> bool:
+        return one.get("type") == "result" and "request_id" in one and "num_turns" not in one
+
+    return head.any(
+        lambda one: "session_id" in one and (one.get("type") == "tool_call" or is_start(one) or is_end(one))
+    )
+
+
 _CLAUDE = ("user", "assistant", "system", "result", "summary", "queue-operation", "file-history-snapshot")
 
 
@@ -354,6 +367,7 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("codex", _is_codex, "lines of type thread.started, or session_meta with a payload"),
     ("gemini", _is_gemini, "a line of type init with a session_id"),
     ("copilot", _is_copilot, "lines of type assistant.message"),
+    ("cursor", _is_cursor, "lines of type tool_call with a session_id"),
     ("claude-code", _is_claude_code, "lines of type user or assistant with a sessionId"),
     ("lm-eval", _is_lm_eval, "doc_id and resps"),
     ("openai-responses", _is_openai_responses, "object: response, or items of type function_call"),
