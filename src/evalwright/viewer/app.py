@@ -8,6 +8,7 @@ import io
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import cached_property
 from hmac import compare_digest
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -33,11 +34,26 @@ from evalwright.viewer.shelf import RunSource, Shelf
 
 if TYPE_CHECKING:
     from evalwright.viewer.pairing import Pairings
+    from evalwright.viewer.table import CellRow
 
 __all__ = ["viewer"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Prefixes of texts that a spreadsheet evaluates; the last four are the full-width forms of the first four."""
+_COLUMNS = (
+    "case",
+    "variant",
+    "trial",
+    "status",
+    "score",
+    "failed",
+    "error",
+    "latency_ms",
+    "cost_usd",
+    "tokens",
+    "answer",
+)
+_ROWS = 1000
 _FORM = "application/x-www-form-urlencoded"
 _LARGEST_FORM = 64 * 1024
 _EVENT_SECONDS = 1.0
@@ -250,30 +266,23 @@ def _run_of(request: Request, shelf: Shelf) -> str:
     return run
 
 
-def _csv(rows: Iterable[Any]) -> Iterator[str]:
-    names = [
-        "case",
-        "variant",
-        "trial",
-        "status",
-        "score",
-        "failed",
-        "error",
-        "latency_ms",
-        "cost_usd",
-        "tokens",
-        "answer",
-    ]
-    yield _line(names)
-    for row in rows:
-        failed = " ".join(row.failed_evaluators)
-        judged = (row.case_key, row.variant, row.trial, row.status, row.score, failed, row.error)
-        yield _line([*judged, row.latency, row.cost, row.tokens, row.answer])
+def _csv(rows: Iterable[CellRow]) -> Iterator[str]:
+    """The rows in parts of many lines, as each part is handed from thread to thread."""
+    yield _lines([_COLUMNS])
+    rest = iter(rows)
+    while some := list(islice(rest, _ROWS)):
+        yield _lines(map(_values, some))
 
 
-def _line(values: list[Any]) -> str:
-    """A line of CSV in which no text is a spreadsheet formula."""
+def _values(row: CellRow) -> Iterator[Any]:
+    """Those of a line; no text of them is a formula of a spreadsheet."""
+    failed = " ".join(row.failed_evaluators)
+    judged = (row.case_key, row.variant, row.trial, row.status, row.score, failed, row.error)
+    for value in (*judged, row.latency, row.cost, row.tokens, row.answer):
+        yield f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _lines(rows: Iterable[Iterable[Any]]) -> str:
     out = io.StringIO()
-    inert = [f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value for value in values]
-    csv.writer(out).writerow(inert)
+    csv.writer(out).writerows(rows)
     return out.getvalue()
