@@ -84,8 +84,16 @@ class Problem:
             if len(text := getattr(self, name)) > _LONGEST:
                 object.__setattr__(self, name, _cut(text))
 
+    @property
+    def beside_key(self) -> str:
+        """The message as it reads beside the key: formats whose own programs show no keys begin it with the key."""
+        last = self.key.rpartition(".")[2]
+        return self.message.removeprefix(f"{last}: ") if last else self.message
+
     def __str__(self) -> str:
-        message = f"{self.message} (and in {counted(self.more, 'more place')})" if self.more else self.message
+        message = self.beside_key
+        if self.more:
+            message += f" (and in {counted(self.more, 'more place')})"
         if not self.file and self.key:
             return f"{self.key}: {message}"
         place = self.file if self.line is None else f"{self.file}:{self.line}"

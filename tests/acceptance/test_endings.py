@@ -82,6 +82,17 @@ def test_a_very_long_list_of_problems_is_cut(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.splitlines()[-2:] == ["... and 150 more", "200 problems in cases.jsonl"]
 
 
+def test_a_message_that_begins_with_its_key_does_not_show_it_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    problem = Problem("suite.yaml", "op: expected gte, found 'ge'", 5, "gate.op")
+    ended_by(InputError([problem, Problem("suite.yaml", "op: no key", 6)]))
+    assert capsys.readouterr().err.splitlines() == [
+        "suite.yaml:5  gate.op  expected gte, found 'ge'",
+        "suite.yaml:6           op: no key",
+        "2 problems in suite.yaml",
+    ]
+    assert str(problem) == "suite.yaml:5  gate.op  expected gte, found 'ge'"
+
+
 def test_a_long_list_of_one_file_hides_no_problem_of_another(capsys: pytest.CaptureFixture[str]) -> None:
     of_cases = [Problem("cases.jsonl", "bad", line) for line in range(1, 101)]
     ended_by(InputError([*of_cases, Problem("eval.yaml", "worse", 7), Problem("eval.yaml", "worst", 8)]))

@@ -216,7 +216,7 @@ def test_many_values_without_aliases_are_no_bomb() -> None:
 
 @pytest.mark.parametrize("name", ["missing.yaml", "", "a" * 5000, "nul\0byte"])
 def test_what_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"cannot be read|does not exist"):
         yaml.load(tmp_path / name)
 
 

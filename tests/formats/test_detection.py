@@ -25,7 +25,7 @@ def test_a_key_that_is_nearly_one_of_a_format_is_told_which(tmp_path: Path) -> N
     said = str(refusal(lambda: load_suite(write(tmp_path, "name: a\nevalCases: []\n"))))
     assert 'it has name, evalCases (did you mean "evalcases"?); suites' in said
     said = str(refusal(lambda: load_suite(write(tmp_path, "evalCases: []\n"), "agentv")))
-    assert 'evalcases: expected a list, it is missing; did you mean "evalcases"?' in said
+    assert "expected a list, it is missing; should 'evalCases' be 'evalcases'?" in said
     said = str(refusal(lambda: load_suite(write(tmp_path, "cases: []\nsystems: []\nhello: 1\n"))))
     assert "it has cases, systems, hello; suites have dataset and systems (native); pass" in said
 

@@ -123,7 +123,7 @@ def test_files_of_an_earlier_import_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="does not exist"):
         OpenAIMessages.import_files([tmp_path / "none.json"], tmp_path / "out")
 
 

@@ -129,7 +129,7 @@ def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
     shown = _first_of_each_file(error.problems)
     counts_them = error.headline.endswith(":")
     lines = [f"{_ERROR} {error.headline}"] if error.headline and not counts_them else []
-    lines += _aligned([(_place(p), p.key, ", ".join(filter(None, (p.message, p.option)))) for p in shown])
+    lines += _aligned([(_place(p), p.key, ", ".join(filter(None, (p.beside_key, p.option)))) for p in shown])
     if len(error.problems) > len(shown):
         lines.append(f"... and {len(error.problems) - len(shown):,} more")
     count = error.headline.rstrip(":") if counts_them else _count(error.problems)

@@ -55,7 +55,7 @@ def test_settings_of_targets_that_are_booleans_are_nothing_else(folder: Path, ke
 
 
 def test_hooks_are_turned_off_only_by_a_boolean(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"enabled: expected true or false, found 'no' \(yes, no, on"):
+    with pytest.raises(InputError, match=r"enabled  expected true or false, found 'no' \(yes, no, on"):
         load(folder, workspace={"hooks": {"enabled": "no"}}, tests=[one(assertions=[HI])])
 
 

@@ -127,7 +127,7 @@ def test_names_that_the_standard_does_not_know_are_warned_of(repository, name):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        (".agentv/config.yaml", "defaults: 5\n", "defaults: expected a mapping"),
+        (".agentv/config.yaml", "defaults: 5\n", "defaults  expected a mapping"),
         (".agentv/targets.yaml", "targets: 5\n", "expected a list"),
         ("mine.yaml", "$schema: agentv-targets-v2.2\ntargets: [{name: x, provider: telepathy}]\n", "telepathy"),
     ],

@@ -347,6 +347,6 @@ def test_cells_that_are_run_again_replace_their_results(project):
 def test_a_folder_that_cannot_get_the_results_is_refused_before_the_run(project, output):
     (project / "mine").mkdir()
     (project / "mine" / "results.jsonl").write_text(DATA)
-    with pytest.raises(InputError, match="output: "):
+    with pytest.raises(InputError, match="  output  "):
         run(project, SUITE.replace("dataset: data.jsonl", "dataset: mine/results.jsonl"), output)
     assert (project / "mine" / "results.jsonl").read_text() == DATA

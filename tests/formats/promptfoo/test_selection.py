@@ -63,7 +63,7 @@ def test_a_sample_is_the_one_that_promptfoo_takes(tmp_path):
         ({"filter_range": "3"}, "expected START:END"),
         ({"filter_range": "3:1"}, "the start is behind the end"),
         ({"filter_pattern": "zzz"}, "leaves none of 1 test"),
-        ({"filter_failing": Path("gone.json")}, "cannot be read"),
+        ({"filter_failing": Path("gone.json")}, "does not exist"),
     ],
 )
 def test_a_filter_that_cannot_be_used_or_leaves_nothing_is_refused(tmp_path, options, said):
