@@ -77,7 +77,7 @@ def margin_of(text: str, name: str = "--margin") -> float:
     """`2pp` or `0.02`. Raises InputError for anything else: `2` and `2%` could be read in two ways."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(pp)?\s*", text)
     value = None if found is None else float(found[1]) / (100 if found[2] else 1)
-    if value is None or (not found[2] and value >= 1) or value > 1:  # type: ignore[index]
+    if value is None or value >= 1:  # no rate can get worse by more than 1
         raise InputError(f"{name}: expected points or a fraction below 1, like 2pp or 0.02, found {text!r}")
     return value
 

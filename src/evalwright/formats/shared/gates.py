@@ -83,11 +83,15 @@ def fractions(gate: Mapping[str, Any] | None, place: Place = ("gate",)) -> Itera
 
 
 def values_out_of_reach(gate: Any, place: Place = ("gate",)) -> Iterator[tuple[Place, str]]:
-    """Values in a gate, as written, that every score reaches, or none."""
+    """Values in a gate or a list of them, as written, that every score reaches, or none."""
+    if isinstance(gate, list):
+        for i, one in enumerate(gate):
+            yield from values_out_of_reach(one, (*place, i))
     if not isinstance(gate, dict):
         return
-    for i, one in enumerate(gate["conditions"] if isinstance(gate.get("conditions"), list) else ()):
-        yield from values_out_of_reach(one, (*place, "conditions", i))
+    yield from values_out_of_reach(gate.get("conditions"), (*place, "conditions"))
+    if gate.get("at_least") == 0:
+        yield (*place, "at_least"), "every rate is at least 0: say from which rate the gate passes"
     value, of = gate.get("value"), gate.get("aggregation", gate.get("metric", "avg_score"))
     if of != "accuracy" and is_beyond(value):
         yield (*place, "value"), f"{of} usually ranges from 0 to 1{as_share(value)}; accuracy is a percentage"
