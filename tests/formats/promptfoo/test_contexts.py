@@ -108,3 +108,40 @@ def test_embeddings_are_near_by_three_measures(kind, keys, found):
     vectors = {"On its way.": [0.0, 1.0], "x": [1.2, 1.6], "y": [0.0, 1.0]}
     result, _ = given(kind, [], vectors=vectors, **keys)
     assert (result.passed, result.score) == (found[0], pytest.approx(found[1]))
+
+
+TALK = [{"input": "Paris?", "output": "In France."}, {"input": "And Oslo?", "output": "Bananas."}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "passed", "score"),
+    [
+        ("conversation-relevance", {}, True, 0.5),
+        ("conversation-relevance", {"threshold": 0.6}, False, 0.5),
+        ("not-conversation-relevance", {"threshold": 0.6}, True, 0.5),
+    ],
+)
+def test_each_turn_of_a_conversation_is_judged_after_those_before_it(kind, keys, passed, score):
+    replies = ['{"verdict": "yes"}', '{"verdict": "no", "reason": "no town"}']
+    found, models = given(kind, replies, variables={"_conversation": TALK}, **keys)
+    assert (found.passed, found.score) == (passed, score)
+    assert "User: Paris?\nAssistant: In France.\nUser: And Oslo?\nAssistant: Bananas." in models.prompt
+    if not passed:
+        assert "turn 2: no town" in found.reason
+
+
+def test_a_window_of_a_conversation_is_as_wide_as_is_said():
+    replies = ['{"verdict": "yes"}'] * 2
+    found, models = given(
+        "conversation-relevance", replies, variables={"_conversation": TALK}, config={"windowSize": 1}
+    )
+    assert found.passed
+    assert "Paris" not in models.prompt
+
+
+def test_without_earlier_turns_the_prompt_and_the_output_are_judged():
+    found, models = given("conversation-relevance", ['{"verdict": "yes"}'])
+    assert found.score == 1
+    assert "User: Where is it?\nAssistant: On its way." in models.prompt
+    with pytest.raises(EvaluatorError, match="expected yes or no as 'verdict'"):
+        given("conversation-relevance", ['{"verdict": "maybe"}'])

@@ -30,6 +30,7 @@ CHECKS: Mapping[str, str] = {
         for name in (
             "llm-rubric", "factuality", "model-graded-factuality", "model-graded-closedqa", "g-eval",
             "answer-relevance", "context-recall", "context-relevance", "context-faithfulness",
+            "conversation-relevance",
         )
     },
     **dict.fromkeys(("similar", "similar:cosine", "similar:dot", "similar:euclidean"), f"{_PLACE}judged:similar"),
@@ -56,7 +57,7 @@ CHECKS: Mapping[str, str] = {
 COMPARISONS = frozenset(("select-best", "max-score"))
 """Types that judge the outputs of all columns together, after all other assertions."""
 UNSUPPORTED = (
-    "agent-rubric", "classifier", "contains-sql", "conversation-relevance", "human", "is-sql", "meteor", "moderation",
+    "agent-rubric", "classifier", "contains-sql", "human", "is-sql", "meteor", "moderation",
     "pi", "ruby", "search-rubric", "webhook",
 )  # fmt: skip
 """Types that promptfoo has and we do not: rejected by name."""

@@ -24,14 +24,15 @@ from evalwright.formats.promptfoo.checks.trajectory import traced_steps
 from evalwright.formats.promptfoo.evaluator import Asked, context_of
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.graders import Grader, grader_of
+from evalwright.formats.promptfoo.prompts import TURNS
 from evalwright.formats.promptfoo.transforms import transformed
 from evalwright.formats.promptfoo.values import compact_json, template_text
 from evalwright.model.result import Evaluation
 from evalwright.session import session
 
 __all__ = [
-    "answer_relevance", "context_faithfulness", "context_recall", "context_relevance", "factuality", "g_eval",
-    "goal_success", "llm_rubric", "model_graded_closedqa", "model_graded_factuality", "similar",
+    "answer_relevance", "context_faithfulness", "context_recall", "context_relevance", "conversation_relevance",
+    "factuality", "g_eval", "goal_success", "llm_rubric", "model_graded_closedqa", "model_graded_factuality", "similar",
 ]  # fmt: skip
 
 _EPSILON = 2.220446049250313e-16
@@ -53,6 +54,13 @@ _GOAL = (
     ' claims is not done. Reply with one JSON object and nothing else: {"reason": text, "pass": true or false, "score":'
     " number from 0 to 1}."
 )
+_RELEVANT = (
+    "You say whether the last answer of an assistant fits the conversation: it responds to what the user last wrote, as"
+    ' that is meant after the turns before it. Reply with one JSON object and nothing else: {"verdict": "yes" or "no",'
+    ' "reason": text}.'
+)
+_WINDOW = 5
+"""Turns that a judge is shown."""
 _MOST_STEPS = 20_000
 """Characters of a list of steps that a judge is shown."""
 _FACTUALITY = (
@@ -236,6 +244,48 @@ def _score_of_ten(text: str) -> tuple[float, str]:
     if not 0 <= score <= 10:
         raise BadReply("no score from 0 to 10")
     return score, str(said.get("reason") or "")
+
+
+async def conversation_relevance(question: Asked) -> Evaluation:
+    """The share of turns whose answer fits the conversation up to there, of which a judge sees the last `windowSize`
+    turns (5). The turns are those in the variable `_conversation`; without it, the prompt and the output are the only
+    one."""
+    turns = question.names.get(TURNS)
+    if not isinstance(turns, list) or not turns:
+        turns = [{"input": question.trace.extra["promptfoo"]["prompt"], "output": question.text}]
+    if not all(isinstance(one, Mapping) for one in turns):
+        raise EvaluatorError(
+            f"{question.kind}: expected {TURNS} to be a list of turns with input and output", "bad_value"
+        )
+    size = question.assertion.get("config", {}).get("windowSize") or _WINDOW
+    if not isinstance(size, int) or size < 1:
+        raise EvaluatorError(f"{question.kind}: expected windowSize to be a whole number from 1", "bad_value")
+    grader, missed = _grader(question), []
+    for number in range(1, len(turns) + 1):
+        window = turns[max(0, number - size) : number]
+        shown = "\n".join(f"User: {_said(one, 'input')}\nAssistant: {_said(one, 'output')}" for one in window)
+        messages = _custom(question, {"messages": window}) or [
+            {"role": "system", "content": _RELEVANT},
+            {"role": "user", "content": f"<Conversation>\n{shown}\n</Conversation>"},
+        ]
+        (fits, reason), _ = await graded_reply(grader, messages, _fitting_turn)
+        if not fits:
+            missed.append(f"turn {number}: {reason}" if reason else f"turn {number}")
+    found = _share(question, (len(turns) - len(missed)) / len(turns), grader)
+    found.reason = found.reason and "; ".join([found.reason, *missed])
+    return found
+
+
+def _said(turn: Mapping[str, Any], part: str) -> str:
+    value = turn.get(part, "")
+    return value if isinstance(value, str) else compact_json(value)
+
+
+def _fitting_turn(text: str) -> tuple[bool, str]:
+    said = the_object(text, ("verdict",))
+    if (verdict := said.get("verdict")) not in ("yes", "no"):
+        raise BadReply(f"expected yes or no as 'verdict', found {verdict!r}")
+    return verdict == "yes", str(said.get("reason") or "")
 
 
 async def similar(question: Asked) -> Evaluation:
