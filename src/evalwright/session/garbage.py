@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from itertools import takewhile
 
 __all__ = ["end_without_search", "only_ours", "users_begin"]
 
@@ -11,6 +12,8 @@ _WHILE_OURS = 50_000
 """Objects made before the next garbage collection, as long as no user code has been imported."""
 _usual: tuple[int, int, int] | None = None
 """The usual collection thresholds, kept until user code is imported; None afterwards."""
+_newest = ""
+"""The module that had been imported last when this process was told to be ours."""
 
 
 def only_ours() -> None:
@@ -18,7 +21,8 @@ def only_ours() -> None:
 
     The objects made at first are modules and a suite, which stay: searching them takes a tenth of a small run.
     """
-    global _usual
+    global _newest, _usual
+    _newest = next(reversed(sys.modules))
     _usual = gc.get_threshold()
     gc.set_threshold(_WHILE_OURS)
 
@@ -35,10 +39,12 @@ def users_begin() -> None:
 def end_without_search() -> None:
     """Spare the interpreter the final garbage collection of this process, which is ours: a fifth of a small run.
 
-    If users' code was imported, the objects it left are still searched: their finalisers may have something to do.
+    If users' code was imported since it became ours, the objects it left are still searched: their finalisers may have
+    something to do.
     """
     from evalwright.errors import code_of_others
 
-    files = [getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if name != "__main__"]
+    since = [*takewhile(lambda name: name != _newest, reversed(sys.modules))]
+    files = [getattr(sys.modules[name], "__file__", None) for name in since]
     if all(file is None or file.startswith(code_of_others()) for file in files):
         gc.freeze()
