@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import gc
 import importlib
+import itertools
 import json
 import os
 import pkgutil
@@ -24,6 +25,8 @@ import time
 import types
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 LEFT_OUT = (
     "evalwright.__main__",
@@ -44,8 +47,20 @@ def import_what_commands_import() -> None:
     for module in pkgutil.walk_packages(evalwright.__path__, "evalwright."):
         if not module.name.startswith(LEFT_OUT):
             importlib.import_module(module.name)
+    with contextlib.suppress(ImportError):
+        import wrapt  # noqa: F401 - by runs, if an instrumentor is installed
+    for record in records():
+        with contextlib.suppress(NameError, TypeError):  # those that are never read name types for the reader only
+            msgspec.json.Decoder(record)  # msgspec looks at the fields of a record once in a process
     if heavy := loaded & sys.modules.keys():  # a run looks whether a program has loaded them
         raise AssertionError(f"importing the package imports {', '.join(sorted(heavy))}")
+
+
+def records() -> list[type[msgspec.Struct]]:
+    found = list(msgspec.Struct.__subclasses__())
+    for record in found:
+        found += record.__subclasses__()
+    return [record for record in found if record.__module__.startswith("evalwright.")]
 
 
 def import_what_pytest_imports() -> None:
@@ -138,15 +153,22 @@ def run(words: list[str]) -> None:
         runpy.run_path(kind, run_name="__main__")
 
 
+def _newest_first(imported: dict[str, types.ModuleType]) -> list[tuple[str, types.ModuleType]]:
+    """The modules that this child has loaded. To look at all of the parent's would copy the page of each."""
+    loaded = itertools.takewhile(lambda one: imported.get(one[0]) is not one[1], reversed(sys.modules.items()))
+    main = sys.modules["__main__"]
+    return [*loaded, *([("__main__", main)] if main is not imported["__main__"] else [])]
+
+
 def end(code: int, imported: dict[str, types.ModuleType]) -> None:
     """What an interpreter does at its end, but for letting go what the parent had imported: every page of it would be
     copied for this child, which takes ten times as long as all else.
     """
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
-    for name, module in [*sys.modules.items()]:
-        if imported.get(name) is not module:
-            vars(sys.modules.pop(name)).clear()  # `collect` would close files before all is written
+    for name, module in _newest_first(imported):
+        vars(module).clear()  # `collect` would close files before all is written
+        del sys.modules[name]
     gc.collect()
     with contextlib.suppress(OSError):  # the interpreter tells it, and ends with a code of its own
         sys.stdout.flush()
