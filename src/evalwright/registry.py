@@ -158,6 +158,7 @@ KINDS: dict[str, dict[str, str]] = {
         "mlflow": "evalwright.importers.mlflow:MlflowTraces",
         "openai-messages": "evalwright.importers.openai_messages:OpenAIMessages",
         "openai-responses": "evalwright.importers.openai_responses:OpenAIResponses",
+        "opencode": "evalwright.importers.opencode:OpenCode",
         "openhands": "evalwright.importers.openhands:OpenHands",
         "openinference": "evalwright.importers.spans:OpenInference",
         "otlp-json": "evalwright.importers.spans:OtlpJson",

@@ -30,6 +30,7 @@ SAMPLES: dict[str, object] = {
     "codex": [rollout_line(0, "response_item", said("user", "q"))],
     "gemini": [{"type": "init", "session_id": "x"}, {"type": "message", "role": "user", "content": "q"}],
     "copilot": [{"type": "assistant.message", "data": {}}],
+    "opencode": [{"type": "text", "sessionID": "s", "part": {"type": "text", "text": "a"}}],
     "cursor": [{"type": "system", "subtype": "init", "session_id": "s", "permissionMode": "default"}],
     "claude-code": [session_line(0, "user", "q")],
     "lm-eval": [{"doc_id": 0, "resps": []}],

@@ -77,6 +77,16 @@ RECORDS: dict[str, Any] = {
         {"type": "result", "is_error": False, "duration_ms": 1, "result": "a", "session_id": "s",
          "usage": {"inputTokens": 1, "totalCost": 0.5}},
     ],
+    "opencode": [
+        {"type": "user", "sessionID": "s", "timestamp": 1, "parts": [{"type": "text", "text": "q"}]},
+        {"type": "tool_use", "sessionID": "s", "timestamp": 2, "part": {
+            "type": "tool", "tool": "bash", "callID": "c", "state": {
+                "status": "completed", "input": {"command": "ls"}, "output": "o", "metadata": {"exit": 0},
+                "time": {"start": 2, "end": 3}}}},
+        {"type": "step_finish", "sessionID": "s", "timestamp": 4, "part": {
+            "type": "step-finish", "cost": 0.5, "tokens": {"input": 1, "output": 1, "cache": {"read": 1}}}},
+        {"type": "error", "sessionID": "s", "error": {"name": "n", "data": {"message": "m"}}},
+    ],
     "copilot": [
         {"type": "message", "role": "user", "content": "q", "session_id": "c"},
         {"type": "tool_use", "id": "t", "name": "ls", "input": {}},

@@ -262,6 +262,17 @@ def _is_copilot(head: Head) -> bool:
     return head.any(lambda one: one.get("type") in _COPILOT)
 
 
+def _is_opencode(head: Head) -> bool:
+    def is_event(one: dict[str, Any]) -> bool:
+        return "sessionID" in one and isinstance(one.get("part"), dict)
+
+    def is_export(one: dict[str, Any]) -> bool:
+        first = next(dictionaries(one.get("messages")), {})
+        return isinstance(one.get("info"), dict) and {"info", "parts"} <= first.keys()
+
+    return head.any(lambda one: is_event(one) or is_export(one))
+
+
 def _is_cursor(head: Head) -> bool:
     def is_start(one: dict[str, Any]) -> bool:
         """Whether it is the first line of a stream; Claude Code's names the tools."""
@@ -367,6 +378,7 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("codex", _is_codex, "lines of type thread.started, or session_meta with a payload"),
     ("gemini", _is_gemini, "a line of type init with a session_id"),
     ("copilot", _is_copilot, "lines of type assistant.message"),
+    ("opencode", _is_opencode, "lines with a sessionID and a part, or info and messages with parts"),
     ("cursor", _is_cursor, "lines of type tool_call with a session_id"),
     ("claude-code", _is_claude_code, "lines of type user or assistant with a sessionId"),
     ("lm-eval", _is_lm_eval, "doc_id and resps"),
