@@ -35,6 +35,23 @@ def test_cases_that_ask_the_same_are_found_whatever_they_expect():
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("caf\u00e9", "cafe\u0301", True),
+        ("refund", "refund ", True),
+        ("refund", "Refund", True),
+        ("refund", "re\u200bfund", True),
+        ("stra\u00dfe", "STRASSE", True),
+        ("refund", "refund-2", False),
+        ("refund", "refund", False),
+    ],
+)
+def test_ids_that_look_alike_are_found(one, other, alike):
+    found = kinds(case(one, "Who wrote Emma?", "Austen"), case(other, "Where is the Louvre?", "Paris"))
+    assert [kind for kind, _ in found] == ["id"] * alike
+
+
+@pytest.mark.parametrize(
     ("answer", "asked", "leaks"),
     [
         ("Paris", "Is paris, as they say, a feast?", True),

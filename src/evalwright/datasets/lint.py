@@ -6,6 +6,7 @@ the question measures copying; if one answer is nearly always expected, a system
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -27,6 +28,8 @@ MOSTLY = 0.8
 """Share of one expected answer from which the score of always giving it is reported."""
 _FEWEST = 10
 """Minimum number of cases with one expected answer for checking their balance."""
+_UNSEEN = ("Cc", "Cf")
+"""Categories of Unicode that are not shown: control characters, and those that join words or turn their direction."""
 _SHORTEST_LEAK = 4
 """Minimum length of an answer that is searched for in the input: shorter ones occur there by chance."""
 _OF_FORMATS = ("reference_answer", "ground_truth", "expected_output")
@@ -55,11 +58,15 @@ def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Find
     Raises InputError for cases that cannot be read.
     """
     seen: dict[bytes, _Place] = {}
+    named: dict[str, _Place] = {}
     answers: Counter[str] = Counter()
     likeness, places, idle = Likeness(), list[_Place](), list[_Place]()
     total = 0
     for case, place in _placed(cases, source):
         total += 1
+        twin = named.setdefault(_plain(case.id), place)
+        if twin.id != case.id:
+            yield _finding("id", place, f"looks like {twin}: people will take them for one case")
         asked = _text(case.input)
         key = blake2b(_asked(case), digest_size=12).digest()
         first = seen.setdefault(key, place)
@@ -101,6 +108,14 @@ def _placed(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[tuple[Ca
 
 def _finding(kind: str, place: _Place, message: str) -> Finding:
     return Finding(kind, Problem(place.file, f"{place.id!r} {message}", place.line))
+
+
+def _plain(id: str) -> str:
+    """An id without what people do not see in it: Unicode form, case, white space, invisible characters."""
+    if id.isascii() and id.isprintable():
+        return id.strip().lower()
+    kept = (one for one in unicodedata.normalize("NFKC", id) if unicodedata.category(one) not in _UNSEEN)
+    return "".join(kept).strip().casefold()
 
 
 def _asked(case: Case) -> bytes:
