@@ -59,7 +59,8 @@ def test_labels_are_stored_one_by_one_and_calibrate_reads_them(labelled):
     assert "Where is order 0?" in text
     assert "ready" not in seen(text[text.index('id="expected"') :]) if 'id="expected"' in text else True
     assert "score 1" not in seen(text)  # what the evaluator said
-    assert '<p class="label">calls <b>find</b></p>' in text  # messages are those of the page of the cell
+    assert '<p class="label">calls <b>find</b></p>' in text  # messages and input are those of the page of the cell
+    assert '<p class="label">user_message</p>' in text
     shown = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite&show=1")
     assert "✓ Pass" in seen(shown)
     text = answered(client, run, shown, "pass", note='=1 "quoted", note\nof two lines')

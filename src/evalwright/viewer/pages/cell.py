@@ -25,7 +25,7 @@ from evalwright.viewer.records import StoredCell
 from evalwright.viewer.table import CellPlace, CellRow
 from evalwright.viewer.texts import shell_word
 
-__all__ = ["cell_context", "cell_page", "found_row", "stored_records", "whole_text"]
+__all__ = ["cell_context", "cell_page", "expected_parts", "found_row", "input_parts", "stored_records", "whole_text"]
 
 _LATER = "The cells are still being read: try again soon."
 _ROOM_OF_ALL = 2_000_000
@@ -126,13 +126,13 @@ def cell_context(
         "stack": None if error is None or not error.stack else blocks.of(error.stack, "trace/error/stack"),
         "failed": [one for one in results if one.status not in ("pass", "skip")],
         "verdict_reasons": (records.verdict or {}).get("reasons") or [],
-        "input": _parts(trace.input, "trace/input", blocks),
+        "input": input_parts(trace, blocks),
         "answer": answer_of(trace, records, blocks),
         "thinking": blocks.of(trace.output.thinking, "trace/output/thinking") if trace.output.thinking else None,
         "structured": blocks.of(trace.output.structured, "trace/output/structured")
         if trace.output.structured
         else None,
-        "expected": _expected(records, blocks),
+        "expected": expected_parts(records, blocks),
         "results": results,
         "messages": list(shown_messages(messages, blocks)),
         "messages_hidden": hidden,
@@ -147,8 +147,9 @@ def cell_context(
     }
 
 
-def _parts(value: Any, part: str, blocks: Blocks) -> list[tuple[str, Shown]]:
-    """An input: its single text, or each of its parts by name."""
+def input_parts(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown]]:
+    """The single text of an input, or each of its parts by name."""
+    value, part = trace.input, "trace/input"
     if isinstance(value, dict) and 1 < len(value) <= 12:
         return [(str(name), blocks.of(one, blocks.at(part, name))) for name, one in value.items()]
     return [("", blocks.of("" if value is None else value, part))]
@@ -180,7 +181,8 @@ def _marked(text: str, phrases: dict[str, str]) -> list[Piece]:
     return in_pieces(text, known if len(known) <= 100 else {})
 
 
-def _expected(records: StoredCell, blocks: Blocks) -> list[tuple[str, Shown]]:
+def expected_parts(records: StoredCell, blocks: Blocks) -> list[tuple[str, Shown]]:
+    """What a case expects, by name."""
     expected = (records.case or {}).get("expected") or {}
     return [
         (str(name).replace("_", " "), blocks.of(value, blocks.at("case/expected", name)))

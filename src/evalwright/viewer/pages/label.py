@@ -17,6 +17,7 @@ from evalwright.viewer.labels import ORDERS, LabelFile, LabelOrder, StoredLabel,
 from evalwright.viewer.links import ServerLinks
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks
+from evalwright.viewer.pages.cell import expected_parts, input_parts
 from evalwright.viewer.pages.conversation import ends, shown_messages, unsaid_calls
 from evalwright.viewer.pages.evaluator_results import evaluator_results, threshold_of
 from evalwright.viewer.shelf import OpenRun
@@ -205,7 +206,6 @@ def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> d
         return {"row": row}
     trace = msgspec.convert(records.trace, Trace)
     blocks = Blocks(lambda part: links.whole(run.id, row.key, part))
-    expected = (records.case or {}).get("expected") or {}
     output = trace.output
     name = "structured" if output.final_answer is None else "final_answer"
     answer = output.structured if output.final_answer is None else output.final_answer
@@ -213,13 +213,9 @@ def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> d
     messages, hidden = ends(trace.messages)
     return {
         "row": row,
-        "input": blocks.of(trace.input, "trace/input"),
+        "input": input_parts(trace, blocks),
         "answer": None if answer is None else blocks.of(answer, f"trace/output/{name}"),
-        "expected": [
-            (name.replace("_", " "), blocks.of(value, blocks.at("case/expected", name)))
-            for name, value in expected.items()
-            if value not in (None, [], {}, "")
-        ],
+        "expected": expected_parts(records, blocks),
         "messages": list(shown_messages(messages, blocks)),
         "messages_hidden": hidden,
         "tool_calls": unsaid_calls(trace, blocks),
