@@ -12,7 +12,7 @@ from evalwright.errors import InputError
 from evalwright.files.temporary import remove_tree
 from evalwright.model.artifact import Changes
 from evalwright.model.snapshot import Case
-from evalwright.workspaces.snapshot import Copied, Snapshots, refuse_left_out, tempdir_snapshot
+from evalwright.workspaces.snapshot import Copied, Snapshots, reads, refuse_left_out, tempdir_snapshot
 from evalwright.workspaces.trees import Mask, copy_tree
 
 __all__ = ["WORKSPACE_FILES", "case_files"]
@@ -21,6 +21,7 @@ WORKSPACE_FILES = "workspace_files"
 """The key of a case's `extra` with its files: paths in the workspace, and where each file or folder comes from."""
 
 
+@reads("copy_from", "base_path")
 def case_files(config: Mapping[str, Any], suite_folder: Path) -> CaseFiles:
     """A folder outside any repository with the files that the case names.
 

@@ -13,7 +13,7 @@ from evalwright.errors import InputError
 from evalwright.model.snapshot import Case
 from evalwright.processes import run_command
 from evalwright.processes.ties import command, tie, untie
-from evalwright.workspaces.snapshot import Copied, Snapshots, tempdir_snapshot
+from evalwright.workspaces.snapshot import Copied, Snapshots, reads, tempdir_snapshot
 
 __all__ = ["docker", "docker_volume", "docker_workspace", "removed_by"]
 
@@ -21,6 +21,7 @@ _PATIENCE = 60
 """Seconds for a docker command; one that pulls an image gets more."""
 
 
+@reads("copy_from", "base_path")
 def docker_volume(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
     """The same as `docker`; artifacts name the type that the suite uses."""
     found = docker_workspace(config, suite_folder)
@@ -28,6 +29,7 @@ def docker_volume(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
     return found
 
 
+@reads("copy_from", "base_path")
 def docker_workspace(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
     """A copy like that of `tempdir_snapshot`, with a Docker volume of the same name on it."""
     plain = tempdir_snapshot(config, suite_folder)

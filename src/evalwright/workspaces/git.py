@@ -13,7 +13,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.processes import finished
-from evalwright.workspaces.snapshot import Snapshots, folder_named, text_in
+from evalwright.workspaces.snapshot import Snapshots, folder_named, reads, text_in
 
 __all__ = ["GitSnapshots", "check_out", "commit_of", "git", "git_branch", "git_workspace"]
 
@@ -26,6 +26,7 @@ _WHO = {"GIT_AUTHOR_NAME": "evalwright", "GIT_AUTHOR_EMAIL": "evalwright@localho
 _WHO |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in _WHO.items()}
 
 
+@reads("repo_path", "branch", "copy_from", "init_git", "base_path")
 def git_branch(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
     """The same as `git`; artifacts name the type that the suite uses."""
     found = git_workspace(config, suite_folder)
@@ -33,6 +34,7 @@ def git_branch(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
     return found
 
 
+@reads("repo_path", "branch", "copy_from", "init_git", "base_path")
 def git_workspace(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
     """A clean copy of a repository at a commit, or of a folder that becomes a repository.
 

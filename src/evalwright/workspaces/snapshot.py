@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.paths import named_in
@@ -17,9 +17,22 @@ from evalwright.model.snapshot import Case
 from evalwright.workspaces.diffs import difference, removals
 from evalwright.workspaces.trees import Mask, Twin, copy_tree
 
-__all__ = ["Copied", "Snapshots", "folder_named", "refuse_left_out", "tempdir_snapshot", "text_in"]
+__all__ = ["Copied", "Snapshots", "folder_named", "reads", "refuse_left_out", "tempdir_snapshot", "text_in"]
+
+M = TypeVar("M", bound=Callable[..., object])
 
 
+def reads(*keys: str) -> Callable[[M], M]:
+    """Declares the keys that a workspace reads as its `config_keys`: a suite with any other key gets a warning."""
+
+    def declared(make: M) -> M:
+        make.config_keys = keys  # type: ignore[attr-defined]
+        return make
+
+    return declared
+
+
+@reads("copy_from", "base_path")
 def tempdir_snapshot(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
     """A copy of a folder in the place for temporary files.
 

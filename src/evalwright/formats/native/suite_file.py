@@ -106,7 +106,7 @@ class SuiteFile:
                 self.findings.warn_unread((*place, key), [*section.keys(), *also])
 
     def doubt_config(self, place: Place, kind: str, given: Plugin) -> None:
-        """Warn of keys that a mirror or an enricher does not read; its `config_keys` are those it does."""
+        """Warn of keys that a mirror, an enricher or a workspace does not read; its `config_keys` are those it does."""
         known: tuple[str, ...] | None = getattr(registry.load(kind, given.type), "config_keys", None)
         for key in given.config:
             if known is not None and key not in known:

@@ -22,5 +22,6 @@ def check_workspace(suite: SuiteFile, workspace: Plugin, *, to_run: bool) -> Non
             if to_run and key != "repo_path":  # a repository is given to be cloned, and may lie anywhere
                 suite.must_be_inside(("workspace", key), folder)
     if to_run and suite.known(("workspace", "type"), "workspaces", workspace.type):
+        suite.doubt_config(("workspace",), "workspaces", workspace)
         folder = suite.path.resolve().parent
         suite.take(("workspace",), partial(registry.load("workspaces", workspace.type), workspace.config, folder))
