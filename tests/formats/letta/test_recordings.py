@@ -6,7 +6,9 @@ from contextlib import nullcontext
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.model.result import CaseVerdict
 from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.stored_run import open_run
 from formats.letta.projects import SUITE, run, statuses
 
 
@@ -73,3 +75,12 @@ def test_a_sample_without_any_turn_was_not_attempted_also_when_turns_are_graded(
     assert statuses(outcome) == {"0": "error", "1": "fail", "2": "fail"}
     assert outcome.summary.native["total_attempted"] == 2
     assert outcome.summary.native["by_metric"]["right"]["avg_score_attempted"] == 0.5 / 3
+
+
+def test_a_sample_without_a_recording_names_the_recordings_that_lack_it(project):
+    (project / "old").mkdir()
+    (project / "old" / "results.jsonl").write_text(json.dumps(FINE) + "\n")
+    outcome = run(project, data='{"input": "a"}\n{"input": "b"}\n', target=None, cached=project / "old")
+    reader, _ = open_run(outcome.run_dir)
+    (reasons,) = [one.reasons for one in reader.verdicts(CaseVerdict) if one.status == "error"]
+    assert f"{project / 'old'} has no result of this sample" in reasons[0]

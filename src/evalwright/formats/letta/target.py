@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["LettaAgent"]
 
 _NO_BACKEND = (
-    "nothing answers for the agent: name a backend with --target (file.py:function, http(s)://..., openai:MODEL), "
-    "target.backend or EVALWRIGHT_TARGET, or replay recorded results with --cached DIR"
+    "nothing answers for the agent: pass --target (file.py:function, http(s)://..., openai:MODEL) or --cached DIR, "
+    "or set target.backend or EVALWRIGHT_TARGET"
 )
 
 
@@ -117,10 +117,10 @@ class LettaAgent:
     async def _agent(self, sample: Sample) -> tuple[Backend, Agent | None]:
         """The backend for the sample, and the agent that its factory created."""
         if self._factory is None:
-            return self._backend or _missing(), None
+            return self._backend or self._missing(), None
         made = await self._factory(self._client, sample)
         if isinstance(made, str):
-            return self._backend or _missing(), await self._client.agents.retrieve(made)
+            return self._backend or self._missing(), await self._client.agents.retrieve(made)
         answers = getattr(made, "respond", None)
         if answers is not None:
             return FunctionBackend(lambda message, _context: answers(message), self._threads), None
@@ -129,6 +129,11 @@ class LettaAgent:
         raise TargetError(
             f"the agent factory returned {type(made).__name__}, expected an agent id or something that answers"
         )
+
+    def _missing(self) -> Backend:
+        if self._cached is not None:
+            raise TargetError(f"{self._cached} has no result of this sample, and no --target answers it", "no_backend")
+        raise TargetError(_NO_BACKEND, "no_backend")
 
     async def _converse(self, backend: Backend, context: Context, asked: Any, tell: Tell) -> list[Turn]:
         turns: list[Turn] = []
@@ -143,10 +148,6 @@ class LettaAgent:
 
     async def close(self) -> None:
         self._threads.close()
-
-
-def _missing() -> Backend:
-    raise TargetError(_NO_BACKEND, "no_backend")
 
 
 def _tried(problems: list[Problem], make: Callable[[], Any]) -> Any:
