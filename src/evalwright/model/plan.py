@@ -128,6 +128,13 @@ class EvaluatorSpec(msgspec.Struct, frozen=True):
     called: str | msgspec.UnsetType = msgspec.UNSET
     """The type's name in results, if the format has a name of its own for it."""
 
+    @property
+    def named_threshold(self) -> float | None:
+        """The lowest score that passes, where the suite names one: for any evaluator, or as this one's own key."""
+        own = self.config.get("pass_threshold", self.config.get("threshold"))
+        named = own if self.threshold is None else self.threshold
+        return float(named) if isinstance(named, int | float) and not isinstance(named, bool) else None
+
     def gate_missed(self, score: float | None) -> str:
         """The message for a score below the required one; "" if the score reaches it."""
         missed = self.required is not None and (score or 0.0) < self.required

@@ -31,7 +31,7 @@ from evalwright.run.stored_run import plan_of_run
 from evalwright.scoring.fold import fold
 from evalwright.scoring.re_judged import judged_answers
 
-__all__ = ["CALIBRATION", "calibrate_run", "keep_calibration", "mark_judges", "stored_labels", "threshold_of"]
+__all__ = ["CALIBRATION", "calibrate_run", "keep_calibration", "mark_judges", "stored_labels"]
 
 CALIBRATION = "calibration.json"
 
@@ -103,7 +103,7 @@ def _report(reader: RunReader, plan: Plan) -> CalibrationReport | None:
     if not specs:
         return None
     found = judged_answers(reader, [spec.name for spec in specs])
-    measured = [calibrate(one.name, labels, found, threshold_of(one), _makers(one, plan)) for one in specs]
+    measured = [calibrate(one.name, labels, found, one.named_threshold, _makers(one, plan)) for one in specs]
     return CalibrationReport(plan.run_id, measured)
 
 
@@ -128,9 +128,3 @@ def stored_labels(reader: RunReader) -> list[Label]:
         return [msgspec.json.decode(line, type=Label) for _, line in lines_of(path)]
     except (ValueError, RecursionError) as error:
         raise InputError(Problem(str(path), f"is damaged: {error}; remove it and calibrate again")) from error
-
-
-def threshold_of(spec: EvaluatorSpec) -> float | None:
-    """The lowest passing score in an evaluator's configuration, if it names one."""
-    value = spec.config.get("threshold", spec.config.get("pass_threshold"))
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

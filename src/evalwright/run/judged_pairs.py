@@ -54,7 +54,7 @@ def judges_of_runs(
 def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> Iterator[JudgedRuns]:
     from evalwright.decisions.judged import judged_cells
     from evalwright.decisions.label_samples import label_sample
-    from evalwright.run.calibration import stored_labels, threshold_of
+    from evalwright.run.calibration import stored_labels
 
     found = [judged_answers(side.reader, names) for side in sides]
     labels = [stored_labels(side.reader) for side in sides]
@@ -72,7 +72,7 @@ def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> 
         notes = [*labellers.get(name, []), *(line for sample in samples for line in sample.left_out())]
         if not notes and not any(sample.labels for sample in samples):
             continue
-        thresholds = [threshold_of(next(s for s in side.plan.evaluators if s.name == name)) for side in sides]
+        thresholds = [next(s for s in side.plan.evaluators if s.name == name).named_threshold for side in sides]
         a, b = (
             judged_cells(name, one, sample.labels, threshold)
             for one, sample, threshold in zip(found, samples, thresholds, strict=True)

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.model.plan import EvaluatorSpec, Plan
+from evalwright.model.plan import Plan
 from evalwright.model.result import is_judge_call
 from evalwright.model.trace import TraceError
 from evalwright.reports.numbers import duration
 from evalwright.scoring.reasons import error_text
 from evalwright.viewer.pages.blocks import Blocks, Shown
 
-__all__ = ["EvaluatorResult", "JudgeCall", "evaluator_results", "threshold_of"]
+__all__ = ["EvaluatorResult", "JudgeCall", "evaluator_results"]
 
 _ORDER = {"error": 0, "fail": 1, "borderline": 2, "pass": 3, "skip": 4}
 
@@ -48,16 +48,9 @@ class EvaluatorResult(NamedTuple):
 def evaluator_results(results: Sequence[dict[str, Any]], plan: Plan, blocks: Blocks) -> list[EvaluatorResult]:
     """Those that did not pass first, then in the order of the suite."""
     order = {spec.name: place for place, spec in enumerate(plan.evaluators)}
-    thresholds = {spec.name: threshold_of(spec) for spec in plan.evaluators}
+    thresholds = {spec.name: spec.named_threshold for spec in plan.evaluators}
     rows = [_result(result, number, thresholds, blocks) for number, result in enumerate(results)]
     return sorted(rows, key=lambda one: (_ORDER[one.status], order.get(one.name, len(order))))
-
-
-def threshold_of(spec: EvaluatorSpec) -> float | None:
-    """The lowest score that passes, where the suite names one: for any evaluator, or as this one's own key."""
-    named = spec.config.get("pass_threshold", spec.config.get("threshold"))
-    found = named if spec.threshold is None else spec.threshold
-    return float(found) if isinstance(found, int | float) else None
 
 
 def _result(result: dict[str, Any], number: int, thresholds: dict[str, Any], blocks: Blocks) -> EvaluatorResult:

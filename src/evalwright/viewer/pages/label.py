@@ -19,7 +19,7 @@ from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks
 from evalwright.viewer.pages.cell import expected_parts, input_parts
 from evalwright.viewer.pages.conversation import ends, shown_messages, unsaid_calls
-from evalwright.viewer.pages.evaluator_results import evaluator_results, threshold_of
+from evalwright.viewer.pages.evaluator_results import evaluator_results
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellRow
 
@@ -103,7 +103,7 @@ def _number(name: str, value: str | None, default: int, most: int) -> int:
 
 def _threshold(run: OpenRun, evaluator: str) -> float | None:
     spec = next((one for one in run.plan.evaluators if one.name == evaluator), None)
-    return None if spec is None else threshold_of(spec)
+    return None if spec is None else spec.named_threshold
 
 
 def _scores(run: OpenRun, evaluator: str) -> tuple[float, float] | None:
