@@ -69,11 +69,13 @@ def test_data_stays_in_its_code_span(text: str) -> None:
     assert outside_code(f"a {code(text)} b").split() == ["a", "b"]
 
 
-def test_hostile_names_add_neither_markup_nor_lines() -> None:
+@pytest.mark.parametrize("gate", [None, GateOutcome(False, [GatePart(HOSTILE, False, 0.82, "gte", 0.9, 24)], HOSTILE)])
+def test_hostile_names_add_neither_markup_nor_lines(gate: GateOutcome | None) -> None:
     fields = {
         "run_id": HOSTILE,
         "config_path": HOSTILE,
-        "variants": [variant(HOSTILE, cells={"fail": 1})],
+        "variants": [variant(HOSTILE, cells={"fail": 1}, detectable=0.1), variant(f"{HOSTILE}2", detectable=0.1)],
+        "gate": gate,
         "by_evaluator": [EvaluatorRollup(HOSTILE, {HOSTILE: EvaluatorRate(1.0, None, 1)})],
         "comparison": ComparisonReport(HOSTILE, [VariantDelta(HOSTILE, 0.0, 0.0, [HOSTILE], [])]),
     }

@@ -95,7 +95,7 @@ def _sections(reader: RunReader, summary: RunSummary, context: ReportContext) ->
     yield _section("Evaluators", evaluator_columns(summary), evaluator_rows(summary.by_evaluator))
     yield _section("Named metrics", METRIC_COLUMNS, metric_rows(summary))
     yield _section("Trials", TRIAL_COLUMNS, trial_rows(summary.variants))
-    if shows := numbers.could_show(summary):
+    if shows := numbers.could_show(summary, code):
         yield ["## What this suite can show", "", shows]
     found = find_failures(reader, summary, _MOST_LISTED)
     address = partial(context.address, summary.run_id)
@@ -130,7 +130,7 @@ def code(text: str, limit: int = 80) -> str:
 
 def _head(summary: RunSummary, context: ReportContext) -> list[str]:
     comparison = None if context.before is None else context.before.comparison
-    sentence = sentence_of(summary, comparison, partial(code, limit=40))
+    sentence = sentence_of(summary, comparison, code)
     run = code(summary.run_id, 160)
     if context.link:
         run = f"[{run}](<{context.link}/runs/{quote(summary.run_id, safe='')}/index.html>)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from evalwright.errors import counted
 from evalwright.model.calibration import JudgeCalibration, Share
@@ -207,8 +207,9 @@ def family_note(deltas: Sequence[VariantDelta]) -> str:
     return f"each interval and p is of one comparison alone; p (Holm) holds for all {adjusted}" if adjusted else ""
 
 
-def could_show(summary: RunSummary) -> str:
-    """What a comparison with this run can show; empty if the run does not tell."""
+def could_show(summary: RunSummary, escape: Callable[[str, int], str] = one_line) -> str:
+    """What a comparison with this run can show; empty if the run does not tell. `escape` gets a name and its most
+    characters."""
     variants = summary.variants
     found = [(v.name, 100 * v.detectable) for v in variants if v.detectable is not None]
     if not found or summary.scored is True:  # no pass rate that could change
@@ -216,7 +217,7 @@ def could_show(summary: RunSummary) -> str:
     if len(variants) == 1:
         each = f"±{found[0][1]:.1f} pp"
     elif len(found) <= _MOST_NAMED:
-        each = ", ".join(f"{one_line(name, 30)} ±{size:.1f} pp" for name, size in found)
+        each = ", ".join(f"{escape(name, 30)} ±{size:.1f} pp" for name, size in found)
     else:
         sizes = [size for _, size in found]
         each = f"±{min(sizes):.1f} to ±{max(sizes):.1f} pp, depending on the variant"

@@ -14,21 +14,30 @@ from evalwright.reports.decision_words import claim, with_ends
 
 __all__ = ["sentence_of", "sentences_of", "worse_cases"]
 
-Name = Callable[[str], str]
+_NAME, _CONDITION = 40, 200
+"""Characters of a name, and of a condition of a gate."""
+Escape = Callable[[str, int], str]
+"""A text that may be data, and its most characters, to a form in which it does not act."""
 
 
-def sentence_of(summary: RunSummary, comparison: RunComparison | None = None, name: Name = str) -> str:
-    """The decision about a run: against an earlier run, by its gate, or by its cells. `name` escapes a name."""
-    return "; ".join(sentences_of(summary, comparison, name))
+def _unchanged(text: str, limit: int) -> str:
+    return text
 
 
-def sentences_of(summary: RunSummary, comparison: RunComparison | None = None, name: Name = str) -> list[str]:
+def sentence_of(summary: RunSummary, comparison: RunComparison | None = None, escape: Escape = _unchanged) -> str:
+    """The decision about a run: against an earlier run, by its gate, or by its cells."""
+    return "; ".join(sentences_of(summary, comparison, escape))
+
+
+def sentences_of(
+    summary: RunSummary, comparison: RunComparison | None = None, escape: Escape = _unchanged
+) -> list[str]:
     """As `sentence_of`, with a sentence for each variant that is compared."""
     if comparison is not None:
-        return _compared(comparison, name)
+        return _compared(comparison, escape)
     if summary.gate is not None:
-        return [_of_gate(summary.gate)]
-    return [_of_cells(summary, name)]
+        return [_of_gate(summary.gate, escape)]
+    return [_of_cells(summary, escape)]
 
 
 def worse_cases(comparison: RunComparison) -> int:
@@ -36,7 +45,7 @@ def worse_cases(comparison: RunComparison) -> int:
     return sum(len(one.delta.regressions) for one in comparison.variants)
 
 
-def _compared(comparison: RunComparison, name: Name) -> list[str]:
+def _compared(comparison: RunComparison, escape: Escape) -> list[str]:
     """The worst first, because it decides."""
     order = {"dont": 0, "undecided": 1, "ship": 2}
     variants = sorted(comparison.variants, key=lambda one: (order[one.decision.verdict], one.decision.difference or 0))
@@ -44,7 +53,7 @@ def _compared(comparison: RunComparison, name: Name) -> list[str]:
         return ["Not compared: the runs have no variant in common"]
     if len(variants) == 1:
         return [_capital(_change(variants[0]))]
-    return [f"{name(one.variant)}: {_change(one)}" for one in variants]
+    return [f"{escape(one.variant, _NAME)}: {_change(one)}" for one in variants]
 
 
 def _change(one: VariantComparison) -> str:
@@ -77,13 +86,13 @@ def _to_decide(decision: Decision) -> str:
     return f'; about {more} would show "{decision.next.claim}" at 80 % power if the difference holds'
 
 
-def _of_gate(gate: GateOutcome) -> str:
+def _of_gate(gate: GateOutcome, escape: Escape) -> str:
     outcome = "Reward" if numbers.is_reward(gate) else f"Gate {numbers.outcome(gate)[0]}"
-    parts = "; ".join(numbers.condition(part) for part in gate.parts)
+    parts = "; ".join(escape(numbers.condition(part), _CONDITION) for part in gate.parts)
     return f"{outcome}: {parts}" if parts else outcome
 
 
-def _of_cells(summary: RunSummary, name: Name) -> str:
+def _of_cells(summary: RunSummary, escape: Escape) -> str:
     if summary.nothing_judged and not summary.cells_total:
         return "Not judged: there was no cell to run"
     if summary.nothing_judged:
@@ -95,18 +104,18 @@ def _of_cells(summary: RunSummary, name: Name) -> str:
     parts = [f"{counted(failed, 'cell')} did not pass"] if failed else []
     parts += [f"{counted(counts['error'], 'cell')} without a verdict"] if counts["error"] else []
     missing = [f"{counted(summary.cells_missing, 'cell')} not run"] if summary.cells_missing else []
-    rates = ", ".join(_rate(one, name if len(summary.variants) > 1 else None) for one in summary.variants)
+    rates = ", ".join(_rate(one, escape if len(summary.variants) > 1 else None) for one in summary.variants)
     if scored:
         rates = counted(summary.cells_total, "cell")
     verdict = "Failed" if failed else "Errors" if parts else "Partial" if missing else "Scored" if scored else "Passed"
     return f"{verdict}: {'; '.join([*parts, *missing, rates])}"
 
 
-def _rate(one: VariantSummary, name: Name | None) -> str:
+def _rate(one: VariantSummary, escape: Escape | None) -> str:
     judged = one.pass_rate is not None and one.pass_rate_n
     rate = numbers.percent(one.pass_rate or 0.0) if judged else "no rate"
     ends = f" [{numbers.interval(one.pass_rate_ci95)}]" if judged and one.pass_rate_ci95 else ""
-    return f"{f'{name(one.name)} ' if name else ''}{rate}{ends} of {counted(one.pass_rate_n, 'case')}"
+    return f"{f'{escape(one.name, _NAME)} ' if escape else ''}{rate}{ends} of {counted(one.pass_rate_n, 'case')}"
 
 
 def _capital(text: str) -> str:
