@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from evalwright.decisions.comparison import EvaluatorComparison, Side
 from evalwright.decisions.drift import Drift, MeasureChange
 from evalwright.model.summary import ComparisonReport, VariantDelta
 from evalwright.reports.drift import drift_lines
+from reports.runs import HOSTILE
+from reports.test_columns import DECISION
 
 
 def test_every_change_of_a_rate_is_in_percentage_points() -> None:
@@ -17,3 +21,12 @@ def test_every_change_of_a_rate_is_in_percentage_points() -> None:
     assert "- pass rate: -8.33% (percentage points) over all 12 cases, no error rate" in lines
     assert "| `says` | `v0` | 100.0% (n=12) | 91.7% (n=12) | −8.3 pp [−30.0, +10.0] | 0.500 |" in lines
     assert "| `latency_ms` | 1 | 2.5 | +1.5 | 12 | 12 |" in lines
+
+
+def test_a_warning_that_names_an_evaluator_does_not_act() -> None:
+    decision = msgspec.structs.replace(DECISION, warnings=[f"judge {HOSTILE} uncalibrated"])
+    report = ComparisonReport("r1", [VariantDelta("current", 0.0, None, [], [])], decision=decision)
+    lines = drift_lines(Drift(report, [], [], []), "r2")
+    (said,) = (line for line in lines if "uncalibrated" in line)
+    assert said.startswith("- warning: ``judge x`")
+    assert said.endswith("uncalibrated``")

@@ -10,7 +10,7 @@ from evalwright.model.summary import decisions_of
 from evalwright.reports import numbers
 from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, MEASURE_CHANGE_COLUMNS
 from evalwright.reports.decision_words import change_of, claim, notes_of
-from evalwright.reports.markdown import code, table
+from evalwright.reports.markdown import code, note_text, table
 
 __all__ = ["drift_lines"]
 
@@ -35,7 +35,7 @@ def drift_lines(found: Drift, current: str) -> list[str]:
     if report.union_delta is not None:
         # the number is written as evalh writes it, which scripts may look for
         lines.append(f"- pass rate: {report.union_delta:+.2%} (percentage points){over}")
-    lines += [f"- {line}" for line in dict.fromkeys(line for one in decisions for line in notes_of(one))]
+    lines += [f"- {note_text(line)}" for line in dict.fromkeys(line for one in decisions for line in notes_of(one))]
     lines += [
         f"- cells with an error: {numbers.percent(c.before)} → {numbers.percent(c.after)}"
         for c in found.errored

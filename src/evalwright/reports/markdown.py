@@ -45,7 +45,7 @@ from evalwright.reports.sentences import sentence_of
 from evalwright.reports.text import Paint, capped, harmless, one_line
 from evalwright.scoring.reasons import error_text
 
-__all__ = ["Markdown", "code", "table"]
+__all__ = ["Markdown", "code", "note_text", "table"]
 
 Row = TypeVar("Row")
 Address = Callable[[CaseVerdict, str, int], str]
@@ -178,12 +178,14 @@ def _notes(decisions: Sequence[tuple[str, Decision]], deltas: Sequence[VariantDe
     named = len(decisions) > 1
     lines = [f"- {note}"] if (note := numbers.family_note(deltas)) else []
     lines += [
-        f"- {f'{code(name, 40)} ' if named else ''}{_plain(line)}" for name, one in decisions for line in notes_of(one)
+        f"- {f'{code(name, 40)} ' if named else ''}{note_text(line)}"
+        for name, one in decisions
+        for line in notes_of(one)
     ]
     return ["", *dict.fromkeys(lines)] if lines else []
 
 
-def _plain(note: str) -> str:
+def note_text(note: str) -> str:
     """Our own words as they are; anything that may be data as code."""
     word, _, text = note.partition(": ")
     return f"{word}: {code(text, _LONGEST_WARNING)}"
