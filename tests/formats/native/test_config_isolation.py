@@ -65,6 +65,21 @@ def test_nor_is_a_function_that_another_system_calls(tmp_path: Path, extra: dict
         assert said in problem.message
 
 
+@pytest.mark.parametrize("key", ["hooks", "sandbox", "network_mode", "isolaton"])
+def test_a_workspace_does_what_it_asks_for_or_nothing_is_run(tmp_path: Path, key: str) -> None:
+    (problem,) = problems(tmp_path, changed("workspace", {"type": "tempdir_snapshot", key: "strict"}))
+    assert problem.key == f"workspace.{key}"
+    assert "so nothing is run" in problem.message
+
+
+@pytest.mark.parametrize("value", ["none", "off", False])
+def test_a_workspace_may_say_that_there_is_no_isolation(tmp_path: Path, value: object) -> None:
+    (tmp_path / "agent.py").write_text("def answer(case, variant):\n    return 'hi'\n")
+    suite = {**changed("systems", [FUNCTION]), "workspace": {"type": "tempdir_snapshot", "sandbox": value}}
+    (warning,) = load_suite(write(tmp_path, suite)).warnings
+    assert (warning.key, warning.message) == ("workspace.sandbox", "nothing reads this key")
+
+
 def test_other_keys_of_a_function_are_its_own(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text("def answer(case, variant):\n    return 'hi'\n")
     own = {"tone": "kind", "environment": "staging", "timeout": 3, "workspace": "/data", "sandbox": False}

@@ -6,6 +6,7 @@ from functools import partial
 
 from evalwright import registry
 from evalwright.formats.native.suite_file import SuiteFile
+from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 from evalwright.model.plan import Plugin
 
 __all__ = ["check_workspace"]
@@ -22,6 +23,10 @@ def check_workspace(suite: SuiteFile, workspace: Plugin, *, to_run: bool) -> Non
             if to_run and key != "repo_path":  # a repository is given to be cloned, and may lie anywhere
                 suite.must_be_inside(("workspace", key), folder)
     if to_run and suite.known(("workspace", "type"), "workspaces", workspace.type):
+        make = registry.load("workspaces", workspace.type)
+        known: tuple[str, ...] | None = getattr(make, "config_keys", None)
+        for key in () if known is None else isolating(workspace.config, known, OF_PROGRAMS):
+            suite.complain(("workspace", *key.split(".")), refusal(key, known or ()))
         suite.doubt_config(("workspace",), "workspaces", workspace)
         folder = suite.path.resolve().parent
-        suite.take(("workspace",), partial(registry.load("workspaces", workspace.type), workspace.config, folder))
+        suite.take(("workspace",), partial(make, workspace.config, folder))

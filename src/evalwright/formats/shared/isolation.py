@@ -57,7 +57,8 @@ OFF = (None, False, "none", "off")
 
 def _isolates(key: Any, value: Any, keys: Sequence[str] = ISOLATING) -> bool:
     name = _CAMEL.sub("_", str(key)).replace("-", "_").lower()
-    return bool(get_close_matches(name, keys, n=1, cutoff=_NEAR)) and not any(value is off for off in OFF)
+    is_off = value is None or value is False or (isinstance(value, str) and value in OFF)  # 0 is a limit
+    return not is_off and bool(get_close_matches(name, keys, n=1, cutoff=_NEAR))
 
 
 def refusal(key: Any, known: Iterable[str] = ()) -> str:
