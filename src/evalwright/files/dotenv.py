@@ -9,7 +9,7 @@ from pathlib import Path
 from evalwright.errors import InputError, Problem
 from evalwright.files.paths import unreadable
 
-__all__ = ["is_address", "nearest_dotenv", "read_dotenv"]
+__all__ = ["is_address", "nearest_dotenv", "read_dotenv", "read_env_files"]
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z")
 _ADDRESS = re.compile(r"(.+?)_(?:API_)?(?:BASE_URL|BASE_URI|BASE|ENDPOINT|ENDPOINT_URL|URL|URI|HOST|SERVER)")
@@ -20,14 +20,19 @@ _SAME = {"GEMINI": ("GOOGLE",), "GOOGLE_GEMINI": ("GEMINI", "GOOGLE"), "AZURE_OP
 
 
 def read_dotenv(folders: Sequence[Path], environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables of the `.env` files in folders; the first folder takes precedence. Raises InputError if one is
-    unreadable.
+    """The variables of the `.env` files in folders; the first folder takes precedence. Raises InputError as
+    `read_env_files` does."""
+    return read_env_files([folder / ".env" for folder in folders], environ)
+
+
+def read_env_files(files: Sequence[Path], environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables of the files that exist; the first one takes precedence. Raises InputError if one is unreadable.
 
     With `environ`, the process's environment, also if one of its keys would go to an address that only a file has: such
     a file comes with a suite, and the user who runs it need not have written it.
     """
-    found = _read(folders)
-    if environ is not None and (problems := list(_diverted(found, environ, folders))):
+    found = _read(files)
+    if environ is not None and (problems := list(_diverted(found, environ, files))):
         raise InputError(problems)
     return found
 
@@ -37,7 +42,7 @@ def is_address(name: str) -> bool:
     return _ADDRESS.fullmatch(f"X_{name.upper()}") is not None
 
 
-def _diverted(found: Mapping[str, str], environ: Mapping[str, str], folders: Sequence[Path]) -> Iterator[Problem]:
+def _diverted(found: Mapping[str, str], environ: Mapping[str, str], files: Sequence[Path]) -> Iterator[Problem]:
     keys = [name for name, value in environ.items() if value and found.get(name) != value and _KEY.fullmatch(name)]
     for name, address in found.items():
         match = _ADDRESS.fullmatch(name)
@@ -46,7 +51,7 @@ def _diverted(found: Mapping[str, str], environ: Mapping[str, str], folders: Seq
         of_service = tuple(f"{one}_" for one in (match[1], *_SAME.get(match[1], ())))
         diverted = sorted(key for key in keys if key.startswith(of_service))
         if diverted:
-            file = next(folder / ".env" for folder in folders if name in _read([folder]))
+            file = next(file for file in files if name in _read([file]))
             message = (
                 f"{', '.join(diverted)} of your environment would be sent to the address that only this file sets: "
                 f"set {name} in the environment, too, or unset {', '.join(diverted)} there and set both here"
@@ -54,10 +59,9 @@ def _diverted(found: Mapping[str, str], environ: Mapping[str, str], folders: Seq
             yield Problem(str(file), message, key=name)
 
 
-def _read(folders: Sequence[Path]) -> dict[str, str]:
+def _read(files: Sequence[Path]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for folder in reversed(folders):
-        path = folder / ".env"
+    for path in reversed(files):
         if path.is_file():
             for line in _lines(path):
                 match = _LINE.match(line)

@@ -10,11 +10,11 @@ import msgspec
 from evalwright.formats.promptfoo.numbering import own_repeat
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.selection import mistaken_range
-from evalwright.formats.promptfoo.shapes import RUNNING, what_fits
+from evalwright.formats.promptfoo.shapes import COMMAND_LINE, RUNNING, what_fits
 from evalwright.model.plan import RunSettings, Variant
 from evalwright.model.snapshot import Case
 
-__all__ = ["RunningOptions"]
+__all__ = ["RunningOptions", "env_files"]
 
 _FILTERS = {
     "filter_range": "filterRange", "filter_sample": "filterSample", "filter_sample_seed": "filterSampleSeed",
@@ -25,6 +25,13 @@ _WITHOUT_EFFECT = (
 )  # fmt: skip
 """They concern promptfoo's own terminal, cache and server, as do all other `commandLineOptions`."""
 _CONCURRENT = 4
+
+
+def env_files(raw: Mapping[str, Any]) -> list[str]:
+    """The files with variables that a configuration names; a text may name several, with commas between them."""
+    named = raw.get("commandLineOptions", {}).get("envPath", ())
+    texts = [named] if isinstance(named, str) else named if isinstance(named, list) else ()
+    return [one.strip() for text in texts for one in str(text).split(",")]
 
 
 class RunningOptions:
@@ -68,11 +75,11 @@ class RunningOptions:
 
 def _options(given: dict[str, Any], key: str, origin: Origin) -> dict[str, Any]:
     for name in given:
-        if name in _WITHOUT_EFFECT or (name not in RUNNING and key == "commandLineOptions"):
+        if name in _WITHOUT_EFFECT or (name not in COMMAND_LINE and key == "commandLineOptions"):
             origin.at(name).warn("this key has no effect here", unread=True)
-        elif name not in RUNNING:
+        elif name not in RUNNING and key == "evaluateOptions":
             origin.at(name).warn_unread(RUNNING)
-    options = {**what_fits(given, RUNNING, origin)}
+    options = {**what_fits(given, COMMAND_LINE, origin)}
     if "filterRange" in options and (mistake := mistaken_range(str(options["filterRange"]))):
         origin.at("filterRange").tell(f"filterRange: {mistake}")
         del options["filterRange"]

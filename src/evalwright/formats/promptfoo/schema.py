@@ -7,6 +7,7 @@ from evalwright.formats.promptfoo.providers import COMPANIES
 from evalwright.formats.promptfoo.shapes import (
     ASSERTION,
     CHAT,
+    COMMAND_LINE,
     CONFIG,
     DERIVED,
     OPTIONS,
@@ -52,7 +53,7 @@ def configuration_schema() -> Schema:
         "defaultTest": {"anyOf": [ANY_TEXT, reference("Test")]},
         "derivedMetrics": list_of(_or_elsewhere({**_part(DERIVED), "required": ["name"]})),
         "evaluateOptions": _part(RUNNING),
-        "commandLineOptions": _part(RUNNING),
+        "commandLineOptions": _part(COMMAND_LINE),
     }
     return {
         "title": "promptfoo: a configuration",

@@ -11,7 +11,7 @@ from evalwright.formats.shared.findings import kind_found
 
 __all__ = [
     "ASSERTION",
-    "CHAT",
+    "CHAT", "COMMAND_LINE",
     "CONFIG",
     "DERIVED",
     "GENERATOR",
@@ -120,6 +120,13 @@ RUNNING: Shape = {
     "maxEvalTimeMs": MILLISECONDS, "filterRange": TEXT, "filterSample": _count(1), "filterSampleSeed": _count(0),
 }  # fmt: skip
 """For `evaluateOptions` and `commandLineOptions`."""
+COMMAND_LINE: Shape = {
+    **RUNNING, "envPath": KeyKind(
+        "the name of a file, or a list of names",
+        lambda value: isinstance(value, str) or _are_texts(value),
+        {"type": ["string", "array"], "items": _SCALAR},
+    ),
+}  # fmt: skip
 TEST: Shape = {
     "description": TEXT, "vars": VARIABLES, "assert": ASSERTIONS, "threshold": NUMBER, "options": MAPPING,
     "metadata": MAPPING, "provider": ENTRY, "providers": TEXTS, "providerOutput": ANYTHING, "prompts": TEXTS,

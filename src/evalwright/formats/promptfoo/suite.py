@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, counted, did_you_mean
-from evalwright.files.masker import may_be_secret
+from evalwright.files.dotenv import read_dotenv, read_env_files
+from evalwright.files.masker import may_be_secret, secrets_in
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.arithmetic import mistake_in
 from evalwright.formats.promptfoo.assertions import Assertions
@@ -39,7 +40,7 @@ from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows, prompts
 from evalwright.formats.promptfoo.providers import Provider, providers_of
 from evalwright.formats.promptfoo.recorded_results import replaying
 from evalwright.formats.promptfoo.references import unknown_names
-from evalwright.formats.promptfoo.run_settings import RunningOptions
+from evalwright.formats.promptfoo.run_settings import RunningOptions, env_files
 from evalwright.formats.promptfoo.selection import chosen_columns, chosen_tests
 from evalwright.formats.promptfoo.shapes import CONFIG, DERIVED, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
@@ -50,7 +51,7 @@ from evalwright.model.plan import EvaluatorSpec, Plugin, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
 from evalwright.sandbox.workers import NEEDS_NODE, has_node
-from evalwright.session import environment, learn
+from evalwright.session import environment, learn, process_environment
 
 __all__ = ["load"]
 
@@ -67,8 +68,10 @@ _PASS_RATE = "PROMPTFOO_PASS_RATE_THRESHOLD"
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
     """The suite in a configuration. Raises InputError with every problem."""
     folder = path.resolve().parent
+    values = read_dotenv([Path.cwd()], process_environment())
+    learn(values)  # before code of the configuration is executed
     document, raw = mapping_of(path, folder)
-    return _Reading(path, raw, Findings(path, document), options, variables).suite()
+    return _Reading(path, raw, Findings(path, document), options, variables, values).suite()
 
 
 class _Reading:
@@ -81,21 +84,30 @@ class _Reading:
         findings: Findings,
         options: Mapping[str, Any],
         variables: Mapping[str, str],
+        values: Mapping[str, str],
     ) -> None:
         self._path, self._findings, self._options = path, findings, options
         self._origin = Origin(findings)
         self._unusable: list[InputError] = []
         taken = list(env_names(raw))
         raw = what_fits(resolved(raw, raw, self._origin), CONFIG, self._origin)
+        self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()))
+        self._values = {**values, **self._values_named_in(raw)}
+        learn(self._values)
         self._own = {key: template_text(value) for key, value in raw.get("env", {}).items()}
-        known = {**environment(), **variables, **self._own}
+        known = {**self._values, **environment(), **variables, **self._own}
         self._own = {key: with_environment(value, known) for key, value in self._own.items()}
         self._known = {**known, **self._own}
         self._taken = {name: self._known[name] for name in taken if name in self._known and name not in self._own}
         self._written = {key: value for key, value in raw.items() if key != "env"}
         self._raw: dict[str, Any] = with_environment(self._written, self._known)
         self._running = RunningOptions(self._raw, self._origin)
-        self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()))
+
+    def _values_named_in(self, raw: Mapping[str, Any]) -> dict[str, str]:
+        """The variables in the files that `commandLineOptions.envPath` names."""
+        place = self._origin.at("commandLineOptions", "envPath")
+        found = (self._sources.path(named, place) for named in env_files(raw))
+        return read_env_files([file for file in reversed([*found]) if file is not None], process_environment())
 
     def suite(self) -> Suite:
         written = self._raw
@@ -127,7 +139,7 @@ class _Reading:
             contents=partial(_contents, chosen, variants, cases, settings.trials, for_node),
             document=self._document(),
             secrets={**literal_secrets({**written, "env": self._own}), **self._secrets()},
-            environment={**self._set},
+            environment={**self._values, **self._set},
             warnings=self._findings.warnings,
             unexecuted=tests.skipped,
             files=self._sources.used,
@@ -314,7 +326,9 @@ class _Reading:
         return {**kept, **({"derived_metrics": raw["derivedMetrics"]} if raw.get("derivedMetrics") else {})}
 
     def _secrets(self) -> dict[str, str]:
-        return {name: value for name, value in {**self._set, **self._taken}.items() if may_be_secret(value)}
+        given = {name: self._known[name] for name in self._values}
+        found = {name: value for name, value in {**self._set, **self._taken}.items() if may_be_secret(value)}
+        return {**secrets_in(given), **found}
 
 
 def _contents(

@@ -1,0 +1,71 @@
+"""Variables from `.env` files: that of the working directory, and those that the configuration names."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from evalwright.run.resumption import retry
+from formats.promptfoo.runs import Ran, run, write
+
+KEY = "sk-Zq81xkW0vv2LpTr5"
+
+
+def asked(expected, prompt="{{q}} {{env.SHOP_TOWN}}", **more):
+    tests = [{"vars": {"q": "a"}, "assert": [{"type": "equals", "value": expected}]}]
+    return {"prompts": [prompt], "providers": ["echo"], "tests": tests, **more}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SHOP_TOWN", raising=False)
+
+
+def test_the_env_file_of_the_working_directory_is_read(tmp_path):
+    (tmp_path / ".env").write_text("SHOP_TOWN='Bonn'\n")
+    (tmp_path / "evals").mkdir()
+    found = run(tmp_path / "evals", asked("a Bonn"))
+    assert (found.statuses, found.outcome.summary.warnings) == (["pass"], [])
+
+
+def test_variables_of_the_process_take_precedence(tmp_path, monkeypatch):
+    (tmp_path / ".env").write_text("SHOP_TOWN=Bonn\n")
+    monkeypatch.setenv("SHOP_TOWN", "Oslo")
+    assert run(tmp_path, asked("a Oslo")).statuses == ["pass"]
+
+
+def test_files_that_the_configuration_names_take_precedence_over_it(tmp_path):
+    (tmp_path / ".env").write_text("SHOP_TOWN=Bonn\n")
+    config = asked("a Rome", commandLineOptions={"envPath": ["first.env", "second.env"]})
+    files = {"first__env": "SHOP_TOWN=Paris\n", "second__env": "SHOP_TOWN=Rome\n"}
+    assert run(tmp_path, config, **files).statuses == ["pass"]
+    config["commandLineOptions"] = {"envPath": "first.env, gone.env"}
+    with pytest.raises(InputError, match=r"commandLineOptions.envPath  there is no file 'gone.env'"):
+        load_suite(write(tmp_path, config))
+
+
+def test_keys_in_it_are_masked_and_known_to_a_retry(tmp_path):
+    (tmp_path / ".env").write_text(f"SHOP_API_KEY={KEY}\n")
+    shop = (
+        "from pathlib import Path\n"
+        "def call_api(prompt, *_):\n"
+        "    return {'output': 'open ' + prompt} if Path('open').exists() else {'error': prompt}\n"
+    )
+    config = {**asked("", "{{env.SHOP_API_KEY}}"), "providers": ["python:shop.py"]}
+    config["tests"][0]["assert"] = [{"type": "contains", "value": "open sk-"}]
+    ran = run(tmp_path, config, shop__py=shop)
+    assert ran.statuses == ["error"]
+    (tmp_path / "open").touch()
+    assert Ran(retry(ran.outcome.run_dir)).statuses == ["pass"]
+    stored = [file.read_text(errors="replace") for file in ran.outcome.run_dir.rglob("*") if file.is_file()]
+    assert not any(KEY in text for text in stored)
+
+
+def test_a_key_of_the_user_is_not_sent_to_an_address_from_a_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    (tmp_path / ".env").write_text("OPENAI_BASE_URL=https://elsewhere.example/v1\n")
+    with pytest.raises(InputError, match="would be sent to the address that only this file sets"):
+        load_suite(write(tmp_path, asked("a")))
