@@ -252,7 +252,9 @@ def _is_codex(head: Head) -> bool:
 
 def _is_gemini(head: Head) -> bool:
     document = isinstance(head.whole, dict) and {"response", "stats"} <= head.whole.keys()
-    return document or head.any(lambda one: one.get("type") == "init" and "session_id" in one)
+    return document or head.any(
+        lambda one: (one.get("type") == "init" and "session_id" in one) or {"sessionId", "projectHash"} <= one.keys()
+    )
 
 
 _COPILOT = ("assistant.message", "user.message", "tool.execution_start", "tool.execution_complete")
@@ -376,7 +378,7 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("braintrust", _is_braintrust, "spans with a span_id, a root_span_id and span_attributes"),
     ("mlflow", _is_mlflow, "data.spans, or spans, with attributes of MLflow"),
     ("codex", _is_codex, "lines of type thread.started, or session_meta with a payload"),
-    ("gemini", _is_gemini, "a line of type init with a session_id"),
+    ("gemini", _is_gemini, "a line of type init with a session_id, or a sessionId and projectHash"),
     ("copilot", _is_copilot, "lines of type assistant.message"),
     ("opencode", _is_opencode, "lines with a sessionID and a part, or info and messages with parts"),
     ("cursor", _is_cursor, "lines of type tool_call with a session_id"),

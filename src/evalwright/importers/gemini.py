@@ -1,4 +1,4 @@
-"""Reads the output of `gemini --output-format stream-json` and `--output-format json`."""
+"""Reads the output of `gemini --output-format stream-json` and `--output-format json`, and the sessions it keeps."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import msgspec
 
 from evalwright.importers.agent_sessions import imported_session, imported_sessions
 from evalwright.importers.blocks import texts_of
+from evalwright.importers.gemini_chats import GeminiChat, is_chat
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, json_document, lines, record_key
@@ -25,9 +26,18 @@ _TYPES = {"init", "message", "tool_use", "tool_result", "error", "result"}
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The sessions in the files."""
+    """The sessions in the files; one of a subagent is part of the session that started it, if that is there."""
+    parts: list[Path] = []
+    claimed: set[Path] = set()
     for file in files:
-        if _is_document(file):
+        if is_chat(file):
+            chat = GeminiChat(file, reading)
+            claimed |= {*chat.parts}
+            if chat.is_part:
+                parts.append(file)
+            else:
+                yield from _kept(file, chat, reading)
+        elif _is_document(file):
             session = _Session(file, reading.notes)
             session.answer(json_document(file, reading.mistakes))
             if (talk := session.finished()).silent:
@@ -36,6 +46,16 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
                 yield imported_session(file, "gemini", session.id, talk)
         else:
             yield from imported_sessions(file, "gemini", partial(_Session, file, reading.notes), reading)
+    for file in parts:
+        if file not in claimed:
+            yield from _kept(file, GeminiChat(file, reading), reading)
+
+
+def _kept(file: Path, chat: GeminiChat, reading: ImportFindings) -> Iterator[Imported]:
+    if chat.talk.silent:
+        reading.say_nothing(file)
+    elif not len(reading.mistakes):
+        yield imported_session(file, "gemini", chat.id, chat.talk)
 
 
 def _is_document(file: Path) -> bool:
@@ -144,6 +164,6 @@ class _Session:
 
 
 class Gemini(TraceImporter):
-    """The output of `gemini --output-format stream-json` or `json`."""
+    """The output of `gemini --output-format stream-json` or `json`, and the sessions that Gemini CLI keeps."""
 
     read: ClassVar[Read] = staticmethod(read)
