@@ -189,7 +189,10 @@ def test_a_returned_value_that_is_no_json_is_judged_as_text(tmp_path, value, tex
     [
         ({"entry_kwargs": ...}, "entries.0.entry_kwargs"),
         ({"eval_input": []}, "at least 1"),
-        ({"eval_input": ..., "eval_inputs": []}, "required, a list of {name, value}, found 'eval_inputs'"),
+        (
+            {"eval_input": ..., "eval_inputs": []},
+            "required (a list of {name, value}); should 'eval_inputs' be 'eval_input'?",
+        ),
         ({"eval_input": [{"name": "x"}]}, "entries.0.eval_input.0.value"),
         ({"description": " "}, "description"),
         ({"evaluators": ["ExactMtach"]}, 'did you mean "ExactMatch"'),
@@ -213,7 +216,7 @@ def test_mistakes_of_an_entry_are_named(written, changes, said):
         ({"evaluators": ["..."]}, "row-level"),
         ({"evaluators": "ExactMatch"}, "list of strings"),
         ({"items": []}, "expected one of them"),
-        ({"runnable": ..., "runable": "app.py:Echo"}, "found 'runable'"),
+        ({"runnable": ..., "runable": "app.py:Echo"}, "should 'runable' be 'runnable'?"),
     ],
 )
 def test_mistakes_of_a_file_are_named(written, keys, said):

@@ -187,7 +187,7 @@ class _Reading:
             if self._to_run or not self._unassigned:
                 hint = ", before the items can be run; assert_dataset_pass takes them as they are"
                 hint = _instead("runnable", self._raw, DATASET_KEYS) or (hint if self._unassigned else "")
-                self._tell("runnable", f"runnable: the field is required, a non-empty string filepath:name{hint}")
+                self._tell("runnable", f"runnable: the field is required (a string, filepath:name){hint}")
             return None
         if not isinstance(given, str) or not given.strip():
             self._tell("runnable", f"'runnable' must be a non-empty string filepath:name, found {given!r}")
@@ -223,7 +223,7 @@ class _Reading:
         key = "items" if older else "entries"
         entries = self._raw.get(key, _MISSING)
         if entries is _MISSING:
-            self._tell(key, f"entries: the field is required, a list{_instead('entries', self._raw, DATASET_KEYS)}")
+            self._tell(key, f"entries: the field is required (a list){_instead('entries', self._raw, DATASET_KEYS)}")
             return []
         if not isinstance(entries, list):
             self._tell(key, f"{key}: expected a list, found {_kind(entries)}")
@@ -295,7 +295,7 @@ class _Reading:
         arguments = entry.get(key, _MISSING)
         if arguments is _MISSING:
             instead = _instead(key, entry, ENTRY_KEYS)
-            self._tell(f"{base}.{key}", f"{where}{base}.{key}: the field is required, an object{instead}")
+            self._tell(f"{base}.{key}", f"{where}{base}.{key}: the field is required (an object){instead}")
         elif not isinstance(arguments, dict):
             self._tell(f"{base}.{key}", f"{where}{base}.{key}: expected an object, found {_kind(arguments)}")
         given = self._eval_input(entry, base, where, newer)
@@ -308,7 +308,7 @@ class _Reading:
         given = entry.get("eval_input", [] if newer else _MISSING)
         if given is _MISSING:
             instead = _instead("eval_input", entry, ENTRY_KEYS)
-            self._tell(key, f"{where}{key}: the field is required, a list of {{name, value}}{instead}")
+            self._tell(key, f"{where}{key}: the field is required (a list of {{name, value}}){instead}")
             return []
         if not isinstance(given, list):
             self._tell(key, f"{where}{key}: expected a list of {{name, value}}, found {_kind(given)}")
@@ -389,9 +389,9 @@ def _is_named(item: Any) -> bool:
 
 
 def _instead(key: str, mapping: dict[str, Any], known: tuple[str, ...]) -> str:
-    """`, found 'x'` if an unknown key is nearly the missing one."""
+    """`; should 'x' be 'key'?` if an unknown key is nearly the missing one."""
     near = get_close_matches(key, mapping.keys() - set(known), n=1)
-    return f", found {near[0]!r}" if near else ""
+    return f"; should {near[0]!r} be {key!r}?" if near else ""
 
 
 def _near(key: str, known: tuple[str, ...]) -> str:
