@@ -118,6 +118,9 @@ def _listed(configuration: Any, file: str) -> Iterator[tuple[str, Any]]:
         yield "judge", configuration["judge"]
 
 
+_TYPES = ("rubric", "python", "typescript", "regex", "trace")
+
+
 def _spec(raw: Any, judge_model: str | None) -> EvaluatorSpec:
     if not isinstance(raw, Mapping):
         raise ValueError(f"expected an object, found {type(raw).__name__}")
@@ -136,13 +139,12 @@ def _spec(raw: Any, judge_model: str | None) -> EvaluatorSpec:
     if kind == "trace":
         check = given.pop("check", None)
         if check not in TRACE:
-            raise ValueError(f"check: expected one of {', '.join(TRACE)}, found {check!r}")
+            raise ValueError(f"check: expected one of {', '.join(TRACE)}, found {check!r}{did_you_mean(check, TRACE)}")
         if check in _JUDGES:
             given = {"model": judge_model or DEFAULT_JUDGE_MODEL, **given}
         return EvaluatorSpec(name, check, given)
-    raise ValueError(
-        f"type: expected one of rubric, python, typescript, regex, trace, or a pre-made evaluator, found {kind!r}"
-    )
+    near = did_you_mean(kind, [*_TYPES, *PREMADE])
+    raise ValueError(f"type: expected one of {', '.join(_TYPES)}, or a pre-made evaluator, found {kind!r}{near}")
 
 
 def _unbuildable(specs: list[EvaluatorSpec], file: str) -> Iterator[Problem]:
