@@ -47,6 +47,13 @@ def test_keys_that_nothing_reads_are_warned_of(tmp_path):
     assert sum("did you mean" in one for one in said) == 2
 
 
+def test_a_key_that_belongs_elsewhere_says_where(tmp_path):
+    config = {**ECHO, "maxConcurrency": 2, "tests": [{"vars": {"q": "a"}, "options": {"timeout": 9}}]}
+    said = [str(warning) for warning in load_suite(write(tmp_path, config)).warnings]
+    assert any("maxConcurrency" in one and "write evaluateOptions.maxConcurrency" in one for one in said)
+    assert any("tests[0].options.timeout" in one and "write evaluateOptions.timeoutMs" in one for one in said)
+
+
 @pytest.mark.parametrize(
     ("prompts", "said"),
     [

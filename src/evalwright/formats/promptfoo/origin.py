@@ -10,6 +10,14 @@ from evalwright.formats.shared.findings import Findings
 
 __all__ = ["Origin"]
 
+_ELSEWHERE = {
+    "envPath": "commandLineOptions.envPath",
+    "maxConcurrency": "evaluateOptions.maxConcurrency",
+    "timeout": "evaluateOptions.timeoutMs",
+    "timeoutMs": "evaluateOptions.timeoutMs",
+}
+"""Keys that many configurations have where neither promptfoo nor we read them, and what is meant."""
+
 
 class Origin:
     """Where a part of the configuration was read, for messages."""
@@ -32,4 +40,7 @@ class Origin:
         self.findings.warn(self.place, message, unread=unread)
 
     def warn_unread(self, known: Collection[str]) -> None:
-        self.findings.warn_unread(self.place, known)
+        if (meant := _ELSEWHERE.get(str(self.place[-1]))) is not None:
+            self.findings.warn_of_stranger(self.place, f"nothing reads this key here; write {meant}")
+        else:
+            self.findings.warn_unread(self.place, known)

@@ -11,7 +11,8 @@ from evalwright.formats.shared.findings import kind_found
 
 __all__ = [
     "ASSERTION",
-    "CHAT", "COMMAND_LINE",
+    "CHAT",
+    "COMMAND_LINE",
     "CONFIG",
     "DERIVED",
     "GENERATOR",
