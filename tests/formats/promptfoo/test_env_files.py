@@ -46,6 +46,17 @@ def test_files_that_the_configuration_names_take_precedence_over_it(tmp_path):
         load_suite(write(tmp_path, config))
 
 
+def test_files_of_the_command_line_are_read_before_it(tmp_path):
+    (tmp_path / ".env").write_text("SHOP_TOWN=Bonn\nSHOP_STREET=Ring\n")
+    named = [tmp_path / "one.env", tmp_path / "two.env"]
+    files = {"one__env": "SHOP_TOWN=Paris\n", "two__env": "SHOP_TOWN=Rome\n"}
+    config = asked("a Rome Ring", "{{q}} {{env.SHOP_TOWN}} {{env.SHOP_STREET}}")
+    config["commandLineOptions"] = {"envPath": "one.env"}
+    assert run(tmp_path, config, options={"env_file": named}, **files).statuses == ["pass"]
+    with pytest.raises(InputError, match="--env-file: there is no file"):
+        load_suite(tmp_path / "promptfooconfig.yaml", options={"env_file": [tmp_path / "gone"]})
+
+
 def test_keys_in_it_are_masked_and_known_to_a_retry(tmp_path):
     (tmp_path / ".env").write_text(f"SHOP_API_KEY={KEY}\n")
     shop = (

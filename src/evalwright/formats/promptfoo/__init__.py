@@ -62,6 +62,13 @@ FORMAT = Format(
         ),
         Option(("--filter-failing-only",), "path", metavar="FILE", help="The same without errors."),
         Option(("--filter-errors-only",), "path", metavar="FILE", help="Only tests with an error in that file."),
+        Option(
+            ("--env-file", "--env-path"),
+            "path",
+            metavar="FILE",
+            help="Read variables from this file, before those of .env (repeatable).",
+            multiple=True,
+        ),
         Option(("--cached", "-c"), "path", metavar="FILE", help="Evaluate the outputs in a result file of promptfoo."),
         Option(
             ("--output", "-o"), "path", metavar="FILE", help="Also write promptfoo's result file (JSON).", writes=True

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, counted, did_you_mean
-from evalwright.files.dotenv import read_dotenv, read_env_files
+from evalwright.files.dotenv import read_env_files
 from evalwright.files.masker import may_be_secret, secrets_in
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.arithmetic import mistake_in
@@ -68,10 +68,18 @@ _PASS_RATE = "PROMPTFOO_PASS_RATE_THRESHOLD"
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
     """The suite in a configuration. Raises InputError with every problem."""
     folder = path.resolve().parent
-    values = read_dotenv([Path.cwd()], process_environment())
+    values = _variables_of(options.get("env_file", ()))
     learn(values)  # before code of the configuration is executed
     document, raw = mapping_of(path, folder)
     return _Reading(path, raw, Findings(path, document), options, variables, values).suite()
+
+
+def _variables_of(files: Sequence[Path]) -> dict[str, str]:
+    """The variables in files that the command line names, the last one first, and in the `.env` here."""
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"--env-file: there is no file {str(file)!r}")
+    return read_env_files([*reversed(files), Path.cwd() / ".env"], process_environment())
 
 
 class _Reading:
@@ -104,7 +112,9 @@ class _Reading:
         self._running = RunningOptions(self._raw, self._origin)
 
     def _values_named_in(self, raw: Mapping[str, Any]) -> dict[str, str]:
-        """The variables in the files that `commandLineOptions.envPath` names."""
+        """The variables in the files that `commandLineOptions.envPath` names, unless the command line names some."""
+        if self._options.get("env_file"):
+            return {}
         place = self._origin.at("commandLineOptions", "envPath")
         found = (self._sources.path(named, place) for named in env_files(raw))
         return read_env_files([file for file in reversed([*found]) if file is not None], process_environment())
