@@ -105,6 +105,17 @@ RECORDS: dict[str, Any] = {
         {"type": "message", "role": "assistant", "content": "Done"},
         {"type": "result", "usage": {"input_tokens": 1}},
     ],
+    "copilot (kept)": [
+        {"type": "session.start", "data": {"sessionId": "c", "selectedModel": "m"}, "timestamp": AT.format(0)},
+        {"type": "user.message", "data": {"content": "q"}},
+        {"type": "assistant.message", "data": {
+            "content": "a", "reasoningText": "t", "outputTokens": 1,
+            "toolRequests": [{"toolCallId": "t", "name": "task", "arguments": {"prompt": "p"}}]}},
+        {"type": "subagent.started", "data": {"toolCallId": "t", "agentName": "n"}, "agentId": "t"},
+        {"type": "user.message", "data": {"content": "p"}},
+        {"type": "tool.execution_complete", "data": {"toolCallId": "t", "success": False, "error": {"message": "m"}}},
+        {"type": "session.shutdown", "data": {"modelMetrics": {"m": {"usage": {"inputTokens": 1}}}}},
+    ],
     "deepeval": [{"input": "q", "actual_output": "a", "expected_output": "a", "name": "g", "context": ["c"],
                   "tools_called": [{"name": "n", "input_parameters": {}, "output": 1}], "token_cost": 0.1}],
     "promptfoo-results": [{"evalId": "e", "results": {"version": 3, "prompts": [{"label": "p"}], "results": [

@@ -1,7 +1,8 @@
-"""Reads the output of `copilot --output-format json`, in either of its two shapes.
+"""Reads the output of `copilot --output-format json`, in either of its two shapes, and the sessions that it keeps.
 
 Flat lines are `message`, `tool_use`, `tool_result` and `usage`; lines of events are `assistant.message`,
-`user.message`, `tool.execution_start` and `tool.execution_complete`, with `data`. Both end with `result`.
+`user.message`, `tool.execution_start` and `tool.execution_complete`, with `data`. Both end with `result`. The kept
+sessions, `~/.copilot/session-state/ID/events.jsonl`, have the same events, those of subagents among them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,13 @@ __all__ = ["Copilot"]
 
 _BEGIN = ("message", "assistant.message", "user.message", "session.start")
 """Lines with which another session begins after the result of one."""
+_COUNTS = ("inputTokens", "outputTokens", "reasoningTokens", "cacheReadTokens", "cacheWriteTokens")
+"""In the order of the fields of `Tokens`; the input is with what was cached."""
+_BOOKKEEPING = (
+    "session.", "assistant.turn_", "assistant.message_", "assistant.reasoning_", "permission.", "hook.", "subagent.",
+    "skill.", "tool.execution_p",
+)  # fmt: skip
+"""Beginnings of types that are not part of the conversation, or pieces of what follows as a whole."""
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -40,65 +48,142 @@ class _Session:
         self._talk = Transcript()
         self._file, self._notes = file, notes
         self._ended = False
+        self._agents: dict[str, Transcript] = {}
+        """Subagents by the id of the call that started them."""
+        self._names: dict[str, str] = {}
+        self._prompts: dict[str, str] = {}
+        """Prompts that calls have given to subagents that were not started yet."""
+        self._thought = ""
+        self._written: int | None = None
+        self._totals = Tokens()
 
     def ends_before(self, record: dict[str, Any]) -> bool:
         return self._ended and record.get("type") in _BEGIN
 
     def finished(self) -> Transcript:
+        for id, agent in self._agents.items():
+            self._talk.subagent(self._names.get(id, id), agent)
+        self._agents = {}
+        if self._totals != Tokens():
+            self._talk.tokens = self._totals
+        elif self._talk.tokens == Tokens() and self._written is not None:
+            self._talk.tokens = Tokens(None, self._written)
         return self._talk
 
     def read(self, number: int, value: dict[str, Any] | None) -> None:
         if value is None:
             self._talk.breaks_off(self._file, number, self._notes)
             return
+        data = value.get("data")
+        data = data if isinstance(data, dict) else value
+        kind, at = value.get("type"), moment(value.get("timestamp"))
         self.id = record_key(value.get("session_id") or value.get("sessionId")) or self.id
-        self._ended = self._ended or value.get("type") == "result"
-        _line(self._talk, value, self._notes)
+        self._ended = self._ended or kind == "result"
+        self._talk.at(at)
+        if kind == "session.start":
+            self._start(data)
+        elif kind == "session.shutdown":
+            self._count(data.get("modelMetrics"))
+        elif kind == "subagent.started":
+            for id in (data.get("toolCallId"), value.get("agentId")):  # lines may name either
+                self._names[str(id)] = str(data.get("agentDisplayName") or data.get("agentName") or id)
+        else:
+            self._line(self._speaker(value, data), kind, value, data, at)
 
+    def _start(self, data: dict[str, Any]) -> None:
+        self.id = record_key(data.get("sessionId")) or self.id
+        model = data.get("selectedModel")
+        if isinstance(model, str):
+            self._talk.extra["model"] = model
 
-def _line(talk: Transcript, value: dict[str, Any], notes: ImportNotes) -> None:
-    at = moment(value.get("timestamp"))
-    talk.at(at)
-    data = value.get("data")
-    data = data if isinstance(data, dict) else value
-    kind = value.get("type")
-    id = data.get("toolCallId") or data.get("tool_call_id") or data.get("id")
-    match kind:
-        case "message" | "assistant.message" | "user.message":
-            role = data.get("role") or str(kind).partition(".")[0]
-            _message(talk, role, data, notes, at)
-        case "tool_use" | "tool.execution_start":
-            name = data.get("toolName") or data.get("tool_name") or data.get("name") or "tool"
-            if id is None or not talk.knows(id):
-                talk.call(str(name), id, arguments_of(data.get("arguments") or data.get("input")), at)
-        case "tool_result" | "tool.execution_complete":
-            result = data.get("result", data.get("output", data.get("content")))
-            if isinstance(result, dict) and isinstance(result.get("content"), str | list):
-                result = result["content"]
-            shown = result if isinstance(result, dict) else texts_of(result, notes)
-            talk.result(id, shown, at=at, failed=data.get("success") is False or bool(data.get("is_error")))
-        case "usage" | "assistant.usage":
-            talk.tokens += _tokens(data, notes)
-        case "result":
-            _result(talk, value, notes)
-        case "session.error" | "error":
-            talk.error = TraceError("agent_error", str(data.get("message") or "error"))
-        case _:
-            notes.lose(f"lines of type {kind!r}")
+    def _count(self, metrics: Any) -> None:
+        """The tokens of all models since the session was started or resumed."""
+        for one in metrics.values() if isinstance(metrics, dict) else ():
+            usage = one.get("usage") if isinstance(one, dict) else None
+            if isinstance(usage, dict):
+                counts = [token_count(usage.get(key), self._notes) for key in _COUNTS]
+                self._totals += Tokens(*counts)
 
+    def _speaker(self, value: dict[str, Any], data: dict[str, Any]) -> Transcript:
+        """The conversation that a line is part of. The prompt of a subagent does not name it in every release."""
+        id = value.get("agentId") or data.get("parentToolCallId")
+        if id is None and value.get("type") == "user.message":
+            asked = data.get("content")
+            id = next((one for one, prompt in self._prompts.items() if one in self._names and prompt == asked), None)
+        if id is None:
+            return self._talk
+        self._prompts.pop(str(id), None)
+        talk = self._agents.setdefault(str(id), Transcript())
+        talk.at(moment(value.get("timestamp")))
+        return talk
 
-def _message(talk: Transcript, role: Any, data: dict[str, Any], notes: ImportNotes, at: Any) -> None:
-    text = texts_of(data.get("content"), notes)
-    if role == "user":
-        talk.user(text)
-    elif role == "system":
-        talk.system(text)
-    else:
-        if text:
-            talk.say(text, at)
+    def _line(self, talk: Transcript, kind: Any, value: dict[str, Any], data: dict[str, Any], at: Any) -> None:
+        id = record_key(data.get("toolCallId") or data.get("tool_call_id") or data.get("id"))
+        match kind:
+            case "assistant.message":
+                self._assistant(talk, data, at)
+            case "assistant.reasoning":
+                self._thought = str(data.get("content") or "")
+            case "message" | "user.message" | "system.message":
+                role = data.get("role") or str(kind).partition(".")[0]
+                text = texts_of(data.get("content"), self._notes)
+                if role == "user":
+                    talk.user(text)
+                elif role == "system":
+                    talk.system(text)
+                elif text:
+                    talk.say(text, at)
+            case "tool_use" | "tool.execution_start":
+                name = data.get("toolName") or data.get("tool_name") or data.get("name") or "tool"
+                given = arguments_of(data.get("arguments") or data.get("input"))
+                self._may_start(id, given)
+                if id is None or not talk.knows(id):
+                    talk.call(str(name), id, given, at)
+            case "tool_result" | "tool.execution_complete":
+                self._outcome(talk, id, data, at)
+            case "usage" | "assistant.usage":
+                talk.tokens += _tokens(data, self._notes)
+            case "result":
+                _result(talk, value, self._notes)
+            case "session.error" | "error":
+                talk.error = TraceError("agent_error", str(data.get("message") or "error"))
+            case "abort":
+                talk.error = TraceError("aborted", str(data.get("reason") or "the agent was stopped"))
+            case _ if not str(kind).startswith(_BOOKKEEPING):
+                self._notes.lose(f"lines of type {kind!r}")
+
+    def _assistant(self, talk: Transcript, data: dict[str, Any], at: Any) -> None:
+        model, thought = data.get("model"), data.get("reasoningText") or self._thought
+        turn = talk.turn(None, at, model if isinstance(model, str) else None)
+        self._thought = ""
+        if thought:
+            turn.think(str(thought))
+        if text := texts_of(data.get("content"), self._notes):
+            turn.say(text)
         for request in dictionaries(data.get("toolRequests")):
-            id = request.get("toolCallId")
-            talk.call(str(request.get("name", "tool")), id, arguments_of(request.get("arguments")), at)
+            id, given = record_key(request.get("toolCallId")), arguments_of(request.get("arguments"))
+            self._may_start(id, given)
+            talk.calls_in(turn, str(request.get("name", "tool")), id, given, at)
+        if not turn.empty:
+            talk.error = None
+        written = token_count(data.get("outputTokens"), self._notes)
+        if written is not None:
+            self._written = (self._written or 0) + written
+
+    def _may_start(self, id: str | None, arguments: dict[str, Any]) -> None:
+        if id is not None and isinstance(arguments.get("prompt"), str):
+            self._prompts[id] = arguments["prompt"]
+
+    def _outcome(self, talk: Transcript, id: str | None, data: dict[str, Any], at: Any) -> None:
+        result = data.get("result", data.get("output", data.get("content")))
+        error = data.get("error")
+        if result is None and error is not None:
+            result = error.get("message") if isinstance(error, dict) else error
+        if isinstance(result, dict) and isinstance(result.get("content"), str | list):
+            result = result["content"]
+        code = result.get("exitCode") if isinstance(result, dict) else None
+        failed = data.get("success") is False or bool(data.get("is_error")) or (type(code) is int and code > 0)
+        talk.result(id, result if isinstance(result, dict) else texts_of(result, self._notes), at=at, failed=failed)
 
 
 def _result(talk: Transcript, value: dict[str, Any], notes: ImportNotes) -> None:
@@ -119,6 +204,6 @@ def _tokens(usage: dict[str, Any], notes: ImportNotes) -> Tokens:
 
 
 class Copilot(TraceImporter):
-    """The output of `copilot --output-format json`."""
+    """The output of `copilot --output-format json`, and the sessions that Copilot keeps."""
 
     read: ClassVar[Read] = staticmethod(read)
