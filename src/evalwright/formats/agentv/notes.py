@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from evalwright.errors import did_you_mean
@@ -37,7 +37,7 @@ class Notes:
         self.warnings.append((path, message))
 
     def unknown_keys(
-        self, path: str, raw: Mapping[Any, Any], known: Collection[str], isolate: Sequence[str] = ISOLATING
+        self, path: str, raw: Mapping[Any, Any], known: Collection[str], isolate: tuple[str, ...] = ISOLATING
     ) -> None:
         """Warn of keys that nothing reads; those that `isolate` go to `refused`."""
         refused = [*isolating(raw, known, isolate)]

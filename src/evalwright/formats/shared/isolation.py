@@ -6,8 +6,9 @@ Without what the key asks for, the agent would work on the user's own files or r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from evalwright.errors import did_you_mean
@@ -55,10 +56,15 @@ OFF = (None, False, "none", "off")
 """Values that ask for nothing."""
 
 
-def _isolates(key: Any, value: Any, keys: Sequence[str] = ISOLATING) -> bool:
-    name = _CAMEL.sub("_", str(key)).replace("-", "_").lower()
+def _isolates(key: Any, value: Any, keys: tuple[str, ...] = ISOLATING) -> bool:
     is_off = value is None or value is False or (isinstance(value, str) and value in OFF)  # 0 is a limit
-    return not is_off and bool(get_close_matches(name, keys, n=1, cutoff=_NEAR))
+    return not is_off and _is_near(str(key), keys)
+
+
+@lru_cache(maxsize=1024)  # the same keys come in each system and case, and to compare one with all takes half a ms
+def _is_near(key: str, keys: tuple[str, ...]) -> bool:
+    name = _CAMEL.sub("_", key).replace("-", "_").lower()
+    return bool(get_close_matches(name, keys, n=1, cutoff=_NEAR))
 
 
 def refusal(key: Any, known: Iterable[str] = ()) -> str:
@@ -67,7 +73,7 @@ def refusal(key: Any, known: Iterable[str] = ()) -> str:
     return f"{key!r} isolates or limits what is run, and is not supported, so nothing is run{near}"
 
 
-def isolating(raw: Any, known: Iterable[str], keys: Sequence[str] = ISOLATING) -> Iterator[str]:
+def isolating(raw: Any, known: Iterable[str], keys: tuple[str, ...] = ISOLATING) -> Iterator[str]:
     """The keys of a mapping that are not `known` and ask for isolation or a limit, or nearly match such keys.
 
     The same holds within unknown settings, as for `settings.sandbox`.
