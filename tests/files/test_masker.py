@@ -48,6 +48,11 @@ PLACES: dict[str, Callable[[str], object]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def masker() -> Masker:
+    return Masker(CANARIES)
+
+
 def _lower_percent(text: str) -> str:
     return "".join(c.lower() if i > 0 and "%" in text[max(0, i - 2) : i] else c for i, c in enumerate(text))
 
@@ -68,8 +73,7 @@ def _leaks(secret: str, data: str) -> bool:
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("ascii_only", [False, True])
-def test_no_canary_survives_in_a_json_line(place: str, ascii_only: bool) -> None:
-    masker = Masker(CANARIES)
+def test_no_canary_survives_in_a_json_line(masker: Masker, place: str, ascii_only: bool) -> None:
     for secret in CANARIES.values():
         line = json.dumps(PLACES[place](secret), ensure_ascii=ascii_only).encode() + b"\n"
         masked = masker.mask_bytes(line)
@@ -78,8 +82,7 @@ def test_no_canary_survives_in_a_json_line(place: str, ascii_only: bool) -> None
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_no_canary_survives_in_plain_data(place: str) -> None:
-    masker = Masker(CANARIES)
+def test_no_canary_survives_in_plain_data(masker: Masker, place: str) -> None:
     for secret in CANARIES.values():
         assert not _leaks(secret, json.dumps(masker.mask_strings(PLACES[place](secret)), ensure_ascii=False))
 
