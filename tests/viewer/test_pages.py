@@ -441,6 +441,25 @@ def test_values_of_steps_are_folded_on_the_page_of_their_cell(tmp_path):
     assert "needle 4" in text
 
 
+def test_many_large_steps_leave_a_page_small_and_each_is_reachable(tmp_path):
+    run = made_run(tmp_path, trials=1)
+    lines = []
+    for line in (run / "traces.jsonl").read_text().splitlines():
+        trace = json.loads(line)
+        first = trace["spans"][0] if trace["spans"] else {}
+        values = {name: {"one": f"{name} " + "word " * 400} for name in ("input", "output")}
+        trace["spans"] = [{**first, "span_id": f"s{n}", "name": f"step {n}", **values} for n in range(60 * bool(first))]
+        lines.append(json.dumps(trace))
+    (run / "traces.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    with site(run.parent) as client:
+        text = page(client, f"/runs/{run.name}/cells/{cell_key('case-0', 'agent', 0)}")
+        last = text[text.index("step 59") :]
+        whole = client.get(unescape(re.search(r'href="([^"]*whole[^"]*)">Show all', last)[1])).json()
+    assert len(text) < 110_000
+    assert "input word" in text  # the beginning of a text that is cut, not only its first line
+    assert (whole["name"], whole["output"]) == ("step 59", values["output"])
+
+
 def test_a_run_is_found_as_soon_as_it_is_there(tmp_path, run):
     later = copytree(run, tmp_path / "elsewhere" / f"{run.name}-later")
     folder = copytree(run, tmp_path / "runs" / run.name).parent

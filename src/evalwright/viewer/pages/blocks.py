@@ -15,7 +15,7 @@ __all__ = ["ROOM", "Blocks", "Shown"]
 ROOM = 60_000
 """Characters of all texts of a page together."""
 _ONE = 20_000
-_LEAST = 300
+_LEAST = 150
 """Characters of each text that are shown even if others have filled the page."""
 _IMAGE = re.compile(r"data:(image/(?:png|jpeg|webp|gif));base64,([A-Za-z0-9+/=\s]+)\Z")
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)[^,]{0,40},")
@@ -47,6 +47,15 @@ class Blocks:
         self._address, self._left = address, room
         self._images_left = _IMAGES * room
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for more than the beginning of each further text."""
+        return self._left <= 0
+
+    def elsewhere(self, part: str) -> Shown:
+        """Everything at a place of the records, as an address only."""
+        return Shown("", whole=self._address(part))
+
     @staticmethod
     def at(part: str, name: object) -> str:
         """The place of a key below a place."""
@@ -67,8 +76,8 @@ class Blocks:
         if len(text) <= room:
             self._left -= len(text)
             return Shown(visible(text), is_json)
-        cut = text[:room]
-        cut = cut[: cut.rfind("\n") + 1 or room]
+        end = text.rfind("\n", room // 2, room) + 1
+        cut = text[: end or room]
         self._left -= len(cut)
         return Shown(visible(cut), is_json, len(text), self._address(part))
 

@@ -63,7 +63,11 @@ def _row(depth: int, span: Span, begin: float, length: float, blocks: Blocks, at
     took = None
     if span.started_at and span.finished_at:
         took = max(0.0, span.finished_at.timestamp() - span.started_at.timestamp())
-    parts = [(label, blocks.of(value, f"{at}/{label}")) for label, value in recorded_in(span)]
+    recorded = list(recorded_in(span))
+    if recorded and blocks.is_full and (everything := blocks.elsewhere(at)).whole:  # one address for all of them
+        parts = [("recorded", everything)]
+    else:
+        parts = [(label, blocks.of(value, f"{at}/{label}")) for label, value in recorded]
     return SpanRow(
         min(depth, _DEEPEST),
         span.name,
