@@ -103,6 +103,18 @@ def test_arguments_that_are_too_deep_are_a_mistake(tmp_path):
         imported(tmp_path, "gemini", path)
 
 
+def test_the_list_of_prompts_beside_the_sessions_is_left_out(tmp_path: Path):
+    project = tmp_path / "tmp" / "hash"
+    written(project / "chats" / "session-x.jsonl", [ABOUT, user("u1", 1, "Fix it"), says("g1", 2, "Done.")])
+    prompt = {"sessionId": "s", "messageId": 0, "type": "user", "message": "Fix it", "timestamp": AT.format(1)}
+    (project / "logs.json").write_text(json.dumps([prompt], indent=2))
+    done = CliRunner().invoke(command, [str(project), "--out", str(tmp_path / "out")], standalone_mode=False)
+    assert done.exception is None, done.exception
+    assert done.output.splitlines()[:3] == [
+        "format: gemini (detected)", "1 file of other formats in the folder left out", "1 case, 1 recording",
+    ]  # fmt: skip
+
+
 def test_sessions_of_subagents_are_part_of_the_one_that_started_them(tmp_path: Path):
     chats = tmp_path / "chats"
     written(chats / "session-x.jsonl", [ABOUT, user("u1", 1, "Fix it"), says("g1", 2, "Done.", tokens=USED)])

@@ -292,7 +292,12 @@ _CLAUDE = ("user", "assistant", "system", "result", "summary", "queue-operation"
 
 
 def _is_claude_code(head: Head) -> bool:
-    return head.any(lambda one: ("sessionId" in one or "session_id" in one) and one.get("type") in _CLAUDE)
+    def is_line(one: dict[str, Any]) -> bool:
+        named = "sessionId" in one or "session_id" in one
+        # a message that is a text is one of the prompts that Gemini CLI lists beside its sessions
+        return named and one.get("type") in _CLAUDE and not isinstance(one.get("message"), str)
+
+    return head.any(is_line)
 
 
 def _is_lm_eval(head: Head) -> bool:
