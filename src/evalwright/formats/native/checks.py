@@ -93,6 +93,11 @@ def unused(raw: dict[str, Any]) -> Mistakes:
     """Keys that the other keys leave unread; unlike those in `idle`, they limit nothing."""
     if _found(raw, "dataset", "seed") is not None and _found(raw, "dataset", "sample") is None:
         yield ("dataset", "seed"), "without 'sample' nothing is drawn, and nothing reads this key"
+    systems, pools = raw.get("systems"), _found(raw, "run", "executor", "pools")
+    used = {str(_found(system, "pool")) for system in (systems if isinstance(systems, list) else ())}
+    for name in pools if isinstance(pools, dict) else ():
+        if str(name) not in used:
+            yield ("run", "executor", "pools", name), "no system names this pool, and it limits nothing"
     retry = _found(raw, "run", "retry")
     if isinstance(retry, dict) and retry and retry.get("max_attempts", 1) == 1:
         for key in ("on", "backoff_seconds"):
