@@ -376,6 +376,7 @@ def test_sessions_that_copilot_keeps_are_named_by_themselves_and_have_their_suba
     done, (case, other) = imported(tmp_path, "copilot", *files)
     trace = case["embedded_trace"]
     assert (case["id"], other["id"], case["input"]) == ("one", "two", {"user_message": "go"})
+    assert "name: copilot" in (tmp_path / "out" / "eval.yaml").read_text()
     assert spoken(trace) == [
         ("system", "Be brief", None), ("user", "go", None), ("assistant", "I look.", "task"),
         ("assistant", None, "bash"), ("tool", "Two.", None), ("tool", "denied", None), ("assistant", "Done.", None),

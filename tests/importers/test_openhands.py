@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from evalwright.cli.import_ import command
@@ -87,6 +88,7 @@ def test_a_folder_of_events_is_one_conversation_with_the_totals_beside_it(tmp_pa
     assert "lost: events of kind 'TeleportEvent': 1" in done.output
     case = json.loads((tmp_path / "out" / "cases.jsonl").read_text())
     trace = case["embedded_trace"]
+    assert yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())["eval"]["name"] == "openhands"
     assert (case["id"], case["input"]) == ("conversation", {"user_message": "List the files"})
     assert spoken(trace) == [
         ("system", "You are an agent\nToday", None), ("user", "List the files", None), ("user", "A skill", None),

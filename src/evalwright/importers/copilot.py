@@ -25,6 +25,8 @@ from evalwright.model.trace import TraceError
 __all__ = ["Copilot"]
 
 
+_KEPT = "events.jsonl"
+"""The name of each kept session's file."""
 _BEGIN = ("message", "assistant.message", "user.message", "session.start")
 """Lines with which another session begins after the result of one."""
 _COUNTS = ("inputTokens", "outputTokens", "reasoningTokens", "cacheReadTokens", "cacheWriteTokens")
@@ -38,6 +40,8 @@ _BOOKKEEPING = (
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The sessions in the files."""
+    if files and all(file.name == _KEPT for file in files):
+        reading.name = "copilot"
     for file in files:
         yield from imported_sessions(file, "copilot", partial(_Session, file, reading.notes), reading)
 

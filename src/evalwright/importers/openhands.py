@@ -46,6 +46,8 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             folders.setdefault(file.parent, []).append(file)
         elif events:
             yield from _told(file, stem(file), _conversation(events, {}, reading), reading)
+    if folders:
+        reading.name = "openhands"  # the first file's name says nothing
     for folder, parts in folders.items():
         parts.sort(key=lambda file: ([int(number) for number in _NUMBER.findall(file.name)[:1]], file.name))
         events = [json_document(file, reading.mistakes) for file in parts]
