@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -102,7 +103,7 @@ def _runs(folder: Path, trusted: Mapping[str, Any], as_json: bool) -> None:
     from evalwright.run.locations import RUNS, is_on_a_server, run_places
 
     # it is no mistake if there are none yet
-    if not folder.exists() and folder != RUNS and not is_on_a_server(folder):
+    if not os.path.exists(folder) and folder != RUNS and not is_on_a_server(folder):
         raise InputError(Problem(str(folder), f"there is no such folder{near_file(folder)}"))
     rows = [_run_row(place, trusted) for place in run_places(folder)]
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -169,7 +170,7 @@ def _baseline(against: str, plan: Plan, reader: RunReader | None = None) -> Plac
     places = [Path(plan.config_path).parent / against]
     if beside is not None:
         places.append(beside.parent / against)
-    found = next((place for place in places if place.exists()), Path(against))
+    found = next((place for place in places if os.path.exists(place)), Path(against))
     try:
         return find_run(found)
     except InputError as error:
@@ -185,7 +186,7 @@ def _with_baselines(plan: Plan, runs: Path | None) -> None:
     problems = []
     for claim in _claims(plan):
         against = claim.get("against")
-        if against is None or (runs is not None and (runs / against).exists()):
+        if against is None or (runs is not None and os.path.exists(runs / against)):
             continue
         try:
             _baseline(against, plan)

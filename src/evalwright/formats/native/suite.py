@@ -272,7 +272,7 @@ class _Reading:
         """
         target = registry.load("targets", system.adapter) if registry.knows("targets", system.adapter) else None
         key = "" if self._file.original else getattr(target, "working_folder_key", "")
-        if isinstance(name := config.get(key), str) and name:
+        if isinstance(name := config.get(key), str) and name and "\0" not in name:
             beside = self._file.found(system.at(key), name).resolve()
             config = {**config, key: str(beside) if beside.is_relative_to(self._file.path.resolve().parent) else name}
         for key in getattr(target, "folder_keys", ()):

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, RunLockedError, StorageError
+from evalwright.errors import InputError, RunLockedError, StorageError
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, AppendFile, replace_file, storage_error, sync_folder
 from evalwright.files.masker import Masker
 from evalwright.files.paths import numbered, safe_id
@@ -38,6 +38,7 @@ from evalwright.stores.local_files.reader import (
 )
 from evalwright.stores.local_files.writer import LocalWriter
 from evalwright.stores.lock import LOCK_NAME, RunLock, is_held
+from evalwright.stores.settings import path_in
 
 __all__ = ["LocalFiles", "is_run", "local_files"]
 
@@ -51,9 +52,7 @@ _COUNTER = re.compile(r"(.*?)(?:-(\d{1,9}))?")
 
 def local_files(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> LocalFiles:
     """Runs as folders of JSON Lines files below `path`. Raises InputError."""
-    if not isinstance(config.get("path"), str):
-        raise InputError(Problem("", "expected the path of a folder", None, "path"))
-    return LocalFiles(Path(config["path"]), masker)
+    return LocalFiles(path_in(config, "folder"), masker)
 
 
 class LocalFiles(Masked):
@@ -85,7 +84,7 @@ class LocalFiles(Masked):
     @contextmanager
     def _draft(self) -> Iterator[tuple[Path, RunLock]]:
         """A new draft and its lock; if the block ends with an exception, no trace of them is left."""
-        made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
+        made = [folder for folder in (self.folder, *self.folder.parents) if not os.path.exists(folder)]
         draft, lock = self._new_draft()
         try:
             yield draft, lock

@@ -20,7 +20,7 @@ from evalwright.model.snapshot import Case
 from evalwright.stores.documents import Masked, plan_to_json
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.lock import RunLock, is_held
-from evalwright.stores.settings import read_config
+from evalwright.stores.settings import path_in, read_config
 from evalwright.stores.sqlite.run import SqliteRun, connect, reading, writing
 from evalwright.stores.tables.rows import spooled_cases
 from evalwright.stores.tables.run import TableReader, TableWriter
@@ -38,7 +38,7 @@ class _Config(msgspec.Struct):
 def sqlite(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> Sqlite:
     """Runs in a SQLite file: `path`, `run_namespace`. Raises InputError."""
     settings = read_config(_Config, config)
-    return Sqlite(Path(settings.path), masker, settings.run_namespace)
+    return Sqlite(path_in(config, "file"), masker, settings.run_namespace)
 
 
 class Sqlite(Masked):
