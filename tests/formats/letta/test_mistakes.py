@@ -60,6 +60,7 @@ def test_a_key_that_isolates_is_refused(project, old, new):
     ("old", "new", "key"),
     [
         ("name: support\n", "", "name"),
+        ("name: support", 'output: "a\\0b"\nname: support', "output"),
         ("data.jsonl", "gone.jsonl", "dataset"),
         ("letta_agent", "robot", "target.kind"),
         (", agent_id: agent-1", "", "target"),

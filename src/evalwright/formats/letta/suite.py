@@ -260,8 +260,9 @@ class _Reading:
     ) -> list[Plugin]:
         """Where the original's result files should be written, by the command line or else the suite."""
         named, own = self._options.get("output"), self._raw.get("output")
-        if own is not None and not isinstance(own, str):
+        if own is not None and (not isinstance(own, str) or "\0" in own):
             self.tell(("output",), f"output: expected a folder, found {own!r}")
+            own = None
         folder = Path(named).absolute() if named else self._folder / own if isinstance(own, str) and own else None
         if folder is None:
             return []
