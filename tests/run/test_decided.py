@@ -146,6 +146,8 @@ def test_a_slice_that_is_shown_to_be_worse_fails_a_gate(tmp_path: Path) -> None:
     assert ran(tmp_path, lost | {"slice_margin": None}, main=answers).exit_code == 0
     with pytest.raises(InputError, match=r"no case has 'metadata.lnag'.*metadata.lang"):
         ran(tmp_path, lost | {"slices": ["metadata.lnag"]}, main=answers)
+    with pytest.raises(InputError, match=r"no case has 'metadata\.lang' in its metadata; did you mean \"lang\"\?"):
+        ran(tmp_path, lost | {"group": "metadata.lang"}, main=answers)
     with pytest.raises(InputError) as raised:
         ran(tmp_path, lost | {"slices": ["metadata.lnag"], "against": "runs/gone"}, main=answers)
     assert len(raised.value.problems) == 2, "the baseline and the slice, both at once"

@@ -217,18 +217,24 @@ class _Reading:
 def with_claimed_keys(gate: Mapping[str, Any] | None, path: str, cases: Iterable[C]) -> Iterator[C]:
     """The cases; after the last one, raises InputError unless every slice and group of a claim exists."""
     claims = gate["claims"] if gate is not None and gate["kind"] == "claims" else []
-    wanted = {key for claim in claims for key in claim.get("slices", ()) if key != "*"}
-    wanted |= {f"metadata.{claim['group']}" for claim in claims if claim["group"] not in (None, "none")}
-    seen = set[str]()
+    slices = {key for claim in claims for key in claim.get("slices", ()) if key != "*"}
+    groups = {claim["group"] for claim in claims if claim["group"] not in (None, "none")}
+    tags, metadata = set[str](), set[str]()
     for case in cases:
-        if wanted:
-            seen.update((f"metadata.{name}" for name in case.metadata), ["tag"] if case.tags else [])
+        if slices or groups:
+            metadata.update(case.metadata)
+            tags.update(["tag"] if case.tags else [])
         yield case
-    there = ", ".join(sorted(seen)) or "neither tags nor metadata"
+    of_slices = tags | {f"metadata.{name}" for name in metadata}
+    there = f"there are: {', '.join(sorted(of_slices))}" if of_slices else "there are neither tags nor metadata"
     problems = [
-        Problem(path, f"no case has {key!r}{did_you_mean(key, seen)} (there are: {there})", key="gate")
-        for key in sorted(wanted - seen)
+        Problem(path, f"no case has {key!r}{did_you_mean(key, of_slices)} ({there})", key="gate")
+        for key in sorted(slices - of_slices)
     ]
+    there = f"there are: {', '.join(sorted(metadata))}" if metadata else "there are none"
+    for key in sorted(groups - metadata):
+        near = did_you_mean(key.removeprefix("metadata."), metadata)
+        problems.append(Problem(path, f"no case has {key!r} in its metadata{near} ({there})", key="gate"))
     if problems:
         raise InputError(problems)
 
