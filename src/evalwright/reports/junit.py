@@ -21,7 +21,7 @@ from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.failures import finished_index, newest_verdicts
 from evalwright.reports.gates import gate_decisions
 from evalwright.reports.order import order_of
-from evalwright.reports.text import Paint
+from evalwright.reports.text import Paint, harmless
 from evalwright.scoring.reasons import error_text
 
 __all__ = ["JUnit"]
@@ -201,7 +201,8 @@ def _add_outcome(case: ElementTree.Element, kind: str, verdict: CaseVerdict) -> 
 
 
 def _text(text: str) -> str:
-    return _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    """As on a terminal: services show names and reasons, which must not reorder what stands beside them."""
+    return _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", harmless(text))
 
 
 def _attribute(text: str) -> str:
