@@ -83,7 +83,7 @@ def test_mistakes_are_refused_with_their_place(tmp_path, of_system, of_executor,
 
 
 def test_a_misspelt_key_of_a_placement_is_refused_and_one_of_the_executor_is_told(tmp_path):
-    [warning] = read(tmp_path, of_executor=", adress: x").warnings
+    [warning] = read(tmp_path, ", pool: gpu", ", adress: x").warnings
     (tmp_path / "eval.yaml").write_text((EVAL % ("", "")).replace("num_gpus", "num_gpu"))
     with pytest.raises(InputError, match="num_gpus"):
         load_suite(tmp_path / "eval.yaml", None, {}, to_run=False)
@@ -161,7 +161,7 @@ def test_files_outside_of_the_folder_that_is_sent_are_refused(tmp_path):
     ],
 )
 def test_a_suite_says_whether_workers_call_the_models_of_judges(tmp_path, given, judges):
-    made = read(tmp_path, of_executor=given)
+    made = read(tmp_path, ", pool: gpu", given)
     assert made.run.executor.judges == judges
     assert made.run.places_judges is (judges is not msgspec.UNSET)
     assert (b'"judges"' in msgspec.json.encode(made.run.executor)) is made.run.places_judges
