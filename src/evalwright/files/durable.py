@@ -67,7 +67,7 @@ class AppendFile:
         self._descriptor: int | None = None
         try:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
-            self.length = os.fstat(self._descriptor).st_size
+            self.length: int = os.fstat(self._descriptor).st_size
             """Where the file ends, as far as it was written or followed here."""
         except OSError as error:
             raise storage_error("open", path, error) from error

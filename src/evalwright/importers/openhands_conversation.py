@@ -103,7 +103,7 @@ class OpenHandsConversation(Transcript):
         if any(part in " ".join(self._failure).lower() for part in _ITERATIONS):
             self.extra["stopped"] = "max_iterations"
         else:
-            self.error = TraceError(*self._failure)
+            self.error: TraceError | None = TraceError(*self._failure)
 
     def time_of(self, event: Mapping[str, Any]) -> datetime | None:
         at = moment(event.get("timestamp"))
