@@ -167,6 +167,13 @@ def test_files_that_others_put_into_a_bundle_are_not_deleted(tmp_path, pair, nam
     assert write_pages([run], tmp_path / "pages", "not-passed", None, 100) == 0
 
 
+def test_what_a_desktop_left_in_a_bundle_does_not_stop_the_next_one(tmp_path, pair):
+    _, run = pair
+    write_pages([run], tmp_path / "pages", "not-passed", None, 100)
+    (tmp_path / "pages" / "runs" / ".DS_Store").write_bytes(b"\0\0\0\1Bud1")
+    assert write_pages([run], tmp_path / "pages", "not-passed", None, 100) == 0
+
+
 def test_another_zip_file_is_not_replaced_and_a_link_leads_to_the_bundle(tmp_path, pair):
     _, run = pair
     (tmp_path / "mine.zip").write_bytes(b"PK")

@@ -33,8 +33,10 @@ from evalwright.viewer.texts import first_part, visible
 __all__ = ["MARKER", "Bundle", "write_bundle"]
 
 MARKER = ".evalwright-bundle"
+"""A folder with this file is ours to replace, if it holds nothing but what the file lists."""
 _TITLE = "evalwright bundle 2"
-"""A folder with this file is ours to replace."""
+_OF_DESKTOPS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+"""Files that desktops leave in a folder which somebody has looked at."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'none'; base-uri 'none'"
 )
@@ -323,11 +325,12 @@ def _must_be_ours(out: Path) -> None:
 
 
 def _files_below(folder: Path) -> set[str]:
-    """Paths of files and links below a folder."""
+    """Paths of files and links below a folder, without those of desktops."""
     found = set[str]()
     for place, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(f"{place}/{name}")]  # noqa: PTH114
-        found.update(os.path.relpath(f"{place}/{name}", folder) for name in (*files, *links))
+        kept = (name for name in (*files, *links) if name not in _OF_DESKTOPS)
+        found.update(os.path.relpath(f"{place}/{name}", folder) for name in kept)
     return found
 
 
