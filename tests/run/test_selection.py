@@ -98,10 +98,18 @@ def test_a_filter_of_tags_says_them(tmp_path: Path) -> None:
     assert "none of the 1 samples has all of sample_tags: maths" in refused(written(tmp_path, EMPTY["letta tags"]))
 
 
-@pytest.mark.parametrize("options", [RunOptions(cases=["zzz"]), RunOptions(tags=["zzz"])])
-def test_a_choice_that_matches_nothing_is_refused(tmp_path: Path, options: RunOptions) -> None:
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (RunOptions(cases=["zzz"]), "no case matches zzz"),
+        (RunOptions(tags=["zzz"]), "no case matches tag zzz"),
+        (RunOptions(cases=["metadata.tier=gold", "id=a"]), "no case matches metadata.tier=gold"),
+        (RunOptions(cases=["a", "metadata.tir=b"]), 'no case has metadata.tir; did you mean "metadata.tier"?'),
+    ],
+)
+def test_a_choice_that_matches_nothing_is_refused(tmp_path: Path, options: RunOptions, said: str) -> None:
     path = written(tmp_path, {"cases.yaml": CASES, "eval.yaml": NATIVE % "{type: yaml, path: cases.yaml}"})
-    assert "zzz" in refused(path, options)
+    assert said in refused(path, options)
 
 
 @pytest.mark.parametrize(
@@ -153,14 +161,26 @@ def test_under_the_name_of_the_original_a_filter_may_match_nothing(tmp_path: Pat
         (RunOptions(cases=("a*",), tags=("x",)), ["a1"]),
         (RunOptions(limit=2), ["a1", "a2"]),
         (RunOptions(cases=("?1",), limit=2), ["a1", "b1"]),
+        (RunOptions(cases=("metadata.n=1",)), ["a2", "b1"]),
+        (RunOptions(cases=("input.q.deep=true",)), ["a1", "a2", "b1", "c1"]),
+        (RunOptions(cases=("metadata.n=1", "metadata.n=2")), ["a2", "b1", "c1"]),
+        (RunOptions(cases=("metadata.n=1", "id=b1")), ["b1"]),
+        (RunOptions(cases=("metadata.n=1", "a*", "c1")), ["a2"]),
+        (RunOptions(cases=("metadata.n=1",), tags=("z",)), ["b1"]),
+        (RunOptions(cases=("n=1",)), []),
     ],
 )
-def test_cases_are_chosen_by_patterns_tags_and_number(tmp_path: Path, options: RunOptions, chosen: list[str]) -> None:
+def test_cases_are_chosen_by_patterns_contents_tags_and_number(
+    tmp_path: Path, options: RunOptions, chosen: list[str]
+) -> None:
     tags = {"a1": "[x]", "a2": "[y]", "b1": "[x, z]", "c1": "[]"}
-    cases = ", ".join(f"{{id: {name}, input: {{q: 1}}, tags: {tags[name]}}}" for name in tags)
+    levels = {"a1": "{}", "a2": "{n: 1}", "b1": "{n: '1'}", "c1": "{n: 2}"}
+    cases = ", ".join(
+        f"{{id: {name}, input: {{q: {{deep: true}}}}, tags: {tags[name]}, metadata: {levels[name]}}}" for name in tags
+    )
     files = {"cases.yaml": f"cases: [{cases}]\n", "eval.yaml": NATIVE % "{type: yaml, path: cases.yaml}"}
     suite = load_suite(written(tmp_path, files), to_run=False)
-    assert [case.id for case in chosen_cases(suite, options)] == chosen
+    assert [case.id for case in chosen_cases(suite, replace(options, allow_empty=True))] == chosen
 
 
 def test_a_forecast_counts_the_trials_of_each_system(tmp_path: Path) -> None:

@@ -69,9 +69,9 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     "--test-id",
     "cases",
     multiple=True,
-    metavar="GLOB",
+    metavar="GLOB|PATH=VALUE",
     shell_complete=complete_cases,
-    help="Only cases whose id matches GLOB (repeatable).",
+    help="Only cases whose id matches GLOB, or with this value, as in metadata.tier=gold (repeatable).",
 )
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag (repeatable).")
 @click.option("--limit", type=_COUNT, metavar="N", help="At most N cases.")

@@ -20,7 +20,8 @@ class RunOptions:
     out: Path | None = None
     """Folder in which the run folder is created."""
     cases: Sequence[str] = ()
-    """Globs of case ids; a case that matches one is run."""
+    """Globs of case ids, one of which a case that is run matches; and conditions, `PATH=VALUE` with a dotted path into
+    the case, such as `metadata.tier=gold`, one of which it fulfils for each path."""
     tags: Sequence[str] = ()
     """A case with one of them is run."""
     limit: int | None = None

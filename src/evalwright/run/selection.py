@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import UNSET
 
@@ -77,14 +78,24 @@ def _near(suite: Suite, options: RunOptions) -> str:
     for case in islice(suite.cases, _MOST_COMPARED):
         ids.append(case.id)
         tags.update(case.tags)
-    meant = [did_you_mean(one, ids) for one in options.cases] + [
-        did_you_mean(one, sorted(tags)) for one in options.tags
-    ]
+    meant = [_near_of(one, suite, ids) for one in options.cases]
+    meant += [did_you_mean(one, sorted(tags)) for one in options.tags]
     if near := next(filter(None, meant), ""):
         return near
     if options.tags and not options.cases:
         return f" (tags: {', '.join(sorted(tags)[:10])})" if tags else " (no case has tags)"
     return f" (cases: {', '.join(ids[:3])}, ...)" if ids else ""
+
+
+def _near_of(word: str, suite: Suite, ids: Sequence[str]) -> str:
+    """The case, or the path into cases, that may be meant by a word that chooses none."""
+    condition = _Condition.of(word)
+    if condition is None:
+        return "" if word in ids else did_you_mean(word, ids)
+    from evalwright.formats.shared.filters import absent_path
+
+    absent = absent_path([*islice(suite.cases, _MOST_COMPARED)], condition.path)
+    return f": {absent}" if absent else ""
 
 
 def must_not_be_empty(suite: Suite, *, to_run: bool = True, may_be: bool = True) -> None:
@@ -125,28 +136,62 @@ def fitting_none(options: RunOptions, fitted: Iterable[RunOptions]) -> RunOption
     )
 
 
+class _Condition(NamedTuple):
+    """What `KEY=VALUE` asks of a case."""
+
+    path: str
+    values: list[Any]
+    """The text, and the JSON that it may stand for: `metadata.level=2` finds both "2" and 2."""
+
+    @classmethod
+    def of(cls, word: str) -> _Condition | None:
+        """The condition in a word; None for a glob of case ids."""
+        path, equals, text = word.partition("=")
+        if not equals or path.partition(".")[0] not in Case.__struct_fields__:
+            return None
+        try:
+            return cls(path, [text, json.loads(text)])
+        except ValueError:
+            return cls(path, [text])
+
+
 class _Filter:
-    """Whether a case is chosen, and which globs and tags have fitted one so far."""
+    """Whether a case is chosen, and which globs, conditions and tags have fitted one so far.
+
+    A case is chosen if it fits one of the globs, one of the conditions on each path, and one of the tags.
+    """
 
     def __init__(self, options: RunOptions) -> None:
         self._options = options
-        self._globs, self._tags = dict.fromkeys(options.cases, False), dict.fromkeys(options.tags, False)
-        self._all = not self._globs and not self._tags
+        self._cases, self._tags = dict.fromkeys(options.cases, False), dict.fromkeys(options.tags, False)
+        self._conditions = {word: found for word in self._cases if (found := _Condition.of(word)) is not None}
+        self._alternatives: dict[str, list[str]] = {}
+        for word in self._cases:
+            path = self._conditions[word].path if word in self._conditions else ""
+            self._alternatives.setdefault(path, []).append(word)
 
     def __call__(self, case: EvalCase | Case) -> bool:
-        if self._all:
+        if not self._cases and not self._tags:
             return True
-        globs = [glob for glob in self._globs if _is_named(case, glob)]
+        words = {word for word in self._cases if self._fits(case, word)}
         tags = [tag for tag in self._tags if tag in case.tags]
-        self._globs |= dict.fromkeys(globs, True)
+        self._cases |= dict.fromkeys(words, True)
         self._tags |= dict.fromkeys(tags, True)
-        return bool((globs or not self._globs) and (tags or not self._tags))
+        return all(not words.isdisjoint(ones) for ones in self._alternatives.values()) and bool(tags or not self._tags)
+
+    def _fits(self, case: EvalCase | Case, word: str) -> bool:
+        condition = self._conditions.get(word)
+        if condition is None:
+            return _is_named(case, word)
+        from evalwright.formats.shared.filters import matches_filter
+
+        return matches_filter(case, {condition.path: condition.values})
 
     @property
     def fitted(self) -> RunOptions:
-        """The options with those globs and tags that have fitted a case."""
-        globs, tags = ([name for name, did in names.items() if did] for names in (self._globs, self._tags))
-        return replace(self._options, cases=globs, tags=tags)
+        """The options with those globs, conditions and tags that have fitted a case."""
+        cases, tags = ([name for name, did in names.items() if did] for names in (self._cases, self._tags))
+        return replace(self._options, cases=cases, tags=tags)
 
 
 def _is_named(case: EvalCase | Case, glob: str) -> bool:

@@ -46,7 +46,11 @@ class Dataset:
 
     def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
         self._path = path
-        self._filter: Mapping[str, Any] = config.get("filter") or {}
+        self._filter: Mapping[str, Any] = {}
+        if given := config.get("filter"):
+            from evalwright.formats.native.cases import as_json_holds
+
+            self._filter = as_json_holds(given)
         self._sample: int | None = config.get("sample")
         seed = config.get("seed")
         self._seed = name if seed is None else seed
@@ -88,7 +92,7 @@ class Dataset:
         empty = next(self.found(), None) is None
         if empty or not self._filter:
             return Problem(str(self._path), "has no cases" if empty else "no case is selected: sample is 0")
-        from evalwright.formats.native.filters import why_none_fits
+        from evalwright.formats.shared.filters import why_none_fits
 
         cases = [case for case, _, _ in islice(self.found(), _MOST_ASKED) if case is not None]
         return Problem(str(self._path), why_none_fits(cases, self._filter))
@@ -155,9 +159,9 @@ class Dataset:
     def _fits(self, case: FileCase | Case) -> bool:
         if not self._filter:
             return True
-        from evalwright.formats.native.filters import fits
+        from evalwright.formats.shared.filters import matches_filter
 
-        return fits(case, self._filter)
+        return matches_filter(case, self._filter)
 
     def _duplicates(self, hashes: set[int]) -> Iterator[Problem]:
         """Repeated ids, found by reading the file once more: only a file with a mistake pays for it."""

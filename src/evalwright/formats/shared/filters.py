@@ -1,4 +1,4 @@
-"""The `filter` of a dataset: dotted paths into cases, each with the value or values that it must lead to."""
+"""Choosing cases by their contents: dotted paths into them, each with the value or values that it must lead to."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import did_you_mean
-from evalwright.formats.native.cases import as_json_holds
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.snapshot import Case
 
-__all__ = ["fits", "why_none_fits"]
+__all__ = ["absent_path", "matches_filter", "why_none_fits"]
 
 _NOTHING = object()
 
 
-def fits(case: EvalCase | Case, wanted: Mapping[str, Any]) -> bool:
-    """Whether every path leads to its value, or to one of its values."""
-    return all(_is(_at(case, path), as_json_holds(value)) for path, value in wanted.items())
+def matches_filter(case: EvalCase | Case, wanted: Mapping[str, Any]) -> bool:
+    """Whether every path leads to its value, or to one of its values; these are plain JSON."""
+    return all(_is(_at(case, path), value) for path, value in wanted.items())
 
 
 def _is(found: Any, wanted: Any) -> bool:
@@ -32,15 +31,22 @@ def why_none_fits(cases: Sequence[EvalCase | Case], wanted: Mapping[str, Any]) -
     """The filter, and its first path that no case has, with the nearest one that some case has."""
     said = ", ".join(f"{path}: {value!r}" for path, value in wanted.items())
     for path in wanted:
-        if all(_at(case, path) is _NOTHING for case in cases):
-            known = dict.fromkeys(other for case in cases for other in _paths(case))
-            return f"no case matches the filter {{{said}}}: no case has {path}{did_you_mean(path, known)}"
+        if absent := absent_path(cases, path):
+            return f"no case matches the filter {{{said}}}: {absent}"
         text = next((one for one in _given(wanted[path]) if not isinstance(one, str)), None)
         if text is not None and any(_at(case, path) == str(text) for case in cases):
             return (
                 f"no case matches the filter {{{said}}}: {path} is text there, {str(text)!r}; `types` converts a column"
             )
     return f"no case matches the filter {{{said}}}"
+
+
+def absent_path(cases: Sequence[EvalCase | Case], path: str) -> str:
+    """That no case has a path, with the nearest one that some case has; empty if some case has it."""
+    if any(_at(case, path) is not _NOTHING for case in cases):
+        return ""
+    known = dict.fromkeys(other for case in cases for other in _paths(case))
+    return f"no case has {path}{did_you_mean(path, known)}"
 
 
 def _given(wanted: Any) -> list[Any]:
