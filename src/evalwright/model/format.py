@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ALLOW_OUTSIDE", "EvaluatorEntry", "Format", "Judging", "Option", "Ref", "Repository", "entry", "references"]
+__all__ = [
+    "ALLOW_OUTSIDE", "MAX_CONCURRENCY", "EvaluatorEntry", "Format", "Judging", "Option", "Ref", "Repository", "entry",
+    "references",
+]  # fmt: skip
 
 Ref = str | Callable[..., Any]
 """`"module:attribute"`, resolved by `registry.resolve` on first use; or the thing itself."""
@@ -56,6 +59,10 @@ ALLOW_OUTSIDE = Option(
     multiple=True,
 )
 """For formats whose suites or cases name files, which must lie within the suite's `files.boundary`."""
+MAX_CONCURRENCY = Option(
+    ("--max-concurrency", "-j"), "int", minimum=1, metavar="N", help="Cells at the same time, instead of the suite's."
+)
+"""For formats whose suites have a setting of this name, which the original's option replaces."""
 
 
 class Judging(NamedTuple):

@@ -21,6 +21,7 @@ def test_variables_of_the_caller_go_before_the_environment(tmp_path: Path, monke
 def test_numbers_may_come_from_variables(tmp_path: Path) -> None:
     path = write(tmp_path, changed("run.max_concurrency", "${N}"))
     assert load_suite(path, None, {"N": "7"}).run.max_concurrency == 7
+    assert load_suite(path, None, {"N": "7"}, options={"max_concurrency": 2}).run.max_concurrency == 2
 
 
 def test_words_that_other_yaml_takes_for_booleans_stay_words(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 It is the format of evalh (eval-harness 2.0) with additions, which docs/eval-yaml.md marks as *ours*.
 """
 
-from evalwright.model.format import ALLOW_OUTSIDE, Format, references
+from evalwright.model.format import ALLOW_OUTSIDE, MAX_CONCURRENCY, Format, references
 
 __all__ = ["FORMAT"]
 
@@ -95,7 +95,7 @@ FORMAT = Format(
         "case": ("evalwright.formats.native.schema:case_schema", "a case, one line of a dataset of type jsonl"),
         "prices": ("evalwright.formats.native.schema:prices_schema", "a price table, of metrics.price_table_path"),
     },
-    options=(ALLOW_OUTSIDE,),
+    options=(ALLOW_OUTSIDE, MAX_CONCURRENCY),
     names_in="evalwright.formats.native.conversion:names_in",
     unread="evalwright.formats.native.conversion:unread",
     write="evalwright.formats.native.writer:write_native",

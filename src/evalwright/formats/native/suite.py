@@ -63,12 +63,18 @@ def load(
     to_run: bool = True,
     original: bool = False,
     allow_outside: Sequence[Path] = (),
+    max_concurrency: int | None = None,
 ) -> Suite:
-    """The suite in an `eval.yaml`; with `original`, judged as evalh does. Raises InputError with every problem."""
+    """The suite in an `eval.yaml`; with `original`, judged as evalh does. Raises InputError with every problem.
+
+    `max_concurrency` replaces `run.max_concurrency`.
+    """
     document = yaml.load(path)
     file = SuiteFile(path, document, {**os.environ, **variables}, allow_outside, original)
     suite = _Reading(file).suite(to_run)
     suite.warnings += file.unread(variables)
+    if max_concurrency is not None:
+        suite.run = msgspec.structs.replace(suite.run, max_concurrency=max_concurrency)
     if original:
         from evalwright.formats.native.evalh_rules import as_in_evalh
 

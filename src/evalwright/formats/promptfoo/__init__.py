@@ -3,7 +3,7 @@
 The rules are those of promptfoo 0.123.1; docs/promptfoo.md lists the differences.
 """
 
-from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry
+from evalwright.model.format import ALLOW_OUTSIDE, MAX_CONCURRENCY, Format, Judging, Option, entry
 
 __all__ = ["FORMAT"]
 
@@ -34,7 +34,7 @@ FORMAT = Format(
     },
     options=(
         Option(("--repeat",), "int", minimum=1, metavar="N", help="Run each test N times."),
-        Option(("--max-concurrency", "-j"), "int", minimum=1, metavar="N", help="Cells at the same time."),
+        MAX_CONCURRENCY,
         Option(("--filter-pattern",), metavar="REGEX", help="Only tests whose description matches."),
         Option(("--filter-first-n",), "int", minimum=1, metavar="N", help="Only the first N tests."),
         Option(
