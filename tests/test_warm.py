@@ -42,6 +42,7 @@ WORDS = {
     "convert": "convert eval.yaml --to agentv",
     "install-commands": "install-commands --into bin",
     "letta": "letta list-graders",
+    "evalh": "evalh inspect run",
     "pixie": "pixie init qa",
     "demo": "demo --out shop",
     "init": "init new",

@@ -62,6 +62,18 @@ def test_files_that_are_as_they_were_are_not_named(tmp_path: Path) -> None:
     assert ("1 finished cell run again" in out, "changed since" in out) == (True, False)
 
 
+def test_the_commands_of_evalh_exit_as_there(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "please", "b": "raise"})
+    run = made.evalwright("evalh", "run", "eval.yaml", "-q", "--filter", "id=b")
+    assert (run.code, [row["status"] for row in rows(made.folder / run.last_line, "verdicts.jsonl")]) == (0, ["error"])
+    codes = [
+        made.evalwright(*words, run.last_line, "-q").code for words in (["evalh", "retry-failed"], ["retry-failed"])
+    ]
+    assert (codes, rows(made.folder / run.last_line, "traces.jsonl")[-1]["attempt"]) == ([0, 3], 3)
+    refused = made.evalwright("evalh", "run", "gone.yaml")
+    assert (refused.code, "gone.yaml  does not exist" in refused.err) == (1, True)
+
+
 def test_retry_without_errors_has_nothing_to_do(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "no"})
     assert "nothing to do" in made.evalwright("retry", made.run()).out

@@ -18,7 +18,9 @@ def called(capsys):
     return call
 
 
-@pytest.mark.parametrize(("name", "line"), [("pixie", "dataset"), ("letta-evals", "list-graders")])
+@pytest.mark.parametrize(
+    ("name", "line"), [("pixie", "dataset"), ("letta-evals", "list-graders"), ("evalh", "retry-failed")]
+)
 def test_a_command_starts_ours(called, tmp_path, monkeypatch, capsys, name, line):
     assert called("install-commands", name, "--into", str(tmp_path))[0] == 0
     script = tmp_path / name
@@ -41,7 +43,7 @@ def test_a_command_of_another_is_never_overwritten_nor_removed(called, tmp_path)
 def test_ours_is_made_again_and_removed(called, tmp_path):
     for _ in range(2):
         assert called("install-commands", "--into", str(tmp_path))[0] == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["letta-evals", "pixie"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["evalh", "letta-evals", "pixie"]
     called("install-commands", "--remove", "--into", str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 

@@ -97,4 +97,5 @@ def test_a_format_has_what_the_registry_says(one):
 
 
 def test_help_lists_the_formats_with_a_command():
-    assert tuple(one.name for one in FORMATS if one.command is not None) == registry.WITH_COMMAND
+    names = tuple(one.original or one.name for one in FORMATS if one.command is not None)
+    assert names == registry.WITH_COMMAND

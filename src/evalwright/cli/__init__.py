@@ -61,6 +61,9 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
 }
 """The commands under the headings of `--help`: where the code of each is, and one line about it."""
 
+_OTHER_NAMES = {"retry-failed": "retry"}
+"""Names of originals for commands of ours, which take the same arguments; `--help` does not list them."""
+
 COMMANDS: dict[str, tuple[str, str]] = {name: row for section in _SECTIONS.values() for name, row in section.items()}
 
 
@@ -88,12 +91,13 @@ class _Commands(click.Group):
         return [*commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from evalwright.registry import format_of, knows, resolve
+        from evalwright.registry import WITH_COMMAND, format_of, package_of, resolve
 
-        if cmd_name in COMMANDS:
-            ref: Any = COMMANDS[cmd_name][0]
-        else:
-            ref = format_of(cmd_name).command if knows("formats", cmd_name) else None
+        ref: Any = None
+        if (name := _OTHER_NAMES.get(cmd_name, cmd_name)) in COMMANDS:
+            ref = COMMANDS[name][0]
+        elif name in WITH_COMMAND or package_of("formats", name):
+            ref = format_of(name).command
         loaded: click.Command | None = None if ref is None else resolve(ref)
         return loaded
 

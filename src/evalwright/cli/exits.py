@@ -9,12 +9,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 import click
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted, Problem, StorageError, counted
 
-__all__ = ["code_after", "input_error_lines", "is_of_index", "show_input_error"]
+__all__ = ["AsTheOriginal", "code_after", "input_error_lines", "is_of_index", "show_input_error"]
 
 _ERROR = "Error:"
 _INTERNAL = 4
@@ -92,6 +93,18 @@ def is_of_index(error: Exception | KeyboardInterrupt) -> bool:
 def show_input_error(error: InputError, command: str) -> None:
     """Print on stderr what is wrong, and what the command has therefore not done."""
     _say(input_error_lines(error, _NOTHING_DONE.get(command, "")))
+
+
+class AsTheOriginal(click.Group):
+    """The commands of an original: they exit with 1, not 2, if a file cannot be used, as programs that call them
+    expect."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            show_input_error(error, ctx.invoked_subcommand or "")
+            return 1
 
 
 def _failed(error: Exception) -> int:

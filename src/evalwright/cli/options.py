@@ -29,6 +29,7 @@ __all__ = [
     "color",
     "complete_cases",
     "dialect",
+    "exit_zero",
     "format_option",
     "going_on_options",
     "keep_going",
@@ -78,7 +79,9 @@ allow_empty: Callable[[F], F] = click.option(
 dialect: Callable[[F], F] = click.option(
     "--format", "--dialect", "dialect", metavar="NAME", help="Read the suite as this format instead of detecting it."
 )
-
+exit_zero: Callable[[F], F] = click.option(
+    "--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored."
+)
 keep_going: Callable[[F], F] = click.option(
     "--keep-going", is_flag=True, help="Keep calling systems that only give the same error."
 )

@@ -40,8 +40,16 @@ def watch_of(quiet: bool) -> Callable[[RunState], AbstractContextManager[None]]:
     return watch
 
 
-def present(outcome: Outcome, *, as_json: bool, quiet: bool, github: bool = False) -> int:
-    """Print an outcome; the last line is the run folder, or all is one JSON object. Returns the exit code."""
+def present(outcome: Outcome, *, as_json: bool, quiet: bool, github: bool = False, exit_zero: bool = False) -> int:
+    """Print an outcome; the last line is the run folder, or all is one JSON object. Returns the exit code.
+
+    With `exit_zero` that is 0 instead of 1 or 3.
+    """
+    _print(outcome, as_json=as_json, quiet=quiet, github=github)
+    return 0 if exit_zero and outcome.exit_code in (1, 3) else outcome.exit_code
+
+
+def _print(outcome: Outcome, *, as_json: bool, quiet: bool, github: bool) -> None:
     code = outcome.exit_code
     if github:
         from evalwright.cli.github import show_on_github
@@ -56,11 +64,10 @@ def present(outcome: Outcome, *, as_json: bool, quiet: bool, github: bool = Fals
         gate = {"passed": passed, "exit_code": code}
         document = {"run_dir": str(outcome.run_dir), "summary": summary, "gate": gate}
         say([msgspec.json.encode(document).decode()])
-        return code
+        return
     if not quiet:
         say(_lines(outcome, summary, screen_paint()))
     say([harmless(str(seen_from_here(outcome.run_dir)))])
-    return code
 
 
 def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:

@@ -10,6 +10,7 @@ import click
 from evalwright.cli.options import (
     as_json,
     color,
+    exit_zero,
     model_options,
     quiet,
     run_argument,
@@ -34,7 +35,7 @@ __all__ = ["command"]
     "--concurrency", type=WholeRange(min=1), metavar="N", help="At most N cells wait for models at the same time."
 )
 @click.option("--batch", is_flag=True, help="Call judges in batches: takes up to a day, at half the price.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
+@exit_zero
 @model_options
 @as_json
 @color
@@ -75,7 +76,5 @@ def command(
     )
     if not quiet:
         tell_whose_word(outcome, suite_file)
-    code = present(outcome, as_json=as_json, quiet=quiet)
-    if outcome.unreadable:
-        return 3
-    return 0 if (exit_zero or outcome.of_original) and code in (1, 3) else code
+    code = present(outcome, as_json=as_json, quiet=quiet, exit_zero=exit_zero or outcome.of_original)
+    return 3 if outcome.unreadable else code

@@ -10,6 +10,7 @@ import click
 from evalwright.cli.options import (
     as_json,
     color,
+    exit_zero,
     going_on_options,
     keep_going,
     lease,
@@ -30,6 +31,7 @@ __all__ = ["command"]
 @going_on_options
 @click.option("--include-evaluator-failures", is_flag=True, help="Also cells that failed.")
 @keep_going
+@exit_zero
 @lease
 @model_options
 @as_json
@@ -38,6 +40,7 @@ __all__ = ["command"]
 def command(
     run: Path,
     include_evaluator_failures: bool,
+    exit_zero: bool,
     as_json: bool,
     quiet: bool,
     keep_going: bool,
@@ -63,4 +66,4 @@ def command(
     )
     if not quiet:
         tell_whose_word(outcome, trust.suite.source if trust.suite else None)
-    return present(outcome, as_json=as_json, quiet=quiet)
+    return present(outcome, as_json=as_json, quiet=quiet, exit_zero=exit_zero)

@@ -19,6 +19,7 @@ from evalwright.cli.options import (
     color,
     complete_cases,
     dialect,
+    exit_zero,
     keep_going,
     lease,
     model_options,
@@ -134,7 +135,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
 )
 @keep_going
 @click.option("--no-index", is_flag=True, help="Keep no index of a large run; commands then read all of it.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
+@exit_zero
 @allow_empty
 @click.option("--github", is_flag=True, help="Also write annotations, job summary and outputs for GitHub Actions.")
 @click.option("--dry-run", is_flag=True, help="Print the number of calls and estimated cost; run nothing.")
@@ -199,8 +200,7 @@ def command(
         outcome = _ran(suite, options, watch if quiet else _with_code(suite, options, watch))
     else:
         outcome = _retried(retried, suite, options, include_evaluator_failures, watch)
-    code = present(outcome, as_json=as_json, quiet=quiet, github=github)
-    return 0 if exit_zero and code in (1, 3) else code
+    return present(outcome, as_json=as_json, quiet=quiet, github=github, exit_zero=exit_zero)
 
 
 def _meant(paths: tuple[Path, ...], dialect: str | None) -> tuple[list[Path], list[Path]]:

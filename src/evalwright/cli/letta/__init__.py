@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from evalwright import __version__
+from evalwright.cli.exits import AsTheOriginal
 from evalwright.cli.options import format_option
 from evalwright.cli.values import PathParam, WholeRange
 from evalwright.errors import InputError
@@ -24,20 +25,7 @@ _DISPLAYS = ("rich", "simple", "none")
 _FOLDER = PathParam()
 
 
-class _AsTheOriginal(click.Group):
-    """Exits with 1, not 2, if the suite cannot be used: programs that called `letta-evals` expect it."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except InputError as error:
-            from evalwright.cli.exits import show_input_error
-
-            show_input_error(error, ctx.invoked_subcommand or "")
-            return 1
-
-
-@click.group(FORMAT.name, cls=_AsTheOriginal)
+@click.group(FORMAT.name, cls=AsTheOriginal)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def command() -> None:
     """Run and check suites of Letta Evals as `letta-evals` does; `evalwright run` has more options for them.

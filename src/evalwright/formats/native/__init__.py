@@ -106,5 +106,7 @@ FORMAT = Format(
         "evaluators": ("eval_harness.evaluators", f"{_SURFACE}plugins:evaluator"),
         "targets": ("eval_harness.system_adapters", f"{_SURFACE}plugins:system_adapter"),
     },
+    command="evalwright.cli.evalh:command",
+    stands_for="evalh",
     shims=_SHIMS,
 )
