@@ -81,9 +81,11 @@ def test_a_reply_that_broke_off_is_no_choice():
         judged(Factuality(client=Client({"reasons": ["one"], "choice": "C"}, ended="length")))
 
 
-@pytest.mark.parametrize("reply", [{"reasons": "r", "choice": "c"}, {"reasons": "r"}, "I think C", ""])
+@pytest.mark.parametrize(
+    "reply", [{"choice": "c"}, {"choice": ["C"]}, {"choice": None}, {"reasons": "r"}, "I think C", ""]
+)
 def test_what_is_no_choice_is_an_error(reply):
-    with pytest.raises(EvaluatorError):
+    with pytest.raises(EvaluatorError, match=r"the judge chose (.*), expected one of A, B|lacks 'choice'|none|empty"):
         judged(Factuality(client=Client(reply)))
 
 
@@ -123,7 +125,10 @@ def test_a_score_is_read_out_of_a_reply(reply, score):
     assert judged(create_llm_evaluator("T", "{eval_output}", client=Client(reply))).score == score
 
 
-@pytest.mark.parametrize("reply", ["Score: 8/10", "Score: 10", "Score: 85", "Score: -0.4", "**Score:** 0.8", "good"])
+@pytest.mark.parametrize("reply", [
+    "Score: 8/10", "Score: 10", "Score: 85", "Score: -0.4", "**Score:** 0.8", "good",
+    "Score: 1%", "Score: 0,8", "Score: 1e-3",
+])  # fmt: skip
 def test_no_score_is_guessed(reply):
     with pytest.raises(EvaluatorError, match="parse score"):
         judged(create_llm_evaluator("T", "{eval_output}", client=Client(reply)))

@@ -52,7 +52,7 @@ def test_a_dataset_is_stored_and_found_by_any_spelling(tmp_path):
     assert [one.expected_output for one in store.get("MY SET").items] == [None, pixie.UNSET]
 
 
-@pytest.mark.parametrize("template", ["{foo}", "{eval_output[reply]}"])
+@pytest.mark.parametrize("template", ["{foo}", "{eval_output[reply]}", "{eval_output:{foo}}"])
 def test_templates_that_cannot_be_filled_are_refused(template):
     with pytest.raises(ValueError, match=r"foo|Nested"):
         pixie.create_llm_evaluator("T", template)

@@ -98,9 +98,9 @@ class ChoiceScorer:
 
     def _read(self, reply: dict[str, Any]) -> Score:
         question = _QUESTIONS[self.name]
-        choice = reply["choice"].strip() if isinstance(reply["choice"], str) else reply["choice"]
+        choice = reply["choice"].strip() if isinstance(reply["choice"], str) else None
         if choice not in question.choices:
-            raise BadReply(f"the judge chose {choice!r}, expected one of {', '.join(question.choices)}")
+            raise BadReply(f"the judge chose {reply['choice']!r}, expected one of {', '.join(question.choices)}")
         reasons = reply.get("reasons")
         rationale = "\n".join(map(str, reasons)) if isinstance(reasons, list) else str(reasons or "")
         return Score(question.choices[choice][0], {"choice": choice, "rationale": rationale}, self.name)
