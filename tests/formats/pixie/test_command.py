@@ -50,6 +50,22 @@ def test_a_broken_dataset_does_not_stop_the_others(called, tmp_path):
     assert [one["evaluations"][0]["score"] for one in stored["entries"]] == [1.0, 0.0]
 
 
+def test_an_entry_that_lacks_an_input_has_one_result_and_a_dataset_without_entries_is_run(called, tmp_path):
+    (tmp_path / "app.py").write_text(
+        "import pixie\ndef double(kwargs):\n    return pixie.wrap(1, purpose='input', name='gone')\n"
+    )
+    for name, text in (("a.json", dataset(entry(1, 2))), ("b.json", dataset())):
+        (tmp_path / name).write_text(text)
+    done = called("evalwright", "pixie", "test", ".")
+    assert "(WrapError) [0.00]" in done.stdout
+    empty = called("evalwright", "pixie", "test", "b.json")
+    assert (empty.returncode, "0/0 passed" in empty.stdout, empty.stderr) == (
+        0,
+        True,
+        "warning: b.json  has no cases\n",
+    )
+
+
 def test_recorded_steps_become_items_of_a_dataset(called, tmp_path):
     (tmp_path / "record.py").write_text(
         "import pixie\npixie.enable_storage()\n"

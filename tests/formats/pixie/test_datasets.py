@@ -148,9 +148,10 @@ def test_the_environment_says_how_many_entries_run_at_once(written, monkeypatch)
     assert load_suite(written(entry()), "pixie").run.max_concurrency == 7
 
 
-def test_a_number_of_entries_that_is_none_is_refused(written, monkeypatch):
-    monkeypatch.setenv("PIXIE_RUNNABLE_CONCURRENCY", "many")
-    with pytest.raises(InputError, match="PIXIE_RUNNABLE_CONCURRENCY: expected a number above 0, found 'many'"):
+@pytest.mark.parametrize(("given", "said"), [("many", "a number above 0"), ("0", "above 0"), ("1.5", "a whole number")])
+def test_a_number_of_entries_that_is_none_is_refused(written, monkeypatch, given, said):
+    monkeypatch.setenv("PIXIE_RUNNABLE_CONCURRENCY", given)
+    with pytest.raises(InputError, match=f"PIXIE_RUNNABLE_CONCURRENCY: expected .*{said}, found '{given}'"):
         load_suite(written(entry()), "pixie")
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from evalwright.cli.pixie.results import Entry, is_pending, save_results, save_scorecard
 from evalwright.cli.screen import say, warn
-from evalwright.errors import EvalwrightError, InputError
+from evalwright.errors import EvalwrightError, InputError, Problem
 from evalwright.formats.loading import load_suite
 from evalwright.formats.pixie import FORMAT
 from evalwright.formats.pixie.surface.config import get_config
@@ -87,7 +87,7 @@ def _save(datasets: list[_Ran], command: str, started: datetime, *, shown: bool)
 
 def _ran(file: Path, options: Mapping[str, Any]) -> _Ran:
     suite = load_suite(file, FORMAT.name, options=options)
-    warn(suite.warnings)
+    warn([*suite.warnings, *([] if suite.cases else [Problem(str(file), "has no cases")])])
     states: list[RunState] = []
 
     @contextmanager
@@ -95,14 +95,17 @@ def _ran(file: Path, options: Mapping[str, Any]) -> _Ran:
         states.append(state)
         yield
 
-    outcome = run_suite(suite, RunOptions(out=Path(get_config().root) / "runs"), watch)
+    outcome = run_suite(suite, RunOptions(out=Path(get_config().root) / "runs", allow_empty=True), watch)
     reader, _ = open_run(outcome.address)
     with closing(reader):
         traces = {trace.case_id: trace for trace in reader.traces(Trace)}
         verdicts = {verdict.case_id: verdict for verdict in reader.verdicts(CaseVerdict)}
         results: dict[str, list[EvaluationResult]] = defaultdict(list)
         for row in reader.results(EvaluationResult):
-            if not (row.skipped and row.evaluator_type == "wrap_check"):
+            # an entry that lacks an input has the row WrapError and no other, all others do not have it
+            error = traces[row.case_id].error
+            lacks_input = error is not None and error.type == "wrap_error"
+            if lacks_input == (row.evaluator_type == "wrap_check"):
                 results[row.case_id].append(row)
         entries = [
             Entry(case, traces[case.id], results[case.id], verdicts[case.id].status)

@@ -13,14 +13,13 @@ from evalwright.files.dotenv import nearest_dotenv, read_dotenv
 from evalwright.files.masker import secrets_in
 from evalwright.formats.pixie import FORMAT
 from evalwright.formats.pixie.datasets import Dataset, read_dataset
-from evalwright.formats.pixie.surface.config import positive_number
+from evalwright.formats.pixie.surface.config import runnable_concurrency
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
 from evalwright.session import environment, learn, process_environment
 
 __all__ = ["datasets_in", "load"]
 
-_CONCURRENT = 4
 _TIMEOUT = 600.0
 
 
@@ -69,10 +68,6 @@ def datasets_in(folder: Path) -> list[Path]:
     return found
 
 
-def _concurrency(known: Mapping[str, str]) -> int:
-    return max(1, int(positive_number(known, "PIXIE_RUNNABLE_CONCURRENCY", _CONCURRENT)))
-
-
 def _suite(path: Path, datasets: list[Dataset], values: dict[str, str], trusted: bool) -> Suite:
     folders = list(dict.fromkeys(folder for dataset in datasets for folder in dataset.folders))
     runnables = {dataset.key: dataset.runnable for dataset in datasets if dataset.runnable is not None}
@@ -96,7 +91,7 @@ def _suite(path: Path, datasets: list[Dataset], values: dict[str, str], trusted:
         evaluators_by_case=True,
         empty="loaded",
         pass_criteria=PassCriteria(errored_evaluators="error"),
-        run=RunSettings(max_concurrency=_concurrency(known), evaluator_timeout_seconds=_TIMEOUT),
+        run=RunSettings(max_concurrency=runnable_concurrency(known), evaluator_timeout_seconds=_TIMEOUT),
         environment=values,
         secrets=secrets_in({name: known[name] for name in values}),
         warnings=[

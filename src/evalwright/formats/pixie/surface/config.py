@@ -12,9 +12,10 @@ from evalwright.errors import InputError
 from evalwright.files.dotenv import nearest_dotenv, read_dotenv
 from evalwright.session import environment, learn
 
-__all__ = ["PixieConfig", "RateLimitConfig", "SettingError", "get_config", "positive_number"]
+__all__ = ["PixieConfig", "RateLimitConfig", "SettingError", "get_config", "runnable_concurrency"]
 
 _LIMITS = {"rps": 4.0, "rpm": 50.0, "tps": 10_000.0, "tpm": 500_000.0}
+_CONCURRENT = 4.0
 _TRUE = ("1", "true", "yes", "on")
 
 
@@ -57,7 +58,7 @@ def get_config() -> PixieConfig:
         root=root,
         dataset_dir=known.get("PIXIE_DATASET_DIR") or str(Path(root) / "datasets"),
         rate_limits=_rate_limits(known),
-        runnable_concurrency=max(1, int(positive_number(known, "PIXIE_RUNNABLE_CONCURRENCY", 4))),
+        runnable_concurrency=runnable_concurrency(known),
         analyze_model=known.get("PIXIE_ANALYZE_MODEL") or "gpt-4o-mini",
         tracing_enabled=_is_on(known.get("PIXIE_TRACING", "")),
         trace_output=known.get("PIXIE_TRACE_OUTPUT") or None,
@@ -75,7 +76,7 @@ def _rate_limits(known: Mapping[str, str]) -> RateLimitConfig | None:
     if said is None and not any(f"PIXIE_RATE_LIMIT_{key.upper()}" in known for key in _LIMITS):
         return None
     return RateLimitConfig(
-        **{key: positive_number(known, f"PIXIE_RATE_LIMIT_{key.upper()}", value) for key, value in _LIMITS.items()}
+        **{key: _positive_number(known, f"PIXIE_RATE_LIMIT_{key.upper()}", value) for key, value in _LIMITS.items()}
     )
 
 
@@ -83,7 +84,16 @@ class SettingError(InputError, ValueError):
     """An environment variable that should hold a positive number and does not; the message names it."""
 
 
-def positive_number(environment: Mapping[str, str], variable: str, default: float) -> float:
+def runnable_concurrency(environment: Mapping[str, str]) -> int:
+    """How many entries run at a time. Raises SettingError."""
+    variable = "PIXIE_RUNNABLE_CONCURRENCY"
+    number = _positive_number(environment, variable, _CONCURRENT)
+    if not number.is_integer():
+        raise SettingError(f"{variable}: expected a whole number, found {environment[variable]!r}")
+    return int(number)
+
+
+def _positive_number(environment: Mapping[str, str], variable: str, default: float) -> float:
     """The number in an environment variable, or `default` if it is unset or blank. Raises SettingError."""
     text = environment.get(variable)
     if text is None or not text.strip():
