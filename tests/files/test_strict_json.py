@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from evalwright.errors import Problem
 from evalwright.files.key_paths import Place
-from evalwright.files.strict_json import JsonFlaw, json_lines_of, strict_json
+from evalwright.files.strict_json import JsonFlaw, json_lines_of, repeated_json_keys, strict_json, with_json_lines
 
 
 @pytest.mark.parametrize(
@@ -60,5 +62,19 @@ def test_lines_of_all_values_of_any_document() -> None:
 
 def test_what_is_not_there_has_the_line_of_the_deepest_value_on_the_way() -> None:
     data = b'{"a": [1,\n {"b": 2}]}'
-    assert json_lines_of(data, [("a", 1, "c"), ("a", 5), ("z", 0)]) == {("a", 1, "c"): 2, ("a", 5): 1, ("z", 0): 1}
+    assert json_lines_of(data, [("a", 1, "c"), ("a", 5), ("z", 0)]) == {("a", 1, "c"): 2, ("a", 5): 1}
     assert json_lines_of(b"}]", [("a",)]) == {("a",): 1}
+
+
+def test_every_repeated_key_has_its_line_and_place() -> None:
+    data = b'{"a": [{"k": 1,\n"k": 2}],\n"b": 1, "b": 2, "b": 3}'
+    assert [*repeated_json_keys(data)] == [(("a", 0, "k"), 2), (("b",), 3), (("b",), 3)]
+
+
+def test_problems_of_a_document_get_the_lines_of_their_keys_and_others_stay_as_they_are(tmp_path: Path) -> None:
+    for name in ("one.json", "rows.jsonl"):
+        (tmp_path / name).write_text('{"a": 1,\n "b": [{"c": 1},\n {"c": 2}]}\n')
+    one, rows, gone = (str(tmp_path / name) for name in ("one.json", "rows.jsonl", "gone.json"))
+    keys = [(one, "b[1].c"), (one, "b.1.c"), (one, "d.e"), (one, ""), (rows, "b[1].c"), (gone, "b[1].c")]
+    placed = with_json_lines([*(Problem(file, "m", key=key) for file, key in keys), Problem(one, "m", 9, "a")])
+    assert [problem.line for problem in placed] == [3, 3, None, None, None, None, 9]

@@ -8,13 +8,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from evalwright.errors import Problem
 from evalwright.files.jsonl import may_hold_halves, refuse_halves
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, steps_of
 
-__all__ = ["JsonFlaw", "json_lines_of", "strict_json"]
+__all__ = ["JsonFlaw", "json_lines_of", "repeated_json_keys", "strict_json", "with_json_lines"]
 
 _TOKEN = re.compile(rb'([{\[])|([}\]])|(,)|("(?:[^"\\]++|\\.)*+")|([^\s{}\[\]:,"]++)', re.DOTALL)
 _CONSTANTS = ("NaN", "Infinity", "-Infinity")
@@ -50,7 +54,10 @@ def strict_json(data: bytes) -> Any:
 
 
 def json_lines_of(data: bytes, places: Collection[Place]) -> dict[Place, int]:
-    """The line, from 1, on which the value at each place begins, or the deepest existing value on the way to it."""
+    """The line, from 1, on which the value at each place begins, or the deepest existing value on the way to it.
+
+    A place inside a value that does not exist itself is left out: it may be one of another document.
+    """
     sought = {place[:depth] for place in places for depth in range(len(place) + 1)}
     found: dict[Place, int] = {}
     line, at = 1, 0
@@ -63,7 +70,40 @@ def json_lines_of(data: bytes, places: Collection[Place]) -> dict[Place, int]:
     deepest = {
         place: next((one for n in range(len(place), -1, -1) if (one := place[:n]) in found), ()) for place in places
     }
-    return {place: found.get(one, 1) for place, one in deepest.items()}
+    return {place: found.get(one, 1) for place, one in deepest.items() if one or len(place) < 2}
+
+
+def with_json_lines(problems: Iterable[Problem], read: Callable[[Path], bytes] | None = None) -> Iterator[Problem]:
+    """Problems, with the lines of their keys if their file is one JSON document.
+
+    `read` returns the bytes of a file; without it, only those of `.json` files are looked at.
+    """
+    listed = list(problems)
+    places: dict[str, set[Place]] = {}
+    for one in listed:
+        if one.line is None and one.key:
+            places.setdefault(one.file, set()).add(steps_of(one.key))
+    found: dict[str, dict[Place, int]] = {}
+    for file, sought in places.items():
+        data = (read or _document_in)(Path(file))
+        found[file] = json_lines_of(data, sought) if data.lstrip()[:1] in (b"{", b"[") else {}
+    for one in listed:
+        yield one if one.line is not None else replace(one, line=found.get(one.file, {}).get(steps_of(one.key)))
+
+
+def _document_in(path: Path) -> bytes:
+    with suppress(OSError):
+        return path.read_bytes() if path.suffix == ".json" else b""
+    return b""
+
+
+def repeated_json_keys(data: bytes) -> Iterator[tuple[Place, int]]:
+    """Each key that its object had before, of which programs read only the last value, with its line."""
+    line, at = 1, 0
+    for token in _tokens(data):
+        if token.again:
+            line, at = line + data.count(b"\n", at, token.offset), token.offset
+            yield token.place, line
 
 
 def _keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -49,14 +49,26 @@ def load_suite(
         try:
             suite: Suite = resolve(found.load)(path, variables or {}, to_run=to_run, **given)
         except InputError as error:
-            if dialect is None or (other := _of_another(path, found)) is None:
+            problems = _with_lines(error.problems)
+            if dialect is not None and (other := _of_another(path, found)) is not None:
+                said = f"is read as {found.name}, and has the keys of {other.title}: pass --format {other.name}"
+                problems = [*(problems or error.listed), Problem(str(path), said)]
+            if problems == list(error.problems):
                 raise
-            said = f"is read as {found.name}, and has the keys of {other.title}: pass --format {other.name}"
-            raise InputError([*error.listed, Problem(str(path), said)], error.headline) from error
+            raise InputError(problems, error.headline) from error
+    if suite.warnings:
+        suite.warnings = _with_lines(suite.warnings)
     hide(suite.secrets)
     if dialect == NATIVE:
         suite.empty = "run"  # a rule of the original, for users who name it
     return suite
+
+
+def _with_lines(problems: Iterable[Problem]) -> list[Problem]:
+    """Problems with their lines, also if their format reads JSON without keeping any."""
+    from evalwright.files.strict_json import with_json_lines
+
+    return [*with_json_lines(problems)]
 
 
 def _of_another(path: Path, given: Format) -> Format | None:
@@ -188,18 +200,20 @@ def suite_beside(path: Path) -> Path | None:
 def _must_be_json(path: Path) -> None:
     import json
 
-    from evalwright.files.jsonl import repeated_keys
+    from evalwright.files.key_paths import bracketed
+    from evalwright.files.strict_json import repeated_json_keys
 
     try:
         data = path.read_bytes()
         json.loads(data)
-        repeated = repeated_keys(data)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(Problem(str(path), f"broken JSON: {error}", getattr(error, "lineno", None))) from error
+    repeated = [
+        Problem(str(path), f"the key {place[-1]!r} occurs more than once in one object", line, bracketed(place))
+        for place, line in repeated_json_keys(data)
+    ]
     if repeated:  # read as YAML, whose rules are stricter, it has no keys at all
-        raise InputError(
-            [Problem(str(path), f"the key {key!r} occurs more than once in one object") for key in repeated]
-        )
+        raise InputError(repeated)
 
 
 def _head(path: Path) -> Mapping[str, Any]:

@@ -6,17 +6,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evalwright.errors import InputError, Problem, counted
-from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.packed import opened, unpacked_name
 from evalwright.files.paths import near_file
-from evalwright.files.strict_json import json_lines_of
+from evalwright.files.strict_json import with_json_lines
 from evalwright.importers.recordings import RECORDING_DEPTH, too_deep
 
 __all__ = [
@@ -73,23 +71,9 @@ class Mistakes:
     def check(self) -> None:
         """Raises InputError with all of them, if there are any."""
         if self._found:
-            self._found = [*_with_lines(self._found)]
+            self._found = [*with_json_lines(self._found, document)]
             more = f"and {counted(self._more, 'more problem')}" if self._more else ""
             raise InputError([*self._found, *([Problem(self._found[-1].file, more)] if more else [])])
-
-
-def _with_lines(problems: list[Problem]) -> Iterator[Problem]:
-    """Mistakes with the lines of their keys, if the file is one JSON document."""
-    keys: dict[str, set[Place]] = {}
-    for one in problems:
-        if one.line is None and one.key:
-            keys.setdefault(one.file, set()).add(steps_of(one.key))
-    found: dict[str, dict[Place, int]] = {}
-    for file, places in keys.items():
-        data = document(Path(file))
-        found[file] = json_lines_of(data, places) if data.lstrip()[:1] in (b"{", b"[") else {}
-    for one in problems:
-        yield one if one.line is not None else replace(one, line=found.get(one.file, {}).get(steps_of(one.key)))
 
 
 class ImportNotes:

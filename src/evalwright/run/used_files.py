@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import repeated_keys, repeated_keys_in
+from evalwright.files.key_paths import bracketed
 from evalwright.files.paths import import_folders, seen_from_here
+from evalwright.files.strict_json import repeated_json_keys
 from evalwright.registry import knows, load
 from evalwright.session import is_offline
 
@@ -119,15 +121,22 @@ def doubled_keys(suite: Suite) -> Iterator[Problem]:
         if path.suffix not in (".json", ".jsonl", ".ndjson"):
             continue
         try:
-            found: Iterable[tuple[int | None, str]]
+            found: Iterable[tuple[int, str, str]]
             if path.suffix == ".json":
-                found = ((None, key) for key in repeated_keys(path.read_bytes()))
+                found = _repeated_in_document(path)
             else:
-                found = repeated_keys_in(path)
-            for number, key in found:
-                yield Problem(str(path), f"the key {key!r} occurs more than once: the last one counts", number, key)
+                found = ((number, key, key) for number, key in repeated_keys_in(path))
+            for number, key, place in found:
+                yield Problem(str(path), f"the key {key!r} occurs more than once: the last one counts", number, place)
         except (OSError, ValueError, RecursionError, InputError):
             continue  # the code that reads it will report what is wrong
+
+
+def _repeated_in_document(path: Path) -> Iterator[tuple[int, str, str]]:
+    """The line, the key and the place of each key that occurs again in an object of a JSON file."""
+    data = path.read_bytes()
+    if repeated_keys(data):  # looking for their places takes much longer
+        yield from ((line, str(place[-1]), bracketed(place)) for place, line in repeated_json_keys(data))
 
 
 def doubled_files(suite: Suite) -> Iterator[Problem]:

@@ -205,7 +205,7 @@ def test_a_returned_value_that_is_no_json_is_judged_as_text(tmp_path, value, tex
 def test_mistakes_of_an_entry_are_named(written, changes, said):
     with pytest.raises(InputError) as refused:
         load_suite(written(entry(**changes)), "pixie")
-    assert [said in problem.message for problem in refused.value.problems if not problem.unread] == [True]
+    assert [(said in one.message, one.line) for one in refused.value.problems if not one.unread] == [(True, 1)]
 
 
 @pytest.mark.parametrize(
@@ -247,14 +247,19 @@ def test_items_give_the_application_their_bare_value(written, tmp_path, given):
     assert ran(path, tmp_path)[1] == {"entry-1": "pass"}
 
 
-def test_what_is_odd_is_warned_of(written):
+def test_what_is_odd_is_warned_of_with_its_line(written):
     twice = [{"name": "who", "value": 1}, {"name": "who", "value": 2}]
-    path = written(entry(expectations=1, eval_input=twice), evaluator=[], evaluators=["ExactMatch", "ExactMatch"])
-    assert [problem.key for problem in load_suite(path, "pixie").warnings] == [
-        "evaluator",
-        "entries.0.expectations",
-        "evaluators",
-        "entries.0.eval_input",
+    odd = entry(expectations=1, expected_output=1, eval_input=twice)
+    path = written(odd, evaluator=[], evaluators=["ExactMatch", "ExactMatch"])
+    path.write_text(json.dumps(json.loads(path.read_text()), indent=1))
+    lines = path.read_text().splitlines()
+    warnings = load_suite(path, "pixie").warnings
+    assert [(problem.key, lines[problem.line - 1].split('"')[1]) for problem in warnings] == [
+        ("evaluator", "evaluator"),
+        ("entries.0.expectations", "expectations"),
+        ("evaluators", "evaluators"),
+        ("entries.0.expected_output", "expected_output"),
+        ("entries.0.eval_input", "eval_input"),
     ]
 
 

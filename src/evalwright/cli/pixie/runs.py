@@ -23,6 +23,7 @@ from evalwright.run.cells import RunState
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from evalwright.run.used_files import doubled_keys
 
 __all__ = ["run_files"]
 
@@ -87,7 +88,7 @@ def _save(datasets: list[_Ran], command: str, started: datetime, *, shown: bool)
 
 def _ran(file: Path, options: Mapping[str, Any]) -> _Ran:
     suite = load_suite(file, FORMAT.name, options=options)
-    warn([*suite.warnings, *([] if suite.cases else [Problem(str(file), "has no cases")])])
+    warn([*suite.warnings, *doubled_keys(suite), *([] if suite.cases else [Problem(str(file), "has no cases")])])
     states: list[RunState] = []
 
     @contextmanager

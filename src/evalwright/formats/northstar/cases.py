@@ -19,6 +19,7 @@ from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import bracketed
 from evalwright.files.plain import plain
 from evalwright.files.problems import ProblemKinds
+from evalwright.files.strict_json import with_json_lines
 from evalwright.formats.northstar.doubts import CaseDoubt, doubts_in
 from evalwright.formats.northstar.ids import Occurrences, ambiguous_ids, oddities
 from evalwright.formats.northstar.records import EvalCase, Record, checked, parsed_line, records_of
@@ -87,7 +88,7 @@ class Cases:
 
     def unknown_keys(self) -> Iterable[Problem]:
         """Doubtful keys and values in the cases, as far as the last pass got."""
-        return self._doubts
+        return with_json_lines(self._doubts)
 
     def __iter__(self) -> Iterator[Case]:
         problems: list[Problem] = []
@@ -118,7 +119,7 @@ class Cases:
             problems += [*self.oddities(), *doubts]
         if problems:
             count = max(count, len(problems))
-            raise InputError(problems, f"{counted(count, 'problem')} in {self._path}:")
+            raise InputError(with_json_lines(problems), f"{counted(count, 'problem')} in {self._path}:")
 
     def _read(self) -> Iterator[tuple[Record, _Line | None, list[Problem]]]:
         """Clean records of JSON Lines, as they are; all others as plain data or with their problems."""
@@ -138,7 +139,7 @@ class Cases:
     def _doubts_in(self, record: Record, line: _Line, trace: Trace) -> Iterator[Problem]:
         found = doubts_in(line.messages, line.expected, must_expect=self._must_expect)
         for place, what in chain(found, _doubts_of_steps(line, trace)):
-            key = bracketed(place if self._lines else (record.number, *place))
+            key = bracketed((*record.at, *place))
             yield Problem(str(self._path), f"{what} (case {line.id!r})", record.line, key)
 
     def _checked(self, record: Record) -> tuple[_Line | None, list[Problem]]:

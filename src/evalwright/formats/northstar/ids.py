@@ -13,6 +13,7 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import lines_of
+from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.plain import clean_text
 from evalwright.formats.northstar.records import Record, parsed_line, records_of
 from evalwright.model.cell import case_key
@@ -62,30 +63,33 @@ class Occurrences:
 def oddities(path: Path, ambiguous: Set[int], *, lines: bool) -> Iterator[Problem]:
     """Each row whose id is empty or an earlier row's, and the name of its case."""
     occurrences = Occurrences(ambiguous)
-    for case_id, index, line in _ids(path, lines) if ambiguous else ():
+    for case_id, line, at in _ids(path, lines) if ambiguous else ():
         number = occurrences.of(case_id)
         if number is msgspec.UNSET or (case_id and number == 1):
             continue
         what = "the id occurs more than once" if case_id else "the id is empty"
         message = f"{what}: this row is the case {case_key(case_id, number)!r}"
-        yield Problem(str(path), message, line, "id" if lines else f"[{index}].id")
+        yield Problem(str(path), message, line, bracketed((*at, "id")))
 
 
-def _ids(path: Path, lines: bool) -> Iterator[tuple[str, int, int | None]]:
-    """The ids in a file and where they are; other mistakes are reported once the file has been read."""
+def _ids(path: Path, lines: bool) -> Iterator[tuple[str, int | None, Place]]:
+    """The ids in a file, each with the line or the place of its record.
+
+    Other mistakes are reported once the file has been read.
+    """
     if not lines:
         for record in records_of(path, lines=False):
             yield from _id_in(record)
         return
     for index, (number, line) in enumerate(lines_of(path)):
         try:
-            yield _decode(line).id, index, number
+            yield _decode(line).id, number, ()
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # bad, or in Python's own dialect of JSON
             with suppress(InputError):
                 yield from _id_in(Record(parsed_line(path, number, line), index, number))
 
 
-def _id_in(record: Record) -> Iterator[tuple[str, int, int | None]]:
+def _id_in(record: Record) -> Iterator[tuple[str, int | None, Place]]:
     case_id = record.value.get("id") if isinstance(record.value, dict) else None
     if isinstance(case_id, str):
-        yield clean_text(case_id, "id", []), record.number, record.line
+        yield clean_text(case_id, "id", []), record.line, record.at

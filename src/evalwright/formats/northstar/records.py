@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
-from evalwright.files.key_paths import bracketed
+from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.paths import unreadable
 from evalwright.formats.shared.findings import kind_found
 from evalwright.model.conversation_case import (
@@ -53,11 +53,13 @@ class EvalCase(BaseModel):
 
 
 class Record(NamedTuple):
-    """One record of a file: its number (from 0) and, in JSON Lines, its line (from 1)."""
+    """One record of a file: its number (from 0) and, in JSON Lines, its line (from 1), else its place in the
+    document."""
 
     value: Any
     number: int
     line: int | None = None
+    at: Place = ()
 
     def place(self) -> str:
         named = self.value.get("id") if isinstance(self.value, dict) else None
@@ -86,8 +88,13 @@ def records_of(path: Path, *, lines: bool) -> Iterator[Record]:
         if problems:
             raise InputError(problems)
         return
-    for index, value in enumerate(_listed(path, _document(path))):
-        yield Record(value, index)
+    document = _document(path)
+    if isinstance(document, dict) and "cases" not in document:
+        yield Record(document, 0)
+        return
+    above: Place = () if isinstance(document, list) else ("cases",)
+    for index, value in enumerate(_listed(path, document)):
+        yield Record(value, index, at=(*above, index))
 
 
 def parsed_line(path: Path, number: int, line: bytes) -> Any:
@@ -118,8 +125,6 @@ def _listed(path: Path, document: Any) -> list[Any]:
         found = _kind(document)
         message = f"Invalid JSON dataset: found {found}, expected a list of cases, an object with 'cases' or one case"
         raise InputError(Problem(str(path), message))
-    if "cases" not in document:
-        return [document]
     cases = document["cases"]
     if not isinstance(cases, list):
         raise InputError(Problem(str(path), f"'cases' must be a list, found {_kind(cases)}", key="cases"))
@@ -133,7 +138,8 @@ def checked(record: Record, file: str) -> tuple[EvalCase | None, list[Problem]]:
     except ValidationError as error:
         problems = error.errors(include_url=False)
     except RecursionError:
-        return None, [Problem(file, f"Invalid eval case ({record.place()}): nested too deeply", record.line)]
+        message = f"Invalid eval case ({record.place()}): nested too deeply"
+        return None, [Problem(file, message, record.line, bracketed(record.at))]
     return None, list(_problems(record, file, problems))
 
 
@@ -141,13 +147,8 @@ def _problems(record: Record, file: str, found: Iterable[Any]) -> Iterator[Probl
     where = record.place()
     for item in found:
         place = item["loc"]
-        key = bracketed(place)
-        yield Problem(
-            file,
-            f"Invalid eval case ({where}): {_message(place, item)}",
-            record.line,
-            key if record.line is not None else f"[{record.number}]" + (f".{key}" if key else ""),
-        )
+        message = f"Invalid eval case ({where}): {_message(place, item)}"
+        yield Problem(file, message, record.line, bracketed((*record.at, *place)))
 
 
 _FIELDS: dict[str, type[BaseModel]] = {

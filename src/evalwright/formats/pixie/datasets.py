@@ -149,6 +149,10 @@ class _Reading:
         shared = _repeated(self._raw.get("evaluators") or [])
         odd += [Problem(str(self._path), f"{name!r} appears more than once", key="evaluators") for name in shared]
         for number, entry in enumerate(entries):
+            if {"expectation", "expected_output"} <= entry.keys():
+                message = f"Entry #{number + 1}: 'expectation' is given, too, and 'expected_output' is not used"
+                key = f"entries.{number}.expected_output"
+                odd.append(Problem(str(self._path), message, key=key, unread=True))
             given = entry.get("eval_input")
             named = [one.get("name") for one in given if isinstance(one, dict)] if isinstance(given, list) else []
             for key, names in (("eval_input", named), ("evaluators", entry.get("evaluators") or [])):
