@@ -89,8 +89,10 @@ def test_a_scale_is_stretched_to_one_and_its_labels_go_before_the_judge() -> Non
 
 @pytest.mark.parametrize(("said", "passes"), [("yes", True), (1, True), ("false", False)])
 def test_a_verdict_decides_and_a_label_does_not(said: Any, passes: bool) -> None:
-    grade = judged({"passed": said, "label": "solid"}, scoring={"mode": "binary"})
+    scoring = {"mode": "binary", "min_score": 1, "max_score": 5, "passing_score": 1}
+    grade = judged({"passed": said, "label": "solid"}, scoring=scoring)
     assert (grade.passed, grade.label, grade.score) == (passes, "solid", float(passes))
+    assert (grade.metadata["raw_score"], grade.metadata["scale"]) == (5.0 if passes else 1.0, [1.0, 5.0])
 
 
 def test_the_judge_sees_what_it_is_to_judge() -> None:

@@ -131,6 +131,18 @@ def test_a_judge_that_cannot_judge_is_an_error_of_the_case_and_a_failure_in_nati
     assert (native["failed_cases"], native["errored_cases"], native["pass_rate"]) == (2, 0, 0.0)
 
 
+def test_a_verdict_scores_1_or_0_whatever_the_scale_of_its_judge(tmp_path: Path) -> None:
+    (tmp_path / "verdicts.py").write_text(
+        "def no(request):\n    return '{\"passed\": false, \"reason\": \"r\", \"feedback\": \"f\"}'\n"
+    )
+    scoring = {"mode": "binary", "min_score": 1, "max_score": 5}
+    grader = {"name": "good", "model": "python:verdicts:no", "rubric": "Is it good?", "scoring": scoring}
+    (tmp_path / "g.json").write_text(json.dumps({"graders": [grader]}))
+    outcome = ran(written(tmp_path, MUTE), graders=tmp_path / "g.json")
+    judged = {rollup.evaluator: rollup.by_variant["recorded"] for rollup in outcome.summary.by_evaluator}
+    assert (cells(outcome), judged["good"].avg_score) == ({"fail": 1}, 0.0)
+
+
 @pytest.mark.parametrize(
     ("odd", "status"),
     [

@@ -75,12 +75,6 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         traces = recorded if isinstance(recorded, list) else [] if recorded is None else [recorded]
         return bool(traces) and all(isinstance(self.material(case, trace), str) for trace in traces)
 
-    @property
-    def scores(self) -> tuple[float, float]:
-        """A binary score is on the judge's scale, a numeric one is its share of that scale."""
-        scale = Scale.of(self.scoring, self.threshold)
-        return (scale.low, scale.high) if scale.mode == "binary" else (0.0, 1.0)
-
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         asked = self.asked(case, trace)
         if isinstance(asked, Evaluation):
@@ -135,7 +129,8 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         }
         if reply.thinking:
             detail["judge_thinking"] = reply.thinking
-        return Evaluation(scale.passed(reading), scale.score(reading), reading.reason, detail, cost_usd=found.cost_usd)
+        score = scale.share(reading.raw)
+        return Evaluation(scale.passed(reading), score, reading.reason, detail, cost_usd=found.cost_usd)
 
 
 class RubricJudge(ConversationJudge, frozen=True, kw_only=True):

@@ -48,7 +48,7 @@ def scale_problem(scoring: Scoring) -> str | None:
 
 
 class Reading(NamedTuple):
-    """A judge's reply, read."""
+    """A judge's reply, read; a verdict is the upper or lower end of its scale."""
 
     raw: float
     reason: str
@@ -80,11 +80,8 @@ class Scale(NamedTuple):
         """A score on the scale as a number from 0 to 1."""
         return (raw - self.low) / (self.high - self.low)
 
-    def score(self, reading: Reading) -> float:
-        return reading.raw if self.mode == "binary" else self.share(reading.raw)
-
     def passed(self, reading: Reading) -> bool:
-        return bool(reading.raw) if self.mode == "binary" else reading.raw >= self.passing
+        return reading.raw >= (self.high if self.mode == "binary" else self.passing)
 
     def label(self, reading: Reading) -> str:
         plain = "pass" if self.passed(reading) else "fail"
@@ -147,7 +144,7 @@ class Scale(NamedTuple):
         if strange:
             raise ValueError(f"unknown key {min(strange)!r}")
         if self.mode == "binary":
-            raw = float(_truth(found.get("passed")))
+            raw = self.high if _truth(found.get("passed")) else self.low
         else:
             raw = _number(found.get("score"), "score", self.low, self.high, truths=truths)
         label, confidence, evidence = found.get("label"), found.get("confidence"), found.get("evidence", [])
