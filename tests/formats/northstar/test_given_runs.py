@@ -180,18 +180,34 @@ def test_a_judge_without_a_key_raises_alone_and_fails_in_a_suite(monkeypatch: py
     assert all(words in grade.reason for words in ("GROQ_API_KEY", "not authenticated"))
 
 
-def test_what_a_completion_function_raises_reaches_its_caller() -> None:
-    def broken(**request: Any) -> Any:
-        raise LookupError("no 401 here" if request["model"] == "a/b" else "limit of 4010 tokens")
+class Refused(Exception):
+    def __init__(self, status: int) -> None:
+        super().__init__("the request was refused")
+        self.status_code = status
 
-    with pytest.raises(LookupError):
-        RubricJudge("q", "m", completion_fn=broken).grade(CASE, RUN)
-    judges = [RubricJudge("q", model, completion_fn=broken) for model in ("a/b", "c")]
-    grades = EvalSuite(judges).run([CASE]).case_results[0].grades
-    assert [("not authenticated" in grade.reason, grade.metadata["error_type"]) for grade in grades] == [
-        (True, "LookupError"),
-        (False, "LookupError"),
-    ]
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (LookupError("unauthorized"), "is not authenticated"),
+        (LookupError("a limit of 401 tokens, not 429"), "raised LookupError"),
+        (Refused(401), "is not authenticated"),
+        (Refused(429), "is rate-limited"),
+        (Refused(403), "denied the request"),
+        (Refused(404), "was not found"),
+        (Refused(500), "raised Refused"),
+    ],
+)
+def test_what_a_completion_function_raises_reaches_its_caller(error: Exception, cause: str) -> None:
+    def broken(**request: Any) -> Any:
+        raise error
+
+    judge = RubricJudge("q", "m", completion_fn=broken)
+    with pytest.raises(type(error)):
+        judge.grade(CASE, RUN)
+    grade = EvalSuite([judge]).run([CASE]).case_results[0].grades[0]
+    assert cause in grade.reason
+    assert grade.metadata["error_type"] == type(error).__name__
 
 
 def test_datasets_are_models() -> None:

@@ -54,30 +54,40 @@ def check_key(model: str) -> None:
 def failure_message(error: BaseException, model: str) -> tuple[str, str]:
     """Why a judge gave no verdict, and what to do about it."""
     name, said, provider = type(error).__name__, str(error).lower(), _provider(model)
-    kind = getattr(error, "type", "")
+    kind, status = getattr(error, "type", ""), _http_status(error)
 
-    def is_about(classes: tuple[str, ...], kinds: tuple[str, ...], words: str) -> bool:
-        return name in classes or kind in kinds or re.search(words, said) is not None
+    def is_about(classes: tuple[str, ...], kinds: tuple[str, ...], statuses: tuple[int, ...], words: str) -> bool:
+        # numbers in the text are not read: 401 may be a number of tokens
+        return name in classes or kind in kinds or status in statuses or re.search(words, said) is not None
 
-    if is_about(("PermissionDeniedError",), (), r"\b403\b|forbidden"):
+    if is_about(("PermissionDeniedError",), (), (403,), "forbidden"):
         return f"Judge model '{model}' denied the request.", f"{provider} does not allow this model (403)."
     if is_about(
         ("AuthenticationError", "JudgeAuthenticationError"),
         ("authentication",),
-        r"missing authentication|(invalid|incorrect) api key|\b401\b",
+        (401,),
+        r"missing authentication|(invalid|incorrect) api key|\bunauthorized",
     ):
         variable = required_key(model)
         key = f"the variable {variable} to a valid API key" if variable else "the API key of the provider"
         return f"Judge model '{model}' is not authenticated.", f"{provider} refused the request (401). Set {key}."
-    if is_about(("RateLimitError",), ("rate_limited", "quota"), r"rate limit|\b429\b"):
+    if is_about(("RateLimitError",), ("rate_limited", "quota"), (429,), "rate limit|too many requests"):
         return f"Judge model '{model}' is rate-limited.", f"{provider} has a limit of requests (429). Try again later."
-    if is_about(("ContextWindowExceededError",), (), r"context[ _]length|context window"):
+    if is_about(("ContextWindowExceededError",), (), (), r"context[ _]length|context window"):
         return f"Judge model '{model}' exceeded its context window.", "Shorten what is judged, or take another model."
-    if is_about(("Timeout", "APITimeoutError", "TimeoutError"), ("timeout",), r"timed out|timeout"):
+    if is_about(("Timeout", "APITimeoutError", "TimeoutError"), ("timeout",), (408, 504), r"timed out|timeout"):
         return f"Judge model '{model}' timed out.", "Try again, or take a faster model."
-    if is_about(("NotFoundError",), (), r"\b404\b|model not found|unknown model"):
+    if is_about(("NotFoundError",), (), (404,), "model not found|unknown model"):
         return f"Judge model '{model}' was not found.", f"{provider} does not know the model '{model}'."
     return f"Judge model '{model}' raised {name}.", "The LLM judge errored before producing feedback."
+
+
+def _http_status(error: BaseException) -> int | None:
+    """The status of the response that an HTTP client's exception is about."""
+    for source in (error, getattr(error, "response", None)):
+        if isinstance(status := getattr(source, "status_code", None), int):
+            return status
+    return None
 
 
 def _provider(model: str) -> str:
