@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evalwright.evaluators.build import build_evaluator
 from evalwright.evaluators.steps.steps import spans_of_steps, steps_of_trace
-from evalwright.formats.northstar.traces import steps_in
+from evalwright.formats.northstar.traces import steps_in, unread_trace_keys
 from evalwright.model.conversation import ConversationExpected, TraceExpected
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case, Expected
@@ -103,11 +103,11 @@ class TestReading:
         with pytest.raises(ValueError, match=message):
             normalize_trace_payload({**payload(), **wrong}, "r")
 
-    def test_unknown_keys_are_noted_and_missing_content_is_null(self) -> None:
-        warnings: list[str] = []
-        steps = steps_in(payload(span("a", atributes={}), event("e", 0)), "r", warnings)
-        assert (steps.events[0].content, len(warnings)) == (None, 1)
-        assert 'did you mean "attributes"?' in warnings[0]
+    def test_unknown_keys_of_a_run_are_found_and_missing_content_is_null(self) -> None:
+        exported = payload(span("a", atributes={}), event("e", 0), {**span("b"), "run_id": "other", "x": 1})
+        assert steps_in(exported, "r").events[0].content is None
+        found = [(("spans", 0, "atributes"), 'nothing reads this key; did you mean "attributes"?')]
+        assert list(unread_trace_keys(exported, "r")) == found
 
     @given(
         st.recursive(

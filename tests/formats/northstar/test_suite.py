@@ -133,7 +133,7 @@ def test_a_judge_that_cannot_judge_is_an_error_of_the_case_and_a_failure_in_nati
 
 def test_a_verdict_scores_1_or_0_whatever_the_scale_of_its_judge(tmp_path: Path) -> None:
     (tmp_path / "verdicts.py").write_text(
-        "def no(request):\n    return '{\"passed\": false, \"reason\": \"r\", \"feedback\": \"f\"}'\n"
+        'def no(request):\n    return \'{"passed": false, "reason": "r", "feedback": "f"}\'\n'
     )
     scoring = {"mode": "binary", "min_score": 1, "max_score": 5}
     grader = {"name": "good", "model": "python:verdicts:no", "rubric": "Is it good?", "scoring": scoring}
@@ -194,6 +194,7 @@ def test_rows_with_one_id_are_told_and_strictly_refused(tmp_path: Path) -> None:
     assert all(start[3:] in refusal(path, strict=True) for start in expected)
 
 
+EXPORT = {"sessions": [{"id": "s"}], "runs": [{"id": "r", "session_id": "s", "name": "n", "names": []}]}
 DOUBTS: list[tuple[dict[str, Any], str, str]] = [
     ({"messages": [{"role": "user"}, ANSWERED]}, "messages[0].content", "says nothing"),
     ({"messages": [{"role": "usr", "content": "a"}, ANSWERED]}, "messages[0].role", "'usr'"),
@@ -209,6 +210,8 @@ DOUBTS: list[tuple[dict[str, Any], str, str]] = [
     ({"expected": {"required_tools": []}}, "expected.required_tools", "every answer"),
     ({"expected": {"contains": "a", "rubric": "be kind"}}, "expected.rubric", "--plan quality"),
     ({"trace": {"run_id": "r", "runs": 5}}, "trace", "runs: expected a list, found int: the case will be an error"),
+    ({"trace": EXPORT}, "trace.runs[0].names", 'nothing reads this key; did you mean "name"?'),
+    ({"input": {"trace": EXPORT}}, "input.trace.runs[0].names", "nothing reads this key"),
     ({"input": {"trace": {"spans": []}}}, "input.trace", "neither a run_id nor a first run with an id"),
 ]
 

@@ -23,7 +23,7 @@ from evalwright.files.strict_json import with_json_lines
 from evalwright.formats.northstar.doubts import CaseDoubt, doubts_in
 from evalwright.formats.northstar.ids import Occurrences, ambiguous_ids, oddities
 from evalwright.formats.northstar.records import EvalCase, Record, checked, parsed_line, records_of
-from evalwright.formats.northstar.traces import take_trace
+from evalwright.formats.northstar.traces import take_trace, unread_trace_keys
 from evalwright.model.conversation import (
     ConversationExpected,
     ExpectedArguments,
@@ -285,5 +285,8 @@ def _doubts_of_steps(line: _Line, trace: Trace) -> Iterator[CaseDoubt]:
     place = ("trace",) if line.trace is not None else ("input", "trace")
     if trace.error is not None and trace.error.type == _MALFORMED:
         yield place, f"{trace.error.message}: the case will be an error"
-    elif (payload := _steps_given(line)) and _run_of(payload) is None:
-        yield place, "it has neither a run_id nor a first run with an id: no grader reads it"
+    elif payload := _steps_given(line):
+        if (run_id := _run_of(payload)) is None:
+            yield place, "it has neither a run_id nor a first run with an id: no grader reads it"
+        else:
+            yield from (((*place, *inside), what) for inside, what in unread_trace_keys(payload, run_id))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.evaluators.steps.steps import in_order, spans_of_steps
+from evalwright.files.key_paths import Place, bracketed
 from evalwright.model.steps import RunFacts, Step, StepEvent, Steps
 from evalwright.model.trace import Trace
 
-__all__ = ["steps_in", "take_trace"]
+__all__ = ["steps_in", "take_trace", "unread_trace_keys"]
 
 _STATUSES = ("running", "ok", "error")
 _KINDS = ("agent", "workflow", "model", "tool", "custom")
@@ -20,6 +22,7 @@ _TYPES = (
     "final_response", "custom",
 )  # fmt: skip
 _KEYS = {
+    "sessions": ("id", "created_at", "ended_at", "metadata", "project_id"),
     "runs": ("id", "session_id", "name", "started_at", "ended_at", "status", "error", "metadata"),
     "spans": (
         "id", "run_id", "parent_span_id", "kind", "name", "started_at", "ended_at", "status", "error", "iteration",
@@ -27,34 +30,46 @@ _KEYS = {
     ),
     "events": ("id", "run_id", "span_id", "type", "created_at", "content", "attributes"),
 }  # fmt: skip
+_RUN_ID = {"sessions": None, "runs": "id", "spans": "run_id", "events": "run_id"}
+"""Where a record has the id of its run."""
 _MOST_WARNINGS = 20
 
 
 def take_trace(payload: Mapping[str, Any], run_id: Any, trace: Trace) -> None:
     """Put the steps of one run into a trace. Raises ValueError for a payload that cannot be read."""
-    warnings: list[str] = []
-    trace.spans = spans_of_steps(steps_in(payload, run_id, warnings))
-    if warnings:
-        trace.extra["warnings"] = warnings[:_MOST_WARNINGS]
+    trace.spans = spans_of_steps(steps_in(payload, run_id))
+    unread = [
+        f"{bracketed(place)}: {what}" for place, what in islice(unread_trace_keys(payload, run_id), _MOST_WARNINGS)
+    ]
+    if unread:
+        trace.extra["warnings"] = unread
 
 
-def steps_in(payload: Mapping[str, Any], run_id: Any, warnings: list[str] | None = None) -> Steps:
-    """The steps of one run, in order. Unknown keys of records go to `warnings`; other mistakes raise ValueError."""
-    noted = [] if warnings is None else warnings
-    run = _run(payload, str(run_id), noted)
-    spans = [_step(record) for record in _of_run(payload, "spans", run.run_id, noted)]
-    events = in_order((_event(record) for record in _of_run(payload, "events", run.run_id, noted)), "created_at")
+def unread_trace_keys(payload: Mapping[str, Any], run_id: Any) -> Iterator[tuple[Place, str]]:
+    """The keys in the records of one run that nothing reads, and where they are; for a payload that can be read."""
+    for part, known in _KEYS.items():
+        for number, record in enumerate(_records(payload, part)):
+            if (key := _RUN_ID[part]) is None or str(record.get(key)) == str(run_id):
+                for name in record:
+                    if name not in known:
+                        yield (part, number, str(name)), f"nothing reads this key{did_you_mean(str(name), known)}"
+
+
+def steps_in(payload: Mapping[str, Any], run_id: Any) -> Steps:
+    """The steps of one run, in order. Raises ValueError for a payload that cannot be read; see `unread_trace_keys`."""
+    run = _run(payload, str(run_id))
+    spans = [_step(record) for record in _of_run(payload, "spans", run.run_id)]
+    events = in_order((_event(record) for record in _of_run(payload, "events", run.run_id)), "created_at")
     for order, event in enumerate(events):
         event.order = order
     return Steps(run, in_order(spans, "started_at"), events)
 
 
-def _run(payload: Mapping[str, Any], run_id: str, warnings: list[str]) -> RunFacts:
+def _run(payload: Mapping[str, Any], run_id: str) -> RunFacts:
     sessions = {str(_needed(session, "id", "sessions")) for session in _records(payload, "sessions")}
     for record in _records(payload, "runs"):
         if str(record.get("id")) != run_id:
             continue
-        _note_strangers(record, "runs", warnings)
         session, name = _needed(record, "session_id", "run"), _text(record, "name", "run")
         if str(session) not in sessions:
             raise ValueError(f"run {run_id}: its session {session} is not among the sessions")
@@ -70,11 +85,8 @@ def _run(payload: Mapping[str, Any], run_id: str, warnings: list[str]) -> RunFac
     raise ValueError(f"run {run_id} is not among the runs")
 
 
-def _of_run(payload: Mapping[str, Any], key: str, run_id: str, warnings: list[str]) -> list[Mapping[str, Any]]:
-    found = [record for record in _records(payload, key) if str(_needed(record, "run_id", key)) == run_id]
-    for record in found:
-        _note_strangers(record, key, warnings)
-    return found
+def _of_run(payload: Mapping[str, Any], key: str, run_id: str) -> list[Mapping[str, Any]]:
+    return [record for record in _records(payload, key) if str(_needed(record, "run_id", key)) == run_id]
 
 
 def _records(payload: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
@@ -87,11 +99,6 @@ def _records(payload: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
         if not isinstance(record, Mapping):
             raise ValueError(f"{key}[{number}]: expected an object, found {type(record).__name__}")
     return records
-
-
-def _note_strangers(record: Mapping[str, Any], key: str, warnings: list[str]) -> None:
-    strangers = [str(name) for name in record if name not in _KEYS[key]]
-    warnings.extend(f"{key}: nothing reads the key {name!r}{did_you_mean(name, _KEYS[key])}" for name in strangers)
 
 
 def _step(record: Mapping[str, Any]) -> Step:
