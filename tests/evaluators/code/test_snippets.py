@@ -37,7 +37,7 @@ def walled() -> bool:
     [
         ("True", True, 1.0, ""),
         ("False", False, 0.0, "the code says that it failed"),
-        ("{'passed': True, 'score': 0.25, 'reason': 'fine'}", True, 0.25, "fine"),
+        ("{'passed': True, 'score': 0.25, 'reason': ' fine\\n'}", True, 0.25, "fine"),
         ("{'passed': False, 'score': 1, 'reason': ' '}", False, 1.0, "the code says that it failed"),
         ("{'passed': True, 'score': None, 'note': 1}", True, 1.0, ""),
     ],

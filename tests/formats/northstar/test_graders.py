@@ -89,6 +89,11 @@ def test_a_third_of_the_terms_is_too_little_and_the_reason_names_them() -> None:
     assert "'beta'" in found.reason
 
 
+def test_an_output_that_shares_no_term_is_no_evidence() -> None:
+    found = grade("tool_output_referenced", tool("alpha beta"), says("gamma"), require_tool_output_reference=True)
+    assert (found.score, found.evidence) == (0.0, [])
+
+
 def test_the_nearest_output_counts() -> None:
     messages = [tool("nothing of this"), tool({"city": "Paris"}), says("City: Paris")]
     assert grade("tool_output_referenced", *messages, require_tool_output_reference=True).score == 1.0

@@ -203,7 +203,9 @@ class TestOtherChecks:
         assert [over["span_id"] for over in found.detail["over_limit"]] == ["3"]
         assert found.detail["total_cost_usd"] == pytest.approx(0.4)
 
-    @pytest.mark.parametrize(("mark", "passes"), [("yes", False), ("no", True), (1, False), (None, True)])
+    @pytest.mark.parametrize(
+        ("mark", "passes"), [("Yes", False), (" yes", True), ("no", True), (1, False), (None, True)]
+    )
     def test_marks_of_staleness(self, mark: Any, passes: bool) -> None:
         said = event("m", 0, "reasoning", attributes={"stale": mark})
         assert graded("stale_context_usage", payload(said)).passed is passes
@@ -217,7 +219,7 @@ class TestOtherChecks:
         ["bad_tool_failure_recovery", "unnecessary_tool_loop", "step_cost_attribution", "failure_origin"],
     )
     def test_without_anything_to_look_at_a_check_is_skipped(self, check: str) -> None:
-        assert graded(check, payload()).skipped
+        assert graded(check, payload(error={})).skipped
 
 
 class TestStricterRules:

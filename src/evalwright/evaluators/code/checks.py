@@ -89,8 +89,9 @@ def _verdict(value: Any, detail: dict[str, Any], *, strict: bool) -> Evaluation:
     passed, score, reason = said["passed"], said.get("score"), said.get("reason")
     if isinstance(score, bool) or not isinstance(score, (int, float)):
         score = 1.0 if passed else 0.0
-    if not isinstance(reason, str) or not reason.strip():
-        reason = "" if passed else "the code says that it failed"
+    reason = reason.strip() if isinstance(reason, str) else ""
+    if not reason and not passed:
+        reason = "the code says that it failed"
     detail |= {key: said[key] for key in ("feedback", "metadata") if said.get(key) is not None}
     return Evaluation(passed, float(score), reason, detail)
 

@@ -129,7 +129,7 @@ class ToolOutputReferenced(Onlooker, frozen=True):
         terms = self._terms(text)
         reason = f"{len(said & terms)} of {len(terms)} terms of the nearest output are in the response"
         reason += f" ({best:.2f}, {self.threshold:g} needed): found {_words(said & terms)}, not found "
-        detail = {"overlap": round(best, 4), "threshold": self.threshold, "evidence": [text] if text else []}
+        detail = {"overlap": round(best, 4), "threshold": self.threshold, "evidence": [text] if best else []}
         return Evaluation(best >= self.threshold, best, reason + _words(terms - said), detail)
 
     def _output(self, content: Any) -> str | None:

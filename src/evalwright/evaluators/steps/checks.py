@@ -283,7 +283,7 @@ class StaleContextUsage(msgspec.Struct, frozen=True):
 def _marked(event: StepEvent, key: str) -> bool:
     value = event.attributes.get(key)
     if isinstance(value, str):
-        return value.strip().lower() in ("1", "true", "yes", "error", "failed")
+        return value.lower() in ("1", "true", "yes", "error", "failed")
     return bool(value)
 
 
@@ -300,7 +300,7 @@ class FailureOrigin(_Lenient, frozen=True):
         spans = [span for span in steps.spans if span.failed]
         events = [e for e in steps.events if _marked(e, "error") or _marked(e, "failed")]
         error = None if steps.run is None else steps.run.error
-        if not spans and not events and error is None:
+        if not spans and not events and not error:
             return _skipped("nothing failed")
         origin = in_order(spans, "started_at")[0] if spans else None
         detail = {
@@ -310,7 +310,7 @@ class FailureOrigin(_Lenient, frozen=True):
             "run_error": error,
             "evidence": ["run_error" if origin is None else f"{origin.name} ({origin.id})"],
         }
-        if strict and error is None and not events and all(_overcome(span, steps) for span in spans):
+        if strict and not error and not events and all(_overcome(span, steps) for span in spans):
             return graded(True, "every failure was recovered from", detail)
         where = "the run" if origin is None else f"{origin.kind} {origin.name}"
         return graded(False, f"the first failure is that of {where}", detail)
