@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from math import isfinite
 from typing import Any
 
 from evalwright.formats.promptfoo.ajv_formats import NUMBERS, TEXTS
+from evalwright.formats.promptfoo.switches import is_on
 from evalwright.formats.shared.javascript.characters import InvalidPattern
 from evalwright.formats.shared.javascript.patterns import pattern_of
 
@@ -38,7 +38,7 @@ _LARGEST = 1e21
 def validator_of(schema: Any) -> Any:
     """The validator of a schema. Raises ValueError for a schema that promptfoo cannot compile, whatever the output
     is."""
-    strict = os.environ.get(_STRICT, "").lower() not in ("1", "true", "yes", "yup", "yeppers")
+    strict = not is_on(_STRICT)
     return _compiled(json.dumps(schema), strict)
 
 

@@ -188,26 +188,39 @@ class Assertions:
         return provider_of(raw, self._sources, origin) if known is None else known
 
     def rubric(self, raw: Any, origin: Origin) -> Any:
-        """The prompt for judges in a test's options, read if it is in a file."""
-        found = self._with_files({"rubricPrompt": raw}, "", origin)
-        return None if found is None else found["rubricPrompt"]
+        """The `rubricPrompt` at `origin`, or each of several, with the text of its file; code stays in its file."""
+        return self._rubric(raw, origin.at("rubricPrompt"))
+
+    def _rubric(self, raw: Any, place: Origin) -> Any:
+        if isinstance(raw, dict):
+            return {key: self._rubric(one, place.at(key)) for key, one in raw.items()}
+        if isinstance(raw, list):
+            return [self._rubric(one, place.at(i)) for i, one in enumerate(raw)]
+        if not in_file(raw) or holds_template(raw):
+            return raw
+        path, _ = split_function(raw)
+        if path.endswith(".py"):
+            place.tell("a prompt for judges cannot be made by Python: expected text, or a file of text or JavaScript")
+        elif (found := self._sources.path(path, place)) is not None:
+            return raw if path.endswith(SCRIPTS) else self._sources.text(found, place)
+        return None
 
     def _with_files(self, one: dict[str, Any], base: str, origin: Origin) -> dict[str, Any] | None:
-        for key in ("value", "rubricPrompt"):
-            value = one.get(key)
-            if not in_file(value) or holds_template(str(value)):
-                continue
-            path, _ = split_function(str(value))
-            if base in ("javascript", "python") and not self._sources.matches(path):
-                what = "is an error" if base == "javascript" else "fails"
-                origin.at(key).warn(f"there is no file {path!r}: this assertion {what}")
-                return one
-            found = self._sources.path(path, origin.at(key))
-            if found is None:
-                return None
-            if not path.endswith(SCRIPTS):
-                one[key] = self._content(found, origin.at(key))
-                one["as_is"] = True
+        if one.get("rubricPrompt") is not None:
+            one["rubricPrompt"] = self.rubric(one["rubricPrompt"], origin)
+        value, place = one.get("value"), origin.at("value")
+        if not in_file(value) or holds_template(str(value)):
+            return one
+        path, _ = split_function(str(value))
+        if base in ("javascript", "python") and not self._sources.matches(path):
+            what = "is an error" if base == "javascript" else "fails"
+            place.warn(f"there is no file {path!r}: this assertion {what}")
+            return one
+        found = self._sources.path(path, place)
+        if found is None:
+            return None
+        if not path.endswith(SCRIPTS):
+            one |= {"value": self._content(found, place), "as_is": True}
         return one
 
     def _content(self, path: Any, origin: Origin) -> Any:

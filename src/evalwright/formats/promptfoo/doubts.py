@@ -12,7 +12,7 @@ from evalwright.evaluators.wording import shorten
 from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.dependence import stored_as
 from evalwright.formats.promptfoo.file import env_names
-from evalwright.formats.promptfoo.kinds import CHECKS, base_of, in_module
+from evalwright.formats.promptfoo.kinds import CALL_MODELS, CHECKS, base_of, in_module
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
 from evalwright.formats.promptfoo.providers import provider_kind
@@ -65,7 +65,7 @@ _NOT_TURNED = frozenset(
 _SHARES = frozenset(
     (
         *in_module("similarity"),
-        *in_module("judged"),
+        *CALL_MODELS,
         "tool-call-f1",
     )
 ) - {"levenshtein", "similar:dot", "similar:euclidean"}

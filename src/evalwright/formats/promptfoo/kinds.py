@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["CHECKS", "COMPARISONS", "SET", "UNSUPPORTED", "asks_judge", "base_of", "in_module", "reads_tools"]
+__all__ = [
+    "CALL_MODELS",
+    "CHECKS",
+    "COMPARISONS",
+    "SET",
+    "UNSUPPORTED",
+    "asks_judge",
+    "base_of",
+    "in_module",
+    "reads_tools",
+]
 
 SET = "assert-set"
 _PLACE = "evalwright.formats.promptfoo.checks."
@@ -29,11 +39,16 @@ CHECKS: Mapping[str, str] = {
         name: f"{_PLACE}judged:{name.replace('-', '_')}"
         for name in (
             "llm-rubric", "factuality", "model-graded-factuality", "model-graded-closedqa", "g-eval",
+        )
+    },
+    **{
+        name: f"{_PLACE}contexts:{name.replace('-', '_')}"
+        for name in (
             "answer-relevance", "context-recall", "context-relevance", "context-faithfulness",
             "conversation-relevance",
         )
     },
-    **dict.fromkeys(("similar", "similar:cosine", "similar:dot", "similar:euclidean"), f"{_PLACE}judged:similar"),
+    **dict.fromkeys(("similar", "similar:cosine", "similar:dot", "similar:euclidean"), f"{_PLACE}embeddings:similar"),
     **{
         name: f"{_PLACE}responses:{name.replace('-', '_')}"
         for name in ("finish-reason", "guardrails", "skill-used", "perplexity", "perplexity-score")
@@ -73,7 +88,8 @@ def in_module(module: str) -> frozenset[str]:
     return frozenset(kind for kind, place in CHECKS.items() if place.startswith(f"{_PLACE}{module}:"))
 
 
-_JUDGED = in_module("judged")
+CALL_MODELS = frozenset().union(*map(in_module, ("judged", "contexts", "embeddings")))
+"""The types that call models."""
 
 
 def asks_judge(assertion: Mapping[str, Any]) -> bool:
@@ -81,7 +97,7 @@ def asks_judge(assertion: Mapping[str, Any]) -> bool:
     kind = assertion["type"]
     if kind == SET:
         return any(map(asks_judge, assertion["assert"]))
-    return kind == "select-best" or base_of(kind)[1] in _JUDGED
+    return kind == "select-best" or base_of(kind)[1] in CALL_MODELS
 
 
 _READS_TOOLS = frozenset(("is-valid-openai-tools-call", "is-valid-function-call", "is-valid-openai-function-call"))

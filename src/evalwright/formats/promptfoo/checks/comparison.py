@@ -10,7 +10,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
 from evalwright.formats.promptfoo.checks.replies import graded_reply
-from evalwright.formats.promptfoo.checks.rubrics import own_messages
+from evalwright.formats.promptfoo.checks.rubrics import own_messages, parsed_output
 from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.graders import Grader, grader_of, grader_requests
 from evalwright.formats.promptfoo.kinds import COMPARISONS
@@ -77,7 +77,7 @@ class PromptfooComparison:
         except TemplateError as error:
             raise EvaluatorError(str(error), "template_error") from None
         outputs = [_output(trace) for trace, _ in cells]
-        told = {**names, "criteria": criteria, "outputs": outputs}
+        told = {**names, "criteria": criteria, "outputs": [*map(parsed_output, outputs)]}
         grader = grader_of(self._assertion, self._options, self._folder, "text", told)
         index = self._decided(cells)
         if index is None:
@@ -98,7 +98,7 @@ class PromptfooComparison:
 
     async def _asked(self, grader: Grader, criteria: str, outputs: Sequence[str], told: Mapping[str, Any]) -> int:
         listed = "\n".join(f'<Text index="{i}">\n{output}\n</Text>' for i, output in enumerate(outputs))
-        messages = own_messages(self._assertion, self._options, told) or [
+        messages = await own_messages(self._assertion, self._options, told, self._folder) or [
             {"role": "system", "content": _BEST},
             {"role": "user", "content": f"<Criterion>\n{criteria}\n</Criterion>\n{listed}"},
         ]

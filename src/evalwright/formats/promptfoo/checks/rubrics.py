@@ -1,39 +1,105 @@
-"""A configuration's own prompts for its judges."""
+"""What judges are told: a configuration's own prompts, else ours, and the judge that gets them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.faults import TemplateError
+from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
+from evalwright.formats.promptfoo.graders import Grader, grader_of
+from evalwright.formats.promptfoo.models import messages_in
+from evalwright.formats.promptfoo.scripts import call_file
+from evalwright.formats.promptfoo.sources import in_file
+from evalwright.formats.promptfoo.switches import is_on
 from evalwright.formats.promptfoo.templates import render, render_all
-from evalwright.formats.promptfoo.values import pretty_json
+from evalwright.formats.promptfoo.values import compact_json, json_parse
 
-__all__ = ["own_messages"]
+__all__ = ["Messages", "judge_of", "messages_for", "own_messages", "parsed_output", "user_message"]
+
+Messages = list[dict[str, Any]]
+Part = str | int
+"""The key or the number of a prompt where a type of assertion takes several."""
+
+_KEEPS_OBJECTS = "PROMPTFOO_DISABLE_OBJECT_STRINGIFY"
 
 
-def own_messages(
-    assertion: Mapping[str, Any], options: Mapping[str, Any], names: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def user_message(text: str) -> Messages:
+    return [{"role": "user", "content": text}]
+
+
+def parsed_output(text: str) -> Any:
+    """An output in the form in which promptfoo's prompts for judges get it: the value of a text that is JSON."""
+    try:
+        return json_parse(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def judge_of(question: Asked, names: Mapping[str, Any] | None = None) -> Grader:
+    """The judge, with the variables of the test and those that the user's own prompts have."""
+    known = {**question.names, **(names or {"output": question.text})}
+    return grader_of(question.assertion, question.options, question.folder, "text", known)
+
+
+async def messages_for(question: Asked, names: Mapping[str, Any], part: Part | None = None) -> Messages:
+    """The messages of the configuration's own prompt; empty if there is none. Raises EvaluatorError."""
+    known = {**question.names, **names}
+    return await own_messages(question.assertion, question.options, known, question.folder, part)
+
+
+async def own_messages(
+    assertion: Mapping[str, Any],
+    options: Mapping[str, Any],
+    names: Mapping[str, Any],
+    folder: str,
+    part: Part | None = None,
+) -> Messages:
     """The messages in `rubricPrompt` of an assertion or its test; empty if there is none. Raises EvaluatorError."""
-    prompt = assertion.get("rubricPrompt", options.get("rubricPrompt"))
-    if prompt is None:
+    prompt = _part(assertion.get("rubricPrompt") or options.get("rubricPrompt"), part)
+    if not prompt:
         return []
     try:
-        if isinstance(prompt, str) and prompt.lstrip().startswith("["):
-            prompt = _parsed(prompt)
-        if isinstance(prompt, list):
-            return [dict(one) for one in render_all(prompt, names) if isinstance(one, dict)]
-        text = prompt if isinstance(prompt, str) else pretty_json(prompt)
-        return [{"role": "user", "content": render(text, names)}]
+        if in_file(prompt):
+            prompt = await call_file(folder, prompt, "get_prompt", [])
+        return messages_in(_rendered(prompt if isinstance(prompt, str) else compact_json(prompt), names))
+    except ScriptError as error:
+        raise EvaluatorError(f"rubricPrompt: {error}", error.type) from None
     except TemplateError as error:
         raise EvaluatorError(f"rubricPrompt: {error}", "template_error") from None
 
 
-def _parsed(text: str) -> Any:
+def _part(prompt: Any, part: Part | None) -> Any:
+    if isinstance(part, str):
+        return prompt.get(part) if isinstance(prompt, dict) else None
+    if part is None or not prompt:
+        return prompt
+    if not isinstance(prompt, list):
+        raise EvaluatorError(f"rubricPrompt: expected a list of two prompts, found {prompt!r:.60}", "bad_value")
+    found = prompt[part] if part < len(prompt) else None
+    return found.get("content") if isinstance(found, dict) else found
+
+
+def _rendered(prompt: str, names: Mapping[str, Any]) -> str:
+    """A prompt that is JSON is rendered text by text, so that nothing in an output can break it."""
+    known = _with_texts(names)
     try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        document = json_parse(prompt)
+    except (ValueError, RecursionError):
+        return render(prompt, known)
+    return compact_json(render_all(document, known))
+
+
+def _with_texts(names: Mapping[str, Any]) -> dict[str, Any]:
+    """Variables whose mappings, and those in their lists, are JSON texts, as in promptfoo's prompts for judges."""
+    if is_on(_KEEPS_OBJECTS):
+        return dict(names)
+    return {
+        name: [_as_text(one) for one in value] if isinstance(value, list) else _as_text(value)
+        for name, value in names.items()
+    }
+
+
+def _as_text(value: Any) -> Any:
+    return compact_json(value) if isinstance(value, (dict, list)) else value

@@ -1,0 +1,224 @@
+"""Assertions on what answers rest on: their context, their question, and the conversation before them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from evalwright.errors import EvaluatorError
+from evalwright.evaluators.judges.replies import BadReply
+from evalwright.evaluators.similarity.cosine import cosine
+from evalwright.formats.promptfoo.checks.embeddings import EPSILON
+from evalwright.formats.promptfoo.checks.replies import graded_reply, the_object
+from evalwright.formats.promptfoo.checks.rubrics import judge_of, messages_for, parsed_output, user_message
+from evalwright.formats.promptfoo.evaluator import Asked, context_of
+from evalwright.formats.promptfoo.faults import ScriptError
+from evalwright.formats.promptfoo.graders import Grader, grader_of
+from evalwright.formats.promptfoo.prompts import TURNS
+from evalwright.formats.promptfoo.transforms import transformed
+from evalwright.formats.promptfoo.values import compact_json, template_text
+from evalwright.model.result import Evaluation
+from evalwright.session import session
+
+__all__ = [
+    "answer_relevance", "context_faithfulness", "context_recall", "context_relevance", "conversation_relevance",
+]  # fmt: skip
+
+_NUMBERED = re.compile(r"^\s*(?:\d+[.)]|[-*])\s*")
+_ONLY_NUMBER = re.compile(r"\d+[.)]")
+_RELEVANT = (
+    "You say whether the last answer of an assistant fits the conversation: it responds to what the user last wrote, as"
+    ' that is meant after the turns before it. Reply with one JSON object and nothing else: {"verdict": "yes" or "no",'
+    ' "reason": text}.'
+)
+_WINDOW = 5
+"""Turns that a judge is shown."""
+
+
+async def conversation_relevance(question: Asked) -> Evaluation:
+    """The share of turns whose answer fits the conversation up to there, of which a judge sees the last `windowSize`
+    turns (5). The turns are those in the variable `_conversation`; without it, the prompt and the output are the only
+    one."""
+    turns = question.names.get(TURNS)
+    if not isinstance(turns, list) or not turns:
+        turns = [{"input": question.trace.extra["promptfoo"]["prompt"], "output": question.text}]
+    if not all(isinstance(one, Mapping) for one in turns):
+        raise EvaluatorError(
+            f"{question.kind}: expected {TURNS} to be a list of turns with input and output", "bad_value"
+        )
+    size = question.assertion.get("config", {}).get("windowSize") or _WINDOW
+    if not isinstance(size, int) or size < 1:
+        raise EvaluatorError(f"{question.kind}: expected windowSize to be a whole number from 1", "bad_value")
+    grader, missed = judge_of(question), []
+    for number in range(1, len(turns) + 1):
+        window = turns[max(0, number - size) : number]
+        shown = "\n".join(f"User: {_said(one, 'input')}\nAssistant: {_said(one, 'output')}" for one in window)
+        messages = await messages_for(question, {"messages": window}) or [
+            {"role": "system", "content": _RELEVANT},
+            {"role": "user", "content": f"<Conversation>\n{shown}\n</Conversation>"},
+        ]
+        (fits, reason), _ = await graded_reply(grader, messages, _fitting_turn)
+        if not fits:
+            missed.append(f"turn {number}: {reason}" if reason else f"turn {number}")
+    found = _share(question, (len(turns) - len(missed)) / len(turns), grader)
+    found.reason = found.reason and "; ".join([found.reason, *missed])
+    return found
+
+
+def _said(turn: Mapping[str, Any], part: str) -> str:
+    value = turn.get(part, "")
+    return value if isinstance(value, str) else compact_json(value)
+
+
+def _fitting_turn(text: str) -> tuple[bool, str]:
+    said = the_object(text, ("verdict",))
+    if (verdict := said.get("verdict")) not in ("yes", "no"):
+        raise BadReply(f"expected yes or no as 'verdict', found {verdict!r}")
+    return verdict == "yes", str(said.get("reason") or "")
+
+
+async def context_recall(question: Asked) -> Evaluation:
+    """The share of the value's sentences that the context supports, which without any is the prompt."""
+    context = "\n\n".join(await _context(question, otherwise=question.trace.extra["promptfoo"]["prompt"]))
+    names = {"context": context, "groundTruth": question.value}
+    wanted = (
+        "For each sentence of the answer say whether the context bears it out: repeat it on a line of its own,"
+        " followed by [Attributed] or [Not Attributed].\n"
+        f"<Context>\n{context}\n</Context>\n<Answer>\n{template_text(question.value)}\n</Answer>"
+    )
+    grader = judge_of(question, names)
+    lines, _ = await graded_reply(grader, await messages_for(question, names) or user_message(wanted), _marked_lines)
+    borne = sum("[not attributed]" not in line.lower() for line in lines)
+    return _share(question, borne / len(lines), grader)
+
+
+def _marked_lines(text: str) -> list[str]:
+    lines = [line for line in text.splitlines() if "attributed]" in line.lower()]
+    if not lines:
+        raise BadReply("no sentence is marked")
+    return lines
+
+
+async def context_relevance(question: Asked) -> Evaluation:
+    """The share of the context's sentences, or of its parts if it is a list, that the variable `query` needs."""
+    parts = await _context(question)
+    names = {"context": "\n\n".join(parts), "query": _asked_in(question)}
+    wanted = (
+        "Copy from the context, unchanged and one a line, only the sentences that are needed to answer the question."
+        " If there are none, reply Insufficient Information.\n"
+        f"<Context>\n{names['context']}\n</Context>\n<Question>\n{names['query']}\n</Question>"
+    )
+    grader = judge_of(question, names)
+    all_of_it = _plain(names["context"])
+    in_lines = len(parts) > 1 or len(_full_lines(names["context"])) > 1
+
+    def read(reply: str) -> set[str]:
+        if "insufficient information" in reply.lower():
+            return set()
+        copied = {*(_full_lines(reply) if in_lines else _sentences(reply))}
+        if not any(_plain(_NUMBERED.sub("", one)) in all_of_it for one in copied):
+            raise BadReply("no sentence of it is in the context")
+        return copied
+
+    needed, _ = await graded_reply(grader, await messages_for(question, names) or user_message(wanted), read)
+    total = len(parts) if len(parts) > 1 else len(_sentences(names["context"]))
+    return _share(question, min(1.0, len(needed) / total), grader)
+
+
+async def context_faithfulness(question: Asked) -> Evaluation:
+    """The share of statements in the output that the context supports."""
+    grader, context = judge_of(question), "\n\n".join(await _context(question))
+    asked = _asked_in(question)
+    wanted = (
+        "Break the answer to the question into single statements, one a line, nothing else.\n"
+        f"<Question>\n{asked}\n</Question>\n<Answer>\n{question.text}\n</Answer>"
+    )
+    own = await messages_for(question, {"question": asked, "answer": parsed_output(question.text)}, 0)
+    statements, _ = await graded_reply(grader, own or user_message(wanted), _statements)
+    wanted = (
+        "Say for each statement whether the context bears it out. End with one line: Final verdict for each statement"
+        f" in order: Yes. or No. for each.\n<Context>\n{context}\n</Context>\n<Statements>\n"
+        + "\n".join(statements)
+        + "\n</Statements>"
+    )
+    own = await messages_for(question, {"context": context, "statements": statements}, 1)
+    said, _ = await graded_reply(grader, own or user_message(wanted), partial(_final_verdicts, len(statements)))
+    return _share(question, said.count("yes") / len(said), grader)
+
+
+def _statements(text: str) -> list[str]:
+    lines = _full_lines(text)
+    if not lines:
+        raise BadReply("no statements")
+    return lines
+
+
+def _final_verdicts(statements: int, text: str) -> list[str]:
+    _, *marked = text.lower().split("final verdict for each statement in order:")
+    said = re.findall(r"\b(yes|no)\b", marked[-1]) if len(marked) == 1 else []
+    if len(said) != statements:
+        raise BadReply(f"{len(said)} final verdicts on {statements} statements")
+    return said
+
+
+async def answer_relevance(question: Asked) -> Evaluation:
+    """How similar the questions that the output answers are to the one that was asked."""
+    names = {"answer": parsed_output(question.text)}
+    grader = judge_of(question, names)
+    model = grader_of(question.assertion, question.options, question.folder, "embedding").model
+    wanted = f"Write the one question that this answer answers, nothing else.\n<Answer>\n{question.text}\n</Answer>"
+    text = (await grader.ask(await messages_for(question, names) or user_message(wanted))).strip()
+    query = question.names.get("query")
+    asked = query if isinstance(query, str) else question.trace.extra["promptfoo"]["prompt"]
+    given = await session().models.embed(model, [asked, text])
+    return _share(question, cosine(*given.vectors), grader)
+
+
+def _share(question: Asked, score: float, grader: Grader) -> Evaluation:
+    limit = 0.5 if question.threshold is None else question.threshold
+    passed = (score >= limit - EPSILON) != question.negated
+    said = "" if passed else f"{question.kind} is {score:.4g}, the threshold is {limit:g}"
+    return Evaluation(passed, 1 - score if question.negated else score, said, grader.detail, cost_usd=grader.cost_usd)
+
+
+async def _context(question: Asked, otherwise: str = "") -> list[str]:
+    """The parts of what the answer should rest on: what `contextTransform` finds in the provider's output, else the
+    variable `context`. Raises EvaluatorError if there are none."""
+    found: Any = question.names.get("context") or otherwise
+    if code := question.assertion.get("contextTransform"):
+        seen = question.trace.extra["promptfoo"]
+        try:
+            output = seen.get("provided", seen.get("output"))
+            found = await transformed(code, output, context_of(question), question.folder)
+        except ScriptError as error:
+            raise EvaluatorError(f"contextTransform: {error}", "transform_error") from None
+    parts = found if isinstance(found, list) else [found]
+    if not parts or not all(isinstance(one, str) and one.strip() for one in parts):
+        where = "what contextTransform returns" if code else "the variable 'context'"
+        raise EvaluatorError(f"{question.kind} needs a text or a list of texts in {where}", "bad_value")
+    return parts
+
+
+def _asked_in(question: Asked) -> str:
+    """The question that the system was asked. Raises EvaluatorError if no variable has it."""
+    query = question.names.get("query")
+    if not isinstance(query, str):
+        raise EvaluatorError(f"{question.kind} needs a text in the variable 'query'", "bad_value")
+    return query
+
+
+def _full_lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _sentences(text: str) -> list[str]:
+    """The lines of a text, or the sentences if it is one line."""
+    lines = _full_lines(text)
+    parts = lines if len(lines) > 1 else re.split(r"(?<=[.!?])\s+", text.strip())
+    return [part.strip() for part in parts if part.strip() and not _ONLY_NUMBER.fullmatch(part.strip())]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())

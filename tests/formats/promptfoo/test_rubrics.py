@@ -1,0 +1,99 @@
+"""What judges are told by a configuration's own prompts, as promptfoo fills them in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evalwright.errors import EvaluatorError, InputError
+from formats.promptfoo.runs import asserted
+from formats.promptfoo.test_contexts import given
+
+PASSES = ['{"pass": true}']
+
+
+@pytest.mark.parametrize(
+    ("output", "prompt", "told"),
+    [
+        ('{"a": 1, "b": [1, {"c": 2}]}', "{{output}}|{{output.a}}", '{"a":1,"b":[1,{"c":2}]}|'),
+        ('[1, {"a": 2}, "z"]', "{{output}}|{{rubric}}", '1,{"a":2},z|x'),
+        ("5.0", "{{output}}", "5"),
+        ('"said"', "{{output}}", "said"),
+        ("null", "<{{output}}>", "<>"),
+        ("plain", "{{o}} {{l}} {{m}}", '{"k":1} 1,{"k":2} a,b'),
+        ('say "hi"', {"is": "{{output}}"}, '{"is":"say \\"hi\\""}'),
+        ('say "hi"', '["{{output}}", 1.0]', '["say \\"hi\\"",1]'),
+    ],
+)
+def test_the_output_and_the_variables_are_shown_as_promptfoo_shows_them(output, prompt, told):
+    variables = {"o": {"k": 1}, "l": [1, {"k": 2}], "m": ["a", "b"]}
+    _, models = given("llm-rubric", PASSES, answer=output, variables=variables, rubricPrompt=prompt)
+    assert models.prompt.strip() == told
+
+
+def test_the_output_can_be_shown_in_parts(monkeypatch):
+    monkeypatch.setenv("PROMPTFOO_DISABLE_OBJECT_STRINGIFY", "true")
+    _, models = given("factuality", ['{"category": "C"}'], answer='{"a": "b"}', rubricPrompt="{{completion.a}}")
+    assert models.prompt.strip() == "b"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        [{"role": "system", "content": "S {{rubric}}"}, {"role": "user", "content": "{{output}}"}],
+        '[{"role": "system", "content": "S {{rubric}}"}, {"role": "user", "content": "{{output}}"}]',
+        "- role: system\n  content: S {{rubric}}\n- role: user\n  content: '{{output}}'\n",
+    ],
+)
+def test_messages_are_sent_as_messages(prompt):
+    _, models = given("llm-rubric", PASSES, rubricPrompt=prompt)
+    assert [(one.role, one.content) for one in models.asked[-1].messages] == [
+        ("system", "S x"),
+        ("user", "On its way."),
+    ]
+
+
+def test_types_with_two_calls_take_two_prompts():
+    replies = ['{"steps": ["look", "say"]}', '{"score": 8}']
+    own = {"steps": "for {{criteria}}", "evaluate": "{{steps}} of {{maxScore}}: {{output}} on {{input}}"}
+    found, models = given("g-eval", replies, rubricPrompt=own)
+    assert found.passed
+    assert [one.messages[0].content for one in models.asked] == [
+        "for x",
+        "look\n- say of 10: On its way. on Where is it?",
+    ]
+    replies = ["It is.", "Final verdict for each statement in order: Yes."]
+    both = ["{{question}} {{answer}}", {"role": "user", "content": "{{context}} {{statements}}"}]
+    _, models = given("context-faithfulness", replies, rubricPrompt=both)
+    assert [one.messages[0].content for one in models.asked] == ["q On its way.", "a It is."]
+    with pytest.raises(EvaluatorError, match="expected a list of two prompts"):
+        given("context-faithfulness", replies, rubricPrompt="{{answer}}")
+
+
+def test_a_prompt_for_judges_may_be_in_a_file(tmp_path):
+    """The grader is `echo`, so that the reply is the prompt."""
+    prompt = {"pass": True, "reason": "{{rubric}}, {{output}}"}
+    files = {
+        "own.txt": json.dumps(prompt), "own.js": f"module.exports = () => ({json.dumps(prompt)});",
+        "own.mjs": f"export const named = () => {json.dumps(json.dumps(prompt))};",
+    }  # fmt: skip
+    named = ["file://own.txt", "file://own.js", "file://own.mjs:named"]
+    asserts = [{"type": "llm-rubric", "value": "on {{q}}", "provider": "echo", "rubricPrompt": one} for one in named]
+    found = asserted(tmp_path, "x", *asserts, **files)
+    assert [row.reason for row in found.rows] == ["on asked, x"] * 3
+
+
+@pytest.mark.parametrize(
+    ("prompt", "key", "said"),
+    [
+        ("file://gone.js", "rubricPrompt", "there is no file 'gone.js'"),
+        (["file://gone.txt", "b"], "rubricPrompt[0]", "there is no file"),
+        ("file://own.py", "rubricPrompt", "cannot be made by Python"),
+    ],
+)
+def test_a_file_that_makes_no_prompt_is_a_mistake(tmp_path, prompt, key, said):
+    one = {"type": "context-faithfulness", "value": "v", "rubricPrompt": prompt}
+    with pytest.raises(InputError, match=said) as refusal:
+        asserted(tmp_path, "x", one, own__py="def get_prompt():\n    return 'a'\n")
+    assert f"tests[0].assert[0].{key}" in str(refusal.value)
