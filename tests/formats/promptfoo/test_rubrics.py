@@ -7,6 +7,8 @@ import json
 import pytest
 
 from evalwright.errors import EvaluatorError, InputError
+from evalwright.formats.promptfoo.graders import grader_of
+from evalwright.llm.prices import built_in_price
 from formats.promptfoo.runs import asserted
 from formats.promptfoo.test_contexts import given
 
@@ -82,6 +84,23 @@ def test_a_prompt_for_judges_may_be_in_a_file(tmp_path):
     asserts = [{"type": "llm-rubric", "value": "on {{q}}", "provider": "echo", "rubricPrompt": one} for one in named]
     found = asserted(tmp_path, "x", *asserts, **files)
     assert [row.reason for row in found.rows] == ["on asked, x"] * 3
+
+
+@pytest.mark.parametrize(
+    ("keys", "judge"),
+    [
+        ([], "openai:chat:gpt-5.6-sol"),
+        (["ANTHROPIC_API_KEY"], "anthropic:messages:claude-sonnet-4-6"),
+        (["ANTHROPIC_API_KEY", "OPENAI_API_KEY"], "openai:chat:gpt-5.6-sol"),
+    ],
+)
+def test_the_judge_by_default_is_promptfoos_and_has_a_price(monkeypatch, keys, judge):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in keys:
+        monkeypatch.setenv(name, "k")
+    assert grader_of({}, {}, ".", "text").name == judge
+    assert built_in_price(judge.rpartition(":")[2]) is not None
 
 
 @pytest.mark.parametrize(

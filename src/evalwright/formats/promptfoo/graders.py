@@ -24,9 +24,10 @@ from evalwright.session import environment, session
 __all__ = ["Grader", "grader_of", "grader_requests"]
 
 _MODELS = (
-    ("OPENAI_API_KEY", "openai:chat:gpt-5"),
-    ("ANTHROPIC_API_KEY", "anthropic:messages:claude-sonnet-4-5-20250929"),
+    ("OPENAI_API_KEY", "openai:chat:gpt-5.6-sol"),
+    ("ANTHROPIC_API_KEY", "anthropic:messages:claude-sonnet-4-6"),
 )
+"""What promptfoo 0.123.1 takes by itself, by the key that is set."""
 _EMBEDDINGS = "openai:embedding:text-embedding-3-large"
 
 
