@@ -14,6 +14,7 @@ from evalwright.model.summary import ComparisonReport
 from evalwright.model.trace import Metrics, Trace, TraceError
 from evalwright.reports.markdown import Markdown
 from evalwright.run.decided import add_tradeoffs
+from evalwright.run.plan import score_rules
 from evalwright.scoring.fold import fold
 from evalwright.statistics.rates import wilson
 from evalwright.testing import a_trace
@@ -292,3 +293,27 @@ def test_numbers_that_cannot_be_squared_are_named_and_no_internal_error() -> Non
     huge = run(("a", True), ("b", True), cost=1.7e308)
     with pytest.raises(InputError, match="too large to be compared"):
         compared(huge, huge)
+
+
+@pytest.mark.parametrize(
+    ("config", "score", "margin", "least"),
+    [
+        ({"scale": {"min": 1, "max": 5}}, 5.0, 0.08, 1.0),
+        ({"scale": {"min": 0, "max": 10}}, 0.5, 0.2, 2.5),  # also where no score lies above 1
+        (None, 5.0, 0.0, 0.0),  # no range is declared, and none seen
+    ],
+)
+def test_scores_lie_on_the_scale_that_the_evaluator_declares(
+    config: dict[str, object] | None, score: float, margin: float, least: float
+) -> None:
+    rubric = {"model": "openai/m", "rubric": "r", "pass_threshold": 1, **(config or {})}
+    spec = EvaluatorSpec("e0", "llm_judge" if config else "promptfoo", rubric if config else {})
+    of = plan(variants=[Variant("v0", "replay")], evaluators=[spec], score_rules=score_rules([spec]))
+    records = [*run(*((f"c{i}", True) for i in range(5)))]
+    for row in records[1::2]:
+        row.score = score  # type: ignore[union-attr]
+    found = two_runs(stored(records, of), of, stored(records, of), of, Terms(metric="e0")).decision("v0", "v0")
+    assert found.margin == pytest.approx(margin)
+    assert found.ci is not None
+    assert found.ci[1] == -found.ci[0] >= least
+    assert any(line.startswith("no spread") for line in found.warnings) is (config is None)

@@ -82,7 +82,7 @@ def decision_of(
     if looks is not None:
         _leave_fixed_numbers_out(decision)
     _settle(decision, terms.slice_margin)
-    decision.warnings = list(_warnings(decision, identity, terms))
+    decision.warnings = list(_warnings(decision, identity, terms, scale))
     if decision.verdict == "undecided" and looks is None:
         decision.next = next_part(decision, pairs, b, better=terms.better)
     return decision
@@ -162,7 +162,7 @@ def _alone(one: Mapping[str, CaseTotal], other: Mapping[str, CaseTotal]) -> tupl
     return sorted(one.keys() - other.keys()), sorted(other.keys() - one.keys())
 
 
-def _warnings(decision: Decision, identity: Identity, terms: Terms) -> list[str]:
+def _warnings(decision: Decision, identity: Identity, terms: Terms, scale: ValueRange) -> list[str]:
     """What a reader must know besides the numbers."""
     lines = []
     shared, what = identity.shared, "compared anyway" if terms.keep_changed else "left out"
@@ -176,6 +176,8 @@ def _warnings(decision: Decision, identity: Identity, terms: Terms) -> list[str]
         lines.append(f"in one run only: evaluator {some_names(identity.alone)}")
     if not identity.checked:
         lines.append("not checked whether cases or evaluators changed: no hashes")
+    if decision.n and not scale.width:
+        lines.append("no spread: all scores of both sides are the same, and their type declares no range")
     if decision.units < decision.n and decision.effective_units < _FEW_GROUPS:
         effective = f"{decision.effective_units:.1f} effective groups of {decision.units}"
         lines.append(f"units: only {effective}: error rates are approximate")

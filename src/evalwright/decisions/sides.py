@@ -64,7 +64,7 @@ class SideCounts(msgspec.Struct):
     """US dollars, milliseconds, tokens of judged trials."""
     groups: dict[str, str] = msgspec.field(default_factory=dict)
     range: dict[str, tuple[float, float]] = msgspec.field(default_factory=dict)
-    """Lowest and highest score seen from each evaluator."""
+    """Lowest and highest score of each evaluator: those that it can give, or else those that were seen."""
     cells: int = 0
     """Finished cells, skipped ones included."""
 
@@ -253,6 +253,10 @@ def _counted(cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], judgin
 
 def _in_order(sides: dict[str, SideCounts], plan: Plan) -> dict[str, SideCounts]:
     for side in sides.values():
+        for name in side.scores.keys() & plan.score_rules.keys():
+            rule = plan.score_rules[name]
+            low, high = side.range.get(name, (rule.low, rule.high))
+            side.range[name] = (min(low, rule.low), max(high, rule.high))
         if not isinstance(side.passes, KindOutcomes):  # those already know
             side.spread_errors()
     # Cells are stored in the order in which they ended; variants are shown in the order of the suite.

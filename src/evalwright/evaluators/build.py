@@ -175,6 +175,7 @@ def _declared(kind: Any) -> Traits:
         asks=getattr(kind, "asks", None),
         skips=getattr(kind, "skips", None),
         paths=getattr(kind, "paths", {}),
+        passes_from=getattr(kind, "passes_from", None),
         config_problems=getattr(kind, "config_problems", None),
         config_doubts=getattr(kind, "config_doubts", None),
     )

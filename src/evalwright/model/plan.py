@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from evalwright.model.score_rule import ScoreRule
+
 __all__ = [
     "MOST_TRIALS",
     "EvaluatorSpec",
@@ -127,13 +129,6 @@ class EvaluatorSpec(msgspec.Struct, frozen=True):
     """Picks the text that is evaluated instead of the final answer; the text is kept in the result."""
     called: str | msgspec.UnsetType = msgspec.UNSET
     """The type's name in results, if the format has a name of its own for it."""
-
-    @property
-    def named_threshold(self) -> float | None:
-        """The lowest score that passes, where the suite names one: for any evaluator, or as this one's own key."""
-        own = self.config.get("pass_threshold", self.config.get("threshold"))
-        named = own if self.threshold is None else self.threshold
-        return float(named) if isinstance(named, int | float) and not isinstance(named, bool) else None
 
     def gate_missed(self, score: float | None) -> str:
         """The message for a score below the required one; "" if the score reaches it."""
@@ -298,6 +293,8 @@ class Plan(msgspec.Struct):
     """The format that gives the summary its totals and decides the gate; by default `dialect`."""
     evaluator_digests: dict[str, str] = {}
     """By evaluator, the hash of what determines its verdicts, made before secrets were masked."""
+    score_rules: dict[str, ScoreRule] = {}
+    """By evaluator; absent where the type declares nothing: scores are then from 0 to 1, or from no known range."""
     files: dict[str, str] = {}
     """SHA-256 (hex) of each file used when the run began: the suite, its dataset, its code, and so on."""
     warnings: list[str] = []
@@ -325,6 +322,17 @@ class Plan(msgspec.Struct):
     def trials_of(self, variant: Variant) -> int:
         """How many times each case is run on a variant."""
         return variant.trials or self.run.trials
+
+    def lowest_passing(self, evaluator: str) -> float | None:
+        """The lowest score with which a result of this evaluator passes; None if no score, or no single one, decides.
+
+        The suite can name it for any evaluator, else the evaluator's type says it.
+        """
+        spec = next((one for one in self.evaluators if one.name == evaluator), None)
+        if spec is not None and spec.threshold is not None:
+            return spec.threshold if spec.threshold_op == "gte" else None
+        rule = self.score_rules.get(evaluator)
+        return None if rule is None else rule.passes_from
 
     @property
     def trials_by_variant(self) -> dict[str, int]:

@@ -114,6 +114,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration keys that hold a path relative to the suite's folder, each with the value that is not a path."""
     scores: tuple[float, float] = (0.0, 1.0)
     """The lowest and the highest score that it can give; any other score is an error of the evaluator."""
+    passes_from: str | None = None
+    """The key of its configuration that is the lowest score that passes."""
     timeout_seconds: float = 0.0
     """The time limit that an asynchronous evaluator sets itself; 0 if it sets none."""
     config_problems: Callable[[dict[str, Any]], list[Problem]] | None = None

@@ -103,7 +103,7 @@ def _report(reader: RunReader, plan: Plan) -> CalibrationReport | None:
     if not specs:
         return None
     found = judged_answers(reader, [spec.name for spec in specs])
-    measured = [calibrate(one.name, labels, found, one.named_threshold, _makers(one, plan)) for one in specs]
+    measured = [calibrate(one.name, labels, found, plan.lowest_passing(one.name), _makers(one, plan)) for one in specs]
     return CalibrationReport(plan.run_id, measured)
 
 

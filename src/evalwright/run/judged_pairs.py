@@ -72,7 +72,7 @@ def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> 
         notes = [*labellers.get(name, []), *(line for sample in samples for line in sample.left_out())]
         if not notes and not any(sample.labels for sample in samples):
             continue
-        thresholds = [next(s for s in side.plan.evaluators if s.name == name).named_threshold for side in sides]
+        thresholds = [side.plan.lowest_passing(name) for side in sides]
         a, b = (
             judged_cells(name, one, sample.labels, threshold)
             for one, sample, threshold in zip(found, samples, thresholds, strict=True)

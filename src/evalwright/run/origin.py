@@ -240,6 +240,8 @@ def _stands_in(name: str, config: Mapping[str, Any]) -> bool:
 
 def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
     """The plan with the evaluators for a re-evaluation. Raises InputError for an unknown name."""
+    from evalwright.run.plan import score_rules
+
     if add is None:
         if suite is None:
             return plan
@@ -248,6 +250,7 @@ def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
             plan,
             evaluators=suite.evaluators,
             evaluator_digests=evaluator_digests(suite.evaluators, file_digest_of),
+            score_rules=score_rules(suite.evaluators),
             pass_criteria=suite.pass_criteria,
             warnings=warnings,
         )
@@ -263,7 +266,8 @@ def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
     position = next((i for i, spec in enumerate(plan.evaluators) if spec.name == add), len(kept))
     evaluators: list[EvaluatorSpec] = [*kept[:position], offered[add], *kept[position:]]
     digests = {**plan.evaluator_digests, **evaluator_digests([offered[add]], file_digest_of)}
-    return msgspec.structs.replace(plan, evaluators=evaluators, evaluator_digests=digests)
+    rules = {**plan.score_rules, **score_rules([offered[add]])}
+    return msgspec.structs.replace(plan, evaluators=evaluators, evaluator_digests=digests, score_rules=rules)
 
 
 def _suite_of_origin(plan: Plan) -> Suite | None:

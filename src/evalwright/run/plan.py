@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +15,10 @@ import msgspec
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import Masker, is_secret
 from evalwright.files.paths import import_folders
-from evalwright.model.plan import MOST_TRIALS, Executor, Plan, Variant
+from evalwright.model.plan import MOST_TRIALS, EvaluatorSpec, Executor, Plan, Variant
+from evalwright.model.score_rule import ScoreRule
 from evalwright.model.snapshot import evaluator_digests
+from evalwright.registry import load
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import lines_of_warnings
 from evalwright.run.used_files import file_digest_of
@@ -21,7 +26,10 @@ from evalwright.run.used_files import file_digest_of
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["config_hash", "documents", "may_call_models", "plan_of"]
+__all__ = ["config_hash", "documents", "may_call_models", "plan_of", "score_rules"]
+
+_USUAL = 0.0, 1.0
+"""The range of scores of most evaluators."""
 
 
 def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> Plan:
@@ -57,6 +65,7 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         variants=_variants(suite, None if suite.target_chosen else options.target),
         evaluators=suite.evaluators,
         evaluator_digests=evaluator_digests(suite.evaluators, file_digest_of),
+        score_rules=score_rules(suite.evaluators),
         pass_criteria=suite.pass_criteria,
         run=msgspec.structs.replace(suite.run, **settings),
         import_paths=import_folders(suite.source),
@@ -110,6 +119,39 @@ def may_call_models(plan: Plan) -> bool:
         or any(declared("evaluators", spec.type).asks is not None for spec in plan.evaluators)
         or any(asks_models(variant.adapter) for variant in plan.variants)
     )
+
+
+def score_rules(specs: Iterable[EvaluatorSpec]) -> dict[str, ScoreRule]:
+    """The rules of evaluators whose types declare any; runs no code of the user, and leaves out types not installed."""
+    found = {}
+    for spec in specs:
+        with suppress(InputError, TypeError, ValueError):  # a plug-in may declare anything
+            rule = ScoreRule(*_ends(spec), passes_from=_passes_from(spec.type, spec.config))
+            if rule != ScoreRule():
+                found[spec.name] = rule
+    return found
+
+
+def _ends(spec: EvaluatorSpec) -> tuple[float, float]:
+    from evalwright.evaluators.build import build_evaluator, declared
+
+    ends = getattr(load("evaluators", spec.type), "scores", _USUAL)
+    if not isinstance(ends, tuple):  # the configuration decides
+        code = declared("evaluators", spec.type).imports_code
+        ends = _USUAL if code else build_evaluator(spec.type, spec.config).traits.scores
+    low, high = map(float, ends)
+    return (low, high) if high - low < sys.float_info.max else _USUAL  # any score is allowed: that is no range
+
+
+def _passes_from(type_name: str, config: Mapping[str, Any]) -> float | None:
+    from evalwright.evaluators.build import declared, fields_by_key
+
+    key = declared("evaluators", type_name).passes_from
+    if key is None:
+        return None
+    field = fields_by_key(load("evaluators", type_name)).get(key)
+    value = config.get(key, None if field is None else field.default)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def documents(suite: Suite, masker: Masker) -> dict[str, bytes]:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -52,6 +52,7 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
     """Whether it waits for a model; several cells are then evaluated at a time."""
 
     imports_code = True
+    passes_from: ClassVar[str] = "threshold"
 
     @staticmethod
     def calls_models(config: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -112,6 +112,8 @@ class ToolOutputReferenced(Onlooker, frozen=True):
     required: bool | None = None
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.35
     values: bool = False
+
+    passes_from: ClassVar[str] = "threshold"
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         required = expected_of(case).require_tool_output_reference if self.required is None else self.required

@@ -55,6 +55,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
     """None by default, as in NorthStar."""
 
     calls_models = True
+    passes_from: ClassVar[str] = "threshold"
     question: ClassVar[str]
 
     @staticmethod

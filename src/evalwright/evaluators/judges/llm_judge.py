@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -43,6 +43,8 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
     1."""
     combine: Literal["majority", "mean"] = "majority"
     """With several judges: the majority of their verdicts, or the verdict on their mean."""
+
+    passes_from: ClassVar[str] = "pass_threshold"
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:

@@ -63,6 +63,7 @@ class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
             yield ChatRequest(model, [])
 
     scores: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    passes_from: ClassVar[str] = "threshold"
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         reference = configured_reference(self.reference_text, self.reference_path, case)

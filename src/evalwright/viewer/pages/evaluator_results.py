@@ -48,11 +48,7 @@ class EvaluatorResult(NamedTuple):
 def evaluator_results(results: Sequence[dict[str, Any]], plan: Plan, blocks: Blocks) -> list[EvaluatorResult]:
     """Those that did not pass first, then in the order of the suite."""
     order = {spec.name: place for place, spec in enumerate(plan.evaluators)}
-    # Not `threshold` of a configuration: for some types that is a limit of seconds or dollars, and not of their scores.
-    thresholds = {
-        spec.name: spec.config.get("pass_threshold") if spec.threshold is None else spec.threshold
-        for spec in plan.evaluators
-    }
+    thresholds = {name: plan.lowest_passing(name) for name in order}
     rows = [_result(result, number, thresholds, blocks) for number, result in enumerate(results)]
     return sorted(rows, key=lambda one: (_ORDER[one.status], order.get(one.name, len(order))))
 

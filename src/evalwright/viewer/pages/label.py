@@ -102,8 +102,7 @@ def _number(name: str, value: str | None, default: int, most: int) -> int:
 
 
 def _threshold(run: OpenRun, evaluator: str) -> float | None:
-    spec = next((one for one in run.plan.evaluators if one.name == evaluator), None)
-    return None if spec is None else spec.named_threshold
+    return run.plan.lowest_passing(evaluator)
 
 
 def _scores(run: OpenRun, evaluator: str) -> tuple[float, float] | None:
