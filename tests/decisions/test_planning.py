@@ -57,6 +57,17 @@ def test_without_a_run_some_shares_of_changing_pairs_are_assumed() -> None:
     assert [spread.changed for spread in guessed_spreads()] == [0.05, 0.1, 0.2, 0.3]
 
 
+@pytest.mark.parametrize("runs", [[side((3, 3), (0, 3))], [side((1, 1), (1, 1))], [side((2, 2)), side((2, 2))]])
+def test_a_run_in_which_nothing_varies_does_not_show_that_any_difference_is_seen(runs: list[SideCounts]) -> None:
+    runs[0].measures["cost"].add("c0", 0.5)
+    found = suite_plan("s", 40, runs, [1, 3], Aim(0.03, 0.0, 0.05, 0.8))
+    assert not found.reached
+    assert [row.trials for row in found.rows] == [1] * len(guessed_spreads())
+    first = found.rows[0].needs[1]
+    assert first.cost_usd == (first.cases or 0) * 0.5
+    assert first.cases == suite_plan("s", 40, [], [1], Aim(0.03, 0.0, 0.05, 0.8)).rows[0].needs[1].cases
+
+
 @pytest.mark.parametrize(("cases", "shows"), [(2, False), (400, True)])
 def test_a_suite_shows_no_difference_that_is_larger_than_the_share_of_pairs_that_change(
     cases: int, shows: bool

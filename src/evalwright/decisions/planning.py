@@ -91,16 +91,17 @@ def suite_plan(
 ) -> SuitePlan:
     """What it takes to reach the aim, given zero, one or two `runs` of the suite, and what a gate `at_least` would do.
 
-    Without a run, one trial per case is planned, as nothing is known about more. An aim to detect 0 is no aim.
+    Without a run in which anything varies, one trial per case is planned, as nothing is known about more. An aim to
+    detect 0 is no aim.
     """
     if aim.detect or aim.margin:
-        spreads = spreads_of(runs[0], runs[1] if len(runs) > 1 else None) if runs else guessed_spreads()
-        known = trials if runs else trials[:1]
+        spreads = spreads_of(runs[0], runs[1] if len(runs) > 1 else None) if runs else []
+        known = trials if spreads else trials[:1]
         detect, margin, alpha, power = aim
         found = planned(
             suite,
             cases,
-            spreads,
+            spreads or guessed_spreads(runs[0] if runs else None),
             known,
             detect=detect,
             margin=margin,

@@ -35,22 +35,32 @@ class Spread(NamedTuple):
     """The current pass rate, if known."""
 
 
-def guessed_spreads() -> list[Spread]:
-    """Assumed spreads for when there is no run: several shares of pairs that change."""
-    return [Spread(f"{share:.0%} of pairs change", 0.0, share / 2, share) for share in _SHARES]
+def guessed_spreads(run: SideCounts | None = None) -> list[Spread]:
+    """Assumed spreads: several shares of pairs that change. A `run` in which nothing varies knows the cost and time of
+    a cell."""
+    if run is None:
+        return [Spread(f"{share:.0%} of pairs change", 0.0, share / 2, share) for share in _SHARES]
+    known = design_effect(run), run.mean("cost")[0], run.mean("latency")[0], _rate(run.passes)
+    why = "assumed, as nothing varies in the run"
+    return [Spread(f"{share:.0%} of pairs change ({why})", 0.0, share / 2, share, *known) for share in _SHARES]
 
 
 def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
-    """The spread that one run, or two of the same cases, show, with the cost and time of a cell."""
+    """The spread that one run, or two of the same cases, show, with the cost and time of a cell; none if nothing
+    varies, because that would say that any difference is seen at once."""
     sigma = _within(a.passes)
     cost, _ = a.mean("cost")
     latency, _ = a.mean("latency")
     effect = design_effect(a)
     if b is None:
-        return [
-            Spread(label, omega, sigma, None, effect, cost, latency, _rate(a.passes))
-            for label, omega in (("the same system", 0.0), ("cases change as much as trials do", sigma))
-        ]
+        return (
+            []
+            if not sigma
+            else [
+                Spread(label, omega, sigma, None, effect, cost, latency, _rate(a.passes))
+                for label, omega in (("the same system", 0.0), ("cases change as much as trials do", sigma))
+            ]
+        )
     other = _within(b.passes)
     shared = [case for case, one in a.passes.items() if one.judged and case in b.passes and b.passes[case].judged]
     pairs = [(a.passes[case], b.passes[case]) for case in shared]
@@ -59,6 +69,8 @@ def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
     single = bool(pairs) and all(one.judged == two.judged == 1 for one, two in pairs)
     changed = sum(one.value != two.value for one, two in pairs) / len(pairs) if single else None
     omega = max(0.0, spread - sum(noise) / len(noise)) if noise else 0.0
+    if not omega + sigma + other:
+        return []
     return [Spread("these two runs", omega, (sigma + other) / 2, changed, effect, cost, latency, _rate(a.passes))]
 
 
