@@ -97,7 +97,7 @@ def test_a_cell_with_an_error_did_not_pass_whatever_was_said_of_it(tmp_path):
     cases(made, a="raise", b="fine")
     after = made.run()
     ended = made.evalwright("drift", after, "--baseline", before)
-    assert "- regressions: 1 over all 2 cases, no error rate\n" in ended.out
+    assert "- regressions: 1; counts over all 2 cases, no error rate\n" in ended.out
     assert "- cells with an error: 0.0% → 50.0%\n" in ended.out
 
 

@@ -137,7 +137,7 @@ def test_balanced_labels_of_one_side_alone_correct_nothing() -> None:
 def test_a_judge_without_labels_is_named() -> None:
     runs = runs_of(side(0.5, 1, 1, 0), side(0.9, 1, 1, 0), Terms())
     runs.uncalibrated = ["e0"]
-    assert "judge e0 uncalibrated: the verdict is about its opinion" in runs.decision("v0", "v0").warnings
+    assert "judge e0 uncalibrated: verdict is about the judge's opinion" in runs.decision("v0", "v0").warnings
 
 
 def test_labels_correct_no_other_metric() -> None:

@@ -18,7 +18,7 @@ def test_every_change_of_a_rate_is_in_percentage_points() -> None:
     sides = Side(1.0, 12, None), Side(0.9167, 12, None)
     says = EvaluatorComparison("says", "v0", *sides, rate_delta=-0.0833, rate_ci=(-0.3, 0.1), rate_p=0.5)
     lines = drift_lines(Drift(report, [says], [], [MeasureChange("latency_ms", 1.0, 2.5, 12, 12)]), "r2")
-    assert "- pass rate: -8.33% (percentage points) over all 12 cases, no error rate" in lines
+    assert "- pass rate: -8.33% (percentage points); counts over all 12 cases, no error rate" in lines
     assert "| `says` | `v0` | 100.0% (n=12) | 91.7% (n=12) | −8.3 pp [−30.0, +10.0] | 0.500 |" in lines
     assert "| `latency_ms` | 1 | 2.5 | +1.5 | 12 | 12 |" in lines
 

@@ -171,11 +171,11 @@ def _warnings(decision: Decision, identity: Identity, terms: Terms, scale: Value
             f"{len(identity.cases):,} of {counted(shared, 'case')} changed: {what}: {some_names(identity.cases)}"
         )
     if identity.evaluators:
-        lines.append(f"changed between the runs: evaluator {some_names(identity.evaluators)}")
+        lines.append(f"evaluator {some_names(identity.evaluators)} changed between the runs: compared anyway")
     if identity.alone:
         lines.append(f"in one run only: evaluator {some_names(identity.alone)}")
     if not identity.checked:
-        lines.append("not checked whether cases or evaluators changed: no hashes")
+        lines.append("whether cases or evaluators changed was not checked: no hashes")
     if decision.n and not scale.width:
         lines.append("no spread: all scores of both sides are the same, and their type declares no range")
     if decision.units < decision.n and decision.effective_units < _FEW_GROUPS:

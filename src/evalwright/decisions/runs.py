@@ -115,7 +115,7 @@ class TwoRuns(msgspec.Struct):
         """Whose opinion the verdict is about."""
         if self.judged and self.terms.metric != PASS_RATE:
             return [f"labels correct pass rates, not the metric {self.terms.metric!r}"]
-        lines = [f"judge {name} uncalibrated: the verdict is about its opinion" for name in self.uncalibrated]
+        lines = [f"judge {name} uncalibrated: verdict is about the judge's opinion" for name in self.uncalibrated]
         lines += [f"judge {one.evaluator}: {said}" for one in self.judged for said in one.notes]
         judge = decision.judge
         if judge is not None and judge.ci is None:

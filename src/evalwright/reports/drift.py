@@ -22,7 +22,7 @@ def drift_lines(found: Drift, current: str) -> list[str]:
     report = found.report
     (delta,) = report.deltas
     decisions = decisions_of(report)
-    over = "" if report.counted is None else f" over all {counted(report.counted, 'case')}, no error rate"
+    over = "" if report.counted is None else f"; counts over all {counted(report.counted, 'case')}, no error rate"
     lines = [
         f"# Drift: {code(current)}",
         "",
