@@ -11,6 +11,7 @@ import msgspec
 from evalwright.decisions.sides import WORTH_AN_INDEX
 from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.cell_index import CellSelection, StaleIndex, index_of
+from evalwright.model.damage import located_damage
 from evalwright.model.decision import Decision, FailureCluster
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import NOT_PASSED, Status
@@ -64,7 +65,7 @@ class _Count:
 def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_changed: bool = False) -> None:
     """Add to each decision the reasons of its variants in the cases that both ran, those more frequent in B first.
 
-    Cases that changed are left out, unless these are kept.
+    Cases that changed are left out, unless these are kept. Verdicts that cannot be read are among the warnings.
     """
     made = list(decisions)
     before = _reasons(a, {one.variant_a for one in made})
@@ -78,6 +79,7 @@ def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_c
         if one.errors.a.not_run:
             theirs = _of(theirs, _run_cases(a, one.variant_a))
         one.clusters = _clusters(mine, theirs, left_out)
+        one.warnings = [*dict.fromkeys([*one.warnings, *located_damage(a, b)])]
 
 
 def _of(reasons: _Reasons, cases: Collection[str]) -> _Reasons:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -19,7 +20,7 @@ from evalwright.decisions.terms import Terms
 from evalwright.decisions.unfinished import planned_sides
 from evalwright.errors import AllMistakes, InputError, Problem, counted, did_you_mean
 from evalwright.model.cell import case_key
-from evalwright.model.damage import unreadable_records
+from evalwright.model.damage import located_damage, unreadable_records
 from evalwright.model.decision import UNREAD, Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
@@ -61,8 +62,6 @@ class TwoRuns(msgspec.Struct):
     judged: list[JudgedRuns] = []
     uncalibrated: list[str] = []
     """Judges without labels."""
-    unread: list[str] = []
-    """Unreadable records of either run: what they held could turn the decision."""
     before: Any = None
     """Run A, its cases under the names that they have in run B."""
     unlike_planned: list[str] = []
@@ -71,6 +70,16 @@ class TwoRuns(msgspec.Struct):
     """The order of a run that ran until decided: B's, if both did."""
     mistakes: AllMistakes = msgspec.field(default_factory=AllMistakes)
     """What the terms ask for and the runs do not have; nothing is decided then."""
+    damage: Callable[[], list[str]] = list
+    """See `unread`."""
+
+    @property
+    def unread(self) -> list[str]:
+        """Records of either run that could not be read so far: what they held could turn the decision.
+
+        Verdicts, which no decision needs, are read for its reasons only.
+        """
+        return self.damage()
 
     def know(self, judged: Sequence[JudgedRuns], uncalibrated: Sequence[str]) -> None:
         """Take in what the labels of both runs say about their judges; cases of A still have their own names."""
@@ -173,9 +182,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
         reader_a = under_names_of(reader_b.cases, plan_b, reader_a, plan_a)
     a, b = planned_sides(reader_a, plan_a), planned_sides(reader_b, plan_b)
     found = TwoRuns(a, b, identity_of(reader_a, plan_a, reader_b, plan_b), terms, Labelled(), before=reader_a)
-    found.unread = [
-        f"cannot be read: {one.location}: {note}" for one in (reader_a, reader_b) for note in unreadable_records(one)
-    ]
+    found.damage = partial(located_damage, reader_a, reader_b)
     found.unlike_planned = [
         *_partial("A", plan_a, a),
         *_partial("B", plan_b, b),
@@ -197,7 +204,7 @@ def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
     """The variants of one run against each other: nothing between them can have changed."""
     sides = planned_sides(reader, plan)
     found = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, Labelled(), before=reader)
-    found.unread = [f"cannot be read: {note}" for note in unreadable_records(reader)]
+    found.damage = lambda: [f"cannot be read: {note}" for note in unreadable_records(reader)]
     found.unlike_planned = [*_partial("the run", plan, sides), *_stopped({"the run": plan})]
     found.looks = _looks(reader, plan, sides, is_a=True, is_b=True)
     if terms.slices or terms.group not in (None, "none"):

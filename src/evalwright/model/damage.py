@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalwright.model.protocols import RunReader
 
-__all__ = ["Mended", "unreadable_records"]
+__all__ = ["Mended", "located_damage", "unreadable_records"]
 
 
 class Mended(str):
@@ -16,3 +16,8 @@ class Mended(str):
 def unreadable_records(reader: RunReader) -> list[str]:
     """Records that could not be read so far and are in no number: whatever is reported of the run is incomplete."""
     return [note for note in reader.damage if not isinstance(note, Mended)]
+
+
+def located_damage(*readers: RunReader) -> list[str]:
+    """The unreadable records of several runs as warnings that name the run."""
+    return [f"cannot be read: {one.location}: {note}" for one in readers for note in unreadable_records(one)]
