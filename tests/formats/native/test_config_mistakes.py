@@ -28,6 +28,8 @@ WRONG: list[tuple[str, Any, str, list[str]]] = [
     ("dataset.path", ".", "dataset.path", ["'.'"]),
     ("dataset.path", "a" * 5000, "dataset.path", ["aaa"]),
     ("dataset.path", REMOVED, "dataset.path", ["missing"]),
+    ("dataset.path", 1, "dataset.path", ["a string or a list of strings, found 1"]),
+    ("dataset.path", ["a.csv", 1], "dataset.path[1]", ["a string, found 1"]),
     ("dataset.sample", -1, "dataset.sample", ["-1"]),
     ("dataset.sample", 1.5, "dataset.sample", ["1.5"]),
     ("dataset.filter", ["a"], "dataset.filter", ["mapping"]),

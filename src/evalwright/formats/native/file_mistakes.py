@@ -13,8 +13,10 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     StrictStr,
+    Tag,
     ValidationError,
     create_model,
 )
@@ -72,6 +74,21 @@ def _plain_workers(value: Any) -> Any:
     return ({} if value else None) if isinstance(value, bool) else value
 
 
+_TAGS = {str: "|text", list: "|list", type(None): "|none"}
+"""Of the types that a key may have; pydantic puts them into the places of mistakes."""
+_ONE_OR_SEVERAL = Annotated[
+    Annotated[StrictStr, Tag(_TAGS[str])]
+    | Annotated[list[StrictStr], Tag(_TAGS[list])]
+    | Annotated[None, Tag(_TAGS[type(None)])],
+    Discriminator(
+        lambda value: _TAGS.get(type(value)),
+        custom_error_type="one_or_several",
+        custom_error_message="expected a string or a list of strings",
+    ),
+]
+"""One message, where a mere union of types has one for each of them."""
+
+
 @cache
 def model_of(kind: type[Section]) -> type[BaseModel]:
     """The pydantic model of a section."""
@@ -95,6 +112,8 @@ def _checked(annotation: Any) -> Any:
         return Annotated[_checked(kind), Field(**{name: limit for name, limit in limits.items() if limit is not None})]
     if origin in (list, dict):
         return origin[tuple(map(_checked, arguments))]
+    if annotation == str | list[str] | None:
+        return _ONE_OR_SEVERAL
     if origin in (Union, UnionType):
         return Union[tuple(map(_checked, arguments))]  # noqa: UP007 - as many as there are
     if annotation is str:
@@ -222,7 +241,7 @@ def _elsewhere(key: Any) -> str:
 def _tell(error: ValidationError, prefix: Place, complain: Complain) -> None:
     """Each mistake that pydantic found."""
     for item in error.errors(include_url=False):
-        place = (*prefix, *(step for step in item["loc"] if step != "[key]"))
+        place = (*prefix, *(step for step in item["loc"] if step not in ("[key]", *_TAGS.values())))
         if item["type"] == "extra_forbidden":
             section = ".".join(step for step in place[:-1] if isinstance(step, str))
             near = _elsewhere(place[-1]) or did_you_mean(str(place[-1]), _STRICT[section].keys())
