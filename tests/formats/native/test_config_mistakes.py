@@ -78,6 +78,8 @@ WRONG: list[tuple[str, Any, str, list[str]]] = [
     ("systems[0].enrich_trace_from", [{"type": "nope"}], "systems[0].enrich_trace_from[0].type", ["'nope'"]),
     ("systems[0].enrich_trace_from", [{}], "systems[0].enrich_trace_from[0].type", ["missing"]),
     ("output", [SOUND["output"], {"type": "nope"}], "output[1].type", ["Unknown store 'nope'"]),
+    ("output", [SOUND["output"], {"type": "local_files", "path": "./a/../runs/"}], "output[1]", ["as by output[0]"]),
+    ("output", [SOUND["output"], *[{"type": "sqlite", "path": f"{p}r.db"} for p in ("", "./")]], "output[2]", ["[1]"]),
     ("gate", {"not_worse_than": "baseline", "margin": 2}, "gate.margin", ["2pp or 0.02", "'2'"]),
     ("gate", {"not_worse_than": "baseline", "margin": "2%"}, "gate.margin", ["2pp or 0.02", "'2%'"]),
     ("gate", {"not_worse_than": 5}, "gate.not_worse_than", ["5"]),

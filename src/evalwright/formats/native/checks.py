@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
 from evalwright.formats.shared.findings import REACHED_BY_ALL
 
-__all__ = ["idle", "ill_named", "out_of_reach", "unused"]
+__all__ = ["idle", "ill_named", "one_place", "out_of_reach", "unused"]
 
 EXECUTORS = ("local", "ray")
 
@@ -34,6 +35,23 @@ def ill_named(raw: dict[str, Any]) -> Mistakes:
     if isinstance(executor, str) and executor not in EXECUTORS:
         near = did_you_mean(executor, EXECUTORS)
         yield ("run", "executor", "type"), f"unknown executor {executor!r}{near} (there are: {', '.join(EXECUTORS)})"
+
+
+def one_place(raw: dict[str, Any]) -> Mistakes:
+    """Outputs that keep the run where an earlier one does, however its path is spelled."""
+    outputs = raw.get("output")
+    seen: dict[tuple[Any, ...], int] = {}
+    for i, one in enumerate(outputs if isinstance(outputs, list) else ()):
+        given = one if isinstance(one, dict) else {}
+        kind, path = given.get("type"), given.get("path")
+        if kind in ("local_files", "sqlite") and isinstance(path, str) and "\0" not in path:
+            first = seen.setdefault((kind, os.path.realpath(path)), i)
+        elif kind == "postgres":
+            first = seen.setdefault((kind, str(given.get("dsn")), str(given.get("schema"))), i)
+        else:
+            continue
+        if first != i:
+            yield ("output", i), f"the run is kept at the same place as by output[{first}]"
 
 
 def idle(raw: dict[str, Any]) -> Mistakes:

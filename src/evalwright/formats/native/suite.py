@@ -15,7 +15,7 @@ from evalwright import registry
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.paths import import_folders
-from evalwright.formats.native.checks import idle, ill_named, out_of_reach, unused
+from evalwright.formats.native.checks import idle, ill_named, one_place, out_of_reach, unused
 from evalwright.formats.native.dataset_section import DatasetReading, brought_by
 from evalwright.formats.native.file import (
     EvalFile,
@@ -110,7 +110,7 @@ class _Reading:
     def suite(self, to_run: bool) -> Suite:
         raw = self._file.expanded()
         file = self._sections(raw)
-        for place, message in (*ill_named(raw), *idle(raw)):
+        for place, message in (*ill_named(raw), *idle(raw), *one_place(raw)):
             self._file.complain(place, message)
         for place, message in out_of_reach(raw):
             self._file.warn(place, message)
