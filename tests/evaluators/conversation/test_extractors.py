@@ -83,6 +83,15 @@ def test_several_calls_in_one_message_are_seen():
     assert build_extractor("tool_arguments", {"tool_name": "b"}).extract(turns, None) == "[2]"
 
 
+def test_data_in_place_of_text_is_json():
+    turns = [[calls("find", {"q": {"é": 1}}, "1"), returns("1", [{"text": "é"}]), calls("stop", {}, "2")]]
+    texts = [
+        build_extractor(name, {"tool_name": tool}).extract(turns, None)
+        for name, tool in (("tool_arguments", "find"), ("tool_output", "find"), ("tool_arguments", "stop"))
+    ]
+    assert texts == ['{"q": {"é": 1}}', '[{"text": "é"}]', "{}"]
+
+
 def test_memory_that_is_not_known_is_an_error():
     with pytest.raises(EvaluatorError, match="memory"):
         build_extractor("memory_block", {"block_label": "human"}).extract(TURNS, None)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.conversation.turns import Turn, assistant_texts
+from evalwright.evaluators.conversation.turns import Turn, assistant_texts, text_or_json
 from evalwright.sandbox.patterns import find_all, search
 
 __all__ = [
@@ -108,7 +108,7 @@ class ToolArguments(msgspec.Struct, frozen=True):
 
     def extract(self, turns: list[Turn], blocks: Blocks) -> str:
         call = _first_call(turns, self.tool_name)
-        return "{}" if call is None else str(call.get("arguments") or "")
+        return "{}" if call is None else text_or_json(call.get("arguments"))
 
 
 class ToolOutputText(msgspec.Struct, frozen=True):
@@ -123,7 +123,7 @@ class ToolOutputText(msgspec.Struct, frozen=True):
         for message in (message for turn in turns for message in turn):
             returned = message.get("message_type") == "tool_return_message"
             if returned and message.get("tool_call_id") == call.get("tool_call_id"):
-                return str(message.get("tool_return") or "")
+                return text_or_json(message.get("tool_return"))
         return ""
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from evalwright.model.trace import ToolCall, Trace, TraceMessage
 
-__all__ = ["Turn", "assistant_texts", "blocks_of", "turns_of"]
+__all__ = ["Turn", "assistant_texts", "blocks_of", "text_or_json", "turns_of"]
 
 Turn = list[dict[str, Any]]
 
@@ -73,7 +73,7 @@ def _said(message: TraceMessage, ids: Iterator[str | None]) -> Iterator[dict[str
     if message.role == "tool":
         yield _returned(next(ids, None), message.content)
     elif message.role == "assistant" and message.content is not None:
-        content = message.content if isinstance(message.content, list) else _text(message.content)
+        content = message.content if isinstance(message.content, list) else text_or_json(message.content)
         yield {"message_type": "assistant_message", "content": content}
 
 
@@ -92,9 +92,12 @@ def _called(call: ToolCall) -> dict[str, Any]:
 
 
 def _returned(call_id: str | None, content: Any) -> dict[str, Any]:
-    text = _text(content)
+    text = text_or_json(content)
     return {"message_type": "tool_return_message", "tool_call_id": call_id, "tool_return": text, "status": "success"}
 
 
-def _text(content: Any) -> str:
+def text_or_json(content: Any) -> str:
+    """Text as it is, other data as JSON; "" for None."""
+    if content is None:
+        return ""
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.evaluators.conversation.turns import Turn, assistant_texts
+from evalwright.evaluators.conversation.turns import Turn, assistant_texts, text_or_json
 from evalwright.formats.letta.backends import Backend, FunctionBackend, backend_of, request_of, turn_of
 from evalwright.formats.letta.conversation import Context
 from evalwright.formats.letta.functions import function_at
@@ -187,7 +187,7 @@ def _answer(
     answer.tool_calls = [m.tool_call for m in answer.messages if m.tool_call is not None]
     names = {call.id: call.name for call in answer.tool_calls}
     answer.tool_results = [
-        ToolResult(names.get(m.get("tool_call_id"), ""), str(m.get("tool_return") or ""), m.get("tool_call_id"))
+        ToolResult(names.get(m.get("tool_call_id"), ""), text_or_json(m.get("tool_return")), m.get("tool_call_id"))
         for turn in turns
         for m in turn
         if m.get("message_type") == "tool_return_message"
@@ -228,7 +228,7 @@ def _generic(said: dict[str, Any]) -> list[TraceMessage]:
         calls = said.get("tool_calls") or [said.get("tool_call")]
         return [TraceMessage("assistant", tool_call=_tool_call(c)) for c in calls if isinstance(c, dict)]
     if kind == "tool_return_message":
-        return [TraceMessage("tool", str(said.get("tool_return") or ""))]
+        return [TraceMessage("tool", text_or_json(said.get("tool_return")))]
     return []
 
 
