@@ -21,6 +21,10 @@ def project(tmp_path):
     (tmp_path / "suite.yaml").write_text(SUITE)
     (tmp_path / "broken.py").write_text('def answers(message, ctx):\n    raise RuntimeError("down")\n')
     (tmp_path / "reward.yaml").write_text(SUITE[: SUITE.index("gate:")] + "reward: {kind: metric, metric_key: right}\n")
+    (tmp_path / "broken.yaml").write_text(SUITE.replace("agent.py", "broken.py"))
+    (tmp_path / "strange.yaml").write_text(SUITE + "nmae: x\n")
+    (tmp_path / "bare.yaml").write_text(SUITE.replace("data.jsonl", "empty.jsonl"))
+    (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "strict.yaml").write_text(SUITE.replace("value: 0.5", "value: 2"))
     return tmp_path
 
@@ -37,6 +41,11 @@ def letta_evals(project, *words):
         (["run", "suite.yaml", "--display", "none"], 0, ""),
         (["run", "suite.yaml", "-q", "--target", "broken.py:answers"], 3, "! NOT MEASURED\n"),
         (["run", "reward.yaml", "-q", "--target", "broken.py:answers"], 3, "! NOT MEASURED\n"),
+        (["run", "broken.yaml", "-q", "--max-error-rate", "0.5"], 1, "✗ FAILED\n"),
+        (["run", "strange.yaml", "-q"], 0, "✓ PASSED\n"),
+        (["run", "strange.yaml", "-q", "--strict"], 1, ""),
+        (["validate", "strange.yaml", "--strict"], 1, ""),
+        (["validate", "bare.yaml"], 1, ""),
         (["run", "nowhere.yaml"], 1, ""),
         (["run", "suite.yaml", "--display", "blink"], 1, ""),
         (["run"], 2, ""),
@@ -64,6 +73,10 @@ def test_flags_of_a_letta_server_are_accepted_and_a_display_of_none_prints_the_f
     words = ["run", "suite.yaml", "--display", "none", "--api-key", "k", "--base-url", "http://x", "--project-id", "p"]
     done = evalwright(project, *words)
     assert [line.partition("/")[0] for line in done.stdout.splitlines()] == ["runs"]
+
+
+def test_a_dataset_without_samples_may_be_allowed(project):
+    assert ", 0 samples" in letta_evals(project, "validate", "bare.yaml", "--allow-empty").stdout
 
 
 def test_a_valid_suite_is_described(project):

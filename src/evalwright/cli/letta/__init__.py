@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,7 +14,6 @@ from evalwright.cli.options import format_option
 from evalwright.cli.values import PathParam, WholeRange
 from evalwright.errors import InputError
 from evalwright.formats.letta import FORMAT
-from evalwright.model.format import ALLOW_OUTSIDE
 
 if TYPE_CHECKING:
     from evalwright.run.outcomes import Outcome
@@ -23,6 +22,10 @@ __all__ = ["command"]
 
 _DISPLAYS = ("rich", "simple", "none")
 _FOLDER = PathParam()
+_OF_READING = ("--strict", "--strict-rubric", "--allow-empty", "--allow-outside")
+"""Options of the format that the original's command does not have; they decide what is rejected."""
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group(FORMAT.name, cls=AsTheOriginal)
@@ -33,6 +36,18 @@ def command() -> None:
     Exit codes: 0 the gate passed, 1 it did not or the suite cannot be used, 2 wrong usage, 3 it was not measured or
     samples had errors, 130 interrupted.
     """
+
+
+def _ours(*flags: str) -> Callable[[F], F]:
+    """The options of the format with these flags."""
+
+    def added(function: F) -> F:
+        for option in FORMAT.options:
+            if option.flags[0] in flags:
+                function = format_option(option)(function)
+        return function
+
+    return added
 
 
 def _ignored(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -48,8 +63,7 @@ def _ignored(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 @click.option("--cached", "-c", type=_FOLDER, metavar="DIR", help="Replay recorded results.")
 @click.option("--num-runs", type=WholeRange(min=1), metavar="N", help="Run the suite N times.")
 @click.option("--model-handle", metavar="MODEL", help="Use this model instead of those of the suite.")
-@click.option("--target", metavar="SPEC", help="The system to call: file.py:function, a URL, or openai:MODEL.")
-@format_option(ALLOW_OUTSIDE)
+@_ours("--target", "--max-error-rate", *_OF_READING)
 @_ignored("--api-key")
 @_ignored("--base-url")
 @_ignored("--project-id")
@@ -62,8 +76,7 @@ def _run(
     cached: Path | None,
     num_runs: int | None,
     model_handle: str | None,
-    target: str | None,
-    allow_outside: tuple[Path, ...],
+    **ours: Any,
 ) -> int:
     """Run SUITE and report whether its gate passed."""
     from evalwright.cli.outcome import present, watch_of
@@ -74,10 +87,7 @@ def _run(
 
     if display not in _DISPLAYS:
         raise InputError(f"--display: expected one of {', '.join(_DISPLAYS)}, found {display!r}")
-    options = {
-        "output": output, "cached": cached, "target": target, "trials": num_runs, "model_handle": model_handle,
-        "allow_outside": allow_outside,
-    }  # fmt: skip
+    options = {"output": output, "cached": cached, "trials": num_runs, "model_handle": model_handle, **ours}
     loaded = load_suite(suite, FORMAT.name, options=options)
     silent = quiet or display == "none"
     watch = watch_of(silent)
@@ -101,15 +111,15 @@ def _verdict(outcome: Outcome) -> str:
 
 @command.command("validate")
 @click.argument("suite", type=_FOLDER)
-@format_option(ALLOW_OUTSIDE)
-def _validate(suite: Path, allow_outside: tuple[Path, ...]) -> int:
+@_ours(*_OF_READING)
+def _validate(suite: Path, **ours: Any) -> int:
     """Check SUITE and its dataset without running anything."""
     from evalwright.cli.screen import say, warn
     from evalwright.cli.validate import loaded_to_check
     from evalwright.session.imports import nothing_imported
 
     with nothing_imported():
-        loaded, absent = loaded_to_check(suite, FORMAT.name, {"allow_outside": allow_outside})
+        loaded, absent = loaded_to_check(suite, FORMAT.name, ours)
         samples = sum(1 for _ in loaded.cases)
     warn([*absent, *loaded.warnings])
     shown = loaded.document
