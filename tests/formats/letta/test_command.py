@@ -46,6 +46,8 @@ def letta_evals(project, *words):
         (["run", "strange.yaml", "-q", "--strict"], 1, ""),
         (["validate", "strange.yaml", "--strict"], 1, ""),
         (["validate", "bare.yaml"], 1, ""),
+        (["run", "bare.yaml", "-q"], 1, ""),
+        (["run", "bare.yaml", "-q", "--allow-empty"], 3, "! NOT MEASURED\n"),
         (["run", "nowhere.yaml"], 1, ""),
         (["run", "suite.yaml", "--display", "blink"], 1, ""),
         (["run"], 2, ""),

@@ -91,7 +91,8 @@ def _run(
     loaded = load_suite(suite, FORMAT.name, options=options)
     silent = quiet or display == "none"
     watch = watch_of(silent)
-    outcome = run_suite(loaded, RunOptions(trials=num_runs, concurrency=max_concurrent), watch)
+    how = RunOptions(trials=num_runs, concurrency=max_concurrent, allow_empty=ours["allow_empty"])
+    outcome = run_suite(loaded, how, watch)
     if not silent:
         present(outcome, as_json=False, quiet=False)
     if display != "none" or quiet:
