@@ -117,7 +117,7 @@ class Call:
                 end_child(error)
             self.deadline = None
             return timed_out(limit) if self._was_late() else out_of_files(error) or target_failure(error)
-        if self._was_late():
+        if self.overdue_since is not None and self._was_late():
             return timed_out(limit)
         if answer.output.final_answer is None and answer.error is None and _is_silent(answer, cell.variant, target):
             answer.error = TraceError("adapter_error", _SILENT)

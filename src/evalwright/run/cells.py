@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -36,7 +36,7 @@ _FILES = 8
 """Files that a cell may have open while a command starts: its pipes, both ends of each, and a handle of the process."""
 
 
-class Cell(NamedTuple):
+class Cell(msgspec.Struct, frozen=True, gc=False):
     """One cell to run: `number` is its place in the grid, `attempt` counts attempts from 1."""
 
     number: int

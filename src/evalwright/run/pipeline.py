@@ -100,6 +100,7 @@ class Pipeline:
 
             self._enriching = Enriching(plan)
         self._plan, self._addresses = plan, dict[str, Address]()
+        self._ask: Callable[[Call, Cell], Awaitable[Answer | TraceError | None]] = self._attempt
         self._proven: set[str] = set()
         """Variants that answered before the first error of the run."""
         self._standstill: Standstill | None = None
@@ -121,6 +122,7 @@ class Pipeline:
                 await set_up(variant, opening)
         if any(getattr(target, "address", None) for target in self._targets.values()):
             self._addresses = addresses_of(self._plan, self._targets, self._state.lease)
+            self._ask = self._attempt_in_turn
 
     def hold(self, later: Callable[[Callable[[], None]], None]) -> None:
         """Hold records until `later` calls the function that it gets, or until `write`: those of many cells then take
@@ -188,7 +190,12 @@ class Pipeline:
         if money is not None and not await self._has_money(cell, money):
             return
         try:
-            answer = await self._call(call, cell)
+            began = time.monotonic()
+            call.retried = []
+            answer = await self._ask(call, cell)
+            # Asked here, because nearly all calls succeed at once.
+            if answer.__class__ is not Answer or answer.error is not None:
+                answer = await self._again(call, cell, answer, began)
             if answer is None or call.abandoned:  # the ticker has recorded an abandoned call already
                 return
             trace = self.trace(cell, answer, call.started, time.monotonic(), call.retried)
@@ -200,7 +207,8 @@ class Pipeline:
         finally:
             if money is not None:
                 money.end()  # `record` counts the cost at once, so that no other cell looks in between
-        await self.record(cell, trace, at_once=time.monotonic() - call.started > _LONG)
+        if (rest := self.record(cell, trace, at_once=time.monotonic() - call.started > _LONG)) is not None:
+            await rest
         # After the record: the trace that stops a system is stored like all others.
         if self._standstill is None:
             if trace.error is None and not self._state.stuck:
@@ -229,7 +237,8 @@ class Pipeline:
             if (asking := money.more(self._state.total - self._state.done)) is not None:
                 await asyncio.wait([asking])
             elif money.reached:
-                await self.record(cell, self._refused(cell, money.funds))
+                if (rest := self.record(cell, self._refused(cell, money.funds))) is not None:
+                    await rest
                 return False
             elif money.has_room():
                 money.begin()
@@ -243,45 +252,53 @@ class Pipeline:
         now = time.monotonic()
         return self.trace(cell, Answer(error=TraceError("cost_limit", why), called=False), now, now)
 
-    async def _call(self, call: Call, cell: Cell) -> Answer | TraceError | None:
-        """The last attempt's outcome; None if the run stops before a further attempt."""
-        rule, address, begun = self._retry, self._addresses.get(cell.variant.name), time.monotonic()
-        call.retried, alone = [], False
-        while True:
-            if address is None:
-                answer = await self._ask(call, cell)
-            else:
-                async with address.gate as wave:
-                    if not await self._pause(address.left):
-                        return None
-                    answer = await self._ask(call, cell)
-                    address.heard(failure_in(answer), wave)
-            error = failure_in(answer)
-            if error is None or call.abandoned:
-                return answer
+    def _attempt(self, call: Call, cell: Cell) -> Awaitable[Answer | TraceError]:
+        name, sites = cell.variant.name, self._sites
+        self._state.answers.setdefault(name, 0)
+        target = self._targets[name]
+        return call.ask(target, cell) if sites is None else sites.ask(call, target, cell)
+
+    async def _attempt_in_turn(self, call: Call, cell: Cell) -> Answer | TraceError | None:
+        """An attempt once the system's address takes one; None if the run stops before that."""
+        if (address := self._addresses.get(cell.variant.name)) is None:
+            return await self._attempt(call, cell)
+        async with address.gate as wave:
+            if not await self._pause(address.left):
+                return None
+            answer = await self._attempt(call, cell)
+            address.heard(failure_in(answer), wave)
+        return answer
+
+    async def _again(
+        self, call: Call, cell: Cell, answer: Answer | TraceError | None, began: float
+    ) -> Answer | TraceError | None:
+        """The last attempt's outcome, after a first attempt at the monotonic time `began` with this `answer`; None if
+        the run stops before a further attempt."""
+        rule, alone = self._retry, False
+        while answer is not None and (error := failure_in(answer)) is not None and not call.abandoned:
+            lost = sum(one.type == WORKER_LOST for one in call.retried)
             # Does not count as an attempt of the system: it is called again once files are free, and a last time if
             # none can become so.
             if error.type == OUT_OF_FILES and not alone:
                 alone = not await self._room_made()
                 if self._state.stopping:
                     return None
-                continue
-            lost = sum(one.type == WORKER_LOST for one in call.retried)
-            if error.type in (NO_WORKER, WORKER_LOST):
+            elif error.type in (NO_WORKER, WORKER_LOST):
                 if not self._goes_on(cell, error, lost):
                     return None if error.type == NO_WORKER or self._state.stopping else answer
                 call.retried.append(error)
-                continue
-            tries = len(call.retried) - lost + 1
-            # The exponent is limited, because a float times 2 ** 1024 raises OverflowError.
-            pause = pause_before_next(rule, error, tries)
-            late = error.status in BUSY and time.monotonic() - begun + pause > _LONGEST_CALL
-            if late or not retriable(rule, error, tries):
-                return answer
-            call.retried.append(error)
-            until = time.monotonic() + pause
-            if not await self._pause(lambda until=until: until - time.monotonic()):  # type: ignore[misc]
-                return None
+            else:
+                tries = len(call.retried) - lost + 1
+                pause = pause_before_next(rule, error, tries)
+                late = error.status in BUSY and time.monotonic() - began + pause > _LONGEST_CALL
+                if late or not retriable(rule, error, tries):
+                    return answer
+                call.retried.append(error)
+                until = time.monotonic() + pause
+                if not await self._pause(lambda until=until: until - time.monotonic()):  # type: ignore[misc]
+                    return None
+            answer = await self._ask(call, cell)
+        return answer
 
     def _goes_on(self, cell: Cell, error: TraceError, lost: int) -> bool:
         """Whether a cell that lost its worker gets another one; `lost` is how many it had lost before.
@@ -292,12 +309,6 @@ class Pipeline:
         if error.type == NO_WORKER and not self._state.stopping:
             self._state.stuck.setdefault(cell.variant.name, error.message)
         return error.type == WORKER_LOST and lost + 1 < MOST_LOST and not self._state.stopping
-
-    def _ask(self, call: Call, cell: Cell) -> Awaitable[Answer | TraceError]:
-        name, sites = cell.variant.name, self._sites
-        target = self._targets[name]
-        self._state.answers.setdefault(name, 0)
-        return call.ask(target, cell) if sites is None else sites.ask(call, target, cell)
 
     async def _room_made(self) -> bool:
         """Wait until another cell has ended and released its files; False if no other one is running."""
@@ -332,15 +343,25 @@ class Pipeline:
             self._pricing.fill(trace)
         return trace
 
-    async def record(self, cell: Cell, trace: Trace, *, at_once: bool = False) -> None:
+    def record(self, cell: Cell, trace: Trace, *, at_once: bool = False) -> Awaitable[None] | None:
         """Store the trace of a cell, and judge it at once or a little later. Raises StorageError.
 
-        With `at_once`, the trace is written before that, and not together with the verdict.
+        With `at_once`, the trace is written before that, and not together with the verdict. If any of it has to wait,
+        the rest is returned, to be awaited.
         """
         if self._money is not None:  # before anything is awaited, as `run` relies on it
             self._money.spend(trace.metrics.cost_usd)
+        if self._sites is not None:
+            return self._collect(self._sites, cell, trace, at_once)
+        return self._store(cell, trace, None, at_once)
+
+    async def _collect(self, sites: Sites, cell: Cell, trace: Trace, at_once: bool) -> None:
         # The artifact goes first: a stored trace is never judged without its files.
-        artifact = None if self._sites is None else await self._sites.collect(cell)
+        artifact = await sites.collect(cell)
+        if (rest := self._store(cell, trace, artifact, at_once)) is not None:
+            await rest
+
+    def _store(self, cell: Cell, trace: Trace, artifact: Artifact | None, at_once: bool) -> Awaitable[None] | None:
         if self._mirrors is not None:  # before the trace is stored: mirrors add their ids to it
             self._mirrors.prepare(trace)
         try:
@@ -351,11 +372,10 @@ class Pipeline:
         queue = self._judge_queue
         if queue is not None and (at_once or queue) and self._state.listener is None:
             queue.put(cell.case, trace, size or 0)
-            return
+            return None
         if at_once:  # an evaluator that blocks, or ends the process, must not lose an answer that took its time
             self._write_records()
-        if (rest := self.judge(cell.case, trace, artifact)) is not None:
-            await rest
+        return self.judge(cell.case, trace, artifact)
 
     def judge(
         self, case: Case, trace: Trace, artifact: Artifact | None = None, known: Sequence[EvaluationResult] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from evalwright.evaluators.wording import shown
 from evalwright.files.plain import plain
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation, EvaluationResult
-from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, Trace, TraceError
+from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
 from evalwright.run.cells import Cell
 from evalwright.targets.failures import placed, stack_of, text_of, word_of
 
@@ -89,31 +89,25 @@ def trace_of(
 ) -> Trace:
     """What is stored for one cell: ids and times are the runner's, except those of a replayed recording."""
     if isinstance(answer, TraceError):
-        return _trace(run_id, cell, Answer(output=Output(), error=answer), started, finished, latency_ms)
-    if answer.extra.get("source") == "replay" and answer.started_at and answer.finished_at:
+        answer = Answer(output=Output(), error=answer)
+    elif answer.extra and answer.extra.get("source") == "replay" and answer.started_at and answer.finished_at:
         started, finished, latency_ms = answer.started_at, answer.finished_at, answer.latency_ms
-    trace = _trace(run_id, cell, answer, started, finished, latency_ms)
-    if trace.messages and not (trace.tool_calls and trace.tool_results):
-        calls, results = _tool_use(trace)
-        trace.tool_calls, trace.tool_results = trace.tool_calls or calls, trace.tool_results or results
-    return trace
-
-
-def _trace(
-    run_id: str, cell: Cell, answer: Answer, started: datetime, finished: datetime, latency_ms: int | None
-) -> Trace:
+    case, calls, results = cell.case, answer.tool_calls, answer.tool_results
+    if answer.messages and not (calls and results):
+        told = _tool_use(answer.messages)
+        calls, results = calls or told[0], results or told[1]
     return Trace(  # by position, as is every result: names take three times as long
-        cell.case.id,
+        case.id,
         cell.variant.name,
         started,
         finished,
         latency_ms,
-        answer.input or cell.case.input,
+        answer.input or case.input,
         answer.output,
         run_id,
         answer.messages,
-        answer.tool_calls,
-        answer.tool_results,
+        calls,
+        results,
         answer.metrics,
         answer.error,
         answer.extra,
@@ -121,8 +115,8 @@ def _trace(
         cell.attempt,
         cell.case_index,
         answer.spans,
-        occurrence=cell.case.occurrence,
-        group=msgspec.UNSET if cell.case.group is None else cell.case.group,
+        occurrence=case.occurrence,
+        group=msgspec.UNSET if case.group is None else case.group,
     )
 
 
@@ -133,11 +127,11 @@ def drop_answer(trace: Trace, error: BaseException) -> None:
     trace.error = TraceError("adapter_error", f"the answer cannot be stored: {type(error).__name__}: {error}")
 
 
-def _tool_use(trace: Trace) -> tuple[list[ToolCall], list[ToolResult]]:
+def _tool_use(messages: Sequence[TraceMessage]) -> tuple[list[ToolCall], list[ToolResult]]:
     """Tool calls and results as views of the messages."""
-    calls = [message.tool_call for message in trace.messages if message.tool_call is not None]
+    calls = [message.tool_call for message in messages if message.tool_call is not None]
     results = []
-    for message in trace.messages:
+    for message in messages:
         if message.role == "tool":
             content = message.content
             kept = content if isinstance(content, (dict, str)) else str(plain(content, "content", []))

@@ -255,7 +255,8 @@ class Runner:
         stuck = TraceError("timeout", f"no answer within {limit:g} seconds, and the call ignored its cancellation")
         try:
             trace = self._pipeline.trace(call.cell, stuck, call.started, time.monotonic(), call.retried)
-            await self._pipeline.record(call.cell, trace)
+            if (rest := self._pipeline.record(call.cell, trace)) is not None:
+                await rest
         except BaseException as error:
             # As in `_work`: this runs in the ticker, whose death would leave every later call without a limit.
             self._fail(error)
