@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -51,7 +51,7 @@ def select(path: str) -> Callable[[Any], Any]:
     if steps is None:
         return _jsonpath(path)
     if (read := _part_of_trace(steps)) is None:
-        return lambda record: _walk(record, steps)
+        return partial(_walk, steps=steps)
 
     def first(record: Any) -> Any:
         try:

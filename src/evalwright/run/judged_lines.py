@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -87,6 +88,9 @@ class _Said(msgspec.Struct, gc=False):
     cost_usd: float | None = None
     error: TraceError | None = None
     finished_at: datetime | None = None
+
+
+_kind_of, _line_of = attrgetter("kind"), attrgetter("line")
 
 
 class _Sayings:
@@ -216,7 +220,10 @@ class JudgedLines:
         rows: list[Any] = [None]
         try:
             self._watchdog.until = start + self._limit
-            found = [known(id(one := look(case, trace))) or new(one) for look, known, new in attempt.checks]
+            found = []
+            for look, known, new in attempt.checks:
+                given = look(case, trace)
+                found.append(known(id(given)) or new(given))
             self._watchdog.until = None
             if time.monotonic() - start < _SHORT:
                 rows = found
@@ -237,21 +244,13 @@ class JudgedLines:
         if not self._waiting:
             self._begin(trace.run_id, start)
         self._waiting += 1
-        key = (trace.variant_name, *[row.kind for row in rows])
+        key = (trace.variant_name, *map(_kind_of, rows))
         kind = self._kinds.get(key) or self._added(key, trace, rows)
         head = _CASE + _encode(trace.case_id) + kind.variant
-        self._results += (head, head.join([row.line for row in rows]))
+        self._results += (head, head.join(map(_line_of, rows)))
         index = trace.case_index
-        self._verdicts += (
-            head,
-            kind.begin,
-            whose,
-            kind.judged,
-            b",".join([row.told for row in rows if row.told]) if kind.tells else b"",
-            _INDEX,
-            _encode(index),
-            _END,
-        )
+        told = b",".join([row.told for row in rows if row.told]) if kind.tells else b""
+        self._verdicts += (head, kind.begin, whose, kind.judged, told, _INDEX, _encode(index), _END)
         if self._note is not None:
             finished = trace.finished_at
             last = self._date if self._date > finished else finished

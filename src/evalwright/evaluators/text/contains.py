@@ -15,6 +15,8 @@ from evalwright.model.trace import Trace
 __all__ = ["Answered", "ContainsText", "ThinkingPresent"]
 
 _ANSWER = "output.final_answer"
+_MOST_KEPT = 1000
+"""Evaluations that an evaluator keeps for further cases; about a kilobyte each."""
 _Words = list[tuple[str, str]]
 
 
@@ -53,19 +55,23 @@ class ContainsText(Onlooker, frozen=True):
         return frozenset() if self.all_of or self.any_of or self.none_of else self.expected_keys
 
     def looking(self) -> Look:
-        sensitive, always = self.case_sensitive, self._words
-        all_of, none_of = always(self.all_of), always(self.none_of)
-        any_of = always(self.any_of) or []
+        sensitive, words = self.case_sensitive, self._words
+        all_of = None if self.all_of is None else words(self.all_of)
+        none_of = None if self.none_of is None else words(self.none_of)
+        any_of = words(self.any_of or [])
         elsewhere = None if self.field == _ANSWER else self._text_elsewhere
         passed = Evaluation(True, 1.0, "", self._detail([*(self.all_of or ())], [], []))
         without = Evaluation(True, 1.0, "", self._detail([], [], []))
+        kept: dict[tuple[str, ...], Evaluation] = {}  # by the words found, as many cases expect the same ones
 
         def look(case: Case, trace: Trace) -> Evaluation:
-            wanted = always(case.expected.answer_should_include) or [] if all_of is None else all_of
-            banned = always(case.expected.answer_should_not_include) or [] if none_of is None else none_of
+            if (wanted := all_of) is None:
+                wanted = words(include) if (include := case.expected.answer_should_include) else []
+            if (banned := none_of) is None:
+                banned = words(exclude) if (exclude := case.expected.answer_should_not_include) else []
             text = trace.output.final_answer or "" if elsewhere is None else elsewhere(trace)
             folded = text if sensitive else text.lower()
-            if any_of or (wanted and wanted is not all_of):
+            if any_of:
                 return self._found(text, folded, wanted, any_of, banned)
             for _, asked in wanted:
                 if asked not in folded:
@@ -73,14 +79,21 @@ class ContainsText(Onlooker, frozen=True):
             for _, asked in banned:
                 if asked in folded:
                     return self._found(text, folded, wanted, any_of, banned)
-            return passed if wanted else without
+            if not wanted:
+                return without
+            if wanted is all_of:
+                return passed
+            said = kept.get(found := tuple(include))
+            if said is None:
+                said = Evaluation(True, 1.0, "", self._detail([*found], [], []))
+                if len(kept) < _MOST_KEPT:
+                    kept[found] = said
+            return said
 
         return look
 
-    def _words(self, words: Sequence[str] | None) -> _Words | None:
+    def _words(self, words: Sequence[str]) -> _Words:
         """Words as they are told, and as they are searched for."""
-        if not words:
-            return None if words is None else []
         return [(word, word if self.case_sensitive else word.lower()) for word in words]
 
     def _found(self, text: str, folded: str, all_of: _Words, any_of: _Words, none_of: _Words) -> Evaluation:
