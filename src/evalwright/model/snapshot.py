@@ -9,6 +9,7 @@ were run alike. Hashes are made before secrets are masked, because two different
 # class, which for public records is `evalwright`.
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -102,15 +103,15 @@ def metadata_text(value: Any) -> str:
 _NOTHING_BESIDE: list[Any] = [{}, None]
 """What most cases are judged by besides their expectation."""
 _sorted_json = msgspec.json.Encoder(order="sorted").encode
+_hash = partial(blake2b, digest_size=12)
 
 
 def case_digest(case: Case) -> str:
     """The hash of input, expectation, group, and whatever else the case is judged by."""
+    beside = _NOTHING_BESIDE
     if case.extra or case.evaluators is not None:
         beside = _placeless(msgspec.to_builtins([case.extra, case.evaluators]))
-    else:
-        beside = _NOTHING_BESIDE
-    return _digest([case.input, case.expected, case.group, beside])
+    return _hash(_sorted_json([case.input, case.expected, case.group, beside])).hexdigest()
 
 
 def with_digest(case: Case) -> Case:
@@ -131,12 +132,8 @@ def evaluator_digests(specs: Iterable[EvaluatorSpec], content: Callable[[str], s
     found = {}
     for spec in specs:
         parts = [spec.type, spec.config, spec.threshold, spec.threshold_op, spec.required, spec.extractor]
-        found[spec.name] = _digest(_placeless(msgspec.to_builtins(parts), content))
+        found[spec.name] = _hash(_sorted_json(_placeless(msgspec.to_builtins(parts), content))).hexdigest()
     return found
-
-
-def _digest(parts: Any) -> str:
-    return blake2b(_sorted_json(parts), digest_size=12).hexdigest()
 
 
 def _placeless(value: Any, content: Callable[[str], str] = _nothing) -> Any:

@@ -6,7 +6,7 @@ import fnmatch
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import UNSET
@@ -44,13 +44,13 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
     Some formats run although cases are unreadable, and record these as errors; at least one readable case is needed.
     """
     fits, taken, unread = _Filter(options), 0, list[Problem]()
-    lost, readable = unread_cases(suite), False
+    lost, readable, narrowed = unread_cases(suite), False, bool(options.cases or options.tags)
     for case in suite.cases:
-        if fits(case) and (options.limit is None or taken < options.limit):
+        if (not narrowed or fits(case)) and (options.limit is None or taken < options.limit):
             taken += 1
             unread += lost.get(case.id, ())
             readable = readable or case.id not in lost
-            yield snapshot(case)
+            yield case if case.__class__ is Case else snapshot(case)
     if taken and not readable:
         raise InputError(unread)
     if not taken and not options.allow_empty:
@@ -171,8 +171,6 @@ class _Filter:
             self._alternatives.setdefault(path, []).append(word)
 
     def __call__(self, case: EvalCase | Case) -> bool:
-        if not self._cases and not self._tags:
-            return True
         words = {word for word in self._cases if self._fits(case, word)}
         tags = [tag for tag in self._tags if tag in case.tags]
         self._cases |= dict.fromkeys(words, True)
@@ -243,9 +241,13 @@ def with_warnings(plan: Plan, suite: Suite, cases: Iterable[Case]) -> Iterator[C
 
     It then also has the hashes of the files that were read.
     """
-    yield from cases
-    plan.files = hashed(suite)
-    plan.warnings = [*lines_of_warnings(all_warnings(suite)), *_idle_placements(plan)]
+
+    def after() -> Iterator[Case]:
+        plan.files = hashed(suite)
+        plan.warnings = [*lines_of_warnings(all_warnings(suite)), *_idle_placements(plan)]
+        yield from ()
+
+    return chain(cases, after())
 
 
 def _idle_placements(plan: Plan) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -41,6 +42,9 @@ ReadCase = tuple[Union["FileCase", Case, None], list[Problem], "Tell"]
 """A case or its problems, and a function that reports another one."""
 
 
+_case_of = itemgetter(0)
+
+
 class Dataset:
     """Cases of one file, filtered and sampled."""
 
@@ -69,17 +73,16 @@ class Dataset:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[EvalCase | Case]:
-        for case, _ in self.placed():
-            yield case
+        return map(_case_of, self.placed())
 
     def placed(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
         """The cases, each with a function that reports a problem with it."""
-        if self._sample is None:
-            yield from self._fitting()
-            return
+        return self._fitting() if self._sample is None else self._sampled()
+
+    def _sampled(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
         total = sum(1 for _ in self._fitting())
         chosen = set(range(total))
-        if self._sample < total:
+        if self._sample is not None and self._sample < total:
             import random
 
             chosen = set(random.Random(self._seed).sample(range(total), self._sample))
@@ -134,8 +137,8 @@ class Dataset:
                 problems += wrong[: _MOST_PROBLEMS - len(problems)]
             if case is None:
                 continue
-            ids.add(_identity(case))
-            if not problems and self._fits(case):
+            ids.add(case.id if getattr(case, "occurrence", msgspec.UNSET) is msgspec.UNSET else _identity(case))
+            if not problems and (not self._filter or self._fits(case)):
                 if "" in case.expected.answer_should_include:
                     self._hollow = self._hollow[0] or tell, self._hollow[1] + 1
                 yield case, tell
@@ -157,8 +160,6 @@ class Dataset:
             yield from unknown_case_keys(raw, tell, None)
 
     def _fits(self, case: FileCase | Case) -> bool:
-        if not self._filter:
-            return True
         from evalwright.formats.shared.filters import matches_filter
 
         return matches_filter(case, self._filter)
