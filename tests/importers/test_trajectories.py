@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.errors import InputError
-from importers.transcripts import AT, imported, written
+from importers.transcripts import AT, imported, session_line, written
 
 
 def step(number: int, source: str, message: object, **more: object) -> dict:
@@ -260,6 +260,22 @@ def test_counts_that_are_none_are_unknown_and_told(tmp_path, format, lines):
     metrics = case["embedded_trace"]["metrics"]
     assert (metrics["token_input"], metrics["token_output"]) == (None, None)
     assert "lost: token counts that are not whole numbers: 2" in done.notes
+
+
+@pytest.mark.parametrize(
+    ("format", "lines"),
+    [
+        ("claude-code", [session_line(0, "user", "q"), {"type": "result", "session_id": "s", "duration_ms": -5}]),
+        ("gemini", [{"type": "init", "session_id": "s"}, {"type": "message", **_TEXT},
+                    {"type": "result", "status": "success", "stats": {"duration_ms": "4"}}]),
+        ("cursor", [{"type": "result", "session_id": "s", "request_id": "r", "result": "a", "duration_ms": True}]),
+        ("promptfoo-results", [{"promptIdx": 0, "testIdx": 0, "latencyMs": 1e300, "response": {"output": "a"}}]),
+    ],
+)  # fmt: skip
+def test_durations_that_are_none_are_unknown_and_told(tmp_path, format, lines):
+    done, (case,) = imported(tmp_path, format, written(tmp_path / "f.jsonl", lines))
+    assert case["embedded_trace"]["latency_ms"] is None
+    assert "lost: durations that are negative or not numbers: 1" in done.notes
 
 
 def test_calls_of_codex_that_failed_are_told_in_both_of_its_forms(tmp_path):

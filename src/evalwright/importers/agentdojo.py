@@ -11,6 +11,7 @@ from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import described, moment
 from evalwright.importers.sources import ImportNotes, json_document
+from evalwright.importers.token_counts import recorded_milliseconds
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -42,7 +43,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         talk = Transcript()
         for message in dictionaries(messages):
             _message(talk, message, reading.notes)
-        _outcome(talk, log)
+        _outcome(talk, log, reading.notes)
         if "attack_succeeded" in talk.custom:
             reading.evaluators = [_USEFUL, _SAFE]
         yield _record(file, log, talk)
@@ -88,13 +89,12 @@ def _message(talk: Transcript, message: Mapping[str, Any], notes: ImportNotes) -
             talk.user(text)
 
 
-def _outcome(talk: Transcript, log: Mapping[str, Any]) -> None:
+def _outcome(talk: Transcript, log: Mapping[str, Any], notes: ImportNotes) -> None:
     started, duration = moment(log.get("evaluation_timestamp")), log.get("duration")
     talk.at(started)
-    if isinstance(duration, int | float) and duration >= 0:
-        talk.latency_ms = round(duration * 1000)
-        if started is not None:
-            talk.at(started + timedelta(seconds=min(duration, 10**6)))
+    talk.latency_ms = recorded_milliseconds(duration, notes, unit=1000)
+    if started is not None and talk.latency_ms is not None:
+        talk.at(started + timedelta(milliseconds=min(talk.latency_ms, 10**9)))
     if log.get("error") is not None:
         talk.error = TraceError("api_error", str(log["error"]))
     elif not isinstance(log.get("utility"), bool):

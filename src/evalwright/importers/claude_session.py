@@ -17,7 +17,7 @@ from evalwright.importers.blocks import Content, assistant_blocks, tokens_of, us
 from evalwright.importers.claude_lines import SessionLine, SessionMessage
 from evalwright.importers.recordings import described, in_utc, too_deep
 from evalwright.importers.sources import ImportNotes, Mistakes
-from evalwright.importers.token_counts import recorded_dollars
+from evalwright.importers.token_counts import recorded_dollars, recorded_milliseconds
 from evalwright.importers.transcript import AgentTurn, Transcript
 from evalwright.model.trace import TraceError
 
@@ -184,8 +184,7 @@ class ClaudeSession:
             talk.tokens = tokens_of(self._notes, outcome.usage)
         if (cost := recorded_dollars(outcome.total_cost_usd, self._notes)) is not None:
             talk.tokens.cost = cost
-        if isinstance(outcome.duration_ms, int | float):
-            talk.latency_ms = round(outcome.duration_ms)
+        talk.latency_ms = recorded_milliseconds(outcome.duration_ms, self._notes)
         self._keep(talk.extra, outcome, number, ("num_turns", "permission_denials"))
         subtype = outcome.subtype
         if subtype in _STOPPED:

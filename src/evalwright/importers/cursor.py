@@ -13,7 +13,7 @@ from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, record_key
-from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
+from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_milliseconds, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import AgentTurn, Transcript, arguments_of, shallow
 from evalwright.model.trace import TraceError
@@ -142,8 +142,8 @@ class _Session:
             parts = [part for part in (given, cached, stored) if part is not None]
             cost = recorded_dollars(usage.get("totalCost", usage.get("cost")), self._notes)
             self._talk.tokens += Tokens(sum(parts) if parts else None, said, None, cached, stored, cost)
-        if isinstance(record.get("duration_ms"), int):
-            self._talk.latency_ms = record["duration_ms"] + (self._talk.latency_ms or 0)
+        if (lasted := recorded_milliseconds(record.get("duration_ms"), self._notes)) is not None:
+            self._talk.latency_ms = lasted + (self._talk.latency_ms or 0)
         text = record.get("result")
         if isinstance(text, str) and not self._said:
             self._talk.say(text)  # of `--output-format json`; else it repeats all texts of the run

@@ -15,7 +15,7 @@ from evalwright.importers.gemini_chats import GeminiChat, is_chat
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, json_document, lines, record_key
-from evalwright.importers.token_counts import Tokens, token_count
+from evalwright.importers.token_counts import Tokens, recorded_milliseconds, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of, shallow
 from evalwright.model.trace import TraceError
@@ -150,8 +150,8 @@ class _Session:
         counted = [token_count(stats.get(key), self._notes) for key in ("input_tokens", "output_tokens", "cached")]
         # a session that is continued reports each part at its end
         self._talk.tokens += Tokens(counted[0], counted[1], cache_read=counted[2])
-        if isinstance(stats.get("duration_ms"), int | float):
-            self._talk.latency_ms = round(stats["duration_ms"]) + (self._talk.latency_ms or 0)
+        if (lasted := recorded_milliseconds(stats.get("duration_ms"), self._notes)) is not None:
+            self._talk.latency_ms = lasted + (self._talk.latency_ms or 0)
         error = value.get("error")
         self._talk.error = None
         if value.get("status") == "error" or error:

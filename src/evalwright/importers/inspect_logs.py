@@ -18,7 +18,7 @@ from evalwright.importers.document_parts import document_bytes, items_of, object
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.token_counts import Tokens
+from evalwright.importers.token_counts import Tokens, recorded_milliseconds
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -125,7 +125,7 @@ def _record(file: Path, model: str, sample: Any, notes: ImportNotes) -> Imported
     talk = Transcript()
     for message in sample.messages:
         _message(talk, message, notes)
-    _measured(talk, sample)
+    _measured(talk, sample, notes)
     scores = _scores(talk, sample, notes)
     extra: dict[str, Any] = {"imported_from": {"file": file.name, "format": "inspect"}}
     if scores:
@@ -165,7 +165,7 @@ def _message(talk: Transcript, message: Any, notes: ImportNotes) -> None:
         talk.system(texts_of(blocks, notes))
 
 
-def _measured(talk: Transcript, sample: Any) -> None:
+def _measured(talk: Transcript, sample: Any, notes: ImportNotes) -> None:
     """Tokens of all models, times, the error and the limit that ended the sample."""
     for usage in (sample.model_usage or {}).values():
         read = [usage.input_tokens, usage.input_tokens_cache_read, usage.input_tokens_cache_write]
@@ -178,8 +178,7 @@ def _measured(talk: Transcript, sample: Any) -> None:
         )
     for name in ("started_at", "completed_at"):
         talk.at(moment(getattr(sample, name, None)))
-    if sample.total_time is not None:
-        talk.latency_ms = round(sample.total_time * 1000)
+    talk.latency_ms = recorded_milliseconds(sample.total_time, notes, unit=1000)
     if sample.error is not None:
         talk.error = TraceError("sample_error", sample.error.message)
     if sample.limit is not None:

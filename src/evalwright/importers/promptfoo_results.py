@@ -20,8 +20,8 @@ from evalwright.importers.detection import columns_of, is_promptfoo_table
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import records
 from evalwright.importers.recordings import described
-from evalwright.importers.sources import Mistakes, document, json_document, json_value, lines, record_key
-from evalwright.importers.token_counts import Tokens
+from evalwright.importers.sources import ImportNotes, Mistakes, document, json_document, json_value, lines, record_key
+from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_milliseconds, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript
 from evalwright.model.trace import TraceError
@@ -194,9 +194,8 @@ def _transcript(row: dict[str, Any], reading: ImportFindings) -> Transcript:
         talk.structured = output
     if output is not None:
         talk.turn().say(output if isinstance(output, str) else msgspec.json.encode(output).decode())
-    if isinstance(row.get("latencyMs"), int | float):
-        talk.latency_ms = round(row["latencyMs"])
-    talk.tokens = _tokens(row, response)
+    talk.latency_ms = recorded_milliseconds(row.get("latencyMs"), reading.notes)
+    talk.tokens = _tokens(row, response, reading.notes)
     failure, error = row.get("failureReason"), row.get("error")
     if failure == _PROVIDER_FAILED or (failure is None and error and not row.get("gradingResult")):
         talk.error = TraceError("provider_error", str(error or "the provider failed"))
@@ -249,23 +248,28 @@ def _score(part: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tokens(row: dict[str, Any], response: dict[str, Any]) -> Tokens:
+def _tokens(row: dict[str, Any], response: dict[str, Any], notes: ImportNotes) -> Tokens:
     """Tokens and cost; zero tokens count as not measured."""
     usage = response.get("tokenUsage")
     usage = usage if isinstance(usage, dict) else {}
     counted = bool(usage.get("total") or usage.get("prompt") or usage.get("completion"))
     return Tokens(
-        usage.get("prompt") if counted else None,
-        usage.get("completion") if counted else None,
-        cost=recorded_cost(row),
+        token_count(usage.get("prompt"), notes) if counted else None,
+        token_count(usage.get("completion"), notes) if counted else None,
+        cost=recorded_dollars(_stated_cost(row), notes),
     )
 
 
-def recorded_cost(row: Mapping[str, Any]) -> float | None:
-    """What a call cost, in US dollars. promptfoo gives a row the cost 0 if the provider reports none."""
+def _stated_cost(row: Mapping[str, Any]) -> Any:
+    """What a row says that its call cost. promptfoo gives it the cost 0 if the provider reports none."""
     response = row.get("response")
     said = response.get("cost") if isinstance(response, dict) else None
-    cost = said if said is not None else row.get("cost") or None
+    return said if said is not None else row.get("cost") or None
+
+
+def recorded_cost(row: Mapping[str, Any]) -> float | None:
+    """What a call cost, in US dollars."""
+    cost = _stated_cost(row)
     usable = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
     return float(cost) if usable and cost is not None else None
 

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from evalwright.errors import InputError
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.sources import json_document
+from evalwright.importers.sources import ImportNotes, json_document
+from evalwright.importers.token_counts import recorded_milliseconds
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript
 
@@ -35,7 +36,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         if isinstance(found.get("runs"), list):
             yield from _runs(file, found, reading)
         elif isinstance(found.get("expectations"), list):
-            yield _grading(file, found)
+            yield _grading(file, found, reading.notes)
         else:
             reading.mistakes.add(file, "expected the runs of a benchmark, or the expectations of a grading")
 
@@ -53,10 +54,10 @@ def _runs(file: Path, document: Mapping[str, Any], reading: ImportFindings) -> I
         asked = _prompt(folder) or str(run.get("eval_name") or "")
         number = run.get("run_number")
         trial = number - 1 if isinstance(number, int) and number > 0 else None
-        yield _record(file, str(run["eval_id"]), run["configuration"], trial, asked, {**run, **result})
+        yield _record(file, str(run["eval_id"]), run["configuration"], trial, asked, {**run, **result}, reading.notes)
 
 
-def _grading(file: Path, document: Mapping[str, Any]) -> Imported:
+def _grading(file: Path, document: Mapping[str, Any], notes: ImportNotes) -> Imported:
     """One grading, identified by its place: `eval-ID/VARIANT/run-N/grading.json`, where the last folder may be
     missing."""
     run = _RUN.fullmatch(file.parent.name)
@@ -69,7 +70,7 @@ def _grading(file: Path, document: Mapping[str, Any]) -> Imported:
     }
     trial = int(run[1]) - 1 if run else None
     asked = _prompt(variant.parent)
-    return _record(file, variant.parent.name.removeprefix("eval-"), variant.name, trial, asked, values)
+    return _record(file, variant.parent.name.removeprefix("eval-"), variant.name, trial, asked, values, notes)
 
 
 def _prompt(folder: Path) -> str:
@@ -82,11 +83,11 @@ def _prompt(folder: Path) -> str:
 
 
 def _record(
-    file: Path, case: str, variant: str, trial: int | None, asked: str, values: Mapping[str, Any]
+    file: Path, case: str, variant: str, trial: int | None, asked: str, values: Mapping[str, Any], notes: ImportNotes
 ) -> Imported:  # fmt: skip
     talk = Transcript()
-    seconds, rate = _number(values.get("time_seconds")), _number(values.get("pass_rate"))
-    talk.latency_ms = None if seconds is None else round(seconds * 1000)
+    talk.latency_ms = recorded_milliseconds(values.get("time_seconds"), notes, unit=1000)
+    rate = _number(values.get("pass_rate"))
     numbers = {"pass_rate": rate, "tokens": _number(values.get("tokens"))}
     talk.custom = {name: number for name, number in numbers.items() if number is not None}
     if rate is not None and values.get("total") != 0:

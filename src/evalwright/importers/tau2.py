@@ -14,7 +14,7 @@ from evalwright.importers.document_parts import document_bytes, items_of, object
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, Mistakes, json_document, json_value, mended, stem
-from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
+from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_milliseconds, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -174,9 +174,7 @@ def _message(talk: Transcript, message: Mapping[str, Any], notes: ImportNotes) -
 def _outcome(talk: Transcript, simulation: Mapping[str, Any], notes: ImportNotes) -> None:
     talk.at(moment(simulation.get("start_time")))
     talk.at(moment(simulation.get("end_time")))
-    duration = simulation.get("duration")
-    if isinstance(duration, int | float) and duration >= 0:
-        talk.latency_ms = round(duration * 1000)
+    talk.latency_ms = recorded_milliseconds(simulation.get("duration"), notes, unit=1000)
     # 0 is also what tau2-bench writes for a model whose price it does not know
     talk.tokens.cost = recorded_dollars(simulation.get("agent_cost"), notes) or None
     if paid := recorded_dollars(simulation.get("user_cost"), notes):

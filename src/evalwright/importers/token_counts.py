@@ -1,4 +1,4 @@
-"""What a recording says about its tokens and its cost."""
+"""What a recording says about its tokens, its cost and its time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import msgspec
 
 from evalwright.importers.sources import ImportNotes
 
-__all__ = ["Tokens", "recorded_dollars", "token_count"]
+__all__ = ["Tokens", "recorded_dollars", "recorded_milliseconds", "token_count"]
+
+_LONGEST = 10**15
+"""Milliseconds; a number above is none that was measured, and may be too large to be stored."""
 
 
 class Tokens(msgspec.Struct, gc=False):
@@ -58,4 +61,14 @@ def recorded_dollars(value: Any, notes: ImportNotes) -> float | None:
         return value
     if value is not None:
         notes.lose("costs that are not numbers")
+    return None
+
+
+def recorded_milliseconds(value: Any, notes: ImportNotes, *, unit: int = 1) -> int | None:
+    """A duration in whole milliseconds; `unit` is how many the recorded unit has. What cannot be one is counted as
+    lost."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value * unit < _LONGEST:
+        return round(value * unit)
+    if value is not None:
+        notes.lose("durations that are negative or not numbers")
     return None
