@@ -101,6 +101,11 @@ def test_a_folder_is_searched_and_what_is_of_no_format_is_left_out(tmp_path):
         ),
         ([], json.dumps({"evals": [{"prompt": "q"}]}), ["evalwright run", "x.json"]),
         ([], json.dumps({"eval": {}, "systems": [], "dataset": {}}), ["evalwright run", "native"]),
+        (
+            [],
+            json.dumps({"id": "a", "messages": [{"role": "user", "content": "q"}], "expected": {"contains": ["x"]}}),
+            ["evalwright run", "northstar"],
+        ),
         (["--format", "claude-code"], b"\xff{}", ["x.json", "UTF-8"]),
         ([], '{"messages": []}'.encode("utf-16"), ["x.json", "is not UTF-8 text"]),
         ([], '{"messages": []}'.encode("utf-16-le"), ["x.json", "is not UTF-8 text"]),

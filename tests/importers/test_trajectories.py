@@ -104,6 +104,7 @@ def test_trajectories_may_be_the_lines_of_a_file(tmp_path):
         (trajectory(step(1, "user", "a")) | {"schema_version": "ATIF-v2.0"}, "schema_version"),
         (trajectory(), "steps"),
         (trajectory(step(1, "user", "a"), step(3, "agent", "b")), "steps[1].step_id"),
+        (trajectory({**step(1, "user", "a"), "step_id": True}), "steps[0].step_id"),
         (trajectory(step(1, "user", "a", tool_calls=[CALL])), "steps[0]"),
         (
             trajectory(step(1, "agent", "a", observation={"results": [{"source_call_id": "z", "content": ""}]})),
@@ -216,11 +217,13 @@ def test_messages_with_blocks_and_their_response_are_one_conversation(tmp_path):
     [
         ("anthropic-messages", [{"messages": [{"role": "user", "content": [{**SEEN, "tool_use_id": "lost"}]}]}]),
         ("openai-responses", [{"input": [{"role": "user", "content": "q"}, {**OUTPUT, "call_id": "lost"}]}]),
+        ("openai-responses", [{"input": [{**OUTPUT, "call_id": "lost"}]}]),
     ],
 )  # fmt: skip
-def test_a_result_whose_call_is_not_there_is_a_mistake(tmp_path, format, records):
-    with pytest.raises(InputError, match="lost"):
+def test_a_result_whose_call_is_not_there_is_a_mistake_told_once(tmp_path, format, records):
+    with pytest.raises(InputError, match="lost") as caught:
         imported(tmp_path, format, written(tmp_path / "a.jsonl", records))
+    assert len(caught.value.problems) == 1
 
 
 def test_a_mapping_goes_before_what_a_format_finds(tmp_path):

@@ -55,7 +55,7 @@ def command(
 
     from evalwright.cli.screen import say, warn
     from evalwright.errors import counted
-    from evalwright.importers.detection import flaw_in
+    from evalwright.importers.detection import flaw_in, head_of
     from evalwright.importers.mapping import pairs_to_mapping, read_mapping
     from evalwright.importers.sources import expanded, stem
     from evalwright.reports.text import harmless
@@ -63,6 +63,9 @@ def command(
     stated = {**(read_mapping(mapping) if mapping else {}), **pairs_to_mapping(pairs)}
     found, searched = expanded(files)
     name, kept = _format_of(found, format_, searched)
+    if format_ is None and name == "openai-messages" and not stated:
+        # the same messages, but to be judged by the expectations beside them, which an import would leave out
+        _refuse_suites([file for file in kept if head_of(file).any(lambda one: isinstance(one.get("expected"), dict))])
     if format_ is None:
         say([f"format: {name} (detected)"])
     if left := [file for file in found if file not in {*kept}]:

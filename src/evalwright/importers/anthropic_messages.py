@@ -22,9 +22,11 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     for file in files:
         for place in placed_records(file, reading.mistakes, items_are_one=_is_message):
             record = _Record(file, place, reading)
+            before = len(reading.mistakes)
             talk = record.read()
             if talk.empty:
-                record.complain("", "expected a conversation or a response, found no message")
+                if len(reading.mistakes) == before:
+                    record.complain("", "expected a conversation or a response, found no message")
                 continue
             origin = {"imported_from": {"file": file.name, "format": "anthropic-messages", **place.origin()}}
             yield Imported(

@@ -174,7 +174,7 @@ def _read_steps(talk: Transcript, place: _Place, document: dict[str, Any], below
         if not isinstance(step, dict):
             place.add(f"expected a step, found {described(step)}", key)
             continue
-        if step.get("step_id") != number + 1:
+        if step.get("step_id") is True or step.get("step_id") != number + 1:
             place.add(f"expected {number + 1}, found {step.get('step_id')!r}", f"{key}.step_id")
         at = moment(step.get("timestamp"))
         talk.at(at)

@@ -28,6 +28,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             def complain(key: str, message: str, place: Any = place, file: Path = file) -> None:
                 reading.mistakes.add(file, message, place.line, place.below(key))
 
+            before = len(reading.mistakes)
             talk = Transcript()
             response: dict[str, Any] = {}
             if isinstance(record, dict):
@@ -44,7 +45,8 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
                 _items(talk, record, "", reading, complain)
             _outcome(talk, response, reading.notes)
             if talk.empty and talk.error is None:
-                complain("", "expected a response or items with messages, found none")
+                if len(reading.mistakes) == before:
+                    complain("", "expected a response or items with messages, found none")
                 continue
             origin = {"imported_from": {"file": file.name, "format": "openai-responses", **place.origin()}}
             id = response.get("id")
