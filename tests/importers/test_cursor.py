@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalwright.importers.detection import detected, head_of
+from evalwright.importers.detection import detected
+from evalwright.importers.file_heads import head_of
 from importers.transcripts import imported, spoken, written
 
 

@@ -11,7 +11,9 @@ from click.testing import CliRunner, Result
 
 from evalwright.cli.import_ import command
 from evalwright.errors import InputError
-from evalwright.importers.detection import FORMATS, detected, head_of
+from evalwright.importers.detection import detected
+from evalwright.importers.file_heads import head_of
+from evalwright.importers.format_marks import FORMAT_MARKS
 from evalwright.registry import knows
 from importers.transcripts import rollout_line, said, session_line, written
 
@@ -60,7 +62,7 @@ def test_a_format_is_told_by_its_content_whatever_the_name(tmp_path, name, form)
 
 
 def test_each_format_that_is_told_can_be_imported():
-    assert [name for name, _, _ in FORMATS if not knows("importers", name)] == []
+    assert [name for name, _, _ in FORMAT_MARKS if not knows("importers", name)] == []
 
 
 def test_the_format_is_said_first_and_the_next_command_last(tmp_path, monkeypatch):

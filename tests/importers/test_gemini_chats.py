@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from evalwright.cli.import_ import command
 from evalwright.errors import InputError
-from evalwright.importers.detection import detected, head_of
+from evalwright.importers.detection import detected
+from evalwright.importers.file_heads import head_of
 from importers.transcripts import AT, imported, spoken, written
 
 ABOUT = {"sessionId": "s", "projectHash": "h", "startTime": AT.format(0), "lastUpdated": AT.format(9), "kind": "main"}

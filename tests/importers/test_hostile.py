@@ -14,7 +14,8 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from evalwright.importers.detection import detected, head_of
+from evalwright.importers.detection import detected
+from evalwright.importers.file_heads import head_of
 from evalwright.registry import load
 from importers.transcripts import AT, imported, rollout_line, said, session_line, used, written
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from evalwright.errors import InputError
-from evalwright.importers.detection import detected, head_of
+from evalwright.importers.detection import detected
+from evalwright.importers.file_heads import head_of
 from importers.transcripts import imported, spoken, written
 
 AT = 1_776_342_610_000

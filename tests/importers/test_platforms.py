@@ -6,7 +6,8 @@ from base64 import b64encode
 import pytest
 
 from evalwright.errors import InputError
-from evalwright.importers.detection import detected, head_of
+from evalwright.importers.detection import detected
+from evalwright.importers.file_heads import head_of
 from importers.transcripts import imported, written
 
 AT = "2026-03-04T09:00:{:02}Z"

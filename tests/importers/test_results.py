@@ -11,7 +11,8 @@ import yaml
 
 from evalwright import evaluate, load
 from evalwright.errors import InputError
-from evalwright.importers.detection import detected, head_of
+from evalwright.importers.detection import detected
+from evalwright.importers.file_heads import head_of
 from importers.transcripts import imported, written
 
 ANSWER = "output.final_answer"

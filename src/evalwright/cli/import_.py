@@ -55,7 +55,8 @@ def command(
 
     from evalwright.cli.screen import say, warn
     from evalwright.errors import counted
-    from evalwright.importers.detection import flaw_in, head_of
+    from evalwright.importers.detection import flaw_in
+    from evalwright.importers.file_heads import head_of
     from evalwright.importers.mapping import pairs_to_mapping, read_mapping
     from evalwright.importers.sources import expanded, stem
     from evalwright.reports.text import harmless
@@ -86,7 +87,8 @@ def command(
 def _format_of(files: Sequence[Path], given: str | None, searched: bool) -> tuple[str, list[Path]]:
     """The format, and the files in it: all of them, unless a folder was searched for them."""
     from evalwright.errors import InputError, Problem
-    from evalwright.importers.detection import check, detected, flaw_in, head_of, no_format_fits
+    from evalwright.importers.detection import check, detected, flaw_in, no_format_fits
+    from evalwright.importers.file_heads import head_of
 
     heads = {file: head_of(file) for file in files}
     if given is not None:
@@ -122,7 +124,7 @@ def _refuse_suites(files: Sequence[Path]) -> None:
     from evalwright.formats.loading import fitting
     from evalwright.formats.shared.foreign import foreign_format
     from evalwright.importers.blocks import dictionaries
-    from evalwright.importers.detection import head_of
+    from evalwright.importers.file_heads import head_of
 
     problems = []
     for file in files:

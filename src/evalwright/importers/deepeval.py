@@ -16,7 +16,7 @@ from evalwright.errors import counted
 from evalwright.files.csv_records import CsvError, csv_records
 from evalwright.files.packed import opened
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.detection import columns_of
+from evalwright.importers.file_heads import columns_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described

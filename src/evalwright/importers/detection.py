@@ -7,404 +7,26 @@ Formats are tried in a fixed order, the most specific first, as some formats sha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.csv_records import CsvError, csv_records
-from evalwright.importers.blocks import dictionaries
-from evalwright.importers.document_parts import document_beginning, document_bytes
-from evalwright.importers.sources import document, flaw_of, is_text, json_value, lines, stem
+from evalwright.importers.file_heads import Head, is_yaml
+from evalwright.importers.format_marks import FORMAT_MARKS, may_be_anthropic
+from evalwright.importers.sources import document, flaw_of, is_text, json_value, lines
 
-__all__ = ["Head", "check", "columns_of", "detected", "flaw_in", "head_of", "is_promptfoo_table", "no_format_fits"]
+__all__ = ["check", "detected", "flaw_in", "no_format_fits"]
 
-_LINES = 20
-_BYTES = 64 * 1024
-_SPACE = 1024
-"""Bytes in which a document must begin."""
-_KEY = re.compile(rb"^\w+:(\s|$)", re.MULTILINE)
 _BYTE = re.compile(r"\(byte (\d+)\)")
-_ZIP = b"PK\x03\x04"
-
-
-@dataclass(slots=True)
-class Head:
-    """The beginning of a file."""
-
-    records: list[dict[str, Any]] = field(default_factory=list)
-    """The objects on its first lines or in its list, or the single one."""
-    whole: Any = None
-    """The document, if it is one."""
-    columns: tuple[str, ...] = ()
-    """The cells of its first line, if it may be a table."""
-    zip: bool = False
-
-    def any(self, test: Callable[[dict[str, Any]], bool]) -> bool:
-        return any(map(test, self.records))
-
-    @property
-    def mapping(self) -> dict[str, Any]:
-        if isinstance(self.whole, dict):
-            return self.whole
-        return self.records[0] if len(self.records) == 1 else {}
-
-
-def head_of(file: Path) -> Head:
-    """The beginning of a file. Raises InputError if it cannot be read."""
-    whole = _beginning(file)
-    if whole is not None:
-        return _head_of_document(whole)
-    records: list[dict[str, Any]] = []
-    size = 0
-    for number, text in lines(file):
-        if number == 1 and text.startswith(_ZIP):
-            return Head(zip=True)
-        size += len(text)
-        value = _decoded(text)
-        if isinstance(value, list) or (value is None and not records):
-            break
-        if isinstance(value, dict):
-            records.append(value)
-        if len(records) >= _LINES or size > _BYTES:
-            break
-    if len(records) > 1:
-        return Head(records)
-    whole = _decoded(document(file)) or _yaml(file)
-    if whole is None:
-        return Head(records, columns=() if records else columns_of(file))
-    return _head_of_document(whole)
-
-
-def _head_of_document(whole: Any) -> Head:
-    return Head(list(dictionaries(whole))[:_LINES] if isinstance(whole, list) else [whole], whole)
-
-
-def _beginning(file: Path) -> Any:
-    """The one JSON document in a file, without most of its long lists: it may be larger than the memory."""
-    with document_bytes(file) as data:
-        try:
-            return document_beginning(data, _LINES) if bytes(data[:_SPACE]).lstrip()[:1] in (b"{", b"[") else None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
-
-
-def _decoded(text: bytes) -> Any:
-    try:
-        value = json_value(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict | list) else None
-
-
-def _is_yaml(file: Path) -> bool:
-    return Path(stem(file, with_suffix=True)).suffix.lower() in (".yaml", ".yml")
-
-
-def _yaml(file: Path) -> Any:
-    """What the document in a file is, if its name or a key at its left margin says that it is YAML."""
-    named = _is_yaml(file)
-    data = document(file)
-    if not named and not _KEY.search(data, 0, _BYTES):
-        return None
-    from evalwright.files.yaml import parse
-
-    try:
-        value = parse(data, str(file), "true_false").value
-    except InputError:
-        if named:
-            raise
-        return None
-    return value if isinstance(value, dict | list) else None
-
-
-def columns_of(file: Path) -> tuple[str, ...]:
-    """The cells of the first line of a file, if it is one of CSV with several. Raises InputError."""
-    _, first = next(iter(lines(file)), (1, b""))
-    try:
-        _, cells = next(csv_records([first.decode()]), (1, []))
-    except (CsvError, UnicodeDecodeError):
-        return ()
-    return tuple(cells) if len(cells) > 1 else ()
-
-
-def _is_inspect(head: Head) -> bool:
-    return head.zip or {"version", "status", "eval", "plan"} <= head.mapping.keys()
-
-
-def _is_atif(head: Head) -> bool:
-    return head.any(lambda one: str(one.get("schema_version", "")).startswith("ATIF-"))
-
-
-def is_promptfoo_table(columns: Collection[str]) -> bool:
-    """Whether these are columns of `promptfoo eval -o out.csv`."""
-    return {"Status", "Score", "Named Scores", "Grader Reason"} <= {*columns}
-
-
-def _is_promptfoo_results(head: Head) -> bool:
-    found = head.mapping
-    if ("evalId" in found and "results" in found) or is_promptfoo_table(head.columns):
-        return True
-    if head.any(lambda one: {"promptIdx", "testIdx"} <= one.keys()):
-        return True
-    results = found.get("results")
-    rows = results.get("results") if isinstance(results, dict) else None
-    first = next(dictionaries(rows), {})
-    return not first.keys().isdisjoint(("gradingResult", "promptIdx", "testIdx"))
-
-
-def _is_swe_agent(head: Head) -> bool:
-    info = head.mapping.get("info")
-    return "trajectory" in head.mapping and isinstance(info, dict) and "model_stats" in info
-
-
-def _is_mini_swe_agent(head: Head) -> bool:
-    return str(head.mapping.get("trajectory_format", "")).startswith("mini-swe-agent")
-
-
-def _is_tau2(head: Head) -> bool:
-    info = head.mapping.get("info")
-    about_it = isinstance(info, dict) and {"agent_info", "environment_info"} <= info.keys()
-    return about_it and not head.mapping.keys().isdisjoint(("simulations", "simulation_index"))
-
-
-def _is_agentdojo(head: Head) -> bool:
-    return {"suite_name", "user_task_id", "pipeline_name", "messages"} <= head.mapping.keys()
-
-
-def _is_openhands(head: Head) -> bool:
-    def is_event(one: dict[str, Any]) -> bool:
-        keys = one.keys()
-        marked = any(marks <= keys for marks in ({"timestamp", "kind"}, {"action", "args"}, {"observation", "extras"}))
-        return marked and "id" in keys and one.get("source") in ("agent", "user", "environment", "hook")
-
-    def has_history(one: dict[str, Any]) -> bool:
-        history = one.get("history")
-        if not isinstance(history, list):
-            return False
-        of_benchmark = {"instance_id", "test_result"} <= one.keys()
-        pairs = (event for pair in history for event in dictionaries(pair))
-        return of_benchmark or any(map(is_event, dictionaries(history))) or any(map(is_event, pairs))
-
-    is_state = {"execution_status", "persistence_dir", "stats"} <= head.mapping.keys()
-    return is_state or head.any(lambda one: is_event(one) or has_history(one))
-
-
-def _is_skill_benchmark(head: Head) -> bool:
-    found = head.mapping
-    return "run_summary" in found and isinstance(found.get("runs"), list)
-
-
-def _is_otlp(head: Head) -> bool:
-    return head.any(lambda one: "resourceSpans" in one or "resourceLogs" in one)
-
-
-def _is_langfuse(head: Head) -> bool:
-    def is_observation(one: dict[str, Any]) -> bool:
-        return {"startTime", "type"} <= one.keys()
-
-    listed = [*head.records, *dictionaries(head.mapping.get("data"))]
-    return any(
-        ("traceId" in one and is_observation(one)) or any(map(is_observation, dictionaries(one.get("observations"))))
-        for one in listed
-    )
-
-
-def _is_langsmith(head: Head) -> bool:
-    listed = [*head.records, *dictionaries(head.mapping.get("runs"))]
-    return any({"run_type", "inputs", "start_time"} <= one.keys() for one in listed)
-
-
-def _is_braintrust(head: Head) -> bool:
-    def is_span(one: dict[str, Any]) -> bool:
-        return {"span_id", "root_span_id", "span_attributes"} <= one.keys()
-
-    listed = [*head.records, *(one for key in ("events", "data") for one in dictionaries(head.mapping.get(key)))]
-    return any(map(is_span, listed))
-
-
-def _is_mlflow(head: Head) -> bool:
-    def is_span(one: dict[str, Any]) -> bool:
-        attributes = one.get("attributes")
-        return isinstance(attributes, dict) and any(str(key).startswith("mlflow.") for key in attributes)
-
-    def has_spans(one: dict[str, Any]) -> bool:
-        data = one.get("data", one)
-        return isinstance(data, dict) and any(map(is_span, dictionaries(data.get("spans"))))
-
-    return head.any(has_spans)
-
-
-_CODEX = ("session_meta", "response_item", "event_msg", "turn_context")
-
-
-def _is_codex(head: Head) -> bool:
-    return head.any(
-        lambda one: (
-            one.get("type") in ("thread.started", "turn.started")
-            or ("timestamp" in one and one.get("type") in _CODEX and "payload" in one)
-        )
-    )
-
-
-def _is_gemini(head: Head) -> bool:
-    document = isinstance(head.whole, dict) and {"response", "stats"} <= head.whole.keys()
-    return document or head.any(
-        lambda one: (one.get("type") == "init" and "session_id" in one) or {"sessionId", "projectHash"} <= one.keys()
-    )
-
-
-_COPILOT = ("assistant.message", "user.message", "tool.execution_start", "tool.execution_complete")
-
-
-def _is_copilot(head: Head) -> bool:
-    return head.any(lambda one: one.get("type") in _COPILOT)
-
-
-def _is_opencode(head: Head) -> bool:
-    def is_event(one: dict[str, Any]) -> bool:
-        return "sessionID" in one and isinstance(one.get("part"), dict)
-
-    def is_export(one: dict[str, Any]) -> bool:
-        first = next(dictionaries(one.get("messages")), {})
-        return isinstance(one.get("info"), dict) and {"info", "parts"} <= first.keys()
-
-    return head.any(lambda one: is_event(one) or is_export(one))
-
-
-def _is_cursor(head: Head) -> bool:
-    def is_start(one: dict[str, Any]) -> bool:
-        """Whether it is the first line of a stream; Claude Code's names the tools."""
-        return one.get("subtype") == "init" and "permissionMode" in one and "tools" not in one
-
-    def is_end(one: dict[str, Any]) -> bool:
-        return one.get("type") == "result" and "request_id" in one and "num_turns" not in one
-
-    return head.any(
-        lambda one: "session_id" in one and (one.get("type") == "tool_call" or is_start(one) or is_end(one))
-    )
-
-
-_CLAUDE = ("user", "assistant", "system", "result", "summary", "queue-operation", "file-history-snapshot")
-
-
-def _is_claude_code(head: Head) -> bool:
-    def is_line(one: dict[str, Any]) -> bool:
-        named = "sessionId" in one or "session_id" in one
-        # a message that is a text is one of the prompts that Gemini CLI lists beside its sessions
-        return named and one.get("type") in _CLAUDE and not isinstance(one.get("message"), str)
-
-    return head.any(is_line)
-
-
-def _is_lm_eval(head: Head) -> bool:
-    return head.any(lambda one: "doc_id" in one and "resps" in one)
-
-
-_ITEMS = ("function_call", "function_call_output")
-_PARTS_OF_ITEMS = ("input_text", "output_text")
-
-
-def _is_openai_responses(head: Head) -> bool:
-    def has_items(one: dict[str, Any]) -> bool:
-        return any(map(is_item, dictionaries(one.get("input"))))
-
-    def is_item(one: dict[str, Any]) -> bool:
-        return one.get("type") in _ITEMS or any(
-            part.get("type") in _PARTS_OF_ITEMS for part in dictionaries(one.get("content"))
-        )
-
-    return head.any(lambda one: one.get("object") == "response" or is_item(one) or has_items(one))
-
-
-def _is_pydantic_evals(head: Head) -> bool:
-    return any("inputs" in case for case in dictionaries(head.mapping.get("cases")))
-
-
-def _is_anthropic(head: Head) -> bool:
-    def has_blocks(one: dict[str, Any]) -> bool:
-        messages = [one, *dictionaries(one.get("messages"))]
-        blocks = (block for message in messages for block in dictionaries(message.get("content")))
-        return any(str(block.get("type")).endswith(("tool_use", "tool_result")) for block in blocks)
-
-    def is_response(one: Any) -> bool:
-        return isinstance(one, dict) and one.get("type") == "message" and isinstance(one.get("content"), list)
-
-    return head.any(lambda one: has_blocks(one) or is_response(one) or is_response(one.get("response")))
-
-
-def _may_be_anthropic(head: Head) -> bool:
-    """Text-only conversations look alike in both forms; keys that only the other form has rule it out."""
-
-    def is_message(one: dict[str, Any]) -> bool:
-        return one.get("role") in ("system", "user", "assistant") and "content" in one and "tool_calls" not in one
-
-    def fits(one: dict[str, Any]) -> bool:
-        messages = one.get("messages")
-        if isinstance(messages, list):
-            return all(isinstance(message, dict) and is_message(message) for message in messages)
-        return is_message(one)
-
-    return bool(head.records) and all(map(fits, head.records))
-
-
-def _is_openai_messages(head: Head) -> bool:
-    return head.any(lambda one: any(isinstance(one.get(key), list) for key in ("messages", "traj", "conversation")))
-
-
-_GOLDEN = frozenset(
-    ("actual_output", "actualOutput", "expected_output", "expectedOutput", "retrieval_context", "retrievalContext")
-)
-
-
-def _is_deepeval(head: Head) -> bool:
-    def is_golden(keys: Collection[str]) -> bool:
-        return ("input" in keys and not _GOLDEN.isdisjoint(keys)) or "scenario" in keys
-
-    return head.any(is_golden) or is_golden(head.columns)
-
-
-FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
-    ("inspect", _is_inspect, "a zip file, or version, status, eval and plan"),
-    ("atif", _is_atif, "a schema_version that begins with ATIF-"),
-    ("promptfoo-results", _is_promptfoo_results, "evalId, or results with promptIdx and testIdx"),
-    ("swe-agent", _is_swe_agent, "trajectory and info.model_stats"),
-    ("mini-swe-agent", _is_mini_swe_agent, "a trajectory_format that begins with mini-swe-agent"),
-    ("tau2", _is_tau2, "simulations, and info with agent_info and environment_info"),
-    ("agentdojo", _is_agentdojo, "suite_name, pipeline_name and user_task_id"),
-    ("openhands", _is_openhands, "events with a source and a kind or an action, or a history of them"),
-    ("skill-benchmark", _is_skill_benchmark, "run_summary and runs"),
-    ("otlp-json", _is_otlp, "resourceSpans"),
-    ("langfuse", _is_langfuse, "observations of a trace, with a startTime"),
-    ("langsmith", _is_langsmith, "runs with run_type, inputs and start_time"),
-    ("braintrust", _is_braintrust, "spans with a span_id, a root_span_id and span_attributes"),
-    ("mlflow", _is_mlflow, "data.spans, or spans, with attributes of MLflow"),
-    ("codex", _is_codex, "lines of type thread.started, or session_meta with a payload"),
-    ("gemini", _is_gemini, "a line of type init with a session_id, or a sessionId and projectHash"),
-    ("copilot", _is_copilot, "lines of type assistant.message"),
-    ("opencode", _is_opencode, "lines with a sessionID and a part, or info and messages with parts"),
-    ("cursor", _is_cursor, "lines of type tool_call with a session_id"),
-    ("claude-code", _is_claude_code, "lines of type user or assistant with a sessionId"),
-    ("lm-eval", _is_lm_eval, "doc_id and resps"),
-    ("openai-responses", _is_openai_responses, "object: response, or items of type function_call"),
-    ("pydantic-evals", _is_pydantic_evals, "cases with inputs, as JSON or YAML"),
-    ("anthropic-messages", _is_anthropic, "blocks tool_use or tool_result, or a response of type message"),
-    ("openai-messages", _is_openai_messages, "messages, traj or conversation"),
-    ("deepeval", _is_deepeval, "input with actual_output or expected_output, or a scenario; as JSON or CSV"),
-)
-"""Each format that can be recognised by its content: its name, the test, and the test in words."""
-
-
-_READABLE: dict[str, Callable[[Head], bool]] = {"anthropic-messages": _may_be_anthropic}
+_READABLE: dict[str, Callable[[Head], bool]] = {"anthropic-messages": may_be_anthropic}
 """Formats that can also be read from files without their marks, if the user names the format."""
 
 
 def detected(head: Head) -> str | None:
     """The first format that a file can have; None if there is none."""
-    return next((name for name, test, _ in FORMATS if test(head)), None)
+    return next((name for name, test, _ in FORMAT_MARKS if test(head)), None)
 
 
 def flaw_in(file: Path) -> Problem | None:
@@ -414,7 +36,7 @@ def flaw_in(file: Path) -> Problem | None:
         return Problem(str(file), "is empty, expected recorded conversations")
     if not is_text(text) or b"\0" in text:
         return Problem(str(file), "is not UTF-8 text")
-    if not text.lstrip().startswith((b"{", b"[")) or _is_yaml(file) or _flaw(file, text) is None:
+    if not text.lstrip().startswith((b"{", b"[")) or is_yaml(file) or _flaw(file, text) is None:
         return None
     return _flaw(file, document(file))
 
@@ -433,7 +55,7 @@ def _flaw(file: Path, data: bytes) -> Problem | None:
 
 def no_format_fits(file: Path) -> InputError:
     """The error that no format fits, with the mark of each."""
-    looked = "\n".join(f"  {name:<18}  {mark}" for name, _, mark in FORMATS)
+    looked = "\n".join(f"  {name:<18}  {mark}" for name, _, mark in FORMAT_MARKS)
     rows = "or read its rows as cases with `dataset: {path: ..., map: ...}` in an eval.yaml"
     problem = Problem(str(file), f"no known format was recognised; pass --format NAME, {rows}. Looked for:")
     return InputError(f"{problem}\n{looked}")
@@ -441,7 +63,7 @@ def no_format_fits(file: Path) -> InputError:
 
 def check(file: Path, format: str, head: Head) -> None:
     """Raises InputError if a file clearly has a format other than the given one."""
-    tests = {name: test for name, test, _ in FORMATS}
+    tests = {name: test for name, test, _ in FORMAT_MARKS}
     readable = _READABLE.get(format)
     if format not in tests or tests[format](head) or (readable is not None and readable(head)):
         return

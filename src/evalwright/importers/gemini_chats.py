@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.detection import head_of
+from evalwright.importers.file_heads import head_of
 from evalwright.importers.imported_records import ImportFindings
 from evalwright.importers.json_lines import records
 from evalwright.importers.recordings import moment

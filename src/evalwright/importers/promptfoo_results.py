@@ -16,7 +16,8 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.files.yaml import parse
 from evalwright.importers.blocks import dictionaries, texts_of
-from evalwright.importers.detection import columns_of, is_promptfoo_table
+from evalwright.importers.file_heads import columns_of
+from evalwright.importers.format_marks import is_promptfoo_table
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import records
 from evalwright.importers.recordings import described
