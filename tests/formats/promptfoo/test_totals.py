@@ -71,6 +71,17 @@ def test_the_share_that_must_pass_is_a_gate(tmp_path, monkeypatch):
     assert part.ci95 == pytest.approx((9.453, 90.547), abs=0.001), "Wilson's, of two cases"
 
 
+@pytest.mark.parametrize(("code", "exit_code"), [("0", 0), ("7", 1)])
+def test_failures_may_have_no_exit_code_of_their_own(tmp_path, monkeypatch, code, exit_code):
+    monkeypatch.setenv("PROMPTFOO_FAILED_TEST_EXIT_CODE", code)
+    outcome = run(
+        tmp_path, {**ECHO, "tests": [{"vars": {"q": "b"}, "assert": [{"type": "equals", "value": "a"}]}]}
+    ).outcome
+    assert outcome.exit_code == exit_code
+    said = [one for one in outcome.summary.warnings if "PROMPTFOO_FAILED_TEST_EXIT_CODE" in one]
+    assert [one.count("found '7': the exit code of failures is 1") for one in said] == [1] * exit_code
+
+
 @pytest.mark.parametrize("given", ["most", "nan", "inf"])
 def test_the_share_that_must_pass_is_a_number(tmp_path, monkeypatch, given):
     monkeypatch.setenv("PROMPTFOO_PASS_RATE_THRESHOLD", given)

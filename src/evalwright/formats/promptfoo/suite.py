@@ -63,6 +63,7 @@ _RED_TEAM = ("redteam", "plugins", "strategies")
 _SHOWN = 200
 """Tests that a run's `config.yaml` contains unchanged."""
 _PASS_RATE = "PROMPTFOO_PASS_RATE_THRESHOLD"
+_FAILED_CODE = "PROMPTFOO_FAILED_TEST_EXIT_CODE"
 
 
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
@@ -296,7 +297,12 @@ class _Reading:
         }
 
     def _gate(self) -> dict[str, Any] | None:
-        given = self._known.get(_PASS_RATE)
+        """The share of cells that must pass; none has to if promptfoo's exit code for failures is 0."""
+        code, given = self._known.get(_FAILED_CODE), self._known.get(_PASS_RATE)
+        if code is not None and code.strip() == "0":
+            given = "0"
+        elif code is not None:
+            self._origin.warn(f"{_FAILED_CODE} is read only if it is 0, found {code!r}: the exit code of failures is 1")
         if given is None:
             return None
         try:
