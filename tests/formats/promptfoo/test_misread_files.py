@@ -145,3 +145,16 @@ def test_settings_of_an_http_service_that_nothing_reads_are_warned_of(tmp_path):
 def test_a_pattern_for_more_files_than_anybody_has_is_refused(tmp_path):
     with pytest.raises(InputError, match="stands for 1,073,741,824 patterns, expected at most 1,000"):
         load_suite(write(tmp_path, {**ECHO, "tests": "{a,b}" * 30}))
+
+
+def test_columns_of_the_same_name_are_warned_of(tmp_path):
+    """Of two columns `__expected`, promptfoo judges by the last."""
+    path = write(
+        tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": "q,__expected, __expected \na,contains:z,contains:a\n"}
+    )
+    suite = load_suite(path)
+    assert [
+        "t.csv:1: 2 columns are named '__expected': only the last is read" in str(one) for one in suite.warnings
+    ] == [True]
+    [case] = suite.cases
+    assert [spec.config["assertion"]["value"] for spec in case.evaluators or ()] == ["a"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,7 +26,9 @@ def tests_in(text: str, file: str, origin: Origin) -> list[dict[str, Any]]:
     """The tests, as they would be written in YAML; mistakes and doubts are reported with file and line."""
     header, rows = rows_of(text, file, origin)
     header = [column.strip() for column in header]
-    for column in header:
+    for column, number in Counter(header).items():
+        if number > 1:
+            origin.warn(f"{file}:1: {number} columns are named {column!r}: only the last is read", unread=True)
         if _NEARLY.match(column):
             origin.warn(f"{file}:1: {column!r} is a variable: with two underscores, '_{column}', it says more")
         elif column == "expected" and not any(map(_EXPECTED.match, header)):
