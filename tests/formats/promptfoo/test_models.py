@@ -74,6 +74,25 @@ def test_what_a_model_refuses_to_answer_is_flagged(tmp_path, server, reply, stat
     assert found.statuses == statuses.split()
 
 
+def test_a_reply_that_a_filter_left_without_text_says_so(tmp_path, server):
+    respond = server.respond
+
+    def filtered(method, path, headers, raw):
+        status, reply = respond(method, path, headers, raw)
+        reply["choices"][0] |= {"finish_reason": "content_filter"}
+        return status, reply
+
+    server.answer, server.respond = (lambda body: ""), filtered
+    wanted = [{"type": "finish-reason", "value": "content_filter"}, {"type": "not-guardrails"}]
+    config = {
+        "prompts": ["{{q}}"],
+        "providers": ["openai:chat:gpt-4o"],
+        "tests": [{"vars": {"q": "a"}, "assert": wanted}],
+    }
+    found = run(tmp_path, config)
+    assert (found.outputs, found.statuses) == (["Content filtered by provider"], ["pass"])
+
+
 def test_a_reply_that_is_not_the_json_that_was_asked_for_is_judged(tmp_path, server):
     form = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
     provider = {"id": "openai:chat:gpt-4o", "config": {"response_format": form}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +20,8 @@ _ENDINGS = {
     "function_call": "tool_calls", "tool_use": "tool_calls", "end_turn": "stop", "stop_sequence": "stop",
     "max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter",
 }  # fmt: skip
+_FILTERED = "Content filtered by provider"
+"""promptfoo's output of a reply that a filter left without text."""
 
 
 class Chat:
@@ -31,7 +33,9 @@ class Chat:
         reply = await session().models.chat(request, "system")
         tokens = {"prompt": reply.usage.token_input, "completion": reply.usage.token_output}
         remarks = _remarks(reply)
-        return ProviderReply(_output(reply, request), reply.cost_usd, tokens, {"model": reply.model}, remarks=remarks)
+        return ProviderReply(
+            _output(reply, request, remarks), reply.cost_usd, tokens, {"model": reply.model}, remarks=remarks
+        )
 
     def asks(self) -> Iterator[ChatRequest]:
         yield request_of(self._provider, "", {}, self._folder)
@@ -48,10 +52,10 @@ def _remarks(reply: ChatReply) -> dict[str, Any]:
     return {"guardrails": {"flagged": flagged}, **({"finishReason": ended} if ended else {})}
 
 
-def _output(reply: ChatReply, request: ChatRequest) -> Any:
+def _output(reply: ChatReply, request: ChatRequest, remarks: Mapping[str, Any]) -> Any:
     """The text; with calls of tools, what promptfoo makes of them: Anthropic's blocks as text, or the list of calls,
     in the whole message if there is text as well."""
-    text = reply.text or reply.refusal or ""
+    text = reply.text or reply.refusal or (_FILTERED if remarks.get("finishReason") == "content_filter" else "")
     if reply.tool_calls and request.provider == "anthropic":
         blocks = [
             {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in reply.tool_calls
