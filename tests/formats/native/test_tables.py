@@ -116,7 +116,7 @@ def test_a_column_that_is_part_of_no_case_is_a_warning_unless_a_map_chose(tmp_pa
     (tmp_path / name).write_text(data)
     told = [problem.message for problem in suite(tmp_path, path=name).cases.unknown_keys()]
     assert told == ["nothing reads the column 'expcted.x': only those named input are the input"]
-    assert not [*suite(tmp_path, path=name, map={"id": "id"}).cases.unknown_keys()]
+    assert not [*suite(tmp_path, path=name, map={"id": "id", "input.q": "input.q"}).cases.unknown_keys()]
 
 
 def test_rows_without_an_id_are_numbered_without_blank_lines(tmp_path):
@@ -221,7 +221,7 @@ def test_parquet_keeps_types_and_writes_times_as_text(tmp_path):
     ],
 )
 def test_all_rows_that_are_none_are_told_at_once(tmp_path, name, data, lines):
-    assert [problem.line for problem in wrong(tmp_path, data, name=name, map={"id": "id"})] == lines
+    assert [problem.line for problem in wrong(tmp_path, data, name=name, map={"id": "id", "input": "id"})] == lines
 
 
 def test_one_column_that_has_another_separator_is_doubted(tmp_path):
@@ -261,7 +261,7 @@ def test_one_column_that_has_another_separator_is_doubted(tmp_path):
 def test_what_is_no_table_is_refused_with_file_and_line(tmp_path, name, data, line, fact):
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
-    mapped = {"map": {"id": "id"}} if name == "d.jsonl" else {}
+    mapped = {"map": {"id": "id", "input": "id"}} if name == "d.jsonl" else {}
     problem = wrong(tmp_path, data, name=name, **mapped)[0]
     assert (Path(problem.file).name, problem.line, fact in problem.message) == (name, line, True), str(problem)
 
@@ -273,6 +273,15 @@ def test_what_is_no_table_is_refused_with_file_and_line(tmp_path, name, data, li
         ({"path": []}, "dataset.type", "type"),
         ({"path": "d.csv", "map": {"inptu": "q"}}, "dataset.map", "inptu"),
         ({"path": "d.csv", "map": {"input": {"val": 3}}}, "dataset.map.input", "value"),
+        (
+            {"path": "d.csv", "map": {"input": 2023}},
+            "dataset.map.input",
+            "int '2023'; put it in quotes to make it text",
+        ),
+        ({"path": "d.csv", "map": {"input": ["q"]}}, "dataset.map.input", "{value: X}, found a list"),
+        ({"path": "d.csv", "map": {"id": "id"}}, "dataset.map", "no column is the input"),
+        ({"path": "d.csv", "map": {}}, "dataset.map", "no column is the input"),
+        ({"path": "d.csv", "map": ["q"]}, "dataset.map", "found a list"),
         ({"path": "d.csv", "types": {"q": "integer"}}, "dataset.types.q", "integer"),
         ({"path": "d.txt"}, "dataset.type", "the ending '.txt' stands for none"),
         ({"path": "d.XLSX"}, "dataset.type", "CSV or Parquet"),
@@ -301,6 +310,9 @@ def test_all_that_is_wrong_with_the_section_is_told_at_once(tmp_path):
 def test_both_places_of_an_id_are_named(tmp_path):
     (problem,) = wrong(tmp_path, "id,q\nz,1\ny,2\nz,3\n")
     assert (problem.line, "'z'" in problem.message, "d.csv:2" in problem.message) == (4, True, True)
+    (tmp_path / "e.csv").write_text("id,q\nz,4\n")
+    refused = refusal(lambda: list(suite(tmp_path, path=["d.csv", "e.csv"]).cases))
+    assert (refused.headline, len(refused.problems)) == ("2 problems in 2 files:", 2)
     (problem,) = wrong(tmp_path, '{"q": [\n{"id": "z"},\n{"id": "y"},\n{"id": "z"}]}', name="d.json")
     assert (problem.line, problem.key, "d.json:2" in problem.message) == (4, "q[2]", True)
 

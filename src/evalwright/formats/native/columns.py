@@ -11,6 +11,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.strict_json import JsonFlaw, strict_json
 from evalwright.formats.native.cases import Tell
+from evalwright.formats.shared.findings import kind_found, remedy
 
 __all__ = ["Conversions", "Mapped"]
 
@@ -31,7 +32,8 @@ class Mapped:
 
     def __init__(self, given: Any) -> None:
         if given is not None and not isinstance(given, Mapping):
-            raise InputError(Problem("", "expected a mapping of parts of a case to columns", key="dataset.map"))
+            found = f"expected a mapping of parts of a case to columns, found {kind_found(given)}"
+            raise InputError(Problem("", found, key="dataset.map"))
         self._map: dict[str, Any] | None = None if given is None else dict(given)
         self.unread: dict[str, None] = {}
         """Columns that became no part of a case, because others are named as its input."""
@@ -40,9 +42,11 @@ class Mapped:
             if not _is_part(str(part)):
                 message = f"{part!r} is not part of a case{did_you_mean(str(part), _PARTS)}"
                 problems.append(Problem("", message, key="dataset.map"))
-            elif isinstance(source, Mapping) and [*source] != ["value"]:
-                found = f"found a mapping of {_quoted([str(key) for key in source])}"
-                problems.append(Problem("", f"expected a column or {{value: X}}, {found}", key=f"dataset.map.{part}"))
+            elif wrong := _no_source(source):
+                problems.append(Problem("", f"expected a column or {{value: X}}, {wrong}", key=f"dataset.map.{part}"))
+        if self._map is not None and not problems and not any(part.partition(".")[0] == "input" for part in self._map):
+            message = "no column is the input, which every case has: add one, such as input.question"
+            problems.append(Problem("", message, key="dataset.map"))
         if problems:
             raise InputError(problems)
 
@@ -71,6 +75,15 @@ class Mapped:
             if part == "input" and not isinstance(value, dict):
                 part = f"input.{_name(source)}"
             yield part, value
+
+
+def _no_source(source: Any) -> str:
+    """Why the right side of an entry of the map is none; empty if it is one."""
+    if isinstance(source, Mapping):
+        return "" if [*source] == ["value"] else f"found a mapping of {_quoted([str(key) for key in source])}"
+    if isinstance(source, str):
+        return ""
+    return f"found {kind_found(source)}{remedy('string_type', source)}"
 
 
 def _quoted(keys: list[str]) -> str:
@@ -111,9 +124,7 @@ def _by_name(row: Mapping[str, Any], unread: dict[str, None]) -> Iterator[tuple[
 def _found(row: Mapping[str, Any], source: Any, absent: list[str]) -> Any:
     """The value for a row of one entry of the map: a column, a path, a fixed value, or text with columns in it."""
     if isinstance(source, Mapping):
-        return source.get("value")
-    if not isinstance(source, str):
-        return source
+        return source["value"]
     if _FIELD.search(source):
         return _FIELD.sub(lambda match: _shown(_at(row, match[1], absent)), source)
     return _at(row, source, absent)
@@ -151,7 +162,8 @@ class Conversions:
 
     def __init__(self, given: Any) -> None:
         if not isinstance(given, Mapping):
-            raise InputError(Problem("", "expected a mapping of columns to types", key="dataset.types"))
+            found = f"expected a mapping of columns to types, found {kind_found(given)}"
+            raise InputError(Problem("", found, key="dataset.types"))
         wrong = {column: name for column, name in given.items() if not isinstance(name, str) or name not in _CONVERTED}
         if wrong:
             raise InputError(

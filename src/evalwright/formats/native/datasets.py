@@ -150,7 +150,9 @@ class Dataset:
             every = with_others(problems, islice(self._strangers(), _MOST_PROBLEMS))
             count += len(every) - len(problems)
             shown = f", the first {_MOST_PROBLEMS}:" if count > _MOST_PROBLEMS else ":"
-            raise InputError(every[:_MOST_PROBLEMS], f"{counted(count, 'problem')} in {self._path}{shown}")
+            files = {problem.file for problem in every}
+            where = self._path if files <= {str(self._path)} else counted(len(files), "file")
+            raise InputError(every[:_MOST_PROBLEMS], f"{counted(count, 'problem')} in {where}{shown}")
 
     def _strangers(self) -> Iterator[Problem]:
         """Keys of the cases that nothing reads, found by reading the file once more as `_duplicates` are."""
