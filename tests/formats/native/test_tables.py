@@ -345,6 +345,11 @@ def test_files_of_a_glob_have_one_header(tmp_path):
     (tmp_path / "b.csv").write_text("id,p\n2,x\n")
     (problem,) = refusal(lambda: list(suite(tmp_path, path="*.csv").cases)).problems
     assert (Path(problem.file).name, "id, q" in problem.message) == ("b.csv", True)
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for name, column in (("a", "q"), ("b", "p")):
+        parquet.write_table(pyarrow.table({"id": [name], column: ["x"]}), tmp_path / f"{name}.parquet")
+    (problem,) = refusal(lambda: list(suite(tmp_path, path="*.parquet").cases)).problems
+    assert (Path(problem.file).name, problem.message.endswith("(id, q), found id, p")) == ("b.parquet", True)
 
 
 def test_filters_and_samples_work_as_elsewhere(tmp_path):

@@ -138,8 +138,8 @@ class TableDataset(Dataset):
                     first = False
                     yield row, {}, [_problem(row, (), row.flaw)]
                     continue
-                if first and self.kind in ("csv", "tsv"):
-                    if header is None:
+                if first and self.kind in ("csv", "tsv", "parquet"):
+                    if header is None and self.kind != "parquet":
                         self._doubts = [*self._doubt_header(file, [*row.values])]
                     header = self._same_header(file, [*row.values], header)
                 first = False
