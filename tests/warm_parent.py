@@ -28,6 +28,8 @@ from typing import Any
 
 import msgspec
 
+import unsynced
+
 LEFT_OUT = (
     "evalwright.__main__",
     "evalwright.cli.starter",  # files for users
@@ -185,6 +187,7 @@ if __name__ == "__main__":
     gc.freeze()
     for folder in added:
         sys.path.remove(folder)  # each child has its own
+    os.fsync = unsynced.fsync
     imported = dict(sys.modules)
     asked = serve(socket.socket(fileno=int(sys.argv[1])))
     try:
