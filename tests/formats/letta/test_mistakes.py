@@ -26,6 +26,12 @@ def test_mistakes_of_both_scripts_are_told_at_once_where_each_is_named(project):
     assert sorted(problem.key for problem in raised.value.problems) == ["setup_script", "target.agent_script"]
 
 
+def test_a_script_without_a_function_is_told_what_to_write(project):
+    (project / "suite.yaml").write_text(SUITE + "setup_script: agent.py\n")
+    with pytest.raises(InputError, match=r"setup_script  expected file.py:function, found 'agent.py'"):
+        load_suite(project / "suite.yaml")
+
+
 @pytest.mark.parametrize("setup", ["broken", "leaves"])
 def test_a_setup_that_fails_stops_the_run(project, setup):
     with pytest.raises(InputError, match=r"Setup failed: .*disk full"):
@@ -62,6 +68,10 @@ def test_a_key_that_isolates_is_refused(project, old, new):
         ("name: support\n", "", "name"),
         ("name: support", 'output: "a\\0b"\nname: support', "output"),
         ("data.jsonl", "gone.jsonl", "dataset"),
+        ("name: support", "name: support\nsetup_script: [agent.py]", "setup_script"),
+        ("name: support", "name: support\ncleanup: [true]", "cleanup"),
+        ("agent_id: agent-1", "agent_id: 7", "target.agent_id"),
+        ("agent_id: agent-1", "agent_script: {file: agent.py}", "target.agent_script"),
         ("letta_agent", "robot", "target.kind"),
         (", agent_id: agent-1", "", "target"),
         ("kind: letta_agent, agent_id: agent-1", "kind: http", "target"),
@@ -97,6 +107,9 @@ def test_other_formats_refuse_options_of_this_one(project):
         ("function: contains", "function: contains, extractr: x", "graders.right.extractr"),
         ("metric_key: right", "metric_key: right, aggregation: accuracy", "gate.value"),
         ("metric_key: right", "metric_key: right, pass_treshold: 0.5", "gate.pass_treshold"),
+        ("op: gte, value: 0.5", "aggregation: accuracy, op: gte, value: 101", "gate.value"),
+        ("name: support", "name: support\nreward: {kind: metric, metric_key: right}", "reward"),
+        ("name: support", "name: support\ngrader: {kind: tool, function: exact_match}", "grader"),
         ("agent_id: agent-1", "agent_id: agent-1, tiemzone: x", "target.tiemzone"),
         ("name: support", "name: support\nmax_samples: 0", "max_samples"),
         ("agent_id: agent-1", "agent_id: agent-1, model_handles: [m/1, m/2, m/1]", "target.model_handles"),

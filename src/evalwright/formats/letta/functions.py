@@ -38,6 +38,8 @@ def function_at(place: str, role: str | None, key: str = "function") -> Callable
     missing decorator, and any exception while executing the file.
     """
     path, _, name = place.rpartition(":")
+    if not name:
+        raise _refused(key, f"expected file.py:function, found {Path(path).name!r}")
     module = _module_at(Path(path), key)
     found = getattr(module, name, None)
     if found is None:

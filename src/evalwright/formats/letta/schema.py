@@ -6,7 +6,7 @@ from evalwright import registry
 from evalwright.formats.letta.dataset_rows import SAMPLE_KEYS, SAMPLE_OBJECTS
 from evalwright.formats.letta.graders import JUDGES, OF_JUDGE, OF_TOOL, PROVIDERS, TOOL_GRADERS
 from evalwright.formats.letta.suite import OF_TARGET, SUITE_KEYS
-from evalwright.formats.letta.target_section import NAMED_BY, SOURCES, TARGET_KINDS
+from evalwright.formats.letta.target_section import NAMED_BY, SOURCES, TARGET_KINDS, TRUTHS
 from evalwright.formats.shared.gate_schema import gate_schemas
 from evalwright.formats.shared.schema_parts import (
     ANY_TEXT,
@@ -33,6 +33,7 @@ _WHOLE: Schema = {"type": "integer", "minimum": 0}
 _FALSY: list[object] = [None, "", [], {}, False, 0]
 """Values that the reader treats as absent."""
 _NOTHING: Schema = {"enum": _FALSY}
+_TEXT: Schema = {"anyOf": [_NOTHING, ANY_TEXT]}
 _TEXTS: Schema = {"anyOf": [_NOTHING, list_of(ANY_TEXT)]}
 
 
@@ -54,6 +55,8 @@ def suite_schema() -> Schema:
         "max_concurrent": or_null(COUNT),
         "sample_tags": _TEXTS,
         "output": {"type": ["string", "null"]},
+        "setup_script": _TEXT,
+        "cleanup": {"anyOf": [{"type": ["boolean", "null"]}, {"enum": [*TRUTHS]}]},
     }
     metric = having("kind", {"const": "metric"})
     custom = {**having("kind", {"const": "custom"}), "allOf": [having("function", ANY_TEXT)]}
@@ -95,6 +98,7 @@ def _target() -> Schema:
     positive: Schema = {"type": "number", "exclusiveMinimum": 0}
     known: dict[str, Schema] = {
         **dict.fromkeys(OF_TARGET, ANYTHING),
+        **dict.fromkeys((*SOURCES, "working_dir"), _TEXT),
         "kind": one_of(TARGET_KINDS),
         "timeout": positive,
         "max_retries": _WHOLE,

@@ -73,7 +73,7 @@ class _Reading:
             found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
             raise InputError(Problem(str(path), f"{found}, expected a mapping with name, dataset, target and graders"))
         self._raw: dict[str, Any] = {str(key): value for key, value in raw.items()}
-        self._newer = self._raw.get("reward") is not None
+        self._newer = self._raw.get("reward") is not None and "gate" not in self._raw
 
     def suite(self, to_run: bool) -> Suite:
         raw = self._raw
@@ -152,6 +152,10 @@ class _Reading:
                 self.note((key,), f"nothing reads this key{did_you_mean(key, SUITE_KEYS)}")
         if "grader" in self._raw and "graders" not in self._raw:
             self._warn(("grader",), "expected 'graders'; this one is read as the only grader, named 'default'")
+        elif "grader" in self._raw:
+            self.note(("grader",), "nothing reads this key beside 'graders'")
+        if "gate" in self._raw and self._raw.get("reward") is not None:
+            self.note(("reward",), "nothing reads this key beside a 'gate'")
 
     def _text(self, key: str) -> str:
         value = self._raw.get(key)

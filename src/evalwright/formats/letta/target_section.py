@@ -19,7 +19,7 @@ from evalwright.model.plan import Variant
 if TYPE_CHECKING:
     from evalwright.formats.letta.recorded_results import Cache
 
-__all__ = ["NAMED_BY", "SOURCES", "TARGET_KINDS", "TargetSection"]
+__all__ = ["NAMED_BY", "SOURCES", "TARGET_KINDS", "TRUTHS", "TargetSection"]
 
 TARGET_KINDS = {
     "letta_agent": "agent", "agent": "agent", "letta_code": "code", "python": "backend", "http": "backend",
@@ -30,6 +30,8 @@ NAMED_BY = {"python": ("callable", "function"), "http": ("endpoint", "url"), "op
 SOURCES = ("agent_id", "agent_file", "agent_script")
 _TIMEOUT = 300.0
 _SECRET = "api_key"
+TRUTHS = {"yes": True, "on": True, "no": False, "off": False}
+"""Booleans of the original's YAML, which stay texts in ours."""
 
 
 class TargetSection:
@@ -57,6 +59,7 @@ class TargetSection:
         self._kind = self._known_kind()
         self._backend, self.cached = self._answering(options, environment)
         self._cache: Cache | None = None
+        self._cleanup = self._cleans_up()
         self.attempts: int = 1 + self._whole("max_retries", 0)
 
     def variants(self, to_run: bool, take: Callable[[Place, Callable[[], object]], None]) -> list[Variant]:
@@ -141,6 +144,12 @@ class TargetSection:
         return f"replay:{self._folder / str(raw.get('path', ''))}" if kind == "replay" else None
 
     def _check_source(self) -> None:
+        for place, value in (
+            *((("target", key), self._raw.get(key)) for key in (*SOURCES, "working_dir")),
+            (("setup_script",), self._suite.get("setup_script")),
+        ):
+            if value and not isinstance(value, str):
+                self._tell(place, f"{place[-1]}: expected text, found {value!r}")
         given = [name for name in SOURCES if self._raw.get(name)]
         if self._kind == "agent" and len(given) != 1:
             found = " and ".join(given) or "none"
@@ -187,7 +196,7 @@ class TargetSection:
             "model": model,
             "setup_script": self._script(self._suite.get("setup_script"), ("setup_script",)),
             "setup_once": position == 0,
-            "cleanup": self._suite.get("cleanup"),
+            "cleanup": self._cleanup,
         }
         return Variant(
             name=model or "agent",
@@ -198,6 +207,14 @@ class TargetSection:
 
     def _script(self, named: Any, place: Place) -> str | None:
         return self._files.function(named, place) if isinstance(named, str) else None
+
+    def _cleans_up(self) -> bool | None:
+        value = self._suite.get("cleanup")
+        if value is None or isinstance(value, bool):
+            return value
+        if str(value) not in TRUTHS:
+            self._tell(("cleanup",), f"cleanup: expected true or false, found {value!r}")
+        return TRUTHS.get(str(value))
 
     def _whole(self, key: str, default: int) -> int:
         value = self._raw.get(key, default)

@@ -95,6 +95,8 @@ def values_out_of_reach(gate: Any, place: Place = ("gate",)) -> Iterator[tuple[P
     value, of = gate.get("value"), gate.get("aggregation", gate.get("metric", "avg_score"))
     if of != "accuracy" and is_beyond(value):
         yield (*place, "value"), f"{of} usually ranges from 0 to 1{as_share(value)}; accuracy is a percentage"
+    elif is_beyond(value) and is_beyond(value / 100):
+        yield (*place, "value"), "accuracy is a percentage from 0 to 100"
     elif isinstance(value, (int, float)) and value == 0 and gate.get("op", "gte") == "gte":
         yield (*place, "value"), f"{of} is always at least 0: say from which value the gate passes"
     elif value in (1, 100) and value == (100 if of == "accuracy" else 1) and gate.get("op") == "lte":

@@ -42,6 +42,6 @@ class NamedFiles:
         return None
 
     def function(self, named: str, place: Place) -> str:
-        """`file.py:name` with the file's path relative to the working directory."""
-        path, _, name = named.rpartition(":")
+        """`file.py:name` with the file's path relative to the working directory; without a name if there is none."""
+        path, _, name = named.rpartition(":") if ":" in named else (named, "", "")
         return f"{self.path(path, place)}:{name}"
