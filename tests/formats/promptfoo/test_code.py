@@ -278,7 +278,8 @@ def test_judges_say_yes_only_as_promptfoo_understands_it(tmp_path):
     rubric, criteria = {**own, "rubricPrompt": "{{rubric}}"}, {**own, "rubricPrompt": "{{criteria}}"}
     replies = {
         '{"pass": "YES", "score": 0.5}': "pass", '{"pass": 1}': "error", '{"pass": "TRUE "}': "error",
-        '{"pass": true, "score": null}': "pass",
+        '{"pass": true, "score": null}': "pass", '{"pass": true, "score": "high"}': "pass",
+        '{"pass": "no", "score": "low"}': "fail", '{"score": "high"}': "error",
     }  # fmt: skip
     letters = {"so Y": "pass", "so Y.": "error", "so N": "fail"}
     asserts = [{"type": "llm-rubric", "value": reply, **rubric} for reply in replies]
@@ -286,7 +287,7 @@ def test_judges_say_yes_only_as_promptfoo_understands_it(tmp_path):
         asserts += [{"type": f"{sign}model-graded-closedqa", "value": letter, **criteria} for letter in letters]
     found = asserted(tmp_path, "x", *asserts)
     assert [row.status for row in found.rows] == [*replies.values(), *letters.values(), *letters.values()]
-    assert found.rows[3].score == 0
+    assert [row.score for row in found.rows[3:6]] == [0, 1, 0]
     assert any("promptfoo does not turn this type round" in str(one) for one in found.outcome.summary.warnings)
 
 

@@ -145,3 +145,23 @@ def test_without_earlier_turns_the_prompt_and_the_output_are_judged():
     assert "User: Where is it?\nAssistant: On its way." in models.prompt
     with pytest.raises(EvaluatorError, match="expected yes or no as 'verdict'"):
         given("conversation-relevance", ['{"verdict": "maybe"}'])
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"), [("(B) because", 1), ("a) it is", 1), ("The answer is (C).", 1), ("I think (D), so (d).", 0)]
+)
+def test_a_category_may_be_a_letter_in_a_sentence(reply, score):
+    found, _ = given("factuality", [reply])
+    assert found.score == score
+
+
+@pytest.mark.parametrize("reply", ["C", "(A) or (D)", "as said above) then", "(F)"])
+def test_a_reply_without_one_category_is_no_verdict(reply):
+    with pytest.raises(EvaluatorError, match="no category from A to E"):
+        given("factuality", [reply])
+
+
+@pytest.mark.parametrize(("score", "inverted"), [(5, 0), (-1, 1), (0.25, 0.75)])
+def test_an_inverted_score_stays_between_0_and_1(score, inverted):
+    found, _ = given("not-llm-rubric", [{"pass": True, "score": score}])
+    assert found.score == inverted

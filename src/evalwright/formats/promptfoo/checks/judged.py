@@ -29,7 +29,7 @@ __all__ = [
 
 _KEPT = 2000
 """Characters of a reply that the result keeps."""
-_CATEGORY = re.compile(r"^\s*\(?([A-E])\)", re.IGNORECASE)
+_CATEGORY = re.compile(r"\A\s*([A-E])\)|\(([A-E])\)", re.IGNORECASE)
 _LAST_LETTER = re.compile(r"\b([YN])\Z")
 _FACTUAL = {"A": "subset", "B": "superset", "C": "agree", "D": "disagree", "E": "differButFactual"}
 _DEFAULT_FACTUAL = {"subset": 1, "superset": 1, "agree": 1, "disagree": 0, "differButFactual": 1}
@@ -96,7 +96,7 @@ async def _passed(question: Asked, names: Mapping[str, Any], messages: Messages)
     reached = passed and (question.threshold is None or score >= question.threshold)
     return Evaluation(
         reached != question.negated,
-        1 - score if question.negated else score,
+        min(1.0, max(0.0, 1 - score)) if question.negated else score,
         template_text(reason) if reason is not None else "",
         {**grader.detail, "judge_reply": shorten(text, _KEPT)},
         cost_usd=grader.cost_usd,
@@ -126,8 +126,11 @@ async def factuality(question: Asked) -> Evaluation:
 
 
 def _category(text: str) -> tuple[str, dict[str, Any]]:
-    found, plain = one_object(text, ("category",)), _CATEGORY.match(text)
-    category = str(found.get("category", "")).strip("() ").upper()[:1] if found else plain[1].upper() if plain else ""
+    found = one_object(text, ("category",))
+    letters = {(one or other).upper() for one, other in _CATEGORY.findall(text)}
+    if found:
+        letters = {str(found.get("category", "")).strip("() ").upper()[:1]}
+    category = letters.pop() if len(letters) == 1 else ""
     if category not in _FACTUAL:
         raise BadReply("no category from A to E")
     return category, found or {}

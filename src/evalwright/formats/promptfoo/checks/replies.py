@@ -78,12 +78,17 @@ def one_object(text: str, keys: Iterable[str]) -> dict[str, Any] | None:
 
 
 def passes_and_score(said: Mapping[str, Any]) -> tuple[bool, float]:
-    """`pass` and `score` of a reply; each can be derived from the other, as in promptfoo. Raises BadReply."""
+    """`pass` and `score` of a reply; each can be derived from the other, as in promptfoo, where a score in words says
+    no more than `pass`. Raises BadReply."""
     if said.keys().isdisjoint(("pass", "score")):
         raise BadReply("expected 'pass' or 'score', found neither")
-    passed = _truth(said["pass"]) if "pass" in said else True
-    score = said.get("score", float(passed))
-    return passed, 0.0 if score is None else score_in(score)
+    if "pass" not in said:
+        return True, 0.0 if said["score"] is None else score_in(said["score"])
+    passed, score = _truth(said["pass"]), said.get("score", "")
+    try:
+        return passed, 0.0 if score is None else score_in(score)
+    except BadReply:
+        return passed, float(passed)
 
 
 def score_in(value: Any) -> float:
