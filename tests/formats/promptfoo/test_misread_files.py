@@ -99,9 +99,20 @@ def test_a_mistake_in_the_defaults_of_tests_is_told_once(tmp_path):
     assert ["defaultTest." in row for row in said] == [True] * 4
 
 
-def test_a_provider_of_models_without_a_model_says_so(tmp_path):
-    with pytest.raises(InputError, match="'openai' names no model: expected openai:MODEL"):
-        load_suite(write(tmp_path, {**ECHO, "providers": ["openai"], "tests": [{"vars": {"q": "a"}}]}))
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("openai", "'openai' names no model: expected openai:MODEL"),
+        ("openai:chat", "'openai:chat' names no model: expected openai:chat:MODEL"),
+        ("anthropic:messages:", "'anthropic:messages:' names no model: expected anthropic:messages:MODEL"),
+        ("anthropic:claude-code", "is not supported: in an eval.yaml, the target coding_agent calls Claude Code"),
+        ("openai:codex:gpt-5", "is not supported: in an eval.yaml, the target coding_agent calls Codex"),
+        ("cohere:command-r", "unknown provider 'cohere:command-r'.*litellm:PROVIDER/MODEL"),
+    ],
+)
+def test_a_provider_that_is_no_model_says_what_would_be(tmp_path, named, said):
+    with pytest.raises(InputError, match=said):
+        load_suite(write(tmp_path, {**ECHO, "providers": [named], "tests": [{"vars": {"q": "a"}}]}))
 
 
 def test_keys_of_a_prompt_that_nothing_reads_are_warned_of(tmp_path):

@@ -57,9 +57,25 @@ _READ = (
     "apiBaseUrl", "apiHost", "apiVersion", "apiKey", "apiKeyEnvar", "omitDefaults", "showThinking", REPLY_RETRIES,
     *PASSED_ON,
 )  # fmt: skip
+_AGENT = (
+    "in an eval.yaml, the target coding_agent calls {}; here, a Python provider can (docs/promptfoo.md, Coding agents)"
+)
+_CLAUDE, _CODEX = _AGENT.format("Claude Code"), _AGENT.format("Codex")
 _NEAREST = {
-    "anthropic:claude-agent-sdk": "call the agent from a Python or exec provider",
-    "openai:codex-sdk": "call the agent from a Python or exec provider",
+    **dict.fromkeys(("anthropic:claude-agent-sdk", "anthropic:claude-code"), _CLAUDE),
+    **dict.fromkeys(
+        (
+            "openai:codex",
+            "openai:codex-sdk",
+            "openai:codex-app-server",
+            "openai:codex-desktop",
+            "openai:codex-security",
+        ),
+        _CODEX,
+    ),
+    **dict.fromkeys(("opencode", "openclaw", "openinterpreter"), _AGENT.format("any command")),
+    "openai:agents-api": "call the agent from a Python or exec provider",
+    "openai:live": "use openai:chat",
     "openai:assistant": "call the assistant from a Python provider",
     "openai:realtime": "use openai:chat",
     "openai:image": "call the API from a Python provider",
@@ -78,11 +94,13 @@ _NEAREST = {
     "browser": "use a Python provider",
     "ruby": "use an exec provider",
     "golang": "use an exec provider",
+    "package": "name the file of the provider: file://FILE.js",
     "promptfoo": "name a model or a program of your own",
 }
 """Known providers that are not supported, and what comes closest to them."""
 _KNOWN = ("echo", "exec", "python", "javascript", "http", "https", *COMPANIES)
 _URL = re.compile(r"https?:")
+_NAMES_NO_MODEL = re.compile(r":(?:chat|responses|messages|completion|embeddings?)?:?\Z")
 
 
 def providers_of(raw: Any, sources: Sources, origin: Origin) -> list[Provider]:
@@ -151,8 +169,8 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin) -> list[Prov
     if kind == "http" and "://" not in named and not config.get("url"):
         origin.at("config").tell("config.url: the address is missing")
         return []
-    if kind in ("chat", "embedding") and named.endswith(":") and not config.get("model"):
-        origin.tell(f"the provider {named!r} names no model: expected {named}MODEL")
+    if kind in ("chat", "embedding") and _NAMES_NO_MODEL.search(named) and not config.get("model"):
+        origin.tell(f"the provider {named!r} names no model: expected {named.removesuffix(':')}:MODEL")
         return []
     kept = {key: one[key] for key in PROVIDER if one.get(key) is not None}
     own = {"config": config} if config else {}
@@ -221,4 +239,5 @@ def _refuse(named: str, origin: Origin) -> None:
         origin.tell(f"the provider {named!r} names no model: expected {prefix}:MODEL")
         return
     known = ", ".join(("echo", "exec:", "python:", "file://", "http", "openai:", "anthropic:"))
-    origin.tell(f"unknown provider {named!r}{did_you_mean(prefix, _KNOWN)}; expected one of {known} and other models")
+    others = "other models are litellm:PROVIDER/MODEL, or openai:MODEL with config.apiBaseUrl"
+    origin.tell(f"unknown provider {named!r}{did_you_mean(prefix, _KNOWN)}; expected one of {known}; {others}")
