@@ -168,9 +168,21 @@ def test_a_golden_without_an_answer_is_a_case_alone(tmp_path):
     assert ("embedded_trace" in cases[1], cases[1]["metadata"]) == (False, {"context": ["c"], "comments": "hm"})
     assert done.notes == [
         "1 case without a recording: name your system in eval.yaml before a run",
-        "lost: costs that are not numbers: 1",
+        "lost: costs that are negative or not numbers: 1",
         "lost: tools called of goldens without an actual_output: 1",
     ]
+
+
+def test_parts_of_a_golden_of_the_wrong_shape_and_misspelt_keys_are_told(tmp_path):
+    goldens = [{"input": "q", "toolsCalled": "t", "expectedTools": ["t"]}, {"scenario": "s", "turns": {}}]
+    (tmp_path / "wrong.json").write_text(json.dumps(goldens))
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path, "deepeval", tmp_path / "wrong.json")
+    keys = ["[0].toolsCalled", "[0].expectedTools[0]", "[1].turns"]
+    assert [problem.key for problem in caught.value.problems] == keys
+    (tmp_path / "goldens.json").write_text(json.dumps([{"input": "q", "actualOuput": "a", "completionTime": 1}]))
+    done, _ = imported(tmp_path, "deepeval", tmp_path / "goldens.json")
+    assert done.notes[1:] == ["lost: keys 'actual_ouput' of goldens (did you mean \"actual_output\"?): 1"]
 
 
 def test_calls_of_a_golden_stand_before_its_answer_with_what_they_gave(tmp_path):
@@ -233,6 +245,15 @@ def test_cases_of_pydantic_evals_bring_the_evaluators_that_ours_can_stand_for(tm
     assert (second[4]["type"], second[4]["config"]) == ("llm_judge", asked)
     assert third == [{"name": "EqualsExpected", "config": {"field": "output.structured"}}, *shared[1:]]
     assert {"lost: evaluators 'Custom': 1", "lost: evaluators 'Other': 1"} <= {*done.notes}
+
+
+def test_keys_of_a_dataset_of_pydantic_evals_that_nothing_reads_are_counted(tmp_path):
+    (tmp_path / "d.yaml").write_text("cases: [{inputs: q, expectd_output: a}]\nreport_evaluators: 5\nowner: me\n")
+    done, _ = imported(tmp_path, "pydantic-evals", tmp_path / "d.yaml")
+    assert done.notes[-2:] == [
+        "lost: keys 'expectd_output' of cases (did you mean \"expected_output\"?): 1",
+        "lost: keys 'owner' of the dataset: 1",
+    ]
 
 
 def test_what_an_import_lost_is_told_by_every_run_and_what_a_case_lacks_is_skipped(tmp_path):

@@ -27,6 +27,13 @@ from evalwright.importers.transcript import Transcript, arguments_of
 
 __all__ = ["DeepEval"]
 
+_KEYS = (
+    "input", "actual_output", "expected_output", "context", "retrieval_context", "tools_called", "expected_tools",
+    "name", "comments", "source_file", "additional_metadata", "token_cost", "input_token_count", "output_token_count",
+    "scenario", "turns", "expected_outcome",
+)  # fmt: skip
+"""Keys that are read. Others are those of newer releases, unless they are nearly one of these."""
+_LISTS = ("turns", "tools_called", "expected_tools")
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
@@ -83,12 +90,18 @@ def _cell(value: str) -> Any:
 
 
 def _snake(value: dict[str, Any]) -> dict[str, Any]:
-    return {_CAMEL.sub(r"_\1", str(key)).lower(): inner for key, inner in value.items()}
+    return {_snake_key(key): inner for key, inner in value.items()}
+
+
+def _snake_key(key: str) -> str:
+    return _CAMEL.sub(r"_\1", key).lower()
 
 
 def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int, reading: ImportFindings) -> Imported:
     talk = Transcript()
     asked: Any
+    _check_lists(file, place, reading.mistakes)
+    reading.notes.lose_keys(golden, _KEYS, "goldens", near=True)
     asked = golden.get("input")
     if golden.get("scenario") is not None or isinstance(golden.get("turns"), list):
         asked, answered = _turns(talk, golden, reading.notes)
@@ -123,6 +136,18 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
         key=place.key,
         authored=True,
     )
+
+
+def _check_lists(file: Path, place: ImportRecord, mistakes: Mistakes) -> None:
+    for key, value in place.value.items():
+        if value is None or _snake_key(key) not in _LISTS:
+            continue
+        if not isinstance(value, list):
+            mistakes.add(file, f"expected a list, found {described(value)}", place.line, place.below(key))
+        for i, one in enumerate(value if isinstance(value, list) else ()):
+            if not isinstance(one, dict):
+                where = place.below(f"{key}[{i}]")
+                mistakes.add(file, f"expected an object, found {described(one)}", place.line, where)
 
 
 def _turns(talk: Transcript, golden: dict[str, Any], notes: ImportNotes) -> tuple[Any, bool]:

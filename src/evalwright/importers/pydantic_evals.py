@@ -19,6 +19,10 @@ from evalwright.importers.traces import TraceImporter
 __all__ = ["PydanticEvals"]
 
 
+_OF_DATASET = ("$schema", "name", "cases", "evaluators", "report_evaluators")
+_OF_CASE = ("name", "inputs", "metadata", "expected_output", "evaluators")
+
+
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The cases of the files."""
     numbers = count(1)
@@ -41,8 +45,10 @@ class _Dataset:
             return
         if isinstance(dataset.get("name"), str):
             findings.name = dataset["name"]
-        for _ in dataset.get("report_evaluators") or ():
+        reports = dataset.get("report_evaluators")
+        for _ in reports if isinstance(reports, list) else ():
             findings.lose_check("evaluators of whole reports")
+        findings.notes.lose_keys(dataset, _OF_DATASET, "the dataset")
         shared = self._shared(dataset)
         for position, case in enumerate(listed):
             number = next(numbers)
@@ -78,6 +84,7 @@ class _Dataset:
         return EvaluatorReading(self._findings.lose_check, self._findings.notes.say).read(listed, tell)
 
     def _record(self, case: dict[str, Any], number: int, place: Place, shared: list[dict[str, Any]]) -> Imported:
+        self._findings.notes.lose_keys(case, _OF_CASE, "cases")
         given, expected = case["inputs"], case.get("expected_output")
         metadata, name = case.get("metadata"), case.get("name")
         return Imported(

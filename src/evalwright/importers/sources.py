@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, counted
+from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.packed import opened, unpacked_name
 from evalwright.files.paths import near_file
 from evalwright.files.strict_json import with_json_lines
@@ -86,6 +86,13 @@ class ImportNotes:
     def lose(self, kind: str, number: int = 1) -> None:
         """`kind` is what is lost, in the plural: `images`, `lines of type 'x'`."""
         self._lost[kind] += number
+
+    def lose_keys(self, keys: Iterable[Any], known: Collection[str], of: str, *, near: bool = False) -> None:
+        """Count the keys that nothing reads; with `near`, only those that are nearly a known one."""
+        for key in keys:
+            meant = "" if key in known else did_you_mean(key, known).removeprefix("; ")
+            if key not in known and (meant or not near):
+                self.lose(f"keys {key!r} of {of}{f' ({meant})' if meant else ''}")
 
     def say(self, note: str) -> None:
         if note not in self._said:

@@ -60,7 +60,7 @@ def recorded_dollars(value: Any, notes: ImportNotes) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
         return value
     if value is not None:
-        notes.lose("costs that are not numbers")
+        notes.lose("costs that are negative or not numbers")
     return None
 
 
