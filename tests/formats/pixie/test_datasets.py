@@ -263,6 +263,12 @@ def test_what_is_odd_is_warned_of_with_its_line(written):
     ]
 
 
+def test_an_oddity_of_an_item_has_its_place(written):
+    items = [{"eval_input": 1, "description": "d", "eval_metdata": {}}]
+    (warning,) = load_suite(written(items=items, entries=...), "pixie").warnings
+    assert (warning.key, warning.line) == ("items.0.eval_metdata", 1)
+
+
 ORDERS = """
 import dataclasses, pathlib
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -14,23 +14,19 @@ from typing import Any
 import msgspec
 
 from evalwright import registry
-from evalwright.errors import InputError, Problem, counted, did_you_mean, with_others
+from evalwright.errors import InputError, Problem, counted, with_others
 from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.formats.pixie.dataset_oddities import DATASET_KEYS, ENTRY_KEYS, Oddities
 from evalwright.formats.pixie.entry_arguments import hold_arguments
 from evalwright.formats.pixie.evaluator import TYPE
 from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.model.case import ForeignCase
 from evalwright.model.plan import Variant
 
-__all__ = ["DATASET_KEYS", "ENTRY_KEYS", "Dataset", "read_dataset"]
+__all__ = ["Dataset", "read_dataset"]
 
 _MISSING = object()
 _RESERVED = "input_data"
-DATASET_KEYS = ("name", "runnable", "evaluators", "entries", "items")
-ENTRY_KEYS = (
-    "entry_kwargs", "input_data", "eval_input", "eval_output", "description", "expectation", "expected_output",
-    "eval_metadata", "evaluators",
-)  # fmt: skip
 
 
 @dataclass
@@ -108,11 +104,11 @@ class _Reading:
             case = self._case(entry, number, shared, dataset, older)
             if case is not None:
                 dataset.cases.append(case)
-        entries = raw.get("items" if older else "entries") or []
+        odd = Oddities(self._path, raw, "items" if older else "entries")
         if self._problems:
-            raise InputError(with_others(self._problems, self._misspelt(entries)), f"Invalid dataset {self._path}")
-        dataset.warnings = [*self._oddities(entries), *self._doubled(runnable, shared)]
-        dataset.objects = self._objects(entries)
+            raise InputError(with_others(self._problems, odd.misspelt()), f"Invalid dataset {self._path}")
+        dataset.warnings = [*odd.misspelt(), *odd.repeated(), *odd.doubled(runnable, shared, self._folders)]
+        dataset.objects = [*odd.objects()]
         self._hold_arguments(dataset, "items" if older else "entries")
         return dataset
 
@@ -131,56 +127,6 @@ class _Reading:
         for number, argument, why in found.unfit:
             place = f"{key}.{number}.entry_kwargs.{argument}".rstrip(".")
             dataset.unfit.append(Problem(str(self._path), f"Entry #{number + 1}: {place}: {why}", key=place))
-
-    def _misspelt(self, entries: Any) -> list[Problem]:
-        """Keys that are nearly known ones."""
-        found = [("", key, nearest) for key in self._raw if (nearest := _near(key, DATASET_KEYS))]
-        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
-            base, keys = f"entries.{number}.", entry if isinstance(entry, dict) else {}
-            found += [(base, key, nearest) for key in keys if (nearest := _near(key, ENTRY_KEYS))]
-        return [
-            Problem(str(self._path), f"unknown key {key!r}{near}", key=base + key, unread=True)
-            for base, key, near in found
-        ]
-
-    def _oddities(self, entries: list[dict[str, Any]]) -> list[Problem]:
-        """Keys that are nearly known ones, and names that occur twice in an entry."""
-        odd = self._misspelt(entries)
-        shared = _repeated(self._raw.get("evaluators") or [])
-        odd += [Problem(str(self._path), f"{name!r} appears more than once", key="evaluators") for name in shared]
-        for number, entry in enumerate(entries):
-            if {"expectation", "expected_output"} <= entry.keys():
-                message = f"Entry #{number + 1}: 'expectation' is given, too, and 'expected_output' is not used"
-                key = f"entries.{number}.expected_output"
-                odd.append(Problem(str(self._path), message, key=key, unread=True))
-            given = entry.get("eval_input")
-            named = [one.get("name") for one in given if isinstance(one, dict)] if isinstance(given, list) else []
-            for key, names in (("eval_input", named), ("evaluators", entry.get("evaluators") or [])):
-                for name in _repeated(names):
-                    message = f"Entry #{number + 1}: {name!r} appears more than once"
-                    odd.append(Problem(str(self._path), message, key=f"entries.{number}.{key}"))
-        return odd
-
-    def _doubled(self, runnable: str | None, evaluators: Iterable[str]) -> Iterator[Problem]:
-        """Files that several folders have under the same name: the first one is used."""
-        places = [("runnable", runnable or ""), *(("evaluators", name) for name in evaluators)]
-        for key, place in places:
-            file, colon, _ = place.rpartition(":")
-            found = [path for folder in self._folders if colon and os.path.isfile(path := Path(folder, file))]
-            if others := [str(path) for path in found[1:] if not path.samefile(found[0])]:
-                message = f"{file!r} is {found[0]}; another file of that name is not used: {', '.join(others)}"
-                yield Problem(str(self._path), message, key=key)
-
-    def _objects(self, entries: list[dict[str, Any]]) -> list[Problem]:
-        found = []
-        for number, entry in enumerate(entries):
-            for kind in sorted(_classes_in(entry.get("eval_input"))):
-                message = (
-                    f"Entry #{number + 1}: an object of {kind} is given to the application as a plain mapping; "
-                    "--trust-pickled-types restores it if its class belongs to the project's"
-                )
-                found.append(Problem(str(self._path), message, key=f"entries.{number}.eval_input"))
-        return found
 
     def _tell(self, key: str, message: str) -> None:
         self._problems.append(Problem(str(self._path), message, key=key))
@@ -369,25 +315,6 @@ class _Reading:
         return specs
 
 
-def _repeated(names: list[Any]) -> list[str]:
-    return sorted({str(name) for name in names if name is not None and names.count(name) > 1})
-
-
-def _classes_in(value: Any) -> set[str]:
-    """The classes of all objects in a JSON value."""
-    found: set[str] = set()
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            if isinstance(one.get("py/object"), str):
-                found.add(one["py/object"])
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
-    return found
-
-
 def _is_named(item: Any) -> bool:
     return isinstance(item, dict) and item.keys() == {"name", "value"} and isinstance(item["name"], str)
 
@@ -396,10 +323,6 @@ def _instead(key: str, mapping: dict[str, Any], known: tuple[str, ...]) -> str:
     """`; should 'x' be 'key'?` if an unknown key is nearly the missing one."""
     near = get_close_matches(key, mapping.keys() - set(known), n=1)
     return f"; should {near[0]!r} be {key!r}?" if near else ""
-
-
-def _near(key: str, known: tuple[str, ...]) -> str:
-    return "" if key in known else did_you_mean(key, known)
 
 
 def _expectation(entry: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalwright.formats.pixie.datasets import DATASET_KEYS, ENTRY_KEYS
+from evalwright.formats.pixie.dataset_oddities import DATASET_KEYS, ENTRY_KEYS
 from evalwright.formats.shared.schema_parts import (
     ANY_TEXT,
     ANYTHING,
