@@ -85,6 +85,19 @@ def test_every_problem_of_every_case_is_told_with_its_place(tmp_path: Path) -> N
         assert part in message
 
 
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([], "expected an object, found a list"),
+        ({**CASE, "messages": ["hi"]}, "expected an object, found str 'hi'"),
+        ({**CASE, "expected": {"trace": 1}}, "expected an object, found int '1'"),
+        ({**CASE, "expected": {"goal": 1}}, "expected a string, found int '1'; put it in quotes to make it text"),
+    ],
+)
+def test_what_is_of_another_kind_is_told_in_words_of_json(tmp_path: Path, record: Any, message: str) -> None:
+    assert refusal(written(tmp_path, [record])).endswith(f": {message}")
+
+
 def test_a_record_out_of_shape_is_told_with_its_line(tmp_path: Path) -> None:
     lines = json.dumps(CASE) + "\n" + json.dumps({"id": "b", "messages": {}})
     assert "messages  Invalid eval case (line 2, id 'b')" in refusal(written(tmp_path, lines.encode(), "d.jsonl"))

@@ -13,7 +13,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.paths import unreadable
-from evalwright.formats.shared.findings import kind_found
+from evalwright.formats.shared.findings import expectation, kind_found, remedy
 from evalwright.model.conversation_case import (
     ConversationExpectation,
     ExpectedStateTransition,
@@ -168,8 +168,8 @@ def _message(place: tuple[Any, ...], item: Any) -> str:
         above = [step for step in place[:-1] if isinstance(step, str)]
         kind = _FIELDS.get(".".join(above)) or _FIELDS.get(above[-1] if above else "", EvalCase)
         return f"unknown key{did_you_mean(str(place[-1]), kind.model_fields)}"
-    message = item["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
-    return f"{message}, found {_kind(item['input'])}"
+    wanted = expectation(item["msg"]).replace("a mapping", "an object")
+    return f"{wanted}, found {_kind(item['input'])}{remedy(item['type'], item['input'])}"
 
 
 def _kind(value: Any) -> str:
