@@ -91,19 +91,19 @@ def _is_local(host: str) -> bool:
 
 def _type_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key in _TEXTS:
-        if not isinstance(config.get(key) or "", str):
+        if not isinstance(config.get(key), str | None):
             yield key, f"{key!r} must be a string, found {_shown(config[key])}"
     for key in _SWITCHES:
         if not isinstance(config.get(key, False), bool):
             yield key, f"{key!r} must be true or false, found {_shown(config[key])}"
     for key in _MAPPINGS:
-        if not isinstance(config.get(key) or {}, dict):
+        if not isinstance(config.get(key), dict | None):
             yield key, f"{key!r} must be a mapping, found {type(config[key]).__name__}"
 
 
 def header_mistakes(headers: Any) -> Iterator[tuple[str, str]]:
     """Each mistake as its key, and what was found and expected."""
-    if not isinstance(headers or {}, dict):
+    if not isinstance(headers, dict | None):
         yield "headers", f"'headers' must be a mapping, found {type(headers).__name__}"
     for name, value in _pairs(headers):
         if not _WORD.fullmatch(str(name)):
@@ -128,7 +128,7 @@ def _mapping_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
         near = did_you_mean(str(provider), PRESETS)
         yield "provider", f"unknown 'provider': {_shown(provider)}{near} (known: {', '.join(PRESETS)})"
     mapping = config.get("response_mapping")
-    if not mapping and provider is None and not config.get("stream"):
+    if mapping in (None, {}) and provider is None and not config.get("stream"):
         yield "response_mapping", "'response_mapping' is missing: say where the answer is, or name a 'provider'"
     for key in ("response_mapping", "stream_event_mapping"):
         for name, path in _pairs(config.get(key)):
