@@ -173,6 +173,20 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
     ]
 
 
+def test_a_mistake_beside_a_configuration_hides_none_in_it(tmp_path: Path) -> None:
+    http = {"name": "s", "adapter": "http", "timeout_seconds": "soon", "endpoint": "ftp://x", "provider": "simple"}
+    says = {"name": "e", "type": "contains_text", "threshold": "x", "config": {"all_off": []}}
+    found = problems(tmp_path, {**SOUND, "systems": [http], "evaluators": [says, {**says, "name": "f", "config": 3}]})
+    assert [problem.key for problem in found] == [
+        "systems[0].timeout_seconds",
+        "systems[0].endpoint",
+        "evaluators[0].threshold",
+        "evaluators[0].config.all_off",
+        "evaluators[1].threshold",
+        "evaluators[1].config",
+    ]
+
+
 def test_the_headline_names_the_file(tmp_path: Path) -> None:
     path = write(tmp_path, changed("eval.name", 5))
     assert refusal(lambda: load_suite(path)).headline == f"Invalid config {path}"

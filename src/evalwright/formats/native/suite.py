@@ -261,7 +261,7 @@ class _Reading:
 
                 for place, message in isolating_inner_functions(config):
                     self._file.complain((*system.at(), *place), message)
-        if to_run and self._file.known(system.at("adapter"), "targets", system.adapter) and system.sound:
+        if to_run and self._file.known(system.at("adapter"), "targets", system.adapter):
             self._file.take(system.at(), partial(build_target, variant, import_folders(self._file.path)))
         for i, enricher in enumerate(variant.enrich_trace_from):
             place = system.at("enrich_trace_from", i)
@@ -309,7 +309,9 @@ class _Reading:
         for section in file.evaluators:
             extractor = _extractor(section)
             config = as_in_json(section.config)
-            if self._file.wanted(section.at("type"), "evaluators", section.type, to_run) and section.sound:
+            if self._file.wanted(section.at("type"), "evaluators", section.type, to_run) and (
+                section.sound or "config" in section.written
+            ):
                 paths = declared("evaluators", section.type).paths
                 config |= self._beside(section.at("config"), config, paths, to_run)
                 self._file.take(section.at("config"), partial(build_evaluator, section.type, config))
