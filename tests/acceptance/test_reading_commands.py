@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from acceptance.projects import TWO_SYSTEMS, Project, project
+from acceptance.projects import EVAL, TWO_SYSTEMS, Project, project
 
 A = {"a1": "thanks", "b1": {"v": "thanks", "w": "no"}, "c1": "raise", "only-a": "thanks"}
 B = {"a1": {"v": "no", "w": "thanks"}, "b1": "thanks", "c1": "raise", "only-b": "x" * 2000}
@@ -130,6 +130,14 @@ def test_nothing_is_decided_over_records_that_cannot_be_read(made: Project, dama
         assert made.evalwright("drift", pair[1], "--baseline", pair[0]).code == 3
     ended = made.evalwright("report", run_of(made, "a"), "--compare", damaged)
     assert (ended.code, line in ended.err) == (3, True)
+
+
+def test_reports_show_the_metadata_of_the_suite(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"}, EVAL + "metadata: {team: blue-1}\n")
+    run = made.run()
+    assert "metadata:\n  team: blue-1\n" in (run / "summary.yaml").read_text()
+    shown = {kind: made.evalwright("report", run, "--format", kind).out for kind in ("markdown", "json", "html")}
+    assert [kind for kind, text in shown.items() if "blue-1" not in text] == []
 
 
 def test_a_summary_that_cannot_be_read_leaves_nothing_out(made: Project, tmp_path: Path) -> None:

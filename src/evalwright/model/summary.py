@@ -291,6 +291,8 @@ class RunSummary(msgspec.Struct):
     """Cells whose case could not be read, if there are any: they are errors until the suite is fixed."""
     scored: bool | msgspec.UnsetType = msgspec.UNSET
     """True if the suite has no score from which a cell passes: reports then show scores instead of pass rates."""
+    metadata: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    """The suite's own, if it has any."""
     shard: str | msgspec.UnsetType = msgspec.UNSET
     """`shard 2 of 8`, if these are the numbers of one shard; the run's gate is decided once all are merged."""
     to_merge: ShardCounts | msgspec.UnsetType = msgspec.UNSET

@@ -42,7 +42,7 @@ from evalwright.reports.gates import gate_decisions
 from evalwright.reports.intervals import forest_lines, forest_of_deltas
 from evalwright.reports.reasons import ReasonGroups, group_reasons
 from evalwright.reports.sentences import sentence_of
-from evalwright.reports.text import Paint, capped, harmless, one_line
+from evalwright.reports.text import Paint, capped, harmless, json_line, one_line
 from evalwright.scoring.reasons import error_text
 
 __all__ = ["Markdown", "code", "note_text", "table"]
@@ -139,6 +139,8 @@ def _head(summary: RunSummary, context: ReportContext) -> list[str]:
     lines = [f"**{sentence}**", "", f"Run {run}: {counted(summary.cases_total, 'case')}, {cells}{shard}"]
     lines[-1] += f"; suite {code(summary.config_path, 200)}" if summary.config_path else ""
     lines.append(f"started {summary.started_at:%Y-%m-%d %H:%M:%S} UTC; rates with 95% intervals")
+    if summary.metadata:
+        lines.append(f"metadata {code(json_line(summary.metadata), 200)}")
     if comparison is not None:
         lines.append(f"compared with {code(comparison.a, 200)} (A); every change is B − A")
     if summary.cells_missing:

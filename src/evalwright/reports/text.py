@@ -6,12 +6,13 @@ escape sequences and characters that reorder text appear as visible escapes.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO
 
 __all__ = [
     "Paint",
@@ -22,6 +23,7 @@ __all__ = [
     "folded",
     "harmless",
     "is_terminal",
+    "json_line",
     "one_line",
     "paint_for",
     "short_line",
@@ -90,6 +92,11 @@ def one_line(text: str, limit: int | None = None) -> str:
         text = harmless(_SPACE.sub(" ", text))
     line = text.strip()
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def json_line(value: Any, limit: int = 200) -> str:
+    """A value as JSON on one line."""
+    return one_line(json.dumps(value, ensure_ascii=False), limit)
 
 
 def shortened(line: str, columns: int) -> str:

@@ -177,6 +177,7 @@ class Tally:
             cells_total=cells,
             cells_missing=missing,
             warnings=[*plan.warnings, *self._doubts(plan)],
+            metadata=plan.metadata or UNSET,
         )
         if self._totals is not None:
             self._totals.finish(summary)

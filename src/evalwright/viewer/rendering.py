@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from evalwright.errors import money
 from evalwright.reports import numbers
+from evalwright.reports.text import json_line
 from evalwright.viewer.texts import few, first_part, pretty, shell_word, short_name, visible
 
 __all__ = ["ASSETS", "Asset", "DocumentStyle", "assets", "page_text", "style_of_documents"]
@@ -86,6 +87,7 @@ def _environment() -> Environment:
         "name": short_name,
         "begin": first_part,
         "few": few,
+        "json_line": json_line,
         "visible": lambda text: visible(str(text)),
         "moment": _moment,
         "plain": pretty,
