@@ -32,6 +32,8 @@ def ended_by(error: BaseException, *arguments: str) -> int:
         (OSError(errno.EMFILE, "Too many open files"), 5),
         (BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"), 5),
         (RuntimeError("can't start new thread"), 5),
+        (MemoryError(), 5),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), 5),
         (KeyboardInterrupt(), 130),
     ],
 )
@@ -39,10 +41,19 @@ def test_each_kind_of_end_has_its_exit_code(error: BaseException, code: int) -> 
     assert ended_by(error) == code
 
 
-def test_a_limit_on_processes_that_ends_a_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    ended_by(RuntimeError("can't start new thread"))
-    said = "Error: no more processes or threads can be started (ulimit -u, or the limit of the container)\n"
-    assert capsys.readouterr().err == said
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            RuntimeError("can't start new thread"),
+            "no more processes or threads can be started (ulimit -u, or the limit",
+        ),
+        (MemoryError(), "out of memory (ulimit -v, or the limit"),
+    ],
+)
+def test_a_limit_that_ends_a_command_is_named(error: Exception, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    ended_by(error)
+    assert capsys.readouterr().err == f"Error: {said} of the container)\n"
 
 
 def test_a_limit_on_open_files_that_ends_a_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:

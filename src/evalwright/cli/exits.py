@@ -123,6 +123,9 @@ def _failed(error: Exception) -> int:
     if _is_refused_start(error):
         _say([f"{_ERROR} no more processes or threads can be started (ulimit -u, or the limit of the container)"])
         return StorageError.exit_code
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        _say([f"{_ERROR} out of memory (ulimit -v, or the limit of the container)"])
+        return StorageError.exit_code
     text = f"{type(error).__name__}: {error}"
     _say([f"Internal error, please report it (EVALWRIGHT_DEBUG=1 shows the traceback): {text}"])
     return _INTERNAL
