@@ -165,7 +165,7 @@ RECORDS: dict[str, Any] = {
                          "tool_calls": [{"id": "t", "function": {"name": "n", "arguments": "{}"}}]},
                          {"role": "tool", "tool_call_id": "t", "content": "o"}]}],
 }  # fmt: skip
-ODD = (None, 7, [], {}, [None], {"a": [1]}, 2**70, "0001-01-01T00:00:00+14:00",
+ODD = (None, 7, [], {}, [None], {"a": [1]}, 10**400, "0001-01-01T00:00:00+14:00",
        "9999-12-31T23:59:59-14:00")  # fmt: skip
 
 

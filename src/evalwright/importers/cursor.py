@@ -53,8 +53,7 @@ class _Session:
             self._talk.breaks_off(self._file, number, self._notes)
             return
         self.id = self.id or record_key(record.get("session_id"))
-        stamp = record.get("timestamp_ms")
-        at = moment(stamp / 1000) if isinstance(stamp, int | float) else None
+        at = moment(record.get("timestamp_ms"), per_second=1000)
         self._talk.at(at)
         match record.get("type"):
             case "system":

@@ -7,6 +7,7 @@ folder beside the session that is named by its id.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os.path import isdir
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,8 @@ class GeminiChat:
             except RecursionError:
                 reading.mistakes.add_depth(file)
         home = file.parent / (self.id or "")
-        if self.id and not self.is_part and Path(self.id).name == self.id and home.is_dir():
+        # an id may be too long for a name: `home.is_dir()` raises then
+        if self.id and not self.is_part and Path(self.id).name == self.id and isdir(home):
             self.parts = sorted(part for part in home.iterdir() if part.suffix in _SUFFIXES)
             for part in self.parts:
                 other = GeminiChat(part, reading)

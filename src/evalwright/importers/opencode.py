@@ -182,8 +182,7 @@ class _Session:
         return self._talk
 
 
-def _moment(milliseconds: Any) -> datetime | None:
-    return moment(milliseconds / 1000) if isinstance(milliseconds, int | float) else None
+_moment = partial(moment, per_second=1000)
 
 
 def _object(value: Any) -> Mapping[str, Any]:

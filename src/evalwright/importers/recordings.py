@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ __all__ = [
     "described",
     "in_utc",
     "moment",
+    "numbers_in_range",
     "open_recordings",
     "too_deep",
 ]
@@ -209,13 +210,24 @@ def in_utc(time: datetime) -> datetime | None:
         return None
 
 
-def moment(value: Any) -> datetime | None:
-    """A time from ISO 8601 text (UTC if it has no zone) or seconds since 1970; None for anything else."""
+@contextmanager
+def numbers_in_range(files: Sequence[Path]) -> Iterator[None]:
+    """Raise InputError for a number in the files that is too large: JSON allows any, and costs, times and scores are
+    computed with."""
+    try:
+        yield
+    except OverflowError as error:
+        raise InputError([Problem(str(file), f"has a number that is too large: {error}") for file in files]) from error
+
+
+def moment(value: Any, per_second: int = 1) -> datetime | None:
+    """A time from ISO 8601 text (UTC if it has no zone) or a number since 1970, of seconds unless there are more
+    `per_second`; None for anything else."""
     try:
         if isinstance(value, str) and value:
             return in_utc(datetime.fromisoformat(value))
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
+            return datetime.fromtimestamp(value / per_second, UTC)
     except (ValueError, OverflowError, OSError):
         pass
     return None

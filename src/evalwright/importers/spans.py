@@ -21,6 +21,7 @@ from evalwright.importers.imported_cases import (
     write_cases,
     write_suite,
 )
+from evalwright.importers.recordings import numbers_in_range
 from evalwright.importers.span_files import Lose, read_spans
 from evalwright.importers.span_traces import trace_of_spans
 from evalwright.importers.spool import RecordSpool
@@ -68,7 +69,7 @@ def import_spans(
     check_free(out)
     losses = _Losses()
     encode = msgspec.json.Encoder().encode  # not MessagePack, which lacks integers of more than 64 bits
-    with closing(RecordSpool()) as spool:
+    with numbers_in_range(sources), closing(RecordSpool()) as spool:
         for file in sources:
             losses.file = file.name if len(sources) > 1 else ""
             for span in read(file, lose=losses.add):

@@ -23,7 +23,7 @@ from evalwright.importers.imported_cases import (
 from evalwright.importers.imported_records import Imported, ImportFindings, Read, StartOver
 from evalwright.importers.mapping import MISSING, RecordMapping, compile_mapping
 from evalwright.importers.pricing import ListPricing
-from evalwright.importers.recordings import described, moment, too_deep
+from evalwright.importers.recordings import described, moment, numbers_in_range, too_deep
 from evalwright.importers.sources import Mistakes
 from evalwright.importers.spool import RecordSpool, TraceSpool
 from evalwright.model.import_result import ImportResult
@@ -102,7 +102,7 @@ def _import(
 ) -> GatheredCases:
     """Write the cases of the files."""
     masker = secrets_here()
-    with closing(RecordSpool()) as spool, closing(TraceSpool(masker)) as recordings:
+    with numbers_in_range(files), closing(RecordSpool()) as spool, closing(TraceSpool(masker)) as recordings:
         gathered = GatheredCases(spool, recordings, masker, reading)
         for record in read(files, reading):
             if mapped:
