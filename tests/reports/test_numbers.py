@@ -77,3 +77,10 @@ def test_small_probabilities_are_not_zero() -> None:
 
 def test_a_change_of_time_has_a_sign() -> None:
     assert numbers.signed_duration(-1500) == "−1.50 s"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(-0.04, "0.0"), (-12.34, "−12.3"), (-2.5e12, "−2.5e+12"), (1e300, "+1e+300")]
+)
+def test_a_large_number_has_no_more_digits_than_it_is_worth(value: float, shown: str) -> None:
+    assert numbers.signed(value, 1) == shown

@@ -158,9 +158,13 @@ def points(delta: float, ends: tuple[float, float] | None = None) -> str:
     return f"{signed(100 * delta, 1)} pp [{signed(100 * ends[0], 1)}, {signed(100 * ends[1], 1)}]"
 
 
+_LARGE = 1e9
+"""From here on, digits behind the point say nothing, and those before it may be hundreds."""
+
+
 def signed(value: float, digits: int) -> str:
     """A number with its sign; `0.0` if it rounds to zero."""
-    text = f"{value:+.{digits}f}"
+    text = f"{value:+.{digits}f}" if abs(value) < _LARGE else f"{value:+.6g}"
     return f"{0:.{digits}f}" if float(text) == 0 else text.replace("-", "−")
 
 
