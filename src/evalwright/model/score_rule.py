@@ -6,6 +6,9 @@ import msgspec
 
 __all__ = ["ScoreRule"]
 
+_WIDEST = 1e100
+"""Wider ranges are none: they mean that any score is allowed, and their squares are no numbers."""
+
 
 class ScoreRule(msgspec.Struct, frozen=True):
     """The range of an evaluator's scores and what they decide, as its type declares it."""
@@ -14,3 +17,7 @@ class ScoreRule(msgspec.Struct, frozen=True):
     high: float = 1.0
     passes_from: float | None = None
     """The lowest score that passes; None if scores do not decide."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.high - self.low < _WIDEST:
+            raise ValueError(f"expected a range of scores, found {self.low:g} to {self.high:g}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -125,10 +124,10 @@ def score_rules(specs: Iterable[EvaluatorSpec]) -> dict[str, ScoreRule]:
     """The rules of evaluators whose types declare any; runs no code of the user, and leaves out types not installed."""
     found = {}
     for spec in specs:
-        with suppress(InputError, TypeError, ValueError):  # a plug-in may declare anything
-            rule = ScoreRule(*_ends(spec), passes_from=_passes_from(spec.type, spec.config))
-            if rule != ScoreRule():
-                found[spec.name] = rule
+        with suppress(InputError, TypeError, ValueError):  # any score is allowed, or a plug-in is mistaken
+            ends, least = _ends(spec), _passes_from(spec.type, spec.config)
+            if ends != _USUAL or least is not None:
+                found[spec.name] = ScoreRule(*ends, least)
     return found
 
 
@@ -140,7 +139,7 @@ def _ends(spec: EvaluatorSpec) -> tuple[float, float]:
         code = declared("evaluators", spec.type).imports_code
         ends = _USUAL if code else build_evaluator(spec.type, spec.config).traits.scores
     low, high = map(float, ends)
-    return (low, high) if high - low < sys.float_info.max else _USUAL  # any score is allowed: that is no range
+    return low, high
 
 
 def _passes_from(type_name: str, config: Mapping[str, Any]) -> float | None:
