@@ -36,11 +36,14 @@ CHECKS = [
     and one.group not in ("code", "workspace")
 ]
 LOOKS = [spec for spec in CHECKS if declared("evaluators", spec.type).looks]
+"""Judged without reading a record as a whole, in ways that depend on which of them are together."""
+WHOLE = [spec for spec in CHECKS if spec not in LOOKS]
 OF_TRACES = [spec for spec in LOOKS if not build(spec).traits.uses_case]
 OF_CASES = [EvaluatorSpec(f"{kind} of the case", kind) for kind in ("contains_text", "tool_called")]
 BY_EACH, BY_MEAN = PassCriteria(), PassCriteria(rule="bands")
 JUDGED = [
-    *([[spec], BY_EACH] for spec in CHECKS),
+    *([[spec], BY_EACH] for spec in LOOKS),
+    *([WHOLE[start : start + 5], BY_EACH] for start in range(0, len(WHOLE), 5)),
     *([specs, rule] for specs in (OF_TRACES, [*LOOKS, *OF_CASES], OF_CASES[:1]) for rule in (BY_EACH, BY_MEAN)),
 ]
 given_answers = st.lists(
