@@ -7,7 +7,8 @@ import sys
 
 from evalwright.formats.promptfoo.result_file import ResultsReport
 from evalwright.importers.promptfoo_results import PromptfooResults
-from evalwright.testing import MemoryStore, a_case, a_plan, a_summary, a_trace, a_verdict
+from evalwright.model.plan import Variant
+from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_summary, a_trace, a_verdict
 from formats.promptfoo.runs import ECHO, run, run_at
 from formats.promptfoo.test_selection import SCENARIOS
 
@@ -49,6 +50,22 @@ def test_the_result_file_keeps_what_is_unknown_and_one_name_for_each_prompt(tmp_
         *[("0", None)] * 2,
         *[("1", 0)] * 2,
     ]
+
+
+def test_the_result_file_says_what_each_column_took(tmp_path):
+    """promptfoo's viewer shows costs and tokens of a column from these sums."""
+    code = (
+        "def call_api(prompt, options, context):\n"
+        "    known = {'cost': 0.25, 'tokenUsage': {'prompt': 3, 'completion': 4}} if prompt == 'a' else {}\n"
+        "    return {'output': prompt, **known}\n"
+    )
+    config = {**ECHO, "providers": ["echo", "file://own.py"], "tests": [{"vars": {"q": x}} for x in "aab"]}
+    run(tmp_path, config, options={"output": tmp_path / "out.json"}, own__py=code)
+    columns = json.loads((tmp_path / "out.json").read_text())["results"]["prompts"]
+    echoed, own = (one["metrics"] for one in columns)
+    assert (echoed["cost"], echoed["tokenUsage"]) == (0, {"numRequests": 3})
+    assert (own["cost"], own["tokenUsage"]) == (0.5, {"numRequests": 3, "prompt": 6, "completion": 8, "total": 14})
+    assert own["totalLatencyMs"] >= 0
 
 
 def test_what_promptfoo_recorded_is_judged_in_place_of_calls(tmp_path):
@@ -105,6 +122,24 @@ class Watched:
         before = sys.getallocatedblocks()
         yield from self._run.traces(kind)
         self.held = sys.getallocatedblocks() - before
+
+
+def test_a_run_of_another_format_has_its_outputs_results_and_columns():
+    """promptfoo's viewer shows nothing of a run without columns."""
+    plan = a_plan(variants=[Variant("v1", "http"), Variant("v2", "http")])
+    run = MemoryStore().create(plan, [a_case()], {})
+    for name, passed in (("v1", True), ("v2", False)):
+        run.append_trace(a_trace(variant_name=name, case_index=0))
+        run.append_results([a_result(variant_name=name, passed=passed, score=float(passed))])
+        run.append_verdict(a_verdict(variant_name=name, status="pass" if passed else "fail", score=float(passed)))
+    found = json.loads(ResultsReport().render(run, a_summary()))["results"]
+    assert found["stats"] == {"successes": 1, "failures": 1, "errors": 0}
+    shown = [(one["provider"], one["metrics"]["testPassCount"]) for one in found["prompts"]]
+    assert shown == [("v1", 1), ("v2", 0)]
+    first, second = found["results"]
+    assert (first["vars"], first["response"]) == ({"user_message": "Hello"}, {"output": "Hello!"})
+    [part] = second["gradingResult"]["componentResults"]
+    assert (part["pass"], part["assertion"]) == (False, {"type": "contains_text", "metric": "says_hello"})
 
 
 def test_results_wait_as_text_for_those_that_come_before_them():

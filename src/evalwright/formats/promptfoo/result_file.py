@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,14 +56,25 @@ class ResultsReport:
     def render(self, reader: RunReader, summary: RunSummary) -> str:
         native: Mapping[str, Any] = summary.native or {}
         columns = result_columns(reader.plan)
+        counted: dict[int, _Counters] = {column.number: _Counters() for column in columns.values()}
+        results = _encoded(_added(written_results(reader, columns), counted))
+        own = {one["variant"]: one for one in native.get("prompts", ())}
+        prompts = [(result_column(columns, name), own.get(name, {})) for name in own or columns]
         document = {
             "evalId": summary.run_id,
             "results": {
                 "version": 3,
                 "timestamp": summary.started_at.isoformat(),
-                "prompts": [result_column(columns, one["variant"]).described(one) for one in native.get("prompts", ())],
-                "results": _encoded(written_results(reader, columns)),
-                "stats": {key: native.get(key, 0) for key in ("successes", "failures", "errors")},
+                "prompts": [
+                    one.described({**counted.get(one.number, _Counters()).metrics, **row}) for one, row in prompts
+                ],
+                "results": results,
+                "stats": {
+                    "successes": sum(one.passed for one in counted.values()),
+                    "failures": sum(one.failed for one in counted.values()),
+                    "errors": sum(one.errors for one in counted.values()),
+                    **{key: native[key] for key in ("successes", "failures", "errors") if key in native},
+                },
             },
             "config": {} if reader.plan is None else {"description": reader.plan.metadata.get("description")},
             "shareableUrl": None,
@@ -74,6 +87,49 @@ def _encoded(results: Iterable[Mapping[str, Any]]) -> list[msgspec.Raw]:
     """In their order, and encoded at once: a result takes several times the memory of its text."""
     placed = [((one["testIdx"], one["promptIdx"]), msgspec.Raw(msgspec.json.encode(one))) for one in results]
     return [text for _, text in sorted(placed, key=itemgetter(0))]
+
+
+@dataclass(slots=True)
+class _Counters:
+    """What the results of a column add up to. A cost or number of tokens that a call does not report is not part of
+    it."""
+
+    score: float = 0.0
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    cost: float = 0.0
+    latency_ms: float = 0.0
+    tokens: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, result: Mapping[str, Any]) -> None:
+        self.score += result["score"]
+        self.passed += result["success"]
+        self.failed += result["failureReason"] == _ASSERT
+        self.errors += result["failureReason"] == _ERROR
+        self.cost += result["cost"] or 0.0
+        self.latency_ms += result["latencyMs"] or 0
+        self.tokens.update({"numRequests": 1, **result["response"].get("tokenUsage", {})})
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Under promptfoo's names."""
+        return {
+            "score": self.score,
+            "testPassCount": self.passed,
+            "testFailCount": self.failed,
+            "testErrorCount": self.errors,
+            "cost": self.cost,
+            "totalLatencyMs": self.latency_ms,
+            "tokenUsage": dict(self.tokens),
+        }
+
+
+def _added(results: Iterable[dict[str, Any]], counted: dict[int, _Counters]) -> Iterator[dict[str, Any]]:
+    """The results, each added to the counters of its column."""
+    for one in results:
+        counted.setdefault(one["promptIdx"], _Counters()).add(one)
+        yield one
 
 
 class _Column(NamedTuple):
@@ -155,7 +211,7 @@ def written_result(
         "testCase": test_of(case),
         "prompt": {"raw": dense(seen.get("prompt", "")), "label": column.label},
         "provider": column.provider,
-        "vars": seen.get("vars", {}),
+        "vars": seen.get("vars", case.input if isinstance(case.input, dict) else {"input": case.input}),
         "success": verdict.status == "pass",
         "score": verdict.score or 0,
         "namedScores": named,
@@ -178,10 +234,11 @@ def written_result(
 
 
 def _response(trace: Trace, seen: Mapping[str, Any], reasons: str) -> dict[str, Any]:
-    if "output" not in seen:
+    output = seen.get("output", trace.output.final_answer)
+    if trace.error is not None or output is None:
         return {"error": reasons}
     metrics = trace.metrics
-    response = {"output": seen["output"], **seen.get("remarks", {})}
+    response = {"output": output, **seen.get("remarks", {})}
     if metrics.cost_usd is not None:
         response["cost"] = metrics.cost_usd
     if metrics.token_input is not None or metrics.token_output is not None:
@@ -191,8 +248,12 @@ def _response(trace: Trace, seen: Mapping[str, Any], reasons: str) -> dict[str, 
 
 
 def _components(rows: Iterable[EvaluationResult], case: Case) -> Iterator[dict[str, Any]]:
-    """The results of assertions; that of a set is followed by those of its members, and that of code by its parts."""
+    """The results of assertions; that of a set is followed by those of its members, and that of code by its parts. An
+    evaluator of another format is an assertion with its name as the metric."""
     asserted = {spec.name: spec.config["assertion"] for spec in case.evaluators or () if "assertion" in spec.config}
+    if "promptfoo" not in case.extra:
+        rows = list(rows)
+        asserted = {row.evaluator: {"metric": row.evaluator} for row in rows}
     for row in rows:
         if row.evaluator in asserted:
             shown = {"passed": row.passed, "score": row.score, "reason": row.reason, "detail": row.detail}
