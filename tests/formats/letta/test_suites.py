@@ -22,6 +22,15 @@ def test_a_suite_is_recognised_run_and_gated(project):
     assert rows(outcome)["0", "right"].detail["submission"] == "It is Paris"
 
 
+def test_booleans_have_the_spellings_of_the_originals_yaml(project):
+    marked = "extractor: after_marker, extractor_config: {marker: x, include_marker: yes}"
+    suite = SUITE.replace("function: contains", f"function: contains, {marked}") + "cleanup: off\n"
+    (project / "suite.yaml").write_text(suite)
+    loaded = load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france"})
+    assert loaded.evaluators[0].extractor.config["include_marker"] is True
+    assert loaded.variants[0].config["cleanup"] is False
+
+
 def test_a_gate_that_is_not_reached_fails_the_run(project):
     assert run(project, SUITE.replace("0.5", "0.6")).exit_code == 1
 

@@ -6,7 +6,7 @@ from evalwright import registry
 from evalwright.formats.letta.dataset_rows import SAMPLE_KEYS, SAMPLE_OBJECTS
 from evalwright.formats.letta.graders import JUDGES, OF_JUDGE, OF_TOOL, PROVIDERS, TOOL_GRADERS
 from evalwright.formats.letta.suite import OF_TARGET, SUITE_KEYS
-from evalwright.formats.letta.target_section import NAMED_BY, SOURCES, TARGET_KINDS, TRUTHS
+from evalwright.formats.letta.target_section import NAMED_BY, SOURCES, TARGET_KINDS
 from evalwright.formats.shared.gate_schema import gate_schemas
 from evalwright.formats.shared.schema_parts import (
     ANY_TEXT,
@@ -56,7 +56,7 @@ def suite_schema() -> Schema:
         "sample_tags": _TEXTS,
         "output": {"type": ["string", "null"]},
         "setup_script": _TEXT,
-        "cleanup": {"anyOf": [{"type": ["boolean", "null"]}, {"enum": [*TRUTHS]}]},
+        "cleanup": {"type": ["boolean", "null"]},
     }
     metric = having("kind", {"const": "metric"})
     custom = {**having("kind", {"const": "custom"}), "allOf": [having("function", ANY_TEXT)]}

@@ -45,7 +45,7 @@ _SPOILING = ["extraction_error", "grader_error"]
 
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
     """The suite in a file. Raises InputError with every problem."""
-    return read(path, yaml.load(path), variables, to_run=to_run, **options)
+    return read(path, yaml.load(path, "yaml11"), variables, to_run=to_run, **options)
 
 
 def read(

@@ -19,7 +19,7 @@ from evalwright.model.plan import Variant
 if TYPE_CHECKING:
     from evalwright.formats.letta.recorded_results import Cache
 
-__all__ = ["NAMED_BY", "SOURCES", "TARGET_KINDS", "TRUTHS", "TargetSection"]
+__all__ = ["NAMED_BY", "SOURCES", "TARGET_KINDS", "TargetSection"]
 
 TARGET_KINDS = {
     "letta_agent": "agent", "agent": "agent", "letta_code": "code", "python": "backend", "http": "backend",
@@ -30,8 +30,6 @@ NAMED_BY = {"python": ("callable", "function"), "http": ("endpoint", "url"), "op
 SOURCES = ("agent_id", "agent_file", "agent_script")
 _TIMEOUT = 300.0
 _SECRET = "api_key"
-TRUTHS = {"yes": True, "on": True, "no": False, "off": False}
-"""Booleans of the original's YAML, which stay texts in ours."""
 
 
 class TargetSection:
@@ -212,9 +210,8 @@ class TargetSection:
         value = self._suite.get("cleanup")
         if value is None or isinstance(value, bool):
             return value
-        if str(value) not in TRUTHS:
-            self._tell(("cleanup",), f"cleanup: expected true or false, found {value!r}")
-        return TRUTHS.get(str(value))
+        self._tell(("cleanup",), f"cleanup: expected true or false, found {value!r}")
+        return None
 
     def _whole(self, key: str, default: int) -> int:
         value = self._raw.get(key, default)
