@@ -62,19 +62,24 @@ class ExactMatch(Onlooker, frozen=True):
     def uses_case(self) -> bool:
         return self.expected is msgspec.UNSET
 
-    def look(self, case: Case, trace: Trace) -> Evaluation:
-        found, expected = select(self.field)(trace), self.expected
-        if expected is msgspec.UNSET:
-            expected = select(self.expected_from or "")(case.expected.facts)
-            if expected is ABSENT:
-                skipped = self.without_fact == "skip"
-                reason = f"the case has no fact {self.expected_from!r}"
-                return Evaluation(False, None if skipped else 0.0, reason, skipped=skipped)
-        if found is ABSENT:
-            return Evaluation(False, 0.0, f"{self.field} is absent, expected {shown(expected)}")
-        if found == expected:
-            return PASSED
-        return Evaluation(False, 0.0, f"{self.field} is {shown(found)}, expected {shown(expected)}")
+    def looking(self) -> Look:
+        always, at, fact = self.expected, select(self.field), select(self.expected_from or "")
+
+        def look(case: Case, trace: Trace) -> Evaluation:
+            found, expected = at(trace), always
+            if expected is msgspec.UNSET:
+                expected = fact(case.expected.facts)
+                if expected is ABSENT:
+                    skipped = self.without_fact == "skip"
+                    reason = f"the case has no fact {self.expected_from!r}"
+                    return Evaluation(False, None if skipped else 0.0, reason, skipped=skipped)
+            if found is ABSENT:
+                return Evaluation(False, 0.0, f"{self.field} is absent, expected {shown(expected)}")
+            if found == expected:
+                return PASSED
+            return Evaluation(False, 0.0, f"{self.field} is {shown(found)}, expected {shown(expected)}")
+
+        return look
 
 
 def schema_problems(schema: dict[str, Any], validator: Any) -> list[Problem]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from evalwright.errors import InputError, Problem, counted, with_others
 from evalwright.files.bulk import Repeats
@@ -137,7 +138,7 @@ class Dataset:
                 problems += wrong[: _MOST_PROBLEMS - len(problems)]
             if case is None:
                 continue
-            ids.add(case.id if getattr(case, "occurrence", msgspec.UNSET) is msgspec.UNSET else _identity(case))
+            ids.add(case.id if getattr(case, "occurrence", UNSET) is UNSET else _identity(case))
             if not problems and (not self._filter or self._fits(case)):
                 if "" in case.expected.answer_should_include:
                     self._hollow = self._hollow[0] or tell, self._hollow[1] + 1
@@ -178,30 +179,33 @@ class Dataset:
 
 def _identity(case: FileCase | Case) -> str:
     """The id, with the number of a case that shares it."""
-    number = getattr(case, "occurrence", msgspec.UNSET)
-    return case.id if number is msgspec.UNSET else f"{case.id}\0{number}"
+    number = getattr(case, "occurrence", UNSET)
+    return case.id if number is UNSET else f"{case.id}\0{number}"
 
 
 class _Expected(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    must_call_tools: list[str] = []
-    answer_should_include: list[str] = []
-    answer_should_not_include: list[str] = []
-    facts: dict[str, Any] = {}
-    must_modify_files: list[str] = []
-    must_not_modify_files: list[str] = []
+    must_call_tools: list[str] | UnsetType = UNSET
+    answer_should_include: list[str] | UnsetType = UNSET
+    answer_should_not_include: list[str] | UnsetType = UNSET
+    facts: dict[str, Any] | UnsetType = UNSET
+    must_modify_files: list[str] | UnsetType = UNSET
+    must_not_modify_files: list[str] | UnsetType = UNSET
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A case as a line has it: keys that it has not are not written either when it is encoded again."""
+
     id: str
     input: dict[str, Any]
-    expected: _Expected = msgspec.field(default_factory=_Expected)
-    metadata: dict[str, Any] = {}
-    tags: list[str] = []
-    group: str | None = None
-    schema_version: str = "1.0"
+    expected: _Expected | UnsetType = UNSET
+    metadata: dict[str, Any] | UnsetType = UNSET
+    tags: list[str] | UnsetType = UNSET
+    group: str | UnsetType | None = UNSET
+    schema_version: str | UnsetType = UNSET
 
 
-_decode = msgspec.json.Decoder(_Line).decode
+_decode, _encode = msgspec.json.Decoder(_Line).decode, msgspec.json.Encoder().encode
+_NOTHING = _Expected()
 
 
 class Given:
@@ -229,34 +233,37 @@ class Given:
 
 
 def case_in(line: bytes) -> Case | None:
-    """The case in a line; None if it needs the slow reader."""
+    """The case in a line, none of whose objects has a key twice; None if it needs the slow reader."""
     try:
         read = _decode(line)
+        # Only the last value of a key is read, so that a repeated one leaves fewer colons. They may be escapes.
+        if line.count(b":") != _encode(read).count(b":") or b"\\u003" in line:
+            return None
     except (ValueError, RecursionError):
         return None
-    version = read.schema_version
+    version = "1.0" if read.schema_version is UNSET else read.schema_version
     if not read.id.strip() or (version != "1.0" and not version.startswith("1.")):
         return None
     if line.count(b"[") + line.count(b"{") > _DEEPEST:
         return None
-    asked = read.expected
+    asked = read.expected or _NOTHING
     expected = Expected(
-        asked.must_call_tools,
-        asked.answer_should_include,
-        asked.answer_should_not_include,
-        asked.facts,
-        asked.must_modify_files,
-        asked.must_not_modify_files,
+        asked.must_call_tools or [],
+        asked.answer_should_include or [],
+        asked.answer_should_not_include or [],
+        asked.facts or {},
+        asked.must_modify_files or [],
+        asked.must_not_modify_files or [],
         None,
     )
     return Case(
         read.id,
         read.input,
         expected,
-        read.metadata,
-        read.tags,
+        read.metadata or {},
+        read.tags or [],
         _NO_RECORDING,
-        read.group,
+        None if read.group is UNSET else read.group,
         schema_version=version,
     )
 
@@ -284,6 +291,11 @@ class Jsonl(Dataset):
 
     def _problem(self, number: int, steps: Place, message: str) -> Problem:
         return Problem(str(self._path), message, number, bracketed(steps))
+
+    @property
+    def without_repeats(self) -> Path | None:
+        """The file, if the last pass has shown that no object in it has a key twice."""
+        return None if self._given is None else self._path
 
     def unknown_keys(self) -> Iterator[Problem]:
         if self._given is None:
