@@ -62,12 +62,14 @@ def test_validate_warns_of_keys_that_come_twice_in_a_line(tmp_path: Path) -> Non
     made = project(tmp_path, {"a": "thanks"})
     (tmp_path / "cases.jsonl").write_text(
         '{"id": "a", "input": {}}\n{"id": "b", "input": {"q": 1, "q": 2}, "id": "c"}\n'
+        '{"id": "d", "input": {"a\\u003a": 1, "a:": 2}}\n'
     )
     ended = made.evalwright("validate", "eval.yaml")
     assert ended.code == 0
     assert ended.err.splitlines() == [
         "warning: cases.jsonl:2  q  the key 'q' occurs more than once: the last one counts",
         "warning: cases.jsonl:2  id  the key 'id' occurs more than once: the last one counts",
+        "warning: cases.jsonl:3  a:  the key 'a:' occurs more than once: the last one counts",
     ]
 
 
