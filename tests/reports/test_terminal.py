@@ -147,13 +147,16 @@ def test_one_more_case_than_are_shown_is_named_and_not_counted() -> None:
 def test_trials_of_a_case_are_one_entry() -> None:
     verdicts = [
         a_verdict(case_id=name, variant_name="new", case_index=i, trial=trial, status="fail", reasons=["says: no"])
-        for i, (name, trials) in enumerate((("refund", (0, 2)), ("invoice", (1,))))
+        for i, (name, trials) in enumerate(
+            (("refund", (0, 2)), ("invoice", (1,)), *((f"c{i}", (0, 1)) for i in range(3)))
+        )
         for trial in trials
     ]
-    assert failures(*verdicts, trials=3)[1:] == [
+    assert failures(*verdicts[:3], trials=3)[1:] == [
         "  3 × says: no",
         "      ✗ refund (2 of 3 trials), invoice (1 of 3 trials)",
     ]
+    assert failures(*verdicts, trials=3)[-1].endswith(", c0 (2 of 3 trials) and 4 more cells")
 
 
 def test_each_variant_has_its_own_number_of_trials() -> None:

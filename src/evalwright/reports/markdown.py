@@ -257,8 +257,7 @@ def _reasons(title: str, groups: ReasonGroups) -> list[str]:
     lines = [f"## {title}", ""]
     for group in islice(groups, _MOST_GROUPS):
         cases = ", ".join(f"{code(case.case_key, 40)} {code(case.variant, 30)}" for case, _ in group.cases)
-        left = group.count - sum(count for _, count in group.cases)
-        lines += [f"- {group.count:,} × {code(group.title, 200)}", f"  {cases}{f' and {left:,} more' if left else ''}"]
+        lines += [f"- {group.count:,} × {code(group.title, 200)}", f"  {cases}{group.rest}"]
     left = len(groups) - _MOST_GROUPS + groups.more
     return [*lines, f"- … and {counted(left, 'more reason')}"] if left > 0 else lines
 

@@ -39,6 +39,8 @@ class ReasonGroup:
     first: tuple[Place, int]
     """The place of its first case, and its position among the reasons of that case."""
     count: int = 0
+    repeated: bool = False
+    """Whether it has further trials of cases, so that it may have more cells than cases."""
     _cases: dict[GroupedCase, int] = field(default_factory=dict)
 
     @property
@@ -52,8 +54,15 @@ class ReasonGroup:
         # "and 1 more" takes the room of a name and says less
         return known if len(known) == _SHOWN_CASES + 1 else known[:_SHOWN_CASES]
 
+    @property
+    def rest(self) -> str:
+        """How many cells there are beside those of the first cases: ` and 6 more`; empty if there are none."""
+        left = self.count - sum(count for _, count in self.cases)
+        return f" and {left:,} more{' cells' if self.repeated else ''}" if left else ""
+
     def add(self, text: str, place: Place, number: int, verdict: CaseVerdict) -> None:
         self.count += 1
+        self.repeated = self.repeated or verdict.trial > 0
         if text != self.text:
             self.text = None
         self.first = min(self.first, (place, number))

@@ -225,9 +225,8 @@ def _case_lines(group: ReasonGroup, plan: Plan, summary: RunSummary, indent: str
     several = len(summary.variants) > 1
     marks = {"error": "!", "borderline": "~", "fail": "·" if summary.scored is True else "✗"}
     shown, planned = group.cases, plan.trials_by_variant
-    left = group.count - sum(count for _, count in shown)
     ends = ["" if (of := planned.get(one.variant, 1)) == 1 else f" ({count} of {of} trials)" for one, count in shown]
-    ends[-1] += f" and {left:,} more" if left else ""
+    ends[-1] += group.rest
     status = next((one.status for one, _ in shown if one.status), "")
     mark = paint(marks.get(status, "✗"), status)
     room = None if paint.whole or paint.columns is None else paint.columns - len(indent) - 2
