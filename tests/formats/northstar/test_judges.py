@@ -146,6 +146,11 @@ def test_scales_are_checked(wrong: Any) -> None:
         JudgeScoringConfig(**wrong)
 
 
+def test_the_passing_score_of_a_verdict_is_only_shown() -> None:
+    grade = judged({"passed": True}, scoring={"mode": "binary", "passing_score": 2})
+    assert (grade.passed, grade.score, grade.threshold) == (True, 1.0, 2.0)
+
+
 def test_thresholds_are_checked() -> None:
     with pytest.raises(ValueError, match="threshold"):
         RubricJudge("q", threshold=1.5)

@@ -40,8 +40,10 @@ def scale_problem(scoring: Scoring) -> str | None:
     """What is wrong with a scale; None if nothing is."""
     if not scoring.max_score > scoring.min_score:
         return "max_score must be greater than min_score"
+    if scoring.mode == "binary":
+        return None  # the verdict decides, whatever its passing score is
     if scoring.passing_score is None:
-        return "passing_score is required for numeric scoring" if scoring.mode == "numeric" else None
+        return "passing_score is required for numeric scoring"
     if not scoring.min_score <= scoring.passing_score <= scoring.max_score:
         return "passing_score must be within min_score and max_score"
     return None
