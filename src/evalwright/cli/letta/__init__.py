@@ -101,7 +101,9 @@ def _run(
 
 
 def _verdict(outcome: Outcome) -> str:
-    """The original's words; it has none for a gate that nothing was measured for."""
+    """The original's words; it has none for a run that was interrupted, or in which nothing was measured."""
+    if outcome.interrupted:
+        return "! INTERRUPTED"
     gate = outcome.summary.gate
     if gate is not None and gate.undecided:
         return "! NOT MEASURED"
