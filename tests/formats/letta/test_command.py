@@ -80,7 +80,7 @@ def test_flags_of_a_letta_server_are_accepted_and_a_display_of_none_prints_the_f
 def test_an_interrupted_run_has_not_failed(project):
     """As by Ctrl-C in the first sample."""
     (project / "agent.py").write_text(
-        "import os, signal\n\n\ndef answers(message, ctx):\n    os.kill(os.getpid(), signal.SIGINT)\n    return 'Paris'\n"
+        'import os, signal\n\n\ndef answers(m, c):\n    os.kill(os.getpid(), signal.SIGINT)\n    return "Paris"\n'
     )
     (project / "data.jsonl").write_text('{"input": "a", "ground_truth": "Paris"}\n{"input": "b"}\n')
     done = letta_evals(project, "run", "suite.yaml", "-q", "--max-concurrent", "1", "-o", "out")
