@@ -82,7 +82,7 @@ def shape_of(reason: str, case_id: str = "") -> str:
 @lru_cache(4096)  # many cells, and the same cells of two runs, have the same reason
 def _shape_of(reason: str, case_id: str) -> str:
     source, colon, rest = reason.partition(": ")
-    if not colon or len(source) > 60 or QUOTED.search(source):
+    if not colon or len(source) > 60 or (not source.isidentifier() and QUOTED.search(source)):
         source, colon, rest = "", "", reason
     return source + colon + _shape(rest, case_id)
 
