@@ -72,3 +72,12 @@ def test_variables_that_code_makes_are_added_to_those_of_the_test(tmp_path):
     found = run(tmp_path, {**ECHO, "prompts": ["{{q}} {{session}}"], "tests": tests})
     names, sessions = zip(*(output.split(" ") for output in found.outputs), strict=True)
     assert (names, len({*sessions}), {len(one) for one in sessions}) == (("a", "b"), 2, {36})
+
+
+def test_the_environment_turns_off_turns_and_lists(tmp_path, monkeypatch):
+    prompts = ["{% for turn in _conversation %}>{% endfor %}{{q}}"]
+    config = {"prompts": prompts, "providers": ["echo"], "tests": [{"vars": {"q": ["a", "b"]}}, {"vars": {"q": "c"}}]}
+    assert run(tmp_path, config).outputs == ["a", ">b", ">>c"]
+    for name in ("CONVERSATION_VAR", "VAR_EXPANSION"):
+        monkeypatch.setenv(f"PROMPTFOO_DISABLE_{name}", "true")
+    assert run(tmp_path, config).outputs == ["a,b", "c"]

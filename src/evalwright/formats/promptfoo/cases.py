@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import Problem
 from evalwright.files.jsonl import exact
 from evalwright.formats.promptfoo.assertions import Assertions, Authored
+from evalwright.formats.promptfoo.combinations import combinations
 from evalwright.formats.promptfoo.doubts import doubt_threshold, doubt_variables
 from evalwright.formats.promptfoo.numbering import AuthoredCase
 from evalwright.formats.promptfoo.origin import Origin
@@ -20,6 +20,7 @@ from evalwright.formats.promptfoo.rows import tests_in
 from evalwright.formats.promptfoo.scripts import Generated, generated_tests
 from evalwright.formats.promptfoo.shapes import CONFIG, GENERATOR, OPTIONS, SCENARIO, TEST, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
+from evalwright.formats.promptfoo.switches import is_on
 from evalwright.formats.promptfoo.values import as_javascript, compact_json
 from evalwright.formats.shared.findings import Findings, kind_found
 from evalwright.model.plan import EvaluatorSpec
@@ -30,6 +31,11 @@ __all__ = ["Tests"]
 _REMOTE = re.compile(r"^(https?|huggingface|az|s3|gs|sharepoint)://")
 _OF_TESTS = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 _SCORING = "assertScoringFunction"
+_SWITCHES = {
+    "disableConversationVar": "PROMPTFOO_DISABLE_CONVERSATION_VAR",
+    "disableVarExpansion": "PROMPTFOO_DISABLE_VAR_EXPANSION",
+}
+"""Options that variables of the environment turn on for all tests."""
 _SAYS = ("assert", "vars", "options", "metadata", "provider", "providerOutput", "threshold")
 """Keys of which a test has at least one; promptfoo rejects a test without them, too."""
 
@@ -52,6 +58,7 @@ class Tests:
         self._listed: list[_Test] | None = None
         """What `tests` lists, if a hook has been shown it."""
         self._of_scenarios = origin.at("scenarios")
+        self._switched = {option: True for option, variable in _SWITCHES.items() if is_on(variable)}
         self.skipped: list[Problem] = []
         """Code that makes tests and was not executed."""
 
@@ -272,7 +279,7 @@ class Tests:
     def _expanded(self, test: _Test, first: int) -> Iterator[Case]:
         raw, default, origin = test.raw, self._default, test.origin
         doubt_threshold(raw.get("threshold"), origin)
-        options = {**_mapping(default.get("options")), **_mapping(raw.get("options"))}
+        options = {**_mapping(default.get("options")), **_mapping(raw.get("options")), **self._switched}
         variables = {**_mapping(default.get("vars")), **_mapping(raw.get("vars"))}
         # promptfoo reads a test's own options here, but has already merged the defaults into those of a scenario's
         # tests.
@@ -295,7 +302,8 @@ class Tests:
         specs += scoring if specs else []  # a test without assertions passes, whatever the function would say
         metadata = {**_mapping(default.get("metadata")), **_mapping(raw.get("metadata"))}
         description = raw.get("description", default.get("description"))
-        for i, values in enumerate(self._product(variables, options, origin), first):
+        expands = options.get("disableVarExpansion") is not True
+        for i, values in enumerate(combinations(variables, self._sources, origin.at("vars"), expands=expands), first):
             yield Case(
                 f"test-{i}",
                 values,
@@ -338,33 +346,6 @@ class Tests:
             return []
         config = {"function": named, "folder": str(self._sources.folder), "threshold": raw.get("threshold")}
         return [EvaluatorSpec(_SCORING, "promptfoo_scoring", config, called=_SCORING)]
-
-    def _product(
-        self, variables: Mapping[str, Any], options: Mapping[str, Any], origin: Origin
-    ) -> Iterator[dict[str, Any]]:
-        """One set of variables for each combination of the values in lists of strings and in file patterns."""
-        if options.get("disableVarExpansion") is True:
-            for name, value in variables.items():
-                self._sources.code(value, origin.at("vars", name))
-            yield dict(variables)
-            return
-        choices = [self._choices(value, origin.at("vars", name)) for name, value in variables.items()]
-        for values in itertools.product(*choices):
-            yield dict(zip(variables, values, strict=True))
-
-    def _choices(self, value: Any, origin: Origin) -> list[Any]:
-        if isinstance(value, list) and value and isinstance(value[0], str):
-            return [one for item in value for one in self._files(item, origin)]
-        return self._files(value, origin)
-
-    def _files(self, value: Any, origin: Origin) -> list[Any]:
-        if not in_file(value) or "{{" in value:
-            return [value]
-        path, _ = split_function(value)
-        found = list(self._sources.paths(path, origin))
-        if "*" not in path:
-            return [value]
-        return [f"file://{os.path.relpath(one, self._sources.folder)}" for one in found] or [value]
 
 
 def _mapping(value: Any) -> dict[str, Any]:
