@@ -247,6 +247,13 @@ def test_an_output_can_be_stored_for_later_tests(tmp_path):
     assert run(tmp_path, {**ECHO, "tests": tests}).outputs == ["77", "was 77"]
 
 
+@pytest.mark.parametrize("pattern", ["*.txt", "{a,b}.txt", "[ab].txt", "?.txt"])
+def test_a_pattern_of_files_is_a_value_for_each_of_them(tmp_path, pattern):
+    """promptfoo has the order of its walk through the folder, evalwright that of the names."""
+    files = {"g/a.txt": "A\n", "g/b.txt": "B\n"}
+    assert run(tmp_path, {**ECHO, "tests": [{"vars": {"q": f"file://g/{pattern}"}}]}, **files).outputs == ["A", "B"]
+
+
 def test_a_stored_output_replaces_a_variable_of_its_name(tmp_path):
     tests = [{"vars": {"q": "77"}, "options": {"storeOutputAs": "last"}}, {"vars": {"q": "{{last}}", "last": "own"}}]
     assert run(tmp_path, {**ECHO, "tests": tests}).outputs == ["77", "77"]

@@ -39,6 +39,6 @@ def _files(value: Any, sources: Sources, origin: Origin) -> list[Any]:
         return [value]
     path, _ = split_function(value)
     found = list(sources.paths(path, origin))
-    if "*" not in path:
+    if not found or os.path.isfile(sources.folder / path):
         return [value]
-    return [f"file://{os.path.relpath(one, sources.folder)}" for one in found] or [value]
+    return [f"file://{os.path.relpath(one, sources.folder)}" for one in found]
