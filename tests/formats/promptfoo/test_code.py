@@ -176,6 +176,15 @@ def test_a_scoring_function_replaces_the_outcome(tmp_path):
     assert (found.verdict.status, found.verdict.score) == ("pass", 0.8)
 
 
+@pytest.mark.parametrize(
+    ("named", "status"), [("s.py:raises", "fail"), ("s.py:gone", "error"), ("s.js:gone", "error"), ("s.js", "fail")]
+)
+def test_only_a_scoring_function_that_is_there_can_fail_a_cell(tmp_path, named, status):
+    test = {"assert": [{"type": "contains", "value": "a"}], "assertScoringFunction": f"file://{named}"}
+    files = {"s.py": "def raises(scores, context):\n    raise ValueError('no')\n", "s.js": "module.exports = () => 5;"}
+    assert run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}, **test}]}, **files).statuses == [status]
+
+
 def test_tests_and_variables_are_made_by_functions(tmp_path):
     config = {**ECHO, "tests": ["file://gen.py:make", {"vars": {"q": "file://var.py"}}]}
     files = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.checks.code import is_result
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.scripts import call_file
@@ -34,6 +35,8 @@ class ScoringFunction:
         try:
             said = await call_file(self._folder, self._function, "get_score", [named_scores(results), context])
         except ScriptError as error:
+            if error.type != "exception":  # a function that is not there, or does not end, says nothing of the output
+                raise EvaluatorError(f"{self._function}: {error}", error.type) from None
             return Evaluation(False, 0.0, f"{self._function} raised {error}", {"threw": True})
         if not is_result(said):
             return Evaluation(False, 0.0, f"{self._function} must give pass, score and reason: found {said!r:.80}")
