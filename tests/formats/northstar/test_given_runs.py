@@ -222,6 +222,7 @@ def test_plain_data_raises_the_error_of_pydantic() -> None:
     with pytest.raises(ValidationError) as raised:
         Dataset.from_records([{"id": "a", "messages": []}, {"id": 1, "messages": []}])
     assert [line["loc"] for line in raised.value.errors()] == [("id",)]
+    assert str(raised.value).startswith("1 validation error for EvalCase (record 1)\nid\n")
     wrong = [{"id": 1, "messages": []}, {"id": "b", "messages": [], "expected": {"max_tool_calls": -1}}, {}]
     with pytest.raises(ValidationError) as raised:
         Dataset.from_records(wrong)

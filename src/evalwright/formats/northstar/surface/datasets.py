@@ -1,13 +1,13 @@
 """Files of recorded conversations, held as a list of cases.
 
-With `strict`, empty or repeated ids are refused rather than warned about.
+With `strict`, empty or repeated ids are rejected rather than warned about.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,8 @@ class Dataset(BaseModel):
     def from_records(cls, records: Iterable[Mapping[str, Any]], *, strict: bool = False) -> Dataset:
         """Cases from plain data.
 
-        Raises pydantic's ValidationError: for the one wrong record, or for all of them, each place preceded by the
-        record's number. With `strict`, ValueError for ids.
+        Raises pydantic's ValidationError: for the one wrong record, whose number is in its title, or for all of them,
+        each place preceded by the record's number. With `strict`, ValueError for ids.
         """
         cases: list[EvalCase] = []
         wrong: list[tuple[int, ValidationError]] = []
@@ -68,10 +68,9 @@ class Dataset(BaseModel):
             try:
                 cases.append(EvalCase.model_validate(record))
             except ValidationError as error:
-                error.add_note(f"in record {number}")
                 wrong.append((number, error))
         if wrong:
-            raise wrong[0][1] if len(wrong) == 1 else _together(wrong)
+            raise _together(wrong)
         _check_ids(cases, "records", strict)
         return cls(cases)
 
@@ -103,14 +102,15 @@ def _cases(records: Iterable[Record], file: str, strict: bool) -> list[EvalCase]
     return cases
 
 
-def _together(wrong: Iterable[tuple[int, ValidationError]]) -> ValidationError:
-    """One error with the mistakes of several records."""
+def _together(wrong: Sequence[tuple[int, ValidationError]]) -> ValidationError:
+    """One error with the mistakes of all records; those of a single one are where the original has them."""
+    several = len(wrong) > 1
     lines: list[Any] = [
-        {**line, "type": _kind(line), "loc": (number, *line["loc"])}
+        {**line, "type": _kind(line), "loc": (number, *line["loc"]) if several else line["loc"]}
         for number, error in wrong
         for line in error.errors(include_url=False)
     ]
-    return ValidationError.from_exception_data("EvalCase", lines)
+    return ValidationError.from_exception_data("EvalCase" if several else f"EvalCase (record {wrong[0][0]})", lines)
 
 
 def _kind(line: Any) -> Any:

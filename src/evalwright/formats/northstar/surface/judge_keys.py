@@ -70,7 +70,7 @@ def failure_message(error: BaseException, model: str) -> tuple[str, str]:
     ):
         variable = required_key(model)
         key = f"the variable {variable} to a valid API key" if variable else "the API key of the provider"
-        return f"Judge model '{model}' is not authenticated.", f"{provider} refused the request (401). Set {key}."
+        return f"Judge model '{model}' is not authenticated.", f"{provider} rejected the request (401). Set {key}."
     if is_about(("RateLimitError",), ("rate_limited", "quota"), (429,), "rate limit|too many requests"):
         return f"Judge model '{model}' is rate-limited.", f"{provider} has a limit of requests (429). Try again later."
     if is_about(("ContextWindowExceededError",), (), (), r"context[ _]length|context window"):
