@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
@@ -49,7 +50,10 @@ def test_a_case_has_its_own_target_and_limits(project):
         ({"id": "b", "input": "hi"}, "expected_outcome"),
         ({"id": "b", "expected_outcome": "x"}, "input"),
         ({"id": "b", "expected_outcome": "x", "input": []}, "empty"),
-        ({"id": "b", "expected_outcome": "x", "input": [{"role": "robot", "content": "x"}]}, "robot"),
+        (
+            {"id": "b", "expected_outcome": "x", "input": [{"role": "robot", "content": "x"}]},
+            "(b): input[0].role: unknown role 'robot'",
+        ),
         ({"id": "b", "expected_outcome": "x", "input": [{"role": "user", "content": 7}]}, "content"),
         ({"id": "b", "expected_outcome": "x", "input": "hi", "rubrics": [{"weight": 1}]}, "rubrics"),
         ({"id": "b", "expected_outcome": "x", "input": "hi", "evaluators": [{"name": "e", "type": "magic"}]}, "magic"),
@@ -116,6 +120,18 @@ def test_keys_that_nothing_reads_are_warnings(project):
     found = warnings(project, idd="x", execution={"evaluators": [], "tarjet": "x"})
     assert 'did you mean "target"' in found["execution.tarjet"]
     assert "idd" in found
+
+
+def test_mistakes_in_what_all_cases_share_are_told_once_and_at_their_own_place(project):
+    shared = [{"name": "l", "type": "latency", "threshold": 5, "thrshold": 6}, {"name": "x", "type": "magic"}]
+    cases = [{"id": i, "expected_outcome": "x", "input": "hi"} for i in "ab"]
+    head = {"name": "shop", "execution": {"evaluators": shared}, "assertions": [{"type": "magik"}]}
+    (project / "EVAL.yaml").write_text(yaml.safe_dump({**head, "evalcases": cases}, sort_keys=False))
+    suite = load_suite(project / "EVAL.yaml", "agentv")
+    both = ["execution.evaluators[1].type", "assertions[0].type"]
+    assert [problem.key for problem in suite.cases.problems] == both
+    assert [(problem.key, problem.line) for problem in suite.warnings] == [("execution.evaluators[0].thrshold", 7)]
+    assert all(key in case.extra["load_error"] for case in suite.cases for key in both)
 
 
 def test_evaluators_of_one_name_and_their_unknown_keys_are_warnings(project):

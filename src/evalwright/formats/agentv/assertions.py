@@ -13,7 +13,7 @@ from evalwright.files.boundary import OutsideError
 from evalwright.formats.agentv.booleans import boolean_mistake, meant
 from evalwright.formats.agentv.custom_types import custom_command
 from evalwright.formats.agentv.message_files import Files
-from evalwright.formats.agentv.notes import Notes
+from evalwright.formats.agentv.notes import OF_FILE, Notes
 from evalwright.formats.agentv.prompts import prompt_config, text_or_file
 from evalwright.formats.agentv.rubrics import rubric_items
 from evalwright.formats.agentv.targets_file import Targets
@@ -36,10 +36,8 @@ from evalwright.formats.agentv.vocabulary import (
 from evalwright.registry import PREMADE
 from evalwright.session import environment
 
-__all__ = ["FIELD_AGGREGATIONS", "OF_FILE", "Evaluators", "Spec", "asks_default_judge", "unique"]
+__all__ = ["FIELD_AGGREGATIONS", "Evaluators", "Spec", "asks_default_judge", "unique"]
 
-OF_FILE = " (of the file)"
-"""Follows the key of a list at the top level of the file, beside the cases."""
 _REQUIRED = 0.8
 _NEGATABLE = ("text_check", "javascript_regex")
 FIELD_AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")

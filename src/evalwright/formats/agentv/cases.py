@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
-from evalwright.formats.agentv.assertions import OF_FILE, Evaluators, Spec, asks_default_judge, unique
+from evalwright.formats.agentv.assertions import Evaluators, Spec, asks_default_judge, unique
 from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.agentv.conversations import TURN_KEYS, is_conversation, read_turns
 from evalwright.formats.agentv.detection import OUTCOMES
@@ -21,7 +21,7 @@ from evalwright.formats.agentv.file import EvalFile, above_zero, share_in, texts
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.message_texts import chat_of, guidelines_of, prompt_of, question_of, reference_of
 from evalwright.formats.agentv.messages import checked_messages, expected_messages
-from evalwright.formats.agentv.notes import Notes
+from evalwright.formats.agentv.notes import OF_FILE, Notes
 from evalwright.formats.agentv.shorthands import shared_input, with_files, with_variables
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.workspace_settings import read_workspace
@@ -83,6 +83,7 @@ class Cases:
             with collector_paused():
                 self._read = [self._case(raw, i) for i, raw in enumerate(self._file.cases)]
             self._refuse()
+            self.problems, self.warnings = [*dict.fromkeys(self.problems)], [*dict.fromkeys(self.warnings)]
         return iter(self._read)
 
     def beside_mistakes(self) -> Iterator[Problem]:
@@ -118,7 +119,8 @@ class Cases:
         if errors:
             self.lost[case.id] = errors
             case = ForeignCase(id=named or f"{self._file.key}[{index}]", input="", evaluators=[])
-            case.extra = {"load_error": "; ".join(problem.message for problem in errors)}
+            told = [self._file.problem(index, named, path, _with_path(path, message)) for path, message in notes.errors]
+            case.extra = {"load_error": "; ".join(problem.message for problem in told)}
         return case
 
     def _sound(self, raw: Any, case_id: str, tell: Notes) -> ForeignCase:
@@ -201,7 +203,7 @@ class Cases:
         found = checked_messages(own, given[0], files, tell)
         shared = None if alone or self._file.path.suffix == ".jsonl" else head.get("input")
         shared = shared_input(shared, raw)
-        return found if shared is None else [*checked_messages(shared, "input (of the file)", files, tell), *found]
+        return found if shared is None else [*checked_messages(shared, f"input{OF_FILE}", files, tell), *found]
 
     def _expected(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
         for key in ("expected_messages", "expected_output"):
@@ -291,7 +293,7 @@ class Cases:
             specs += read.read(raw[key], key, tell, named=False)
         place, listed = "execution.evaluators", execution.get("evaluators", raw.get("evaluators"))
         if listed is None and "evaluators" not in execution:
-            listed = self._file.execution.get("evaluators")
+            place, listed = f"{place}{OF_FILE}", self._file.execution.get("evaluators")
         if listed is not None:
             specs += read.read(listed, place, tell)
         shared = self._file.head.get("assert", self._file.head.get("assertions"))
@@ -302,6 +304,13 @@ class Cases:
             tell.errors += tell.left_out
             tell.left_out = []
         return unique(specs)
+
+
+def _with_path(path: str, message: str) -> str:
+    """The message after its path, for readers that see nothing else; it may begin with the last key itself."""
+    path = path.replace(OF_FILE, "")
+    last = path.rpartition(".")[2].partition("[")[0]
+    return f"{path}: {message.removeprefix(f'{last}: ')}" if path else message
 
 
 def _apart(text: str, paths: Iterable[Path]) -> list[str]:

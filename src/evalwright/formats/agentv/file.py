@@ -15,6 +15,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.jsonl import exact, lines_of
 from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
+from evalwright.formats.agentv.notes import OF_FILE
 from evalwright.formats.shared.findings import REACHED_BY_ALL
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 
@@ -220,7 +221,13 @@ class EvalFile:
         return Problem(str(self.head_path), f"{problem.message} in {problem.file}", self.head_line(key), key)
 
     def problem(self, index: int, case_id: str, path: str, message: str) -> Problem:
-        """A mistake in a case: its place in the file, its id and the path inside it."""
+        """A mistake in a case: its place in the file, its id and the path inside it.
+
+        One in what all cases share (`OF_FILE`) is placed at the top of the file, whichever case it is told of.
+        """
+        if OF_FILE in path:
+            key = path.replace(OF_FILE, "")
+            return Problem(str(self.head_path), message, self.head_line(key), key)
         if self.places is not None:
             place = self.places[index]
             return place.problem(case_id, path, message)

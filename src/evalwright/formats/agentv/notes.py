@@ -8,7 +8,10 @@ from typing import Any
 from evalwright.errors import did_you_mean
 from evalwright.formats.shared.isolation import ISOLATING, isolating, refusal
 
-__all__ = ["Notes"]
+__all__ = ["OF_FILE", "Notes"]
+
+OF_FILE = " (of the file)"
+"""Follows a key at the top level of the file, whose value all cases share, in the path of a mistake."""
 
 _Note = tuple[str, str]
 

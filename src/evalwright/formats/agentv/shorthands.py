@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from evalwright.formats.agentv.notes import Notes
+from evalwright.formats.agentv.notes import OF_FILE, Notes
 
 __all__ = ["Environment", "shared_input", "with_files", "with_variables"]
 
@@ -97,11 +97,11 @@ def _text(value: Any, otherwise: str) -> str:
 
 def with_files(written: Any, shared: Any, own: Any, tell: Notes) -> Any:
     """The input with the files of the case, or else those of the suite, before the text of its first user message."""
-    key, listed = ("input_files (of the file)", shared) if own is None else ("input_files", own)
+    key, listed = (f"input_files{OF_FILE}", shared) if own is None else ("input_files", own)
     if listed is None:
         return written
     if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
-        tell(key, f"{key}: expected a list of paths, found {listed!r}")
+        tell(key, f"input_files: expected a list of paths, found {listed!r}")
         return written
     blocks = [{"type": "file", "value": name} for name in listed]
     if not blocks:
