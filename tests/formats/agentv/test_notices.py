@@ -149,3 +149,66 @@ def test_a_checked_targets_file_is_said_to_have_targets_not_cases(
     with pytest.raises(SystemExit) as ended:
         main(["validate", str(folder / "targets.yaml")])
     assert (ended.value.code, capfd.readouterr().out) == (0, "ok: 2 targets\n")
+
+
+@pytest.mark.parametrize(
+    ("head", "key", "said"),
+    [
+        ({"name": None}, "name", "the suite is called suite.eval, like its file"),
+        ({"dataset": "big"}, "dataset", "there is name, too"),
+        ({"metadata": ["x"]}, "metadata", "expected a mapping, found ['x']"),
+        ({"metadata": {"tags": "x"}}, "metadata.tags", "expected a list of texts, found 'x'"),
+        ({"metadata": {"tags": ["x", 5]}}, "metadata.tags[1]", "5 is not used: expected a text"),
+        ({"metadata": {"tags": ["x"]}, "tags": ["y"]}, "tags", "there is metadata.tags, too"),
+        ({"target": "other", "execution": {"target": "default"}}, "target", "there is execution.target, too"),
+        ({"target": 5}, "target", "expected the name of a target, found 5"),
+        ({"evaluator": "code_judge"}, "evaluator", "cases without evaluators have an llm_judge, found 'code_judge'"),
+        ({"description": 5}, "description", "expected a text, found 5"),
+        ({"assert": [HI], "assertions": [HI]}, "assertions", "there is assert, too"),
+        ({"tests": []}, "tests", "nothing reads the key 'tests' beside the other cases"),
+    ],
+)
+def test_what_has_no_effect_at_the_top_of_a_file_is_said(
+    folder: Path, head: dict[str, Any], key: str, said: str
+) -> None:
+    suite = load(folder, **{"evalcases": [one(expected_outcome="x", evaluators=[{"name": "h", **HI}])], **head})
+    assert [(problem.key, said in problem.message) for problem in suite.warnings] == [(key, True)]
+
+
+def test_files_of_newer_releases_need_no_name(folder: Path) -> None:
+    assert load(folder, name=None, tests=[one(assertions=[HI])]).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("case", "key", "said"),
+    [
+        ({"expected_outcome": "x", "criteria": "y"}, "criteria", "there is expected_outcome, too"),
+        ({"expected_output": "x", "expected_messages": []}, "expected_output", "there is expected_messages, too"),
+        ({"assert": [HI], "assertions": [HI]}, "assertions", "there is assert, too"),
+        ({"evaluators": [], "execution": {"evaluators": []}}, "evaluators", "there is execution.evaluators, too"),
+        ({"tags": ["x", 5]}, "tags[1]", "5 is not used: expected a text"),
+        ({"vars": ["x"]}, "vars", "expected a mapping, found ['x']"),
+    ],
+)
+def test_what_has_no_effect_in_a_case_is_said(folder: Path, case: dict[str, Any], key: str, said: str) -> None:
+    suite = load(folder, tests=[one(**{"criteria": "x", **case})])
+    assert problems(suite) == [""]
+    assert [(problem.key, said in problem.message) for problem in suite.warnings] == [(f"tests[0].{key}", True)]
+
+
+def test_an_outcome_that_is_null_leaves_the_place_to_another(folder: Path) -> None:
+    assert problems(load(folder, tests=[one(expected_outcome=None, criteria="x")])) == [""]
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ({"evalcases": None}, "evalcases: expected a list, found null"),
+        ({"cases": []}, "evalcases: expected a list, it is missing: cases has none"),
+        ({"eval_cases": {"a": 1}}, r"evalcases \(here eval_cases\): expected a list, found a mapping"),
+        ({"evalcase": []}, "evalcases: expected a list, it is missing; should 'evalcase' be 'evalcases'"),
+    ],
+)
+def test_a_list_of_cases_that_is_none_is_named_as_what_it_is(folder: Path, head: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        load(folder, **head)

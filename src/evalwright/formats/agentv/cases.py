@@ -15,9 +15,11 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
 from evalwright.formats.agentv.assertions import Evaluators, Spec, asks_default_judge, unique
 from evalwright.formats.agentv.booleans import boolean_mistake
-from evalwright.formats.agentv.conversations import TURN_KEYS, is_conversation, read_turns
+from evalwright.formats.agentv.case_keys import CASE_KEYS, EXECUTION_KEYS, first_given, warn_of_unused
+from evalwright.formats.agentv.conversations import is_conversation, read_turns
 from evalwright.formats.agentv.detection import OUTCOMES
 from evalwright.formats.agentv.file import EvalFile, above_zero, share_in, texts_in
+from evalwright.formats.agentv.head_doubts import head_doubts
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.message_texts import chat_of, guidelines_of, prompt_of, question_of, reference_of
 from evalwright.formats.agentv.messages import checked_messages, expected_messages
@@ -30,20 +32,7 @@ from evalwright.formats.shared.isolation import OF_PROGRAMS
 from evalwright.model.case import ForeignCase
 from evalwright.scoring.bands import THRESHOLD
 
-__all__ = ["CASE_KEYS", "EXECUTION_KEYS", "Cases", "Defaults"]
-
-CASE_KEYS = {
-    "id", "expected_outcome", "criteria", "outcome", "input", "input_messages", "expected_output", "expected_messages",
-    "rubrics", "execution", "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions",
-    "tags", "input_files", "vars", "workspace", *TURN_KEYS,
-}  # fmt: skip
-_TEXT = (str, "a text")
-_PLAIN: dict[str, tuple[type, str]] = {
-    "conversation_id": _TEXT, "description": _TEXT, "note": _TEXT, "metadata": (dict, "a mapping"),
-    "tags": (list, "a list of texts"),
-}  # fmt: skip
-"""Keys that only describe a case, with their types."""
-EXECUTION_KEYS = {"target", "timeout_seconds", "evaluators", "skip_defaults", "threshold"}
+__all__ = ["Cases", "Defaults"]
 
 
 class Defaults(NamedTuple):
@@ -89,7 +78,7 @@ class Cases:
     def beside_mistakes(self) -> Iterator[Problem]:
         """What alone keeps only single cases from running, or none: mistakes in them, and keys that nothing reads."""
         yield from self.problems
-        yield from (warning for warning in (*self._file.warnings(), *self.warnings) if warning.unread)
+        yield from (warning for warning in (*head_doubts(self._file), *self.warnings) if warning.unread)
 
     def _refuse(self) -> None:
         """Raise InputError for duplicate ids, for keys that isolate and for a target that cannot be used."""
@@ -134,7 +123,7 @@ class Cases:
                 str(key), f"{key}: '${{{{ NAME }}}}' stays as it is here, variables are read in targets.yaml only"
             )
         raw = with_variables(raw)
-        outcome = next((raw[key] for key in OUTCOMES if key in raw), None)
+        outcome = raw.get(first_given(raw, OUTCOMES))
         if outcome is None and self._says_enough(raw):
             outcome = ""
         elif not isinstance(outcome, str) or not outcome.strip():
@@ -147,9 +136,7 @@ class Cases:
         tell.unknown_keys("execution", execution, EXECUTION_KEYS, OF_PROGRAMS)
         if mistake := boolean_mistake("skip_defaults", execution.get("skip_defaults")):
             tell("execution.skip_defaults", mistake)
-        for key, (kind, wanted) in _PLAIN.items():
-            if raw.get(key) is not None and not isinstance(raw[key], kind):
-                tell.warn(key, f"{key} is not used: expected {wanted}, found {raw[key]!r}")
+        warn_of_unused(raw, execution, tell)
         messages, expected = self._messages(raw, tell), self._expected(raw, tell)
         seen = {} if tell.errors else self._seen(messages, expected)
         self._evaluators.of_case(share_in(execution.get("threshold")))
@@ -190,26 +177,22 @@ class Cases:
         return newer and (shared or any(raw.get(key) not in (None, []) for key in own))
 
     def _messages(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
-        given = [key for key in ("input_messages", "input") if raw.get(key) is not None]
-        if not given:
+        key = first_given(raw, ("input_messages", "input"))
+        if key is None:
             tell("input", "input: a case needs 'input' or 'input_messages'")
             return []
-        if len(given) > 1:
-            tell.warn("input", "input is not used: there is input_messages, too")
         files, head = self._defaults.files, self._file.head
         execution = raw.get("execution")
         alone = isinstance(execution, dict) and execution.get("skip_defaults") is True
-        own = with_files(raw[given[0]], None if alone else head.get("input_files"), raw.get("input_files"), tell)
-        found = checked_messages(own, given[0], files, tell)
+        own = with_files(raw[key], None if alone else head.get("input_files"), raw.get("input_files"), tell)
+        found = checked_messages(own, key, files, tell)
         shared = None if alone or self._file.path.suffix == ".jsonl" else head.get("input")
         shared = shared_input(shared, raw)
         return found if shared is None else [*checked_messages(shared, f"input{OF_FILE}", files, tell), *found]
 
     def _expected(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
-        for key in ("expected_messages", "expected_output"):
-            if raw.get(key) is not None:
-                return expected_messages(raw[key], key, self._defaults.files, tell)
-        return []
+        key = first_given(raw, ("expected_messages", "expected_output"))
+        return [] if key is None else expected_messages(raw[key], key, self._defaults.files, tell)
 
     def _seen(self, messages: list[dict[str, Any]], expected: list[dict[str, Any]]) -> dict[str, Any]:
         """What systems and judges see of the messages, which are valid."""
@@ -237,7 +220,8 @@ class Cases:
         Raises InputError if the default target cannot be used, or its judge if the case is `judged`.
         """
         found: dict[str, Any] = {}
-        timeout = execution.get("timeout_seconds", self._file.timeout_seconds)
+        timeout = execution.get("timeout_seconds")
+        timeout = self._file.timeout_seconds if timeout is None else timeout
         if timeout is not None:
             if above_zero(timeout) is None:
                 tell("execution.timeout_seconds", f"timeout_seconds: expected a number above 0, found {timeout!r}")
@@ -288,18 +272,16 @@ class Cases:
         if raw.get("rubrics") not in (None, []):
             rubric = read.of_rubrics(raw["rubrics"], "rubrics", tell)
             specs += [rubric] if rubric is not None else []
-        key = "assert" if "assert" in raw else "assertions"
-        if raw.get(key) is not None:
+        if (key := first_given(raw, ("assert", "assertions"))) is not None:
             specs += read.read(raw[key], key, tell, named=False)
         place, listed = "execution.evaluators", execution.get("evaluators", raw.get("evaluators"))
         if listed is None and "evaluators" not in execution:
             place, listed = f"{place}{OF_FILE}", self._file.execution.get("evaluators")
         if listed is not None:
             specs += read.read(listed, place, tell)
-        shared = self._file.head.get("assert", self._file.head.get("assertions"))
-        if shared is not None and execution.get("skip_defaults") is not True:
-            key = "assert" if "assert" in self._file.head else "assertions"
-            specs += read.read(shared, f"{key}{OF_FILE}", tell, named=False)
+        key = first_given(self._file.head, ("assert", "assertions"))
+        if key is not None and execution.get("skip_defaults") is not True:
+            specs += read.read(self._file.head[key], f"{key}{OF_FILE}", tell, named=False)
         if tell.left_out and not specs:
             tell.errors += tell.left_out
             tell.left_out = []

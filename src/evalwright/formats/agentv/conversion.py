@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.formats.agentv import FORMAT
-from evalwright.formats.agentv.cases import EXECUTION_KEYS
+from evalwright.formats.agentv.case_keys import EXECUTION_KEYS
 from evalwright.formats.agentv.file import CASE_LISTS, EXECUTION, HEAD, TRIALS
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.targets_file import targets_file

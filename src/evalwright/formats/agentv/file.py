@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,13 +15,14 @@ from evalwright.files import yaml
 from evalwright.files.jsonl import exact, lines_of
 from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
 from evalwright.formats.agentv.notes import OF_FILE
-from evalwright.formats.shared.findings import REACHED_BY_ALL
+from evalwright.formats.shared.findings import kind_found
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 
 __all__ = [
     "CASE_LISTS",
     "EXECUTION",
     "HEAD",
+    "MOST_WORKERS",
     "OF_NEXT",
     "TRIALS",
     "EvalFile",
@@ -41,9 +41,7 @@ EXECUTION = ("target", "targets", "timeout_seconds", "evaluators", "trials", "wo
 TRIALS = ("count", "strategy")
 OF_NEXT = ("prompts", "providers", "default_test", "defaultTest", "scenarios")
 """Keys of AgentV 5, whose files have another form."""
-_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}[a-z0-9]")
-_LONGEST = 2048
-_MOST_WORKERS = 50
+MOST_WORKERS = 50
 _OPTIONS = {"conversation_id": "conversation", "description": "description"}
 CASE_LISTS = ("evalcases", "eval_cases", "cases", "tests")
 
@@ -75,6 +73,11 @@ class EvalFile:
         return named if isinstance(named, str) and named else stem
 
     @property
+    def is_of_standard(self) -> bool:
+        """Whether this is a file as AgentEvals 1.0 defines it: in YAML, with `evalcases`."""
+        return self.key == CASE_LISTS[0] and self.path == self.head_path
+
+    @property
     def execution(self) -> dict[str, Any]:
         found = self.head.get("execution")
         return found if isinstance(found, dict) else {}
@@ -90,7 +93,7 @@ class EvalFile:
     @property
     def workers(self) -> int | None:
         found = self.execution.get("workers")
-        return found if type(found) is int and 1 <= found <= _MOST_WORKERS else None
+        return found if type(found) is int and 1 <= found <= MOST_WORKERS else None
 
     @property
     def timeout_seconds(self) -> float | None:
@@ -163,54 +166,6 @@ class EvalFile:
         if said:
             places = [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in said]
             raise InputError(map(_with_line, places))
-
-    def warnings(self) -> list[Problem]:
-        """Keys of the top level that nothing reads, and values that violate the standard."""
-        found = []
-        name = self.head.get("name")
-        if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
-            found.append(("name", "name: the standard wants 2 to 64 of a-z, 0-9 and '-'"))
-        if self.threshold == 0:
-            found.append(("execution.threshold", f"threshold: {REACHED_BY_ALL}"))
-        if len(str(self.head.get("description", ""))) > _LONGEST:
-            found.append(("description", f"description: the standard wants at most {_LONGEST} characters"))
-        listed = self.execution.get("targets")
-        if isinstance(listed, list) and len(listed) > 1:
-            message = (
-                f"targets: one target is evaluated at a time, here {self.default_target!r}; --target chooses another"
-            )
-            found.append(("execution.targets", message))
-        found += self._doubts_of_execution()
-        doubts = [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in found]
-        trials = self.execution.get("trials")
-        return [
-            *self._unread("", self.head, HEAD),
-            *self._unread("execution.", self.execution, EXECUTION),
-            *self._unread("execution.trials.", trials if isinstance(trials, dict) else {}, TRIALS),
-            *doubts,
-        ]
-
-    def _unread(self, place: str, raw: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:
-        for key in raw:
-            if key not in known:
-                message = f"nothing reads the key {key!r}{did_you_mean(str(key), known)}"
-                at = f"{place}{key}"
-                yield Problem(str(self.head_path), message, self.head_line(at), at, unread=True)
-
-    def _doubts_of_execution(self) -> list[tuple[str, str]]:
-        execution, found = self.execution, []
-        values = {
-            "target": (self.default_target, "the name of a target"),
-            "workers": (self.workers, f"a whole number from 1 to {_MOST_WORKERS}"),
-        }
-        for key, (used, expected) in values.items():
-            if execution.get(key) is not None and used is None:
-                found.append((f"execution.{key}", f"{key} is not used: expected {expected}, found {execution[key]!r}"))
-        trials = execution.get("trials")
-        if isinstance(trials, dict) and trials.get("strategy") is not None:
-            message = "strategy is not used: each trial has a verdict of its own, and the summary has pass@k and pass^k"
-            found.append(("execution.trials.strategy", message))
-        return found
 
     def about_target(self, problem: Problem) -> Problem:
         """A mistake in the default target: at the name that this file gives, unless it has a place in its own file."""
@@ -285,7 +240,7 @@ def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
         return EvalFile(
             path, [], dict(document.value), lambda i, _: None, path, lambda name: document.line(_steps(name))
         )
-    given = [key for key in CASE_LISTS if document.value.get(key) or key == CASE_LISTS[0] in document.value]
+    given = [key for key in CASE_LISTS if document.value.get(key) or (key == CASE_LISTS[0] and key in document.value)]
     if len(given) > 1:
         raise InputError(Problem(str(path), f"{' and '.join(given)}: expected only one of them"))
     key = given[0] if given else "evalcases"
@@ -298,10 +253,9 @@ def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
             document.value,
         )  # fmt: skip
     if not isinstance(cases, list):
-        alike = ((name, one) for name in document.value for one in CASE_LISTS if did_you_mean(name, [one]))
-        meant = next((f"; should {name!r} be {one!r}?" for name, one in alike), "")
-        found = f"it is missing{meant}" if cases is None else f"found {type(cases).__name__}"
-        raise InputError(Problem(str(path), f"evalcases: expected a list, {found}", document.line((key,)), key))
+        found = f"found {kind_found(cases)}" if key in document.value else _alike(document.value)
+        named = key if key == CASE_LISTS[0] else f"{CASE_LISTS[0]} (here {key})"
+        raise InputError(Problem(str(path), f"{named}: expected a list, {found}", document.line((key,)), key))
     head = {str(name): value for name, value in document.value.items() if name != key}
 
     def line_of(index: int, inside: str) -> int | None:
@@ -310,6 +264,14 @@ def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
     return EvalFile(
         path, cases, head, line_of, path, lambda name: document.line(_steps(name)), key, document=document.value
     )
+
+
+def _alike(document: Mapping[Any, Any]) -> str:
+    """That the list of cases is missing, and which key may be meant to be it."""
+    if empty := next((name for name in CASE_LISTS if name in document), None):
+        return f"it is missing: {empty} has none"
+    alike = ((name, one) for name in document for one in CASE_LISTS if did_you_mean(str(name), [one]))
+    return "it is missing" + next((f"; should {name!r} be {one!r}?" for name, one in alike), "")
 
 
 def _steps(path: str) -> tuple[str | int, ...]:

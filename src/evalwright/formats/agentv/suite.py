@@ -19,6 +19,7 @@ from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.cases import Cases, Defaults
 from evalwright.formats.agentv.config import read_project_config
 from evalwright.formats.agentv.file import EvalFile, read_file
+from evalwright.formats.agentv.head_doubts import head_doubts
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.shorthands import Environment
 from evalwright.formats.agentv.target import PLACE, files_of
@@ -116,7 +117,13 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         environment=values,
         secrets={**secrets, **put, **evaluators.variables, **({} if known is None else known.secrets)},
         files=[*dict.fromkeys(place.path for place in file.places or ()), *([] if known is None else [known.path])],
-        warnings=[*files.config.warnings, *_warnings(known, path, missing), *file.warnings(), *unset, *cases.warnings],
+        warnings=[
+            *files.config.warnings,
+            *_warnings(known, path, missing),
+            *head_doubts(file),
+            *unset,
+            *cases.warnings,
+        ],
     )
 
 

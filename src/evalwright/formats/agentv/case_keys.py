@@ -1,0 +1,58 @@
+"""The keys of a case of an AgentEvals file, and which of them have no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.formats.agentv.conversations import TURN_KEYS
+from evalwright.formats.agentv.detection import OUTCOMES
+from evalwright.formats.agentv.notes import Notes
+
+__all__ = ["CASE_KEYS", "EXECUTION_KEYS", "first_given", "strange_texts", "warn_of_unused"]
+
+CASE_KEYS = {
+    "id", *OUTCOMES, "input", "input_messages", "expected_output", "expected_messages", "rubrics", "execution",
+    "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions", "tags", "input_files",
+    "vars", "workspace", *TURN_KEYS,
+}  # fmt: skip
+EXECUTION_KEYS = {"target", "timeout_seconds", "evaluators", "skip_defaults", "threshold"}
+_SAME = (OUTCOMES, ("input_messages", "input"), ("expected_messages", "expected_output"), ("assert", "assertions"))
+"""Keys that say the same: the first of each that has a value is used."""
+_TEXT = (str, "a text")
+_MAPPING = (dict, "a mapping")
+_DESCRIBING: dict[str, tuple[type, str]] = {
+    "conversation_id": _TEXT, "description": _TEXT, "note": _TEXT, "metadata": _MAPPING, "vars": _MAPPING,
+    "tags": (list, "a list of texts"),
+}  # fmt: skip
+"""Keys that a case can do without, with their types."""
+
+
+def first_given(raw: Mapping[Any, Any], keys: tuple[str, ...]) -> str | None:
+    """The first of the keys that has a value; None if none has."""
+    return next((key for key in keys if raw.get(key) is not None), None)
+
+
+def warn_of_unused(raw: Mapping[Any, Any], execution: Mapping[Any, Any], tell: Notes) -> None:
+    """Warn of values of another type than expected, and of keys beside others that say the same."""
+    for key, (kind, wanted) in _DESCRIBING.items():
+        if raw.get(key) is not None and not isinstance(raw[key], kind):
+            tell.warn(key, f"{key} is not used: expected {wanted}, found {raw[key]!r}")
+    for place, message in strange_texts("tags", raw.get("tags")):
+        tell.warn(place, message)
+    for keys in _SAME:
+        used = first_given(raw, keys)
+        for key in keys:
+            if key != used and raw.get(key) is not None:
+                tell.warn(key, f"{key} is not used: there is {used}, too")
+    if raw.get("evaluators") is not None and "evaluators" in execution:
+        tell.warn("evaluators", "evaluators is not used: there is execution.evaluators, too")
+
+
+def strange_texts(place: str, listed: Any) -> list[tuple[str, str]]:
+    """The entries of a list of texts that are none, each with its place."""
+    return [
+        (f"{place}[{i}]", f"{item!r} is not used: expected a text")
+        for i, item in enumerate(listed if isinstance(listed, list) else ())
+        if not isinstance(item, str)
+    ]
