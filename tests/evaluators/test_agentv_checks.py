@@ -92,6 +92,26 @@ def test_a_limit_of_time_is_one_more_requirement(limit, took, score):
     assert judged("tool_trajectory", config, trace(timed)).score == score
 
 
+def test_what_a_trajectory_does_not_check_is_said():
+    config = {"mode": "in_order", "expected": [{"tool": "a", "max_duration_ms": 1}]}
+    found = judged("tool_trajectory", config, trace(call("a")))
+    assert (found.score, found.reason) == (1.0, "the call of a has no duration: its limit is not checked")
+    found = judged("tool_trajectory", {"mode": "exact", "expected": []}, trace(call("a")))
+    assert (found.score, found.reason) == (1.0, "no call is expected; calls made: 1")
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "key"),
+    [
+        ("tool_trajectory", {"expected": [{"tool": "a", "arg": {}}]}, "arg"),
+        ("field_accuracy", {"fields": [{"path": "a", "wieght": 2}]}, "wieght"),
+    ],
+)
+def test_an_entry_with_a_key_that_nothing_reads_is_refused(kind, config, key):
+    with pytest.raises(InputError, match=key):
+        build_evaluator(kind, config)
+
+
 def test_native_traces_have_trajectories_too():
     native = Trace("c", "v", NOW, NOW, 0, "q", Output("x"), tool_calls=[ToolCall("a", "1", {"q": 1})])
     config = {"mode": "exact", "expected": [{"tool": "a", "args": {"q": 1}}]}
@@ -141,9 +161,13 @@ def test_steps_into_a_list_that_is_the_answer():
         ({"path": "a", "match": "numeric_tolerance", "tolerance": 1}, 10, "$10", False),
         ({"path": "a", "match": "numeric_tolerance", "tolerance": 0.1, "relative": True}, 100, 109, True),
         ({"path": "a", "match": "numeric_tolerance", "tolerance": 1}, 10, 10**400, False),
+        ({"path": "a", "match": "numeric_tolerance", "tolerance": 1}, 10**400, 10, False),
         ({"path": "a", "match": "date"}, "2024-03-05", "05-MAR-2024", True),
         ({"path": "a", "match": "contains"}, "cat", "a cat", True),
         ({"path": "a", "match": "regex"}, r"^\d+$", 12, True),
+        ({"path": "a", "match": "contains"}, "true", True, True),
+        ({"path": "a", "match": "regex"}, "^null$", None, True),
+        ({"path": "a", "match": "contains"}, '{"b":[1,2]', {"b": [1, 2], "c": 3}, True),
     ],
 )
 def test_a_field_is_compared_in_its_way(field, expected, given, met):
@@ -172,7 +196,8 @@ def test_an_answer_without_json_scores_nothing(answer):
     ("answer", "is_json"), [(" [1, 1.5e3]\n", True), ("9" * 5000, True), ("NaN", False), ('{"a": -Infinity}', False)]
 )
 def test_json_has_no_nan_and_integers_of_any_length(answer, is_json):
-    assert judged("text_check", {"check": "is_json"}, trace(answer=answer)).passed is is_json
+    found = judged("text_check", {"check": "is_json"}, trace(answer=answer))
+    assert (found.passed, found.hits + found.misses) == (is_json, ["is json"])
 
 
 @pytest.mark.parametrize(
@@ -228,6 +253,9 @@ def test_single_limits(kind, config, passed):
 
 def test_what_was_not_reported_was_not_kept():
     assert judged("cost", {"budget": 1}, trace()).passed is False
+    half = trace(metrics=Metrics(token_input=5))
+    assert judged("token_usage", {"max_total": 9}, half).passed is False
+    assert judged("execution_metrics", {"max_tokens": 9}, half).misses == ["tokens: not reported, the limit is 9"]
 
 
 def judge(tmp_path, code):
@@ -349,6 +377,14 @@ def composed(members, errors="error", **aggregator):
 def test_members_are_put_together(aggregator, score, verdict):
     found = composed([member("a", 1), member("b", 0.5)], **aggregator)
     assert (found.score, found.detail["verdict"], found.passed) == (score, verdict, verdict == "pass")
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "score"),
+    [({"type": "safety_gate", "required": ["a"]}, 0.6), ({"type": "all_or_nothing", "threshold": 0.6}, 0.6)],
+)
+def test_what_lies_below_a_bound_by_the_error_of_floats_reaches_it(aggregator, score):
+    assert composed([member("a", 0.59999999999)], **aggregator).score == pytest.approx(score)
 
 
 def test_members_results_are_kept_with_their_names():

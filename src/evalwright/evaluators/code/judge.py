@@ -141,7 +141,8 @@ def _printed(finished: Finished) -> str:
 
 def _need_success(finished: Finished, what: str) -> None:
     if finished.exit_code != 0:
-        raise EvaluatorError(f"{what} ended with {finished.how()}: {_said(finished)}", "exit_code")
+        message = ": ".join(filter(None, [f"{what} ended with {finished.how()}", _said(finished)]))
+        raise EvaluatorError(message, "exit_code")
 
 
 def _plain(text: str, finished: Finished) -> Reply:

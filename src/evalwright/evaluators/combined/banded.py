@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.model.result import Evaluation, band
 
-__all__ = ["banded"]
+__all__ = ["banded", "details_of"]
 
 
 def banded(
@@ -28,3 +28,10 @@ def banded(
     return Evaluation(
         said == "pass", clamped, given, {"verdict": said, **(detail or {})}, hits=[*hits], misses=[*misses]
     )
+
+
+def details_of(detail: Mapping[str, Any]) -> dict[str, Any]:
+    """What AgentV calls the `details` of a result: a program's own, and the scores of rubrics with ranges."""
+    own = detail.get("details")
+    raw = {"raw_scores": detail["raw_scores"]} if "raw_scores" in detail else {}
+    return {**(own if isinstance(own, dict) else {}), **raw}

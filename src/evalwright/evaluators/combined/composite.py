@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from evalwright.evaluators.build import (
     undeclared,
 )
 from evalwright.evaluators.code.judge import asked, script_of
-from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.combined.banded import banded, details_of
 from evalwright.evaluators.wording import shown
 from evalwright.llm.patience import all_given
 from evalwright.model.artifact import Artifact
@@ -34,7 +35,10 @@ from evalwright.model.trace import Trace, TraceError
 __all__ = ["AGGREGATORS", "Composite"]
 
 _RESULTS = "{{EVALUATOR_RESULTS_JSON}}"
+_PLACE = re.compile(r"\{\{\s*EVALUATOR_RESULTS_JSON\s*\}\}")
 _UNSAFE = 0.6
+_DIGITS = 9
+"""As for the bands: a score of 0.8 that is computed may lie a little below."""
 _ALL = 0.8
 AGGREGATORS: Mapping[str, tuple[str, ...] | None] = {
     "weighted_average": ("weights",),
@@ -128,10 +132,13 @@ class Composite:
         self._folder = folder
         self._kind = self._aggregator.get("type", "")
         if self._kind not in AGGREGATORS:
-            raise _refused("aggregator.type", f"expected one of {', '.join(AGGREGATORS)}, found {self._kind!r}")
+            found = repr(self._kind) if self._kind else "nothing"
+            raise _refused("aggregator.type", f"expected one of {', '.join(AGGREGATORS)}, found {found}")
         names = [spec.name for spec, _ in self._members]
-        unknown = [name for name in self._aggregator.get("required") or () if name not in names]
-        if unknown:
+        required = self._aggregator.get("required") or []
+        if not isinstance(required, list):
+            raise _refused("aggregator.required", f"expected a list of members' names, found {shown(required, 80)}")
+        if unknown := [name for name in required if name not in names]:
             raise _refused("aggregator.required", f"no member {unknown[0]!r} (there are: {', '.join(names)})")
         idle = [name for name in self._aggregator.get("weights") or () if name not in names]
         if idle and not self._errors_count:  # AgentV ignores such a weight
@@ -183,13 +190,13 @@ class Composite:
             score = min(scores) if self._kind == "minimum" else max(scores)
         elif self._kind == "safety_gate":
             required = self._aggregator.get("required") or ()
-            unsafe = any(one.score < _UNSAFE for one in said if one.spec.name in required)
+            unsafe = any(round(one.score, _DIGITS) < _UNSAFE for one in said if one.spec.name in required)
             score = 0.0 if unsafe else average
         elif self._kind == "all_or_nothing":
-            score = average if min(scores) >= self._aggregator.get("threshold", _ALL) else 0.0
+            score = average if round(min(scores), _DIGITS) >= self._aggregator.get("threshold", _ALL) else 0.0
         elif self._kind == "threshold":
             score = sum(one.verdict == "pass" for one in said) / len(said)
-            verdict = "pass" if score >= self._aggregator.get("threshold", _ALL) else "fail"
+            verdict = "pass" if round(score, _DIGITS) >= self._aggregator.get("threshold", _ALL) else "fail"
         else:
             score = average
         return _together(score, said, verdict)
@@ -209,7 +216,7 @@ class Composite:
 
     async def _by_model(self, case: Case, trace: Trace, said: Sequence[_Said]) -> Evaluation:
         results = json.dumps({one.spec.name: _result(one) for one in said}, ensure_ascii=False, indent=2)
-        prompt = str(self._aggregator.get("prompt") or _RESULTS).replace(_RESULTS, results)
+        prompt = _PLACE.sub(lambda _: results, str(self._aggregator.get("prompt") or _RESULTS))
         given = self._judge(prompt).evaluate(case, trace)
         return await given if isinstance(given, Awaitable) else given
 
@@ -230,6 +237,8 @@ def _doubts_of_rule(rule: Mapping[str, Any], members: Sequence[Any]) -> list[Pro
     if rule.get("type") == "threshold" and rule.get("threshold") == 0:
         said = "every trace passes: name the share of members that must pass"
         return [Problem("", said, key="aggregator.threshold")]
+    if rule.get("type") == "safety_gate" and not rule.get("required"):
+        return [Problem("", "no member is required: the gate never closes", key="aggregator.required")]
     own = rule.get("weights") or {}
     if rule.get("type", "weighted_average") not in _WEIGHED or not isinstance(own, dict):
         return []
@@ -307,7 +316,7 @@ def _result(one: _Said) -> dict[str, Any]:
         "hits": e.hits,
         "misses": e.misses,
         "reasoning": e.reason,
-        "details": e.detail,
+        "details": details_of(e.detail),
     }
 
 

@@ -70,8 +70,9 @@ def _first(*values: Any) -> float | None:
 
 
 def _sum(*values: float | None) -> float | None:
+    """None if one of them was not reported: the sum of the others would be too low."""
     known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    return sum(known) if len(known) == len(values) else None
 
 
 class ExecutionMetrics(msgspec.Struct, frozen=True):
@@ -179,7 +180,7 @@ class TokenUsage(Onlooker, frozen=True):
     def look(self, case: Case, trace: Trace) -> Evaluation:
         used = used_by(trace)
         checks = [
-            (_sum(used.input, used.output, used.cached), self.max_total, "tokens"),
+            (_sum(used.input, used.output, used.cached or 0.0), self.max_total, "tokens"),
             (used.input, self.max_input, "input tokens"),
             (used.output, self.max_output, "output tokens"),
         ]

@@ -12,7 +12,7 @@ import msgspec
 from evalwright.errors import Problem
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.onlooker import Onlooker
-from evalwright.evaluators.values.json_text import loaded_json
+from evalwright.evaluators.values.json_text import as_text, loaded_json
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -72,17 +72,18 @@ class TextCheck(Onlooker, frozen=True):
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         met = self._met(trace.output.final_answer or "") is not self.negate
-        said = f"{'not ' if self.negate else ''}{self.check.replace('_', ' ')} {json.dumps(self.value)}".strip()
+        sought = "" if self.check == "is_json" else json.dumps(self.value, ensure_ascii=False)
+        said = f"{'not ' if self.negate else ''}{self.check.replace('_', ' ')} {sought}".strip()
         return banded(float(met), [said] if met else [], [] if met else [said])
 
     def _met(self, answer: str) -> bool:
         if self.check == "is_json":
             return _is_json(answer)
         if self.check == "regex":
-            return search(re.compile(str(self.value), _flags(self.flags)), answer) is not None
+            return search(re.compile(as_text(self.value), _flags(self.flags)), answer) is not None
         if self.check in ("starts_with", "ends_with", "equals"):
-            return _beside(self.check, answer.strip(), str(self.value).strip())
-        values = [str(value) for value in self.value] if isinstance(self.value, list) else [str(self.value)]
+            return _beside(self.check, answer.strip(), as_text(self.value).strip())
+        values = [as_text(value) for value in self.value] if isinstance(self.value, list) else [as_text(self.value)]
         if self.check.startswith("i"):
             answer, values = answer.lower(), [value.lower() for value in values]
         found = [value in answer for value in values]

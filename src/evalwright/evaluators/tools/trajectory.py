@@ -25,7 +25,7 @@ ArgsMatch = Literal["superset", "subset", "exact", "ignore"] | list[str]
 """Whether a call's arguments contain the expected ones, contain no others, equal them, or agree at certain paths."""
 
 
-class TrajectoryCall(msgspec.Struct, frozen=True):
+class TrajectoryCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An expected call. `args` names arguments that must be deeply equal; there may be others."""
 
     tool: str
@@ -82,7 +82,7 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
 
     @staticmethod
     def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
-        allows_others = config.get("mode", "any_order") in ("any_order", "in_order", "superset")
+        allows_others = config.get("mode", "any_order") != "subset"
         minimums = config.get("minimums")
         counted = any(minimums.values()) if isinstance(minimums, dict) else bool(minimums)
         if not allows_others or config.get("expected") or counted:
@@ -108,12 +108,14 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         enough, few = _counted(self.minimums, calls)
         quick, slow = _timed(found)
         if not self.expected and not self.minimums:
-            hits = ["no call is expected"]
-            return banded(1.0, hits, extra, detail={"calls": [call.name for call in calls]})
+            made = f"no call is expected; calls made: {len(calls)}" if calls else ""
+            return banded(1.0, ["no call is expected"], reason=made, detail={"calls": [call.name for call in calls]})
         met = len(hits) + len(enough) + len(quick)
         total = asked + len(self.minimums) + len(quick) + len(slow)
         detail = {"calls": [call.name for call in calls]}
-        return banded(met / total if total else 1.0, hits + enough + quick, misses + few + slow, detail=detail)
+        missed = misses + few + slow
+        reason = "; ".join([*missed, *_untimed(found)])
+        return banded(met / total if total else 1.0, hits + enough + quick, missed, reason, detail=detail)
 
     def _fits(self, item: TrajectoryCall, call: TracedCall) -> bool:
         return call.name == item.tool and item.fits(call, self.args_match)
@@ -171,6 +173,14 @@ def _counted(minimums: dict[str, int], calls: Sequence[TracedCall]) -> tuple[lis
         said = f"{tool} was called {count} times, expected at least {least}"
         (hits if count >= least else misses).append(said)
     return hits, misses
+
+
+def _untimed(found: _Found) -> list[str]:
+    return [
+        f"the call of {item.tool} has no duration: its limit is not checked"
+        for item, call, _ in found
+        if item.max_duration_ms is not None and call is not None and call.duration_ms is None
+    ]
 
 
 def _timed(found: _Found) -> tuple[list[str], list[str]]:

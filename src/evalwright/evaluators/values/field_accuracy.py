@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import calendar
 import json
+import math
 import re
+import sys
 from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any, Literal, NamedTuple
@@ -13,7 +15,7 @@ import msgspec
 
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.values.equality import deeply_equal
-from evalwright.evaluators.values.json_text import loaded_json
+from evalwright.evaluators.values.json_text import as_text, loaded_json
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -31,7 +33,7 @@ _SLASHED = re.compile(r"(\d{1,2})[-/](\d{1,2})[-/](\d{4})(?!\d)")
 _ABSENT: Any = object()
 
 
-class Field(msgspec.Struct, frozen=True):
+class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One field: `path` with dots and `[n]`, and how it is compared."""
 
     path: Annotated[str, msgspec.Meta(min_length=1)]
@@ -133,15 +135,15 @@ def _matches(field: Field, wanted: Any, given: Any) -> bool:
     if field.match == "date":
         return same_day(given, wanted, field.formats)
     if field.match == "contains":
-        return str(wanted) in str(given)
+        return as_text(wanted) in as_text(given)
     if field.match == "regex":
-        return search(re.compile(str(wanted)), str(given)) is not None
+        return search(re.compile(as_text(wanted)), as_text(given)) is not None
     return deeply_equal(wanted, given)
 
 
 def _number(value: Any) -> float | None:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
+        return float(value) if abs(value) <= sys.float_info.max else math.inf if value > 0 else -math.inf
     match = _NUMBER.match(value) if isinstance(value, str) else None
     return float(match[0]) if match else None
 

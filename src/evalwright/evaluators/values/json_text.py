@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ["loaded_json"]
+__all__ = ["as_text", "loaded_json"]
 
 _MOST_DIGITS = 300
 """Integers with more digits do not fit into a float, and Python refuses to read those with thousands."""
@@ -18,6 +18,11 @@ def loaded_json(text: str) -> Any:
     deeply.
     """
     return json.loads(text, parse_constant=_refused, parse_int=_integer)
+
+
+def as_text(value: Any) -> str:
+    """A value as text: a string as it is, anything else as compact JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _refused(name: str) -> Any:

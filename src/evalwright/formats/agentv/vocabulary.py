@@ -60,7 +60,7 @@ OWN_KEYS = {
     "token_usage": {"max_total", "max_input", "max_output"},
     "execution_metrics": {
         "max_tool_calls", "max_llm_calls", "max_tokens", "max_input_tokens", "max_output_tokens", "max_cost_usd",
-        "max_duration_ms", "target_exploration_ratio", "exploration_tolerance",
+        "max_duration_ms", "target_exploration_ratio", "exploration_tolerance", "all_or_nothing",
     },
 }  # fmt: skip
 NEWER_KEYS = {
