@@ -284,7 +284,7 @@ def test_what_cannot_be_read_from_the_new_folder_is_told(project, tmp_path_facto
     with pytest.raises(InputError) as refused:
         convert(convert(source, "native", elsewhere / "native").files[0], "agentv", elsewhere / "back")
     told, other = refused.value.problems
-    assert "could not be read in the new file: evalcases[0] (all): there is no file 'data.txt'" in told.message
+    assert "could not be read in the new file: evalcases[0] (all): input_messages[0].content[0].value" in told.message
     assert "lies outside of the suite's folder" in other.message
 
 

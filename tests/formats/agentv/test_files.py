@@ -151,11 +151,75 @@ def test_evaluators_of_one_name_and_their_unknown_keys_are_warnings(project):
         ({"type": "rubric", "rubrics": [{"outcome": "polite", "wieght": 2}]}, "rubrics[0].wieght"),
         ({"type": "composite", "evaluators": [{"name": "m", "type": "is_json", "odd": 1}]}, "evaluators[0].odd"),
         ({"type": "composite", "mode": "all", "evaluators": [{"name": "m", "type": "is_json"}]}, "mode"),
+        (
+            {
+                "type": "composite",
+                "evaluators": [{"name": "m", "type": "is_json"}],
+                "aggregator": {"type": "minimum", "weights": {"m": 2}},
+            },
+            "aggregator.weights",
+        ),
+        ({"type": "tool_trajectory", "expected": [{"tool": "a", "arg": {}}]}, "expected[0].arg"),
+        ({"type": "field_accuracy", "fields": [{"path": "a", "wieght": 2}]}, "fields[0].wieght"),
+        (
+            {"type": "rubric", "rubrics": [{"score_ranges": [{"score_range": [0, 10], "outcome": "x", "odd": 1}]}]},
+            "rubrics[0].score_ranges[0].odd",
+        ),
     ],
 )
 def test_what_nothing_reads_of_an_evaluator_is_a_warning(project, evaluator, key):
     found = warnings(project, execution={"evaluators": [{"name": "e", **evaluator}]})
     assert "nothing reads" in found[f"execution.evaluators[0].{key}"]
+
+
+MEMBER = {"name": "m", "type": "is_json"}
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "key", "said"),
+    [
+        ({"evaluators": [{**MEMBER, "required": True}]}, "evaluators", "required of m is not used"),
+        ({"aggregator": {"type": "weighted_average", "weights": {"z": 1}}}, "aggregator.weights", "no member 'z'"),
+        ({"aggregator": {"type": "safety_gate"}}, "aggregator.required", "the gate never closes"),
+        ({"aggregator": {"type": "llm_judge", "prompt": "good?"}}, "aggregator.prompt", "sees no results"),
+        ({"type": "rubric", "rubrics": [{"outcome": "x", "min_score": 0.5}]}, "rubrics[0]", "has no effect"),
+        ({"type": "tool_trajectory", "mode": "exact", "expected": []}, "expected", "every trace passes"),
+    ],
+)
+def test_what_an_evaluator_does_not_do_is_a_warning(project, evaluator, key, said):
+    found = warnings(
+        project, execution={"evaluators": [{"name": "e", "type": "composite", "evaluators": [MEMBER], **evaluator}]}
+    )
+    assert said in found[f"execution.evaluators[0].{key}"]
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "said"),
+    [
+        ({"type": "code_judge", "script": ["true"], "cwd": 5}, "cwd: expected the name of a folder, found 5"),
+        ({"aggregator": {"type": "llm_judge", "prompt": "none.md"}}, "aggregator.prompt: there is no file 'none.md'"),
+        ({"aggregator": {"weights": {}}}, "aggregator.type: e: expected one of weighted_average"),
+        ({"aggregator": {"type": "safety_gate", "required": "m"}}, "aggregator.required: e: expected a list"),
+        ({"evaluators": [{"name": "m", "type": "magic"}]}, "evaluators[0].type: unknown type 'magic'"),
+        ({"evaluators": []}, "needs at least one readable member"),
+        ({"type": "rubric", "rubrics": [{"outcome": " "}]}, "rubrics: rubrics of 'e': expected text"),
+    ],
+)
+def test_mistakes_of_an_evaluator_are_told_once(project, evaluator, said):
+    given = {"name": "e", "type": "composite", "evaluators": [MEMBER], **evaluator}
+    (project / "EVAL.yaml").write_text(case([given]))
+    (read,) = load_suite(project / "EVAL.yaml", "agentv").cases
+    assert read.extra["load_error"].count(said) == 1
+    assert "; " not in read.extra["load_error"]
+
+
+def test_expected_messages_may_be_none_and_json_needs_a_value(project):
+    (project / "EVAL.yaml").write_text(case([], expected_messages=[]))
+    (read,) = load_suite(project / "EVAL.yaml", "agentv").cases
+    assert (read.extra["expected_messages"], read.extra["reference_answer"]) == ([], "")
+    (project / "EVAL.yaml").write_text(with_block(type="json"))
+    (read,) = load_suite(project / "EVAL.yaml", "agentv").cases
+    assert "a block of type 'json' needs a 'value'" in read.extra["load_error"]
 
 
 def test_expected_files_are_resolved(project):

@@ -6,7 +6,9 @@ from shlex import quote
 
 import pytest
 
+from evalwright.formats.agentv.report import AgentvResults
 from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.stored_run import open_run
 from formats.agentv.projects import case, judged, results, run, verdicts
 
 pytestmark = pytest.mark.usefixtures("untouched_environment")
@@ -62,6 +64,7 @@ def test_rubrics_without_a_word_of_the_judge_are_not_met_and_named(project):
     outcome = judged(project, ['{"checks": [{"id": "a", "satisfied": true}]}'], None, rubrics=RUBRICS)
     row = results(outcome)["a", "rubric"]
     assert (row.score, row.reason) == (0.5, "the judge said nothing about b")
+    assert (row.hits, row.misses) == (["[a] does a"], [])
 
 
 def test_a_case_without_evaluators_is_judged_by_its_criterion(project):
@@ -82,6 +85,9 @@ def test_rubrics_with_ranges_are_scored(project):
     outcome = judged(project, [reply], None, rubrics=[{"score_ranges": {0: "bad", 5: "fair", 9: "good"}}])
     row = results(outcome)["a", "rubric"]
     assert (row.score, row.detail["raw_scores"]) == (0.8, {"rubric-1": 8})
+    reader, reader.plan = open_run(outcome.run_dir)
+    (told,) = json.loads(AgentvResults().render(reader, outcome.summary))["evaluator_results"]
+    assert told["details"] == {"raw_scores": {"rubric-1": 8}}
 
 
 def test_stored_answers_are_judged_again_without_the_system(project):
@@ -111,3 +117,28 @@ def test_a_code_judge_that_cannot_be_read_is_told_with_what_it_said(project, sai
     judge = {"name": "j", "type": "code_judge", "script": ["echo", said]}
     row = results(run(project, case([judge])))["a", "j"]
     assert (row.score, why in row.reason, said in row.reason) == (0, True, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [("code_judge", {"b": 3, "config": {"a": 1, "b": 2}}), ("code-grader", {"a": 1, "b": 2})],
+)
+def test_a_code_judge_finds_its_settings_where_its_release_has_them(project, kind, found):
+    script = "import json, sys; print(json.dumps({'score': 1, 'details': json.load(sys.stdin)['config']}))"
+    judge = {"name": "j", "type": kind, "script": [sys.executable, "-c", script]}
+    row = results(run(project, case([{**judge, "config": {"a": 1, "b": 2}, "b": 3}])))["a", "j"]
+    assert row.detail["details"] == found
+
+
+@pytest.mark.parametrize("prompt", ["{{EVALUATOR_RESULTS_JSON}}", "Whole: {{ EVALUATOR_RESULTS_JSON }}", None])
+def test_a_judge_of_a_composite_sees_the_results_of_its_members(project, prompt):
+    judge = {"name": "judge", "provider": "cli", "command": "echo {PROMPT} > asked; echo '{\"score\": 0.7}'"}
+    targets = [{"name": "default", "provider": "mock", "judge_target": "judge"}, judge]
+    (project / "targets.yaml").write_text(json.dumps({"targets": targets}))
+    member = {"name": "m", "type": "code_judge", "script": ["echo", '{"score": 0.5, "details": {"why": "half"}}']}
+    aggregator = {"type": "llm_judge", **({} if prompt is None else {"prompt": prompt})}
+    outcome = run(project, case([{"name": "c", "type": "composite", "evaluators": [member], "aggregator": aggregator}]))
+    assert results(outcome)["a", "c"].score == 0.7
+    _, _, shown = (project / "asked").read_text().partition('"m": {')
+    assert '"score": 0.5' in shown
+    assert '"details": {"why":"half"}' in shown.replace(" ", "").replace("\n", "").replace('"details":', '"details": ')

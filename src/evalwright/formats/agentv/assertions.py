@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
 from evalwright.evaluators.build import build_evaluator, config_doubts
+from evalwright.evaluators.tools.trajectory import TrajectoryCall
+from evalwright.evaluators.values.field_accuracy import Field
 from evalwright.files.boundary import OutsideError
+from evalwright.formats.agentv.aggregators import read_aggregator
 from evalwright.formats.agentv.booleans import boolean_mistake, meant
 from evalwright.formats.agentv.custom_types import custom_command
 from evalwright.formats.agentv.message_files import Files
-from evalwright.formats.agentv.notes import OF_FILE, Notes
-from evalwright.formats.agentv.prompts import prompt_config, text_or_file
+from evalwright.formats.agentv.notes import Notes
+from evalwright.formats.agentv.prompts import prompt_config
 from evalwright.formats.agentv.rubrics import rubric_items
+from evalwright.formats.agentv.specs import Spec, spec_name, weighs_texts
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.templates import with_templates
 from evalwright.formats.agentv.vocabulary import (
@@ -23,7 +27,6 @@ from evalwright.formats.agentv.vocabulary import (
     ALIASES,
     COMMON,
     MEMBERS,
-    NEWER_AGGREGATORS,
     NEWER_CODE,
     NEWER_KEYS,
     OF_MODEL,
@@ -36,13 +39,11 @@ from evalwright.formats.agentv.vocabulary import (
 from evalwright.registry import PREMADE
 from evalwright.session import environment
 
-__all__ = ["FIELD_AGGREGATIONS", "Evaluators", "Spec", "asks_default_judge", "unique"]
+__all__ = ["FIELD_AGGREGATIONS", "Evaluators"]
 
 _REQUIRED = 0.8
 _NEGATABLE = ("text_check", "javascript_regex")
 FIELD_AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")
-
-Spec = dict[str, Any]
 
 
 class Evaluators:
@@ -81,7 +82,7 @@ class Evaluators:
         texts = [item for item, _ in entries if isinstance(item, str)]
         if texts and not named:
             together = self._rubric({"rubrics": texts}, place, "rubric", tell)
-            specs.append({**together, "weight": float(len(texts))} if _weighs_texts(place) else together)
+            specs.append({**together, "weight": float(len(texts))} if weighs_texts(place) else together)
         for item, at in entries:
             if isinstance(item, dict):
                 spec = self._one(item, at, tell, named=named)
@@ -122,7 +123,7 @@ class Evaluators:
             if named:
                 tell(f"{place}.name", f"name: an evaluator of type {kind!r} needs a name")
                 return None
-            name = _name_of(str(written), raw)
+            name = spec_name(str(written), raw)
         spec = self._of_kind(kind, raw, place, name, tell)
         if spec is None:
             return None
@@ -145,7 +146,8 @@ class Evaluators:
         if kind in READ:
             tell.unknown_keys(place, raw, COMMON | READ[kind])
         if kind == "rubric":
-            return self._rubric(raw, f"{place}.rubrics", name, tell)
+            spec = self._rubric(raw, f"{place}.rubrics", name, tell)
+            return spec if spec["config"]["rubrics"] else None
         if kind == "llm_judge":
             return {"name": name, "type": "criteria_judge", "config": self._judge(raw, place, tell)}
         if kind == "code_judge":
@@ -168,6 +170,8 @@ class Evaluators:
             return {"name": name, "type": kind, "config": config}
         known = OWN_KEYS[kind]
         tell.unknown_keys(place, config, known)
+        if "fields" in config:
+            config["fields"] = tell.with_known_keys(f"{place}.fields", config["fields"], Field.__struct_fields__)
         if kind == "field_accuracy" and config.get("aggregation", FIELD_AGGREGATIONS[0]) not in FIELD_AGGREGATIONS:
             said = f"{name!r}: unknown aggregation {config.pop('aggregation')!r}, {FIELD_AGGREGATIONS[0]} is taken"
             tell.warn(f"{place}.aggregation", f"{said} (there are: {', '.join(FIELD_AGGREGATIONS)})")
@@ -185,11 +189,16 @@ class Evaluators:
         if "expected" not in config and not (counts and "minimums" in config):
             tell.leave_out(place, f"{name!r} names no calls: {'minimums or ' * counts}expected")
             return None
+        calls = tell.with_known_keys(f"{place}.expected", config.get("expected"), TrajectoryCall.__struct_fields__)
+        config |= {"expected": calls} if "expected" in config else {}
         if self._newer or "assert" in place:
             config = {"args_match": "exact", **config}  # AgentV 2.7 compared only the named arguments
         return {"name": name, "type": "tool_trajectory", "config": config}
 
-    def _work_folder(self, named: str, place: str, tell: Notes) -> str | None:
+    def _work_folder(self, named: Any, place: str, tell: Notes) -> str | None:
+        if not isinstance(named, str):
+            tell(place, f"cwd: expected the name of a folder, found {named!r}")
+            return None
         try:
             found = self._files.folder(named)
         except OutsideError as error:
@@ -202,7 +211,7 @@ class Evaluators:
     def _code(self, raw: dict[str, Any], place: str, tell: Notes) -> dict[str, Any]:
         script = raw.get("script", raw.get("command"))
         cwd = self._folder
-        if isinstance(raw.get("cwd"), str):
+        if raw.get("cwd") is not None:
             cwd = self._work_folder(raw["cwd"], f"{place}.cwd", tell) or cwd
         config: dict[str, Any] = {"script": script, "cwd": cwd, "lenient": True}
         if str(raw.get("type")).replace("-", "_") in NEWER_CODE:
@@ -220,6 +229,8 @@ class Evaluators:
         if raw.get("target") not in (None, False):
             tell.warn(f"{place}.target", "target: programs that judge cannot call models here")
         stray = {k: v for k, v in raw.items() if k not in own}
+        if "newer" in config and isinstance(stray.get("config"), dict):  # AgentV 2.7 gave them below `config`
+            stray |= stray.pop("config")
         if script is None or script == [] or (isinstance(script, str) and not script.strip()):
             tell(f"{place}.script", "script: expected a list of texts with at least one, or a text")
             config["script"] = ["true"]
@@ -256,25 +267,25 @@ class Evaluators:
         config = self._judge({k: v for k, v in raw.items() if k != "prompt"}, place, tell)
         return {"name": name, "type": "rubric_checks", "config": {**config, "rubrics": items}}
 
-    def _composite(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec:
+    def _composite(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec | None:
         key = next((key for key in MEMBERS if key in raw), MEMBERS[0])
-        read = self.read(raw[key], f"{place}.{key}", tell, named=key == MEMBERS[0]) if raw.get(key) else []
-        if not read:
-            tell(f"{place}.evaluators", f"evaluators: the composite {name!r} needs at least one readable member")
-        aggregator = raw.get("aggregator")
-        config: dict[str, Any] = {"evaluators": read, "folder": self._folder, "errors": "count"}
-        if isinstance(aggregator, dict):
-            kind = str(aggregator.get("type")).replace("-", "_")
-            if "type" in aggregator:
-                aggregator = {**aggregator, "type": NEWER_AGGREGATORS.get(kind, kind)}
-            prompt = aggregator.get("prompt")
-            read_prompt = {}
-            if isinstance(prompt, str) and "\n" not in prompt:
-                read_prompt["prompt"] = text_or_file(prompt, f"{place}.aggregator.prompt", self._files, tell)[1]
-            judges = {"judges": self._judges} if aggregator.get("type") == "llm_judge" else {}
-            config["aggregator"] = {**aggregator, **read_prompt, **judges}
-        elif aggregator is not None:
-            tell(f"{place}.aggregator", f"aggregator of {name!r}: expected a mapping with a type, found {aggregator!r}")
+        mistakes = len(tell.errors)
+        members = self.read(raw[key], f"{place}.{key}", tell, named=key == MEMBERS[0]) if raw.get(key) else []
+        if not members:
+            if len(tell.errors) == mistakes:
+                tell(f"{place}.{key}", f"evaluators: the composite {name!r} needs at least one readable member")
+            return None
+        if gating := [spec["name"] for spec in members if "required" in spec]:
+            tell.warn(f"{place}.{key}", f"required of {', '.join(gating)} is not used: it is a member of {name!r}")
+        rule = read_aggregator(raw.get("aggregator"), members, f"{place}.aggregator", self._files, tell)
+        if "prompt" in rule:
+            rule["judges"] = self._judges
+        config = {
+            "evaluators": members,
+            "folder": self._folder,
+            "errors": "count",
+            **({"aggregator": rule} if rule else {}),
+        }
         return {"name": name, "type": "composite", "config": config}
 
     def _text_check(self, kind: str, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec | None:
@@ -324,58 +335,6 @@ class Evaluators:
         for doubt in config_doubts(spec["type"], spec["config"]):
             tell.warn(f"{place}.{doubt.key}", f"{spec['name']!r}: {doubt.message}")
         return True
-
-
-_OF_PATTERN = 30
-"""Characters of a pattern that AgentV puts into a name."""
-
-
-def _name_of(written: str, raw: Mapping[str, Any]) -> str:
-    """AgentV's name for an assertion without one: its type and what it looks for, or the number of texts to look
-    for."""
-    value = raw.get("value", raw.get("skill"))
-    written = written.replace("_", "-")
-    if value in (None, "", []):
-        return written
-    if written == "regex":
-        return f"regex-{str(value)[:_OF_PATTERN]}"
-    return f"{written}-{len(value)}" if isinstance(value, list) else f"{written}-{value}"
-
-
-def _weighs_texts(place: str) -> bool:
-    """Whether the weight counts the texts: in the newer `assertions`, except those of a turn."""
-    return place.removesuffix(OF_FILE).endswith("assertions") and not place.startswith("turns")
-
-
-def asks_default_judge(specs: Sequence[Spec]) -> bool:
-    """Whether one of the evaluators calls a judge without naming its target."""
-    return any(
-        (spec["type"] in ("criteria_judge", "rubric_checks") and "target" not in spec["config"])
-        or "judges" in spec["config"].get("aggregator", {})
-        or any(asks_default_judge(members) for members in _members(spec))
-        for spec in specs
-    )
-
-
-def _members(spec: Spec) -> list[Sequence[Spec]]:
-    config = spec["config"]
-    if spec["type"] == "composite":
-        return [config["evaluators"]]
-    return [*config["turns"], config.get("whole", ())] if spec["type"] == "conversation_turns" else []
-
-
-def unique(specs: Sequence[Spec]) -> list[Spec]:
-    """All specs; of several with one name, the last keeps it and the others are numbered."""
-    left = Counter(spec["name"] for spec in specs)
-    if len(left) == len(specs):
-        return list(specs)
-    seen: Counter[str] = Counter()
-    found = []
-    for spec in specs:
-        name = spec["name"]
-        seen[name] += 1
-        found.append(spec if seen[name] == left[name] else {**spec, "name": f"{name} ({seen[name]})"})
-    return found
 
 
 def _is_share(value: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
-from evalwright.formats.agentv.assertions import Evaluators, Spec, asks_default_judge, unique
+from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.agentv.case_keys import CASE_KEYS, EXECUTION_KEYS, first_given, warn_of_unused
 from evalwright.formats.agentv.conversations import is_conversation, read_turns
@@ -25,6 +25,7 @@ from evalwright.formats.agentv.message_texts import chat_of, guidelines_of, prom
 from evalwright.formats.agentv.messages import checked_messages, expected_messages
 from evalwright.formats.agentv.notes import OF_FILE, Notes
 from evalwright.formats.agentv.shorthands import shared_input, with_files, with_variables
+from evalwright.formats.agentv.specs import Spec, asks_default_judge, unique
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.workspace_settings import read_workspace
 from evalwright.formats.shared.findings import REACHED_BY_ALL

@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalwright.formats.agentv.assertions import Evaluators, Spec
+from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.exchange import Asked, Said
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.message_texts import reference_of
 from evalwright.formats.agentv.messages import expected_messages
 from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.providers import Provider
+from evalwright.formats.agentv.specs import Spec
 
 __all__ = [
     "AFTER_FAILURE",

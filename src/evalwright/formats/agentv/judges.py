@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from evalwright.errors import EvaluatorError, Problem, TargetError
+from evalwright.errors import EvaluatorError, Problem, TargetError, counted
 from evalwright.evaluators.code.judge import asserted, printed
 from evalwright.evaluators.code.payload import judge_payload
 from evalwright.evaluators.combined.banded import banded
@@ -108,7 +108,7 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             raise EvaluatorError(f"the judge did not answer: {failed}", failed.type) from failed
         for asked in unread:  # or the same unreadable replies would come from the cache for ever
             await provider.forget(asked)
-        raise _NoReply(f"the judge's reply could not be read, asked {self.max_calls} times: {why}")
+        raise _NoReply(f"the judge's reply could not be read, asked {counted(self.max_calls, 'time')}: {why}")
 
 
 class _Unreadable(Exception):
@@ -279,7 +279,7 @@ class RubricChecks(_Judge, frozen=True, kw_only=True):
         for item in self.rubrics:
             if item["id"] in checks.by_rubric:
                 why = checks.by_rubric[item["id"]].reasoning
-                said = " ".join(filter(None, [f"[{item['id']}]", f"{item['text']}:" if item["text"] else "", why]))
+                said = ": ".join(filter(None, [f"[{item['id']}] {item['text']}".rstrip(), why]))
                 (hits if met[item["id"]] else misses).append(said)
         untold = f"the judge said nothing about {', '.join(silent)}" if silent else ""
         return banded(

@@ -40,8 +40,11 @@ def checked_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[di
 
 
 def expected_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[dict[str, Any]]:
-    """The expected messages: a string, an object or a list of plain values is one assistant message."""
-    if raw is None:
+    """The expected messages: a string, an object or a list of plain values is one assistant message.
+
+    So is an empty list in `expected_output`, which may be any value; in `expected_messages` it is no message.
+    """
+    if raw is None or (raw == [] and place == "expected_messages"):
         return []
     if isinstance(raw, dict):
         raw = [raw] if "role" in raw else [{"role": "assistant", "content": raw}]
@@ -130,6 +133,8 @@ def _check_block(block: Any, place: str, files: Files, tell: Notes) -> None:
         tell.warn(f"{place}.value", "content: a block of type 'json' holds text, which is sent as a JSON string")
     if kind not in BLOCKS:
         tell(f"{place}.type", f"unknown type {kind!r} of a content block, expected one of {', '.join(BLOCKS)}")
+    elif kind == "json" and value is None:
+        tell(f"{place}.value", "content: a block of type 'json' needs a 'value'")
     elif kind != "json" and not isinstance(value, str):
         tell(f"{place}.value", f"content: a block of type {kind!r} needs a text as 'value'")
     elif kind in ("file", "image"):

@@ -50,3 +50,11 @@ class Notes:
             place = f"{inside}{key}"
             if key not in known and key not in refused:
                 self.unread.append((place, f"nothing reads the key {key!r}{did_you_mean(str(key), known)}"))
+
+    def with_known_keys(self, path: str, listed: Any, known: Collection[str]) -> Any:
+        """The mappings in a list without the keys that nothing reads, after a warning; anything else as it is."""
+        if not isinstance(listed, list):
+            return listed
+        for i, item in enumerate(listed):
+            self.unknown_keys(f"{path}[{i}]", item if isinstance(item, dict) else {}, known)
+        return [{k: v for k, v in item.items() if k in known} if isinstance(item, dict) else item for item in listed]

@@ -11,7 +11,7 @@ from evalwright.files.boundary import OutsideError
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.notes import Notes
 
-__all__ = ["prompt_config", "text_or_file"]
+__all__ = ["missing_file", "prompt_config", "text_or_file"]
 
 PROMPT_NAMES = (
     "question", "input", "candidate_answer", "output", "answer", "expected_outcome", "criteria", "outcome",
@@ -54,11 +54,8 @@ def _prompt(written: str, place: str, files: Files, tell: Notes, newer: bool) ->
         tell.warn(
             place, f"the prompt {written[:60]!r}: nothing fills {', '.join(strange)}{near}; the text stays as it is"
         )
-    if path is None and _PATH.fullmatch(written):
-        tell(
-            place,
-            f"there is no file {written!r} (tried: {', '.join(map(str, files.tried(written.removeprefix(_FILE))))})",
-        )
+    if path is None and (said := missing_file(written, files)):
+        tell(place, said)
     elif (path is None or (newer and not written.startswith(_FILE))) and not any(
         name in PROMPT_NAMES for name in _NAME.findall(text)
     ):
@@ -67,6 +64,13 @@ def _prompt(written: str, place: str, files: Files, tell: Notes, newer: bool) ->
         report = tell.warn if path is None else tell
         report(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
     return {"prompt": text}
+
+
+def missing_file(written: str, files: Files) -> str:
+    """That a text names a file that does not exist; empty for other texts."""
+    if not _PATH.fullmatch(written):
+        return ""
+    return f"there is no file {written!r} (tried: {', '.join(map(str, files.tried(written.removeprefix(_FILE))))})"
 
 
 def text_or_file(written: str, place: str, files: Files, tell: Notes) -> tuple[Path | None, str | None]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.evaluators.code.payload import trace_summary
+from evalwright.evaluators.combined.banded import details_of
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import EvaluationResult, band
 from evalwright.model.snapshot import Case
@@ -91,7 +92,7 @@ def _result(row: EvaluationResult, weight: float) -> dict[str, Any]:
         "hits": row.hits,
         "misses": _misses(row),
         "reasoning": row.reason or None,
-        "details": row.detail.get("details"),
+        "details": details_of(row.detail) or None,
     }
     result |= {"error": row.error.message} if row.error is not None else {}
     return result | ({"evaluator_results": [_child(child) for child in children]} if children else {})
@@ -112,6 +113,6 @@ def _child(child: dict[str, Any]) -> dict[str, Any]:
         "score": child.get("score") or 0.0,
         **{key: child.get(key) for key in ("weight", "verdict", "hits", "misses")},
         "reasoning": child.get("reason") or None,
-        "details": detail.get("details"),
+        "details": details_of(detail) or None,
     }
     return result | ({"evaluator_results": [_child(member) for member in members]} if members else {})

@@ -16,6 +16,7 @@ RUBRIC_KEYS = {
     "description", "criteria", "operator",
 }  # fmt: skip
 RUBRIC_TEXTS = ("expected_outcome", "outcome", "description", "criteria")
+_OF_RANGE = ("score_range", "expected_outcome", "outcome")
 _EXPECTED = "expected text, or a mapping with expected_outcome or score_ranges"
 
 
@@ -34,6 +35,13 @@ def rubric_items(raw: Any, place: str, name: str, tell: Notes) -> list[dict[str,
     for i in sorted({*range(len(raw))} - {i for i, _ in rubrics}):
         tell.warn(f"{place}[{i}]", f"rubrics of {name!r}: {_EXPECTED}; {str(raw[i])[:60]!r} is skipped")
     items = [_item(rubric, number, f"{place}[{i}]", name, tell) for number, (i, rubric) in enumerate(rubrics, 1)]
+    if not any("ranges" in item for item in items):
+        for (i, _), item in zip(rubrics, items, strict=True):
+            if item.pop("min_score", None) is not None:
+                said = (
+                    f"rubric {item['id']!r}: a minimum score has no effect, as no rubric of {name!r} has score_ranges"
+                )
+                tell.warn(f"{place}[{i}]", said)
     seen: set[str] = set()
     for item in items:
         if item["id"] in seen:
@@ -49,7 +57,7 @@ def _is_rubric(raw: Any) -> bool:
 
 
 def _text(raw: dict[str, Any]) -> str | None:
-    return next((raw[key] for key in RUBRIC_TEXTS if isinstance(raw.get(key), str)), None)
+    return next((raw[key] for key in RUBRIC_TEXTS if isinstance(raw.get(key), str) and raw[key].strip()), None)
 
 
 def _item(raw: Any, number: int, place: str, name: str, tell: Notes) -> dict[str, Any]:
@@ -131,11 +139,12 @@ def _from_bounds(raw: dict[Any, Any], place: str, name: str, tell: Notes) -> lis
     for key, text in raw.items():
         bound = int(key) if str(key).isdecimal() and int(key) <= TOP else None
         if bound is None or not isinstance(text, str):
-            tell(place, f"score_ranges of {name}: expected whole numbers from 0 to 10 with a text each, found {key!r}")
+            found = f"{key!r}: {text!r}"
+            tell(place, f"score_ranges of {name}: expected whole numbers from 0 to 10 with a text each, found {found}")
             return []
         bounds[bound] = text
     if 0 not in bounds:
-        tell(place, f"score_ranges of {name} must begin with 0, found {', '.join(map(str, sorted(bounds)))}")
+        tell(place, f"score_ranges of {name} must begin with 0, found {', '.join(map(str, sorted(bounds))) or 'none'}")
         return []
     ordered = sorted(bounds)
     ends = [*(bound - 1 for bound in ordered[1:]), TOP]
@@ -148,6 +157,7 @@ def _from_list(raw: Any, place: str, name: str, tell: Notes) -> list[tuple[int, 
         return []
     found = []
     for i, one in enumerate(raw):
+        tell.unknown_keys(f"{place}[{i}]", one if isinstance(one, dict) else {}, _OF_RANGE)
         span = one.get("score_range") if isinstance(one, dict) else None
         text = one.get("expected_outcome", one.get("outcome")) if isinstance(one, dict) else None
         whole = isinstance(span, list) and len(span) == 2 and all(type(end) is int for end in span)

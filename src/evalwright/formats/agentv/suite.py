@@ -117,13 +117,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         environment=values,
         secrets={**secrets, **put, **evaluators.variables, **({} if known is None else known.secrets)},
         files=[*dict.fromkeys(place.path for place in file.places or ()), *([] if known is None else [known.path])],
-        warnings=[
-            *files.config.warnings,
-            *_warnings(known, path, missing),
-            *head_doubts(file),
-            *unset,
-            *cases.warnings,
-        ],
+        warnings=[*_warnings(files, known, path, missing), *head_doubts(file), *unset, *cases.warnings],
     )
 
 
@@ -310,8 +304,9 @@ def _check_template(place: str, folder: Path, template: str, allowed: Collection
         raise InputError(f"{place}: {error}") from None
 
 
-def _warnings(targets: Targets | None, path: Path, missing: str) -> list[Problem]:
-    return [Problem(str(path), missing)] if targets is None else targets.warnings()
+def _warnings(files: Files, targets: Targets | None, path: Path, missing: str) -> list[Problem]:
+    """What is said of the files beside the suite: the repository's configuration and the targets."""
+    return [*files.config.warnings, *([Problem(str(path), missing)] if targets is None else targets.warnings())]
 
 
 def _judges(targets: Targets | None, chosen: str, folder: str, *, in_workspace: bool) -> dict[str, Any]:

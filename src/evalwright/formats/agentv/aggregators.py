@@ -1,0 +1,54 @@
+"""How the members of a `composite` of an AgentEvals file are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.evaluators.combined.composite import AGGREGATORS
+from evalwright.formats.agentv.message_files import Files
+from evalwright.formats.agentv.notes import Notes
+from evalwright.formats.agentv.prompts import missing_file, text_or_file
+from evalwright.formats.agentv.vocabulary import NEWER_AGGREGATORS
+
+__all__ = ["read_aggregator"]
+
+RESULTS = "EVALUATOR_RESULTS_JSON"
+DEFAULT_PROMPT = f"Judge the whole by the results of its parts:\n\n{{{{{RESULTS}}}}}\n"
+_OF_JUDGE = ("prompt", "target", "temperature", "max_tokens")
+
+
+def read_aggregator(
+    written: Any, members: Sequence[Mapping[str, Any]], place: str, files: Files, tell: Notes
+) -> dict[str, Any]:
+    """The aggregator's configuration, without the keys that nothing reads; empty if none is written."""
+    if written is None:
+        return {}
+    if not isinstance(written, dict):
+        tell(place, f"aggregator: expected a mapping with a type, found {written!r}")
+        return {}
+    kind = str(written.get("type", "")).replace("-", "_")
+    kind = NEWER_AGGREGATORS.get(kind, kind)
+    known = {"type", *(AGGREGATORS.get(kind, ()) or _OF_JUDGE)}
+    if kind in AGGREGATORS:
+        tell.unknown_keys(place, written, known)
+    rule = {**{key: value for key, value in written.items() if key in known or kind not in AGGREGATORS}, "type": kind}
+    names = [member["name"] for member in members]
+    for name in rule["weights"] if isinstance(rule.get("weights"), dict) else ():
+        if name not in names:
+            tell.warn(f"{place}.weights", f"weights: no member {name!r} (there are: {', '.join(names)})")
+    if kind == "llm_judge":
+        rule["prompt"] = _prompt(written.get("prompt", DEFAULT_PROMPT), f"{place}.prompt", files, tell)
+    return rule
+
+
+def _prompt(written: Any, place: str, files: Files, tell: Notes) -> str:
+    if not isinstance(written, str) or not written.strip():
+        tell(place, f"prompt: expected a text or the name of a file, found {written!r}")
+        return ""
+    path, text = (None, written) if "\n" in written else text_or_file(written, place, files, tell)
+    if path is None and (said := missing_file(written, files)):
+        tell(place, said)
+    elif RESULTS not in (text or ""):
+        tell.warn(place, f"prompt: the judge sees no results of the members without {{{{{RESULTS}}}}}")
+    return text or ""
