@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -58,12 +58,18 @@ class SkillBenchmark:
         if self._path is None and not location.is_dir():
             return  # a run in a database has no folder; --benchmark names one
         writing = _Writing(Path(self._path) if self._path else location / "benchmark", run)
-        cells = [*_graded(run, plan)]
+        cells = _in_order(_graded(run, plan), plan)
         for cell in cells:
             writing.cell(cell)
         document = _document(cells, run, plan, summary)
         writing.json("benchmark.json", document)
         writing.text("benchmark.md", _markdown(document))
+
+
+def _in_order(cells: Iterable[Graded], plan: Plan) -> list[Graded]:
+    """By case, variant and run, as skill-creator lists them, whichever ended first."""
+    place = {variant.name: i for i, variant in enumerate(plan.variants)}
+    return sorted(cells, key=lambda c: (c.trace.case_index or 0, place[c.trace.variant_name], c.trace.trial))
 
 
 def _graded(run: RunWriter, plan: Plan) -> Iterator[Graded]:
