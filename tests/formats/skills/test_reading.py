@@ -137,6 +137,27 @@ def test_names_of_the_skill_and_what_is_missing_are_warned_of(tmp_path):
         load_suite(suite.source, options={"agent": ("/bin/true",)})
 
 
+@pytest.mark.parametrize(
+    ("given", "top", "key", "said"),
+    [
+        ({}, {"skill": "third"}, "skill", "'third' is not used: skill_name is 'gsm8k-cot'"),
+        ({}, {"evaluations": []}, "evaluations", "there is evals, too"),
+        ({"metadata": [1]}, {}, "evals[0].metadata", "expected an object, found a list of 1"),
+    ],
+)
+def test_what_is_not_used_is_warned_of(tmp_path, given, top, key, said):
+    suite = loaded(tmp_path, [{"prompt": "x", "assertions": ["a"], **given}], **top)
+    assert [(problem.key, said in problem.message) for problem in suite.warnings] == [(key, True)]
+
+
+def test_flags_that_contradict_each_other_are_a_mistake(tmp_path):
+    one = {"prompt": "x", "should_trigger": True, "skill_should_trigger": False}
+    assert refused(tmp_path, [one]) == {"evals[0].skill_should_trigger": "it contradicts should_trigger"}
+    assert next(iter(loaded(tmp_path, [{**one, "skill_should_trigger": True}]).cases)).extra["skill_eval"][
+        "should_trigger"
+    ]
+
+
 def test_files_folders_and_strangers_are_told_apart(tmp_path):
     path = skill_in(tmp_path)
     root = path.parents[1]

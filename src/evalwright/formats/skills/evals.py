@@ -47,6 +47,8 @@ def evals_of(document: Any, skill: Skill, path: Path, findings: Findings) -> lis
     if listed is None:
         return []
     key, items = listed
+    if key == "evals" and "evaluations" in document:
+        findings.warn(("evaluations",), "it is not used: there is evals, too")
     for other in document:
         if other not in (*DOCUMENT_KEYS, *SILENT):
             findings.warn_unread((other,), DOCUMENT_KEYS)
@@ -151,19 +153,24 @@ class _Reading:
         return None
 
     def _flag(self) -> bool | None:
+        flags: list[bool] = []
         for key in ("should_trigger", "skill_should_trigger"):
             value = self._raw.get(key)
             if isinstance(value, bool):
-                return value
-            if value is not None:
+                flags.append(value)
+            elif value is not None:
                 self._findings.tell((*self._place, key), f"expected true or false, found {_shown(value)}")
-        return None
+        if len({*flags}) > 1:
+            self._findings.tell((*self._place, "skill_should_trigger"), "it contradicts should_trigger")
+        return flags[0] if flags else None
 
     def _metadata(self) -> dict[str, Any]:
         kept = {
             key: self._raw[key] for key in ("category", "note", "notes", "description", "version") if key in self._raw
         }
         own = self._raw.get("metadata")
+        if own is not None and not isinstance(own, Mapping):
+            self._findings.warn((*self._place, "metadata"), f"it is not used: expected an object, found {_shown(own)}")
         return {**(own if isinstance(own, Mapping) else {}), **kept}
 
     def _texts(self, key: str) -> list[str]:

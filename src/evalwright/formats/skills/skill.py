@@ -36,10 +36,13 @@ def skill_of(path: Path, document: Mapping[str, Any], findings: Findings) -> Ski
 
 
 def _authored(document: Mapping[str, Any], findings: Findings) -> str:
+    names: list[str] = []
     for key in ("skill_name", "skill"):
         value = document.get(key)
         if isinstance(value, str) and value.strip():
-            return value.strip()
-        if value is not None and value != "":
+            names.append(value.strip())
+        elif value is not None and value != "":
             findings.tell((key,), f"expected the name of the skill, found {type(value).__name__} {value!r:.60}")
-    return ""
+    if len({*names}) > 1:
+        findings.warn(("skill",), f"{names[1]!r} is not used: skill_name is {names[0]!r}")
+    return names[0] if names else ""
