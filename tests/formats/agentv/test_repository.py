@@ -161,7 +161,7 @@ def test_keys_of_providers_in_files_are_warned_of_and_not_shown(repository):
         ("temperature", "warm", "valid number"),
         ("timeout_seconds", 0, "greater than 0"),
         ("max_retries", -1, "greater than or equal to 0"),
-        ("command", {}, "valid list"),
+        ("command", {}, "list of texts or a text"),
         ("responses", [{"pattern": "("}], "regular expression"),
         ("retry_status_codes", [42], "greater than or equal to 100"),
     ],

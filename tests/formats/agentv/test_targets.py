@@ -172,3 +172,38 @@ def test_recordings_answer_in_place_of_a_target(tmp_path: Path) -> None:
     assert "has no answer of source_target 'live', suite 'other', test_id 'a'" in str(error)
     with pytest.raises(InputError, match="source_target"):
         loaded(tmp_path, {key: value for key, value in replay.items() if key != "source_target"})
+
+
+def test_of_two_targets_of_one_name_the_last_counts_and_this_is_said(tmp_path: Path) -> None:
+    suite = loaded(tmp_path, {**MOCK, "response": "first"}, {**MOCK, "response": "second"})
+    assert suite.variants[0].config["targets"]["default"]["response"] == "second"
+    told = {problem.key: problem.message for problem in suite.warnings}
+    assert "is also the name of targets[0], which is not used" in told["targets[1].name"]
+
+
+@pytest.mark.parametrize(
+    ("target", "key", "said"),
+    [
+        ({"provider": 5}, "provider", "needs a provider, found 5"),
+        ({"retry_status_codes": [500, 5]}, "retry_status_codes[1]", "greater than or equal to 100, found '5'"),
+        ({"responses": [{"response": "x"}]}, "responses[0].pattern", "field required"),
+        ({"provider": "cli", "command": 5}, "command", "expected a list of texts or a text, found '5'"),
+        ({"provider": "cli", "command": ["echo", [1]]}, "command", "expected a list of texts or a text"),
+        ({"provider": "codex", "args": "--x"}, "args", "expected a list of texts, found '--x'"),
+    ],
+)
+def test_a_wrong_setting_is_one_mistake_with_its_place(
+    tmp_path: Path, target: dict[str, Any], key: str, said: str
+) -> None:
+    with pytest.raises(InputError) as raised:
+        loaded(tmp_path, {**MOCK, **target})
+    assert [(problem.key, said in problem.message) for problem in raised.value.problems] == [
+        (f"targets[0].{key}", True)
+    ]
+
+
+def test_a_command_that_takes_too_long_says_how_long_it_was_given(tmp_path: Path) -> None:
+    command = {"name": "default", "provider": "cli", "command": "sleep 5", "timeout_seconds": 0.1, "max_retries": 0}
+    (found,) = verdicts(loaded(tmp_path, command), tmp_path)
+    assert found.error is not None
+    assert found.error.message == "timed out after 0.1s"

@@ -118,7 +118,7 @@ class Command:
             async with asyncio.timeout(self._timeout):
                 finished = await run_command(command, env=environment(), cwd=cwd, stdin=stdin.encode())
         except TimeoutError:
-            raise TargetError(f"timed out after {self._timeout:g} seconds", "timeout") from None
+            raise TargetError(f"timed out after {self._timeout:g}s", "timeout") from None
         except OSError as error:
             if not os.path.isdir(cwd):
                 raise TargetError(f"the folder {cwd} of the command does not exist") from None

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+
+from evalwright.files.key_paths import bracketed
 
 __all__ = ["AGENTS", "BOOLEANS", "KEYS", "NO_EFFECT", "checked", "settings_schema"]
 
@@ -42,6 +44,15 @@ class _Settings(BaseModel):
     """All known keys; numbers may be strings, from variables."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
+
+    @field_validator("command", "args", mode="before")
+    @classmethod
+    def _is_of_words(cls, value: Any, info: ValidationInfo) -> Any:
+        text = " or a text" if info.field_name == "command" else ""
+        sound = isinstance(value, list) and all(type(word) in (str, int, float) for word in value)
+        if not (sound or value is None or (text and isinstance(value, str))):
+            raise ValueError(f"expected a list of texts{text}")
+        return value
 
     @field_validator(*_NUMBERS, mode="before")
     @classmethod
@@ -122,6 +133,6 @@ def checked(target: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str
 
 def _mistakes(error: ValidationError, name: Any) -> Iterator[tuple[str, str]]:
     for found in error.errors():
-        key = ".".join(map(str, found["loc"]))
+        key = bracketed(found["loc"])
         message = found["msg"].removeprefix("Value error, ")
         yield key, f"{key} of target {name!r}: {message[0].lower()}{message[1:]}, found {str(found['input'])[:60]!r}"

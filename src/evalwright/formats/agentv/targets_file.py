@@ -103,7 +103,7 @@ class Targets:
             wrong += [*self.wrong.get(meant, ()), *self.missing.get(meant, ())]
         target = self.get(name)
         if not wrong and found[-1] not in self._targets:
-            known, near = ", ".join(self._targets), did_you_mean(found[-1], self._targets)
+            known, near = ", ".join(self._targets) or "none", did_you_mean(found[-1], self._targets)
             wrong.append(Problem(str(self.path), f"there is no target {found[-1]!r}{near} (there are: {known})"))
         if not wrong and len(found) > _DEEPEST:
             wrong.append(
@@ -202,12 +202,15 @@ class _Reading:
             strange = ("", f"expected a mapping, found {type(raw).__name__}")
             self.problems.append(self._problem(i, *(found if isinstance(raw, dict) else strange)))
             return
-        self._numbers[name] = i
+        first, self._numbers[name] = self._numbers.get(name), i
         self.targets.pop(name, None)  # the last target with a name counts, as a whole
         self.wrong[name] = [self._problem(i, key, message) for key, message in (*_mistakes(raw), *_no_booleans(raw))]
         self.missing[name] = [self._problem(i, key, message) for key, message in _not_here(raw)]
         unread = [replace(self._problem(i, key, message), unread=True) for key, message in _unread(raw)]
         self.doubts[name] = unread + [self._problem(i, key, message) for key, message in _doubts(raw)]
+        if first is not None:
+            said = f"name: {name!r} is also the name of targets[{first}], which is not used"
+            self.doubts[name].append(self._problem(i, "name", said))
         isolated = [key for key in isolating(raw, (), OF_PROGRAMS) if _known(key) not in KEYS]
         self.wrong[name] += [self._problem(i, key, refusal(key, KEYS)) for key in isolated]
         resolved, unset = _resolved(raw, self._environment)
@@ -263,7 +266,8 @@ def _mistakes(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if raw.get("use_target") is not None:
         return
     if not isinstance(provider, str):
-        yield "provider", f"provider: target {name!r} needs a provider"
+        found = "" if provider is None else f", found {provider!r}"
+        yield "provider", f"provider: target {name!r} needs a provider{found}"
     elif _provider(raw) not in (*PROVIDERS, *_OTHERS):
         near = did_you_mean(provider, PROVIDERS)
         yield (
