@@ -25,6 +25,8 @@ def test_the_first_file_wins_over_the_others_and_the_process_is_left_alone(tmp_p
         ("export DOTENV_X = spaced  ", "spaced"),
         ("DOTENV_X='quoted # so'", "quoted # so"),
         ("DOTENV_X=cut # comment", "cut"),
+        ("DOTENV_X='quoted # so'  # and \"why\"", "quoted # so"),
+        ("DOTENV_X='a' b'", "a' b"),
         ("DOTENV_X=''", ""),
         ("DOTENV_X='", "'"),
         ("DOTENV_X='open", "'open"),

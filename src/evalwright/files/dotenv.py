@@ -12,6 +12,7 @@ from evalwright.files.paths import unreadable
 __all__ = ["is_address", "nearest_dotenv", "read_dotenv", "read_env_files"]
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z")
+_QUOTED = re.compile(r"""(["'])(.*?)\1\s*(?:#.*)?""")
 _ADDRESS = re.compile(r"(.+?)_(?:API_)?(?:BASE_URL|BASE_URI|BASE|ENDPOINT|ENDPOINT_URL|URL|URI|HOST|SERVER)")
 """A variable with the address of a service, and the prefix of that service's variables."""
 _KEY = re.compile(r".*(KEY|TOKEN|SECRET|PASSWORD|PASSWD|AUTH|CREDENTIALS?)")
@@ -84,6 +85,6 @@ def nearest_dotenv(start: Path) -> list[Path]:
 
 
 def _unquoted(value: str) -> str:
-    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1]
+    if quoted := _QUOTED.fullmatch(value):
+        return quoted[2]
     return value.partition(" #")[0].rstrip()
