@@ -87,6 +87,11 @@ def test_files_that_are_no_suites_are_refused(project, text):
         run(project, text)
 
 
+def test_a_folder_without_targets_is_named_as_one(project):
+    with pytest.raises(InputError, match=r"this folder has no targets\.yaml, targets\.yml, \.agentv"):
+        run(project, targets=project / ".git")
+
+
 def test_ids_must_be_unique(project):
     twice = json.loads(case([]))["evalcases"] * 2
     with pytest.raises(InputError, match="duplicate id 'a'"):
@@ -197,6 +202,9 @@ def test_what_an_evaluator_does_not_do_is_a_warning(project, evaluator, key, sai
     ("evaluator", "said"),
     [
         ({"type": "code_judge", "script": ["true"], "cwd": 5}, "cwd: expected the name of a folder, found 5"),
+        ({"type": "llm_judge", "target": 5}, "target: expected the name of a target, found 5"),
+        ({"type": "llm_judge", "config": [1]}, "config: expected a mapping, found [1]"),
+        ({"type": "llm_judge", "config": {"max_tokens": 0}}, "max_tokens: e: 'max_tokens' must be"),
         ({"aggregator": {"type": "llm_judge", "prompt": "none.md"}}, "aggregator.prompt: there is no file 'none.md'"),
         ({"aggregator": {"weights": {}}}, "aggregator.type: e: expected one of weighted_average"),
         ({"aggregator": {"type": "safety_gate", "required": "m"}}, "aggregator.required: e: expected a list"),

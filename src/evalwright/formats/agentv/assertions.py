@@ -246,15 +246,19 @@ class Evaluators:
             config["folder"] = self._folder
         key = "target" if "target" in raw else "provider"
         target = raw.get(key)
-        if isinstance(target, str):
+        if target is not None and not isinstance(target, str):
+            tell(f"{place}.{key}", f"{key}: expected the name of a target, found {target!r}")
+        elif target is not None:
             config["target"] = target
             try:
                 if self._targets is not None:
                     self._targets.chosen(target)
             except InputError as error:
                 tell(f"{place}.{key}", error.listed[0].message)
-        settings: Any = raw.get("config")
-        settings = settings if isinstance(settings, dict) else {}
+        settings: Any = {} if raw.get("config") is None else raw["config"]
+        if not isinstance(settings, dict):
+            tell(f"{place}.config", f"config: expected a mapping, found {settings!r}")
+            settings = {}
         if "prompt_command" in config:
             config["prompt_config"] = {**settings, **config.get("prompt_config", {})}
         else:

@@ -62,8 +62,8 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
     judges: dict[str, Any] = {}
     """`targets` by name, the `default` one, `folder`, and `in_workspace` if the file asks for a workspace."""
     target: str | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
     max_calls: Annotated[int, msgspec.Meta(ge=1)] = 3
 
     calls_models = True

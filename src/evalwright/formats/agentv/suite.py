@@ -23,7 +23,7 @@ from evalwright.formats.agentv.head_doubts import head_doubts
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.shorthands import Environment
 from evalwright.formats.agentv.target import PLACE, files_of
-from evalwright.formats.agentv.targets_file import Targets, targets_file
+from evalwright.formats.agentv.targets_file import TARGETS_NAMES, Targets, targets_file
 from evalwright.formats.agentv.workspace_settings import WorkspaceSettings, read_hooks, read_workspace
 from evalwright.formats.agentv.workspaces import links_in
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
@@ -193,7 +193,9 @@ def _targets(
     """The targets, or the message with which a run is rejected: a file may be checked without targets."""
     path = targets_file(named, files.roots)
     if path is None and named is not None:
-        raise InputError(Problem(str(named), f"this targets file does not exist{near_file(named)}"))
+        inside = f"this folder has no {', '.join(TARGETS_NAMES)}"
+        missing = f"this targets file does not exist{near_file(named)}"
+        raise InputError(Problem(str(named), inside if os.path.isdir(named) else missing))
     if path is None:
         return None, f"no targets.yaml in {files.roots[0]} or above it defines the targets to evaluate"
     return Targets(seen_from_here(path), environment, suggested), ""

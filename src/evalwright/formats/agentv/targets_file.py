@@ -24,9 +24,9 @@ from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
 from evalwright.session import hide
 
-__all__ = ["PROVIDERS", "Targets", "targets_file"]
+__all__ = ["PROVIDERS", "TARGETS_NAMES", "Targets", "targets_file"]
 
-_NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
+TARGETS_NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
 PROVIDERS = ("cli", "mock", "python", "replay", "openai", "anthropic", "azure", "gemini", "openrouter", *AGENTS)
 _SPELLINGS = {"azure-openai": "azure", "google": "gemini", "google-gemini": "gemini"}
 _OTHERS = (
@@ -172,7 +172,7 @@ def targets_file(named: Path | None, roots: list[Path]) -> Path | None:
     """The named file, or the one in the named folder; else the one in the nearest search root."""
     if named is not None and os.path.isfile(named):
         return named
-    candidates = [folder / name for folder in ([named] if named is not None else roots) for name in _NAMES]
+    candidates = [folder / name for folder in ([named] if named is not None else roots) for name in TARGETS_NAMES]
     return next((path for path in candidates if os.path.isfile(path)), None)
 
 
