@@ -123,3 +123,26 @@ def test_calls_with_odd_ids_and_times_are_calls_all_the_same(project, call):
     agent(project, f"open(sys.argv[2], 'w').write({json.dumps(said)!r})")
     outcome = run(project, case([{"name": "t", "type": "tool_trajectory", "minimums": {"search": 1}}]))
     assert results(outcome)["a", "t"].score == 1
+
+
+def test_every_call_and_result_of_an_answer_is_in_its_trace(project):
+    openai = {"id": "1", "type": "function", "function": {"name": "search", "arguments": '{"q": "x"}'}}
+    messages = [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [openai, {"tool": "read", "input": "no JSON", "output": [1]}],
+        },
+        {"role": "tool", "tool_call_id": "1", "content": "found"},
+        {"role": "assistant", "content": [{"type": "text", "text": "do"}, {"type": "text", "value": "ne"}]},
+    ]
+    agent(project, f"open(sys.argv[2], 'w').write({json.dumps({'output_messages': messages})!r})")
+    outcome = run(project, case([{"name": "l", "type": "latency", "threshold": 60000}]))
+    (trace,) = open_run(outcome.run_dir)[0].traces(Trace)
+    assert [(call.name, call.arguments) for call in trace.tool_calls] == [
+        ("search", {"q": "x"}),
+        ("read", {"_raw": "no JSON"}),
+    ]
+    assert [(result.name, result.content) for result in trace.tool_results] == [("read", "[1]"), ("search", "found")]
+    assert [message.role for message in trace.messages[-5:]] == ["assistant", "assistant", "tool", "tool", "assistant"]
+    assert trace.messages[-1].content == "do\nne"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from evalwright.model.trace import Span, ToolCall, Trace
 
-__all__ = ["TracedCall", "calls_of", "messages_of"]
+__all__ = ["TracedCall", "calls_of", "messages_of", "traced_call"]
 
 
 class TracedCall(NamedTuple):
@@ -56,13 +56,14 @@ def calls_of(trace: Trace) -> list[TracedCall]:
         calls = message.get("tool_calls")
         for raw in calls if isinstance(calls, list) else ():
             if isinstance(raw, dict):
-                call = _call(raw)
+                call = traced_call(raw)
                 span = spans.get(call.id) if call.id is not None else None
                 found.append(call if span is None else call._replace(duration_ms=call.duration_ms or _lasted(span)))
     return found
 
 
-def _call(raw: dict[str, Any]) -> TracedCall:
+def traced_call(raw: dict[str, Any]) -> TracedCall:
+    """A call of either shape; arguments that are JSON text are parsed."""
     function = raw.get("function")
     if isinstance(function, dict):
         name, given = function.get("name"), function.get("arguments")

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import TargetError
+from evalwright.evaluators.values.json_text import as_text
 from evalwright.files.boundary import Boundary
 from evalwright.files.images import LARGEST_IMAGE, image_url
 
-__all__ = ["Asked", "Said", "read_said", "said_of"]
+__all__ = ["Asked", "Said", "read_said", "said_of", "text_of"]
 
 _REPORTED = ("cost_usd", "duration_ms")
 
@@ -131,14 +132,16 @@ def _answer(messages: Sequence[dict[str, Any]]) -> str:
     """The content of the last message of the assistant that has any, even an empty text: then it said nothing."""
     for message in reversed(messages):
         content = message.get("content")
-        if message.get("role") != "assistant" or content is None:
-            continue
-        if isinstance(content, str):
-            return content
-        if isinstance(content, list) and content and all(map(_is_block, content)):
-            return "\n".join(_text_of(block) for block in content if block["type"] == "text")
-        return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        if message.get("role") == "assistant" and content is not None:
+            return text_of(content)
     return ""
+
+
+def text_of(content: Any) -> str:
+    """The content of a message as text: that of its text blocks, or JSON if it has other parts."""
+    if isinstance(content, list) and content and all(map(_is_block, content)):
+        return "\n".join(_text_of(block) for block in content if block["type"] == "text")
+    return as_text(content)
 
 
 def _is_block(part: Any) -> bool:

@@ -14,12 +14,13 @@ from evalwright.formats.agentv.commands import Command
 from evalwright.formats.agentv.conversations import asked_in_turns
 from evalwright.formats.agentv.exchange import Asked, Said
 from evalwright.formats.agentv.providers import Model, Provider, provider_of
+from evalwright.formats.agentv.trace_messages import trace_messages
 from evalwright.formats.agentv.workspace_settings import WorkspaceSettings, merged_workspaces
 from evalwright.formats.agentv.workspaces import Site, Workplaces
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Metrics, Output, ToolCall, TraceMessage
+from evalwright.model.trace import Answer, Metrics, Output
 from evalwright.targets.captured import traced
 
 __all__ = ["PLACE", "AgentvTarget", "files_of"]
@@ -210,19 +211,6 @@ def _answer(said: Said) -> Answer:
     usage = said.token_usage or {}
     counts = [value if isinstance(value := usage.get(key), int) and value >= 0 else None for key in ("input", "output")]
     answer = Answer(Output(said.text), extra=extra, metrics=Metrics(counts[0], counts[1], cost_usd=said.cost_usd))
-    answer.messages = [_message(message) for message in messages]
+    answer.messages, answer.tool_results = trace_messages(messages)
     answer.tool_calls = [m.tool_call for m in answer.messages if m.tool_call is not None]
     return answer
-
-
-def _message(raw: dict[str, Any]) -> TraceMessage:
-    content = raw.get("content")
-    text = content if isinstance(content, (str, dict)) or content is None else str(content)
-    calls = raw.get("tool_calls")
-    first = calls[0] if isinstance(calls, list) and calls and isinstance(calls[0], dict) else None
-    call = None
-    if first is not None:
-        arguments = first.get("input")
-        named = str(first.get("tool") or (first.get("function") or {}).get("name") or "")
-        call = ToolCall(named, first.get("id"), arguments if isinstance(arguments, dict) else {})
-    return TraceMessage(str(raw.get("role") or "assistant"), text, tool_call=call, name=raw.get("name"))

@@ -1,0 +1,53 @@
+"""The messages of an agent in the shape of traces: calls of both forms, and what their tools returned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from evalwright.evaluators.tools.calls import TracedCall, traced_call
+from evalwright.formats.agentv.exchange import text_of
+from evalwright.importers.transcript import arguments_of
+from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
+
+__all__ = ["trace_messages"]
+
+
+def trace_messages(messages: Sequence[dict[str, Any]]) -> tuple[list[TraceMessage], list[ToolResult]]:
+    """The messages and the results of tools.
+
+    Further calls of a message are messages of their own after it, as in all traces, and so is the `output` of a call.
+    """
+    found: list[TraceMessage] = []
+    results: list[ToolResult] = []
+    called: dict[str | None, str] = {}
+    for raw in messages:
+        listed = raw.get("tool_calls")
+        calls = [traced_call(one) for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
+        called |= {call.id: call.name for call in calls if call.id is not None}
+        role, asked = str(raw.get("role") or "assistant"), raw.get("tool_call_id")
+        call_id = asked if isinstance(asked, str) else None
+        name = raw.get("name") if isinstance(raw.get("name"), str) else called.get(call_id)
+        content = _content(raw.get("content"))
+        found.append(TraceMessage(role, content, tool_call=_as_call(calls[0]) if calls else None, name=name))
+        found += [TraceMessage(role, tool_call=_as_call(call)) for call in calls[1:]]
+        if role == "tool" and content is not None:
+            results.append(ToolResult(name or "", content, call_id))
+        for result in _outputs(calls):
+            found.append(TraceMessage("tool", result.content, name=result.name))
+            results.append(result)
+    return found, results
+
+
+def _as_call(call: TracedCall) -> ToolCall:
+    return ToolCall(call.name, call.id, arguments_of(call.args))
+
+
+def _outputs(calls: Sequence[TracedCall]) -> Iterator[ToolResult]:
+    for call in calls:
+        if call.output is not None:
+            yield ToolResult(call.name, _content(call.output) or "", call.id)
+
+
+def _content(content: Any) -> dict[str, Any] | str | None:
+    return content if content is None or isinstance(content, (str, dict)) else text_of(content)
