@@ -190,6 +190,7 @@ def test_of_two_targets_of_one_name_the_last_counts_and_this_is_said(tmp_path: P
         ({"provider": "cli", "command": 5}, "command", "expected a list of texts or a text, found '5'"),
         ({"provider": "cli", "command": ["echo", [1]]}, "command", "expected a list of texts or a text"),
         ({"provider": "codex", "args": "--x"}, "args", "expected a list of texts, found '--x'"),
+        ({"provider": "python", "callable": "json:__name__"}, "callable", "is no function: found str"),
     ],
 )
 def test_a_wrong_setting_is_one_mistake_with_its_place(
@@ -200,6 +201,13 @@ def test_a_wrong_setting_is_one_mistake_with_its_place(
     assert [(problem.key, said in problem.message) for problem in raised.value.problems] == [
         (f"targets[0].{key}", True)
     ]
+
+
+def test_what_a_command_does_not_use_is_said(tmp_path: Path) -> None:
+    target = {"name": "default", "provider": "cli", "command_template": "echo a", "command": ["b"]}
+    suite = loaded(tmp_path, {**target, "healthcheck": {"command": "true", "timeout": 5}})
+    told = [problem.key for problem in suite.warnings if "targets" in problem.file]
+    assert told == ["targets[0].healthcheck.timeout", "targets[0].command"]
 
 
 def test_a_command_that_takes_too_long_says_how_long_it_was_given(tmp_path: Path) -> None:

@@ -12,13 +12,14 @@ from evalwright.errors import InputError, Problem, TargetError
 from evalwright.processes import Finished, run_command
 from evalwright.session import environment
 
-__all__ = ["HealthCheck", "ending", "refused"]
+__all__ = ["HEALTH_KEYS", "HealthCheck", "ending", "refused"]
 
 _PATIENCE = 30.0
 """Seconds that a healthcheck may take."""
 _LAST = 2000
 """Characters of a command's output that are quoted."""
 _NEEDED = {"http": "url", "command": "command_template"}
+HEALTH_KEYS = ("type", "url", "command", "command_template", "timeout_seconds", "cwd")
 _SNAKE = {"commandTemplate": "command_template", "timeoutSeconds": "timeout_seconds"}
 
 

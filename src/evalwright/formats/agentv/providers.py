@@ -87,6 +87,8 @@ class _Python:
             self._function: Callable[..., Any] = getattr(import_by_name(module), name)
         except Exception as error:
             raise refused("callable", f"{place!r} cannot be imported: {type(error).__name__}: {error}") from error
+        if not callable(self._function):
+            raise refused("callable", f"{place!r} is no function: found {type(self._function).__name__}")
 
     async def ask(self, asked: Asked, purpose: str) -> Said:
         import inspect

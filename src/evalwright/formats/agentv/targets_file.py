@@ -17,6 +17,7 @@ from evalwright.files.dotenv import is_address
 from evalwright.files.key_paths import steps_of
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.agentv.booleans import boolean_mistake
+from evalwright.formats.agentv.health import HEALTH_KEYS
 from evalwright.formats.agentv.target_settings import AGENTS, BOOLEANS, KEYS, NO_EFFECT, checked
 from evalwright.formats.agentv.vocabulary import snake_case
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
@@ -309,10 +310,15 @@ def _unread(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
         name = _known(key)
         if name not in KEYS and not any(isolating({key: value}, (), OF_PROGRAMS)):
             yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, KEYS)}"
+        for inner in value if name == "healthcheck" and isinstance(value, dict) else ():
+            if snake_case(str(inner)) not in HEALTH_KEYS:
+                yield f"{key}.{inner}", f"nothing reads the key {inner!r}{did_you_mean(str(inner), HEALTH_KEYS)}"
 
 
 def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is allowed but most likely not meant, among keys that are read."""
+    if raw.get("command_template") and raw.get("command"):
+        yield "command", f"command of target {raw.get('name')!r} is not used: there is command_template, too"
     for key, value in raw.items():
         name = _known(key)
         if name not in KEYS:
