@@ -206,7 +206,7 @@ class Trace(OfCase, msgspec.Struct, gc=False):
     """One attempt of one cell (case, variant, trial), as stored in `traces.jsonl`.
 
     `attempt` counts finished attempts at the cell, from 1; the newest one wins in every reader.
-    `latency_ms` is null only for a recording without a measured time.
+    `latency_ms` is null only for a recording without a measured time, and for a cell whose system was not called.
     `case_index` is the position of the case in the run's `cases.jsonl`, null in folders of other programs.
     `group` is the case's, and not written if it has none.
     """

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 import warm
 from evalwright.errors import EvaluatorError, InputError
@@ -140,6 +141,23 @@ def test_a_run_folder_is_read_as_records_of_evalh(evalh: Any, tmp_path: Path) ->
         assert await reader.get_trace("c", "program") is None
 
     asyncio.run(read())
+    for name, change in (("traces", {"latency_ms": None}), ("results", {"passed": False})):
+        again = json.loads((folder / f"{name}.jsonl").read_text().splitlines()[0]) | {"attempt": 2} | change
+        with (folder / f"{name}.jsonl").open("a") as file:
+            print(json.dumps(again), file=file)
+    summary = yaml.safe_load((folder / "summary.yaml").read_text())
+    summary["variants"][0] |= {"pass_rate": None, "avg_latency_ms": None}
+    (folder / "summary.yaml").write_text(yaml.safe_dump(summary))
+
+    async def read_again() -> None:
+        reader = reader_of(folder)
+        variant = (await reader.load_summary()).variants[0]
+        assert (variant.pass_rate, variant.avg_latency_ms, variant.avg_cost_usd) == (0, 0, None)
+        trace = await reader.get_trace(again["case_id"], "program")
+        assert trace.latency_ms == 0
+        assert [one.passed for one in await reader.get_results(again["case_id"], "program")] == [False]
+
+    asyncio.run(read_again())
     (folder / "results.jsonl").write_text("{}\n")
     with pytest.raises(core.ConfigError, match=r"results\.jsonl:1: "):
         asyncio.run(reader_of(folder).get_results("a", "program"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,15 +59,18 @@ class RunReader:
         return self._store.iter_results(run_id=self._run_id)
 
     async def get_trace(self, case_id: str, variant_name: str) -> Trace | None:
-        """The first one of the cell."""
+        """The newest one of the cell, which replaces those of earlier attempts."""
+        newest = None
         async for trace in self.iter_traces():
             if (trace.case_id, trace.variant_name) == (case_id, variant_name):
-                return trace
-        return None
+                newest = trace
+        return newest
 
     async def get_results(self, case_id: str, variant_name: str) -> list[EvaluationResult]:
+        """The newest one of each evaluator."""
         cell = (case_id, variant_name)
-        return [one async for one in self.iter_results() if (one.case_id, one.variant_name) == cell]
+        found = {one.evaluator: one async for one in self.iter_results() if (one.case_id, one.variant_name) == cell}
+        return [*found.values()]
 
     async def list_case_ids(self) -> list[str]:
         """In the order of the traces."""
@@ -82,9 +86,21 @@ async def _records(kind: type[Record], path: Path) -> AsyncIterator[Record]:
         for number, line in enumerate(file, 1):
             if line.strip():
                 try:
-                    yield kind.model_validate_json(line)
-                except ValidationError as error:
+                    yield kind.model_validate(_with_zeros(json.loads(line), nested=False))
+                except ValueError as error:  # also pydantic's
                     raise ConfigError(f"{path.name}:{number}: {error}") from error
+
+
+_MEASURED = frozenset({"avg_latency_delta_ms", "avg_latency_ms", "latency_ms", "pass_rate", "pass_rate_delta"})
+"""Numbers that evalh's records always have: 0 where nothing was measured, for which our files have null."""
+
+
+def _with_zeros(data: Any, *, nested: bool) -> Any:
+    """A record with evalh's zeros; in a trace or result only its own numbers, as the rest is a user's."""
+    if isinstance(data, dict):
+        inner = {key: _with_zeros(value, nested=True) if nested else value for key, value in data.items()}
+        return {key: 0 if value is None and key in _MEASURED else value for key, value in inner.items()}
+    return [_with_zeros(one, nested=True) for one in data] if nested and isinstance(data, list) else data
 
 
 def _mapping(path: Path) -> dict[str, Any]:
@@ -99,6 +115,6 @@ def _mapping(path: Path) -> dict[str, Any]:
 
 def _record(kind: type[Record], data: dict[str, Any], place: str) -> Record:
     try:
-        return kind.model_validate(data)
+        return kind.model_validate(_with_zeros(data, nested=True))
     except ValidationError as error:
         raise ConfigError(f"{place}: {error}") from error
