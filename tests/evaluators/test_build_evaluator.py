@@ -81,6 +81,17 @@ def test_a_bad_configuration_says_what_was_found_and_expected(
     assert [words for words in said if words not in problem.message] == []
 
 
+def test_every_wrong_item_of_a_list_is_told() -> None:
+    assertions = ["a", {"text": "b", "required": "x"}, {"txt": "c"}, 3]
+    with pytest.raises(InputError) as refusal:
+        build_evaluator("llm_judge", {"model": "claude-x", "nl_assertions": assertions, "include_in_prompt": [1, 2]})
+    assert [problem.key for problem in refusal.value.problems] == [
+        *("nl_assertions[1].required", "nl_assertions[2]", "nl_assertions[3]"),
+        *("include_in_prompt[0]", "include_in_prompt[1]"),
+    ]
+    assert "found a mapping: object contains unknown field 'txt'" in refusal.value.problems[1].message
+
+
 def test_every_problem_is_reported_at_once() -> None:
     with pytest.raises(InputError) as refused:
         build_evaluator("exact_match", {"feild": "x", "expected_form": 3})

@@ -7,18 +7,17 @@ converted value of every key that was given (`msgspec.UNSET` for one that is its
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple, TypeGuard, cast
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, did_you_mean
-from evalwright.evaluators.fields import select
+from evalwright.errors import InputError, Problem
+from evalwright.evaluators.config_mistakes import endless_number, mismatches, undeclared_key
 from evalwright.evaluators.onlooker import Onlooker
-from evalwright.evaluators.wording import in_words, noun, shown
-from evalwright.files.key_paths import Place, bracketed
+from evalwright.evaluators.wording import in_words
 from evalwright.files.plain import not_finite
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.protocols import Evaluator, Extractor, Traits
@@ -125,7 +124,7 @@ def config_doubts(type_name: str, config: Mapping[str, Any]) -> list[Problem]:
 def undeclared(given: Iterable[str], known: Iterable[str]) -> list[Problem]:
     """A problem for each key that is not among the known ones."""
     names = list(known)
-    return [_unknown(key, names) for key in given if key not in names]
+    return [undeclared_key(key, names) for key in given if key not in names]
 
 
 def build(spec: EvaluatorSpec) -> Built:
@@ -267,67 +266,21 @@ def _checked(kind: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], list
     for key, found in config.items():
         if key not in fields:
             if not _takes_any_key(kind):
-                problems.append(_unknown(key, fields))
+                problems.append(undeclared_key(key, fields))
             continue
         values[key] = msgspec.UNSET
         try:
             # A plan is stored as JSON, so what JSON cannot hold (dates of a YAML file) becomes text before it is used.
             found = msgspec.to_builtins(found)
             endless = [*not_finite(found)]
-            problems += [_endless(key, place, number) for place, number in endless]
+            problems += [endless_number(key, place, number) for place, number in endless]
             if not endless:
                 values[key] = msgspec.convert(found, fields[key].type)
         except (msgspec.ValidationError, TypeError, RecursionError) as error:
-            problems.append(_mismatch(key, fields[key].type, found, str(error)))
+            problems += mismatches(key, fields[key].type, found, str(error))
     problems += [
         Problem("", f"the required key {key!r} is missing, expected {in_words(field.type)}", key=key)
         for key, field in fields.items()
         if field.required and key not in values
     ]
     return values, problems
-
-
-def _unknown(key: object, names: Collection[str]) -> Problem:
-    near = did_you_mean(str(key), names) or (f" (there are: {', '.join(names)})" if names else "")
-    return Problem("", f"unknown key {shown(key)}{near}", key=str(key))
-
-
-def _endless(key: str, place: Place, found: float) -> Problem:
-    where = bracketed((key, *place))
-    return Problem("", f"{where!r} must be a finite number, found {found}", key=where)
-
-
-def _mismatch(key: str, expected: Any, found: Any, detail: str) -> Problem:
-    """What was found and what was expected. `detail` is msgspec's message, which says where in the value, or which
-    bound."""
-    detail, _, inner = detail.partition(" - at `")
-    place = key + inner.rstrip("`").removeprefix("$") if inner.startswith("$") else key
-    message = f"{key!r} must be {in_words(expected)}"
-    if inner.startswith("key"):
-        message += " with strings as keys"
-    elif not detail.startswith("Expected"):
-        message += f", found {_shown(found)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
-    elif "[...]" in place:  # some value of a mapping
-        place = key
-        message += f" with other values, found {_shown(found)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
-    elif place == key:
-        message += f"{_bound(detail)}, found {_shown(found)}"
-    else:
-        message += f", found {_shown(select(place)({key: found}))} at {place!r}"
-    return Problem("", message, key=place)
-
-
-def _bound(detail: str) -> str:
-    """The limits in a message of msgspec, such as `Expected `int` >= 1`."""
-    limits = [i for sign in "<>" if (i := detail.find(f" {sign}")) >= 0]
-    return detail[min(limits) :].removesuffix(".0") if limits else ""
-
-
-def _shown(found: Any) -> str:
-    if found is None:
-        return "null"
-    if isinstance(found, bool):
-        return f"the bool {str(found).lower()}"
-    if isinstance(found, (list, dict)):
-        return f"a {noun(type(found))}"
-    return f"the {noun(type(found))} {shown(found, 60)}"

@@ -1,0 +1,89 @@
+"""What is wrong with the configuration of an evaluator, key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, get_args, get_origin
+
+import msgspec
+
+from evalwright.errors import Problem, did_you_mean
+from evalwright.evaluators.fields import select
+from evalwright.evaluators.wording import in_words, noun, shown
+from evalwright.files.key_paths import Place, bracketed
+
+__all__ = ["endless_number", "mismatches", "undeclared_key"]
+
+
+def undeclared_key(key: object, names: Collection[str]) -> Problem:
+    """A key that the evaluator does not have."""
+    near = did_you_mean(str(key), names) or (f" (there are: {', '.join(names)})" if names else "")
+    return Problem("", f"unknown key {shown(key)}{near}", key=str(key))
+
+
+def endless_number(key: str, place: Place, found: float) -> Problem:
+    """NaN or infinity, which JSON does not have, at a place inside the value of a key."""
+    where = bracketed((key, *place))
+    return Problem("", f"{where!r} must be a finite number, found {found}", key=where)
+
+
+def mismatches(key: str, expected: Any, found: Any, detail: str) -> list[Problem]:
+    """A problem for each wrong item of a list, as msgspec names the first one only; else the one in `detail`."""
+    item = _item_type(expected) if isinstance(found, list) else None
+    details = [] if item is None else [*_of_items(item, found)]
+    return [_mismatch(key, expected, found, one) for one in details or [detail]]
+
+
+def _item_type(expected: Any) -> Any:
+    """The type of the items of a list; None if a value of this type is none."""
+    if get_origin(expected) is list:
+        return get_args(expected)[0]
+    return next((item for one in get_args(expected) if (item := _item_type(one)) is not None), None)
+
+
+def _of_items(item: Any, found: Sequence[Any]) -> Iterator[str]:
+    """Messages as msgspec's about the whole list."""
+    for i, one in enumerate(found):
+        try:
+            msgspec.convert(one, item)
+        except (msgspec.ValidationError, TypeError, RecursionError) as error:
+            detail, _, inner = str(error).partition(" - at `")
+            if not inner or inner.startswith("$"):
+                yield f"{detail} - at `$[{i}]{inner.removeprefix('$') or '`'}"
+
+
+def _mismatch(key: str, expected: Any, found: Any, detail: str) -> Problem:
+    """What was found and what was expected. `detail` is msgspec's message, which says where in the value, or which
+    bound."""
+    detail, _, inner = detail.partition(" - at `")
+    place = key + inner.rstrip("`").removeprefix("$") if inner.startswith("$") else key
+    message = f"{key!r} must be {in_words(expected)}"
+    if inner.startswith("key"):
+        message += " with strings as keys"
+    elif not detail.startswith("Expected"):
+        here = found if place == key else select(place)({key: found})
+        message += f", found {_shown(here)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
+    elif "[...]" in place:  # some value of a mapping
+        place = key
+        message += f" with other values, found {_shown(found)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
+    elif place == key:
+        message += f"{_bound(detail)}, found {_shown(found)}"
+    else:
+        message += f", found {_shown(select(place)({key: found}))} at {place!r}"
+    return Problem("", message, key=place)
+
+
+def _bound(detail: str) -> str:
+    """The limits in a message of msgspec, such as `Expected `int` >= 1`."""
+    limits = [i for sign in "<>" if (i := detail.find(f" {sign}")) >= 0]
+    return detail[min(limits) :].removesuffix(".0") if limits else ""
+
+
+def _shown(found: Any) -> str:
+    if found is None:
+        return "null"
+    if isinstance(found, bool):
+        return f"the bool {str(found).lower()}"
+    if isinstance(found, (list, dict)):
+        return f"a {noun(type(found))}"
+    return f"the {noun(type(found))} {shown(found, 60)}"
