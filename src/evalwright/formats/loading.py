@@ -152,6 +152,8 @@ def _detected(path: Path) -> Format:
         return found[0]
     if not found and path.suffix == ".json":
         _must_be_json(path)
+    if not found and path.suffix == ".jsonl":
+        _must_begin_with_json(path)
     if not found and (suite := suite_beside(path)) is not None:
         raise InputError(Problem(str(path), f"belongs to the cases in {suite.name}: name that file instead"))
     said = f"fits several formats ({', '.join(one.name for one in found)})" if found else _unrecognised(path, head)
@@ -195,6 +197,18 @@ def suite_beside(path: Path) -> Path | None:
     """The suite that a file merely completes."""
     places = (resolve(one.sidecar_of)(path) for one in formats() if one.sidecar_of is not None)
     return next((place for place in places if place is not None), None)
+
+
+def _must_begin_with_json(path: Path) -> None:
+    """Raise InputError if the first line of JSON Lines, by which their format is recognised, cannot be read."""
+    from evalwright.files.jsonl import advice_on, decoded, lines_of
+
+    for number, line in lines_of(path):
+        try:
+            decoded(line)
+        except ValueError as error:
+            raise InputError(Problem(str(path), f"broken JSON: {error}{advice_on(line)}", number)) from error
+        return
 
 
 def _must_be_json(path: Path) -> None:
