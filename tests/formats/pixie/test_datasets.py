@@ -226,11 +226,14 @@ def test_mistakes_of_a_file_are_named(written, keys, said):
     assert any(said in problem.message for problem in refused.value.problems)
 
 
-def test_a_folder_leaves_out_results_and_other_json(tmp_path):
-    for name, content in (("a.json", {"entries": []}), ("b.json", {"meta": 1}), ("results/c.json", {"entries": []})):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(json.dumps(content))
-    assert [path.name for path in datasets_in(tmp_path)] == ["a.json"]
+def test_a_folder_leaves_out_results_and_other_json_but_nothing_broken(tmp_path):
+    (tmp_path / "results").mkdir()
+    for name, text in {
+        "a.json": '{"entries": []}', "b.json": '{"meta": 1}', "c.json": '{"meta": 1, "meta": 2}', "d.json": '"\\ud800"',
+        "e.json": '{"entries": [', "results/f.json": '{"entries": []}',
+    }.items():  # fmt: skip
+        (tmp_path / name).write_text(text)
+    assert [path.name for path in datasets_in(tmp_path)] == ["a.json", "e.json"]
 
 
 def test_entries_of_one_dataset_count_as_independent_of_each_other(written, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,16 +52,14 @@ def load(
 
 def datasets_in(folder: Path) -> list[Path]:
     """The datasets below a folder, sorted, without hidden folders, folders of results and other JSON."""
-    from evalwright.files import yaml
-
     found = []
     for path in sorted(folder.rglob("*.json")):
         inner = path.relative_to(folder).parts[:-1]
         if any(part.startswith(".") or part in ("results", "runs", "scorecards") for part in inner):
             continue
         try:
-            value = yaml.load(path).value
-        except InputError:
+            value = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError):
             found.append(path)  # a broken dataset is reported, not skipped
             continue
         if isinstance(value, dict) and value.keys() & {"runnable", "entries", "items"}:
