@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,23 @@ def load(
             problems += error.listed
     if problems:
         raise InputError(problems, f"Invalid dataset {path}")
+    _tell_apart(datasets, files)
     return msgspec.structs.replace(_suite(path, datasets, values, trust_pickled_types), files=files)
+
+
+def _tell_apart(datasets: Sequence[Dataset], files: Sequence[Path]) -> None:
+    """Give datasets with the same name keys of their own: by its key, an entry finds its application."""
+    first: dict[str, Path] = {}
+    for dataset, file in zip(datasets, files, strict=True):
+        if dataset.name in first:
+            keys = (f"{dataset.name}#{number}" for number in count(2))
+            dataset.key = next(key for key in keys if key not in first)
+            dataset.cases = [
+                case.model_copy(update={"extra": {**case.extra, "dataset": dataset.key}}) for case in dataset.cases
+            ]
+            message = f"{first[dataset.name]} has the same name: the entries of this file begin with {dataset.key!r}"
+            dataset.warnings.append(Problem(str(file), message, key="name"))
+        first[dataset.key] = file
 
 
 def datasets_in(folder: Path) -> list[Path]:
