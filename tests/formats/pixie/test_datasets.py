@@ -130,14 +130,17 @@ def test_every_application_is_torn_down_though_another_ones_teardown_fails(tmp_p
     assert caplog.text.count("raised RuntimeError: still busy") == 2
 
 
-def test_datasets_of_one_name_are_driven_by_their_own_applications(tmp_path):
-    (tmp_path / "app.py").write_text("def one(given):\n    return 1\n\n\ndef two(given):\n    return 2\n")
-    for number, application in enumerate(("one", "two"), 1):
-        document = {"name": "same", "runnable": f"app.py:{application}", "evaluators": ["ExactMatch"]}
+@pytest.mark.parametrize("files", [("app.py", "other.py"), ("one/app.py", "two/app.py")])
+def test_datasets_of_one_name_are_driven_by_their_own_applications(tmp_path, files):
+    for number, name in enumerate(files, 1):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"def said(given):\n    return {number}\n")
+        document = {"name": "same", "runnable": f"{file.name}:said", "evaluators": ["ExactMatch"]}
         text = json.dumps({**document, "entries": [entry(expectation=number)]})
-        (tmp_path / f"{application}.json").write_text(text)
+        file.with_name(f"{number}.json").write_text(text)
     (warning,) = load_suite(tmp_path, "pixie").warnings
-    assert (warning.file, warning.key, warning.line) == (str(tmp_path / "two.json"), "name", 1)
+    assert (warning.file, warning.key, warning.line) == (str(file.with_name("2.json")), "name", 1)
     assert ran(tmp_path, tmp_path)[1] == {"same/entry-1": "pass", "same#2/entry-1": "pass"}
 
 

@@ -16,6 +16,7 @@ from evalwright.files.masker import secrets_in
 from evalwright.formats.pixie import FORMAT
 from evalwright.formats.pixie.datasets import Dataset, read_dataset
 from evalwright.formats.pixie.surface.config import runnable_concurrency
+from evalwright.formats.shared.portable_paths import absolute_place
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
 from evalwright.session import environment, learn, process_environment
@@ -85,9 +86,14 @@ def datasets_in(folder: Path) -> list[Path]:
 
 
 def _suite(path: Path, datasets: list[Dataset], values: dict[str, str], trusted: bool) -> Suite:
-    folders = list(dict.fromkeys(folder for dataset in datasets for folder in dataset.folders))
-    runnables = {dataset.key: dataset.runnable for dataset in datasets if dataset.runnable is not None}
     several = len(datasets) > 1
+    folders = list(dict.fromkeys(folder for dataset in datasets for folder in dataset.folders))
+    runnables = {
+        # each is searched for in the folders of its own dataset: another one may have a file of that name
+        dataset.key: absolute_place(dataset.runnable, dataset.folders) if several else dataset.runnable
+        for dataset in datasets
+        if dataset.runnable is not None
+    }
     cases = [
         case.model_copy(update={"id": f"{dataset.key}/{case.id}"}) if several else case
         for dataset in datasets
