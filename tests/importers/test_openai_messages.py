@@ -112,8 +112,11 @@ def test_recorded_times_give_the_latency(tmp_path: Path) -> None:
 
 def test_an_end_before_the_start_measures_nothing(tmp_path: Path) -> None:
     """Such as a time without a zone beside one with a zone; 0 would pass every limit."""
-    trace = trace_of(tmp_path, HELLO, started_at="2026-01-02T10:00:00", finished_at="2026-01-02T10:00:05+02:00")
-    assert trace.latency_ms is None
+    times = {"started_at": "2026-01-02T10:00:00", "finished_at": "2026-01-02T10:00:05+02:00"}
+    assert trace_of(tmp_path, HELLO, **times).latency_ms is None
+    (tmp_path / "again").mkdir()
+    done = imported(tmp_path / "again", [{"id": "a", "messages": HELLO, **times}])
+    assert done.notes == ["1 recording ends before it starts: the latency is unknown"]
 
 
 def test_a_trace_says_where_it_comes_from(tmp_path: Path) -> None:

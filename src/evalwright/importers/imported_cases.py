@@ -167,6 +167,8 @@ class _Survey:
     """Records with a reward."""
     graded: int = 0
     """Records with a reward other than 0 and 1."""
+    reversed: int = 0
+    """Records whose end is before their start."""
 
     @property
     def traces(self) -> int:
@@ -188,6 +190,9 @@ class _Survey:
         if self.graded:
             what = "reward is" if self.graded == 1 else "rewards are"
             notes.append(f"{self.graded:,} {what} neither 0 nor 1: only a reward of 1 passes; see {_SUITE}")
+        if self.reversed:
+            ending = counted(self.reversed, "recording ends before it starts", "recordings end before they start")
+            notes.append(f"{ending}: the latency is unknown")
         return notes
 
 
@@ -206,6 +211,7 @@ def _survey(sources: list[_Source]) -> _Survey:
             entries.append(entry)
             survey.rewarded += recording.reward is not None
             survey.graded += recording.reward not in (None, 0, 1)
+            survey.reversed += recording.finished_at < recording.started_at
             survey.expecting += recording.actions is not None
             if recording.case_id is not None:
                 _check_same_actions(entry, recording, expected)
