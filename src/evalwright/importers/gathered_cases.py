@@ -12,10 +12,10 @@ import msgspec
 
 from evalwright.errors import counted
 from evalwright.files.masker import Masker
-from evalwright.importers.imported_cases import ANSWERED, REWARDED
 from evalwright.importers.imported_records import Imported, ImportFindings
 from evalwright.importers.sources import Mistakes, stem
 from evalwright.importers.spool import RecordSpool, SetAside, TraceSpool
+from evalwright.importers.written_suite import ANSWERED, REWARDED
 
 __all__ = ["GatheredCases"]
 

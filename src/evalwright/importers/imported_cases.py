@@ -7,48 +7,31 @@ cases, each with its recordings in the order of their trials.
 from __future__ import annotations
 
 import hashlib
-import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from evalwright.errors import AllMistakes, InputError, Problem, counted
-from evalwright.files.durable import replace_file, replace_lines
-from evalwright.files.masker import Masker
 from evalwright.importers.mapping import compile_mapping
 from evalwright.importers.recording import ReadConversation, Recording, RecordReader
 from evalwright.importers.recordings import RecordingPlace, Recordings, open_recordings
+from evalwright.importers.written_suite import (
+    ANSWERED,
+    IMPORTED_SUITE,
+    REWARDED,
+    check_free,
+    described_suite,
+    without_secrets,
+    write_cases,
+    write_suite,
+)
 from evalwright.model.import_result import ImportResult
-from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, Trace, TraceMessage
 
-__all__ = [
-    "ANSWERED",
-    "REWARDED",
-    "check_free",
-    "described_suite",
-    "import_recordings",
-    "secrets_here",
-    "without_secrets",
-    "write_cases",
-    "write_suite",
-]
-
-_CASES, _SUITE = "cases.jsonl", "eval.yaml"
-
-ANSWERED: Final[dict[str, Any]] = {"name": "answered", "type": "answered"}
-"""The evaluator for recordings without expectations: an answer must exist."""
-
-REWARDED: Final[dict[str, Any]] = {
-    "name": "reward",
-    "type": "field_check",
-    "config": {"field": "metrics.custom.reward", "equals": 1, "absent": "skip"},
-}
-"""The evaluator for recordings with a reward; those without one get no verdict from it."""
+__all__ = ["import_recordings"]
 
 _MOST_PROBLEMS = 100
 
@@ -74,57 +57,6 @@ def import_recordings(
     description = described_suite(survey.traces, len(survey.cases))
     written = write_suite(out, files[0].stem, description, _evaluators(survey), survey.trials)
     return ImportResult(len(survey.cases), survey.trials, survey.traces, written, survey.notes())
-
-
-def check_free(out: Path) -> None:
-    """Raises InputError if folder `out` has a suite already; `write_cases` does so for cases without a suite."""
-    files = [out / _CASES, out / _SUITE]
-    if files[-1].exists():
-        raise InputError([_taken(file) for file in files if file.exists()])
-
-
-def _taken(file: Path) -> Problem:
-    return Problem(str(file), "already exists; choose another folder")
-
-
-def secrets_here() -> Masker:
-    """What masks this environment's secrets in imported data, since agents print them. Names of keys stay."""
-    made = (Trace, TraceMessage, ToolCall, ToolResult, Output, Metrics, Span)
-    keys = (name for record in made for name in record.__struct_fields__)
-    return Masker.of({}, os.environ).keeping([*keys, *_WORDS])
-
-
-_WORDS = (
-    "schema_version", "id", "input", "expected", "facts", "metadata", "group", "embedded_trace", "user_message",
-    "system", "user", "assistant", "tool", "llm", "agent", "ok", "error", "unset", "recorded", "source", "import",
-)  # fmt: skip
-
-
-def without_secrets(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines of JSON without the secrets of this environment."""
-    return map(secrets_here().mask_bytes, lines)
-
-
-def write_cases(out: Path, lines: Iterator[bytes]) -> None:
-    """Write `cases.jsonl` into `out`, all lines or no file. Raises InputError, StorageError and what `lines` raises.
-
-    A file with these lines stays as it is: it was written by an import that was killed before it wrote the suite. Any
-    other one is never replaced. The lines have no secrets: see `without_secrets`.
-    """
-    _make_folder(out)
-    file = out / _CASES
-    if not file.exists():
-        replace_lines(file, lines)
-    elif not _consists_of(file, lines):
-        raise InputError([_taken(file)])
-
-
-def _consists_of(path: Path, lines: Iterator[bytes]) -> bool:
-    try:
-        with path.open("rb") as file:
-            return all(file.read(len(line)) == line for line in lines) and not file.read(1)
-    except OSError:
-        return False
 
 
 @dataclass(slots=True)
@@ -189,7 +121,7 @@ class _Survey:
             notes.append(f"{self.traces - self.rewarded:,} of {self.traces:,} records have no reward: they are skipped")
         if self.graded:
             what = "reward is" if self.graded == 1 else "rewards are"
-            notes.append(f"{self.graded:,} {what} neither 0 nor 1: only a reward of 1 passes; see {_SUITE}")
+            notes.append(f"{self.graded:,} {what} neither 0 nor 1: only a reward of 1 passes; see {IMPORTED_SUITE}")
         if self.reversed:
             ending = counted(self.reversed, "recording ends before it starts", "recordings end before they start")
             notes.append(f"{ending}: the latency is unknown")
@@ -294,54 +226,6 @@ def _case(case_id: str, recordings: list[Recording]) -> dict[str, Any]:
     }
 
 
-RECORDED: Final[dict[str, Any]] = {"name": "recorded", "adapter": "replay", "allow_missing": ["final_answer"]}
-"""A recording need not end in words, and is judged nevertheless: by its actions or its reward."""
-
-
-def described_suite(traces: int, cases: int) -> str:
-    """The description in the written suite."""
-    if not traces:
-        return f"{counted(cases, 'case')} without recordings"
-    return f"{counted(traces, 'recording')} of {counted(cases, 'case')}, replayed and judged"
-
-
-def write_suite(
-    out: Path,
-    name: str,
-    description: str,
-    evaluators: list[dict[str, Any]],
-    trials: int = 1,
-    systems: list[dict[str, Any]] | None = None,
-    *,
-    deciding: int = 1,
-    by_case: bool = False,
-    warnings: Sequence[str] = (),
-) -> list[Path]:
-    """Write the `eval.yaml` that replays `cases.jsonl`; returns both files. The first `deciding` evaluators decide.
-
-    With `by_case` each case names those that judge it, all of which must pass. Raises StorageError.
-    """
-    from evalwright.files.yaml import dump, schema_line
-
-    document = {
-        "eval": {
-            "name": re.sub(r"[^\w.-]+", "-", name).strip("-.") or "recordings",
-            "description": description,
-            **({"warnings": [*warnings]} if warnings else {}),
-        },
-        "dataset": {"type": "cases", "path": _CASES, "own_evaluators": True}
-        if by_case
-        else {"type": "jsonl", "path": _CASES},
-        "systems": systems or [RECORDED],
-        "evaluators": evaluators,
-        **({} if by_case else {"pass_criteria": {"all_required": [one["name"] for one in evaluators[:deciding]]}}),
-        "run": {"trials": trials},
-        "output": [{"type": "local_files", "path": "runs"}],
-    }
-    replace_file(out / _SUITE, (schema_line("eval") + dump(document)).encode())
-    return [out / _CASES, out / _SUITE]
-
-
 def _evaluators(survey: _Survey) -> list[dict[str, Any]]:
     """The evaluators that the recordings allow, the deciding one first: the recorded reward, else expected actions.
 
@@ -353,10 +237,3 @@ def _evaluators(survey: _Survey) -> list[dict[str, Any]]:
     if survey.expecting:
         checks.append({"name": "actions", "type": "tool_calls_match", "config": {"expected_from": "actions"}})
     return checks or [ANSWERED]
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(Problem(str(folder), f"cannot be created: {error.strerror or error}")) from None

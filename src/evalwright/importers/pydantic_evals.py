@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.yaml import Document, parse
-from evalwright.importers.imported_cases import ANSWERED
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.pydantic_evaluators import EvaluatorReading, expected_field
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import document
 from evalwright.importers.traces import TraceImporter
+from evalwright.importers.written_suite import ANSWERED
 
 __all__ = ["PydanticEvals"]
 

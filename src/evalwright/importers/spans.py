@@ -14,18 +14,18 @@ from typing import Any, Protocol
 import msgspec
 
 from evalwright.errors import InputError, Problem, counted
-from evalwright.importers.imported_cases import (
+from evalwright.importers.recordings import numbers_in_range
+from evalwright.importers.span_files import Lose, read_spans
+from evalwright.importers.span_traces import trace_of_spans
+from evalwright.importers.spool import RecordSpool
+from evalwright.importers.wire_spans import WireSpan
+from evalwright.importers.written_suite import (
     ANSWERED,
     check_free,
     without_secrets,
     write_cases,
     write_suite,
 )
-from evalwright.importers.recordings import numbers_in_range
-from evalwright.importers.span_files import Lose, read_spans
-from evalwright.importers.span_traces import trace_of_spans
-from evalwright.importers.spool import RecordSpool
-from evalwright.importers.wire_spans import WireSpan
 from evalwright.model.import_result import ImportResult
 from evalwright.model.trace import Trace
 

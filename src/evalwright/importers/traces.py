@@ -13,19 +13,19 @@ from typing import Any, ClassVar
 
 from evalwright.errors import counted
 from evalwright.importers.gathered_cases import GatheredCases
-from evalwright.importers.imported_cases import (
-    check_free,
-    described_suite,
-    secrets_here,
-    write_cases,
-    write_suite,
-)
 from evalwright.importers.imported_records import Imported, ImportFindings, Read, StartOver
 from evalwright.importers.mapping import MISSING, RecordMapping, compile_mapping
 from evalwright.importers.pricing import ListPricing
 from evalwright.importers.recordings import described, moment, numbers_in_range, too_deep
 from evalwright.importers.sources import Mistakes
 from evalwright.importers.spool import RecordSpool, TraceSpool
+from evalwright.importers.written_suite import (
+    check_free,
+    described_suite,
+    secrets_here,
+    write_cases,
+    write_suite,
+)
 from evalwright.model.import_result import ImportResult
 
 __all__ = ["TraceImporter", "import_traces"]
