@@ -305,7 +305,14 @@ def test_from_a_failed_run_to_the_judges_prompt_by_keys(visit, runs):
     page.keyboard.type("j?")
     expect(page.get_by_role("searchbox", name="Search cells")).to_have_value("j?")
     press(page, "Escape", "?")
-    expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+    help = page.get_by_role("dialog", name="Keyboard")
+    expect(help).to_be_visible()
+    help.get_by_role("checkbox", name="Keyboard shortcuts").uncheck()
+    help.get_by_role("button", name="Close").click()
+    press(page, "?")
+    expect(help).to_be_hidden()
+    page.get_by_role("button", name="Keys").click()
+    expect(help).to_be_visible()
 
 
 def test_a_text_is_read_from_the_side_from_which_it_is_written(visit, runs):

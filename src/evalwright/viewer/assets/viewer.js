@@ -261,11 +261,32 @@
     link.click();
     return true;
   }
+  // The help is made when it is asked for: each of the thousands of pages of a bundle would hold the same.
+  const KEYS = [["j k", "next, previous row or cell"], ["Enter", "open"], ["b", "back to the list"], ["/", "search"],
+    ["n", "next changed cell"], ["[ ]", "previous, next trial"], ["x", "select a run"], ["g r", "runs"], ["?", "this help"]];
+  function keyboard() {
+    const made = (name, ...inner) => { const node = document.createElement(name); node.append(...inner); return node; };
+    let help = one("#keyboard");
+    if (!help) {
+      const title = made("h2", "Keyboard"), list = made("dl"), box = made("input"), form = made("form", made("button", "Close"));
+      help = made("dialog", title, list, made("p", made("label", box, " Keyboard shortcuts")), form);
+      help.id = "keyboard"; title.id = "keyboard-title"; list.className = "keys"; form.method = "dialog";
+      help.setAttribute("aria-labelledby", title.id);
+      box.type = "checkbox"; box.id = "shortcuts"; box.checked = stored("keys") !== "off";
+      for (const [keys, what] of KEYS) {
+        if (keys === "x" && one("meta[http-equiv]")) continue; // a bundle has no runs to select
+        const term = made("dt", ...keys.split(" ").flatMap((key) => [made("kbd", key), " "]));
+        list.append(made("div", term, made("dd", what)));
+      }
+      document.body.append(help);
+    }
+    return help;
+  }
   function acts(event) {
     const key = event.key;
     if (held === "g" && key === "r") { location.assign(one(".brand").href); return true; }
     held = key === "g" ? "g" : "";
-    if (key === "?") { one("#keyboard").showModal(); return true; }
+    if (key === "?") { keyboard().showModal(); return true; }
     if (key === "/") { const box = one("main input[type=search]"); if (box) { box.focus(); box.select(); } return Boolean(box); }
     if (key === "x") {
       const row = document.activeElement.closest("tr");
@@ -298,7 +319,7 @@
   document.addEventListener("click", (event) => {
     const button = /** @type {Element} */ (event.target).closest("button");
     if (!button) return;
-    if (button.dataset.open) one("#" + button.dataset.open).showModal();
+    if ("keyboard" in button.dataset) keyboard().showModal();
     if ("themeButton" in button.dataset) nextTheme();
     if ("newFailures" in button.dataset) location.reload();
     if ("rendered" in button.dataset) { isRendered = !isRendered; stored("rendered", isRendered ? "on" : "off"); render(); }
@@ -392,8 +413,6 @@
   }
   function begin() {
     for (const part of all("[data-script]")) part.hidden = false;
-    const shortcuts = one("#shortcuts");
-    if (shortcuts) shortcuts.checked = stored("keys") !== "off";
     const button = one("[data-theme-button]");
     if (button) button.title = "Theme: " + (root.dataset.theme || "system");
     times(document);
