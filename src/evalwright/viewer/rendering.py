@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from evalwright.errors import money
 from evalwright.reports import numbers
@@ -61,6 +61,12 @@ def style_of_documents() -> DocumentStyle:
     return DocumentStyle(Markup(text), hashlib.sha256(text.encode()).digest())
 
 
+def _as_content(text: object) -> Markup:
+    """A text escaped to stand between tags, where quotes mean nothing: escaped ones are five times as long, and JSON
+    is full of them. Not for attributes."""
+    return Markup(str(escape(text)).replace("&#34;", '"').replace("&#39;", "'"))
+
+
 def page_text(template: str, context: Mapping[str, Any]) -> str:
     """A page. `context` is plain data; every value is escaped."""
     return _environment().get_template(template).render(context)
@@ -88,6 +94,7 @@ def _environment() -> Environment:
         "begin": first_part,
         "few": few,
         "json_line": json_line,
+        "content": _as_content,
         "visible": lambda text: visible(str(text)),
         "moment": _moment,
         "plain": pretty,
