@@ -237,6 +237,7 @@ def test_a_cell_shows_everything_that_was_recorded(run, client):
         "reproduce",
     ]
     assert re.search(r'id="m2-name"><a href="#m2">Message 2</a>, assistant', text)
+    assert '>{"needle": "needle-3"}</pre>' in text  # quotes mean nothing there, and JSON is full of them
     says = seen(text)
     for part in ("needle-3", "Where is order 3?", "python:viewed_agent:judge", "because of the reply", "is polite"):
         assert part in says
@@ -455,7 +456,7 @@ def test_many_large_steps_leave_a_page_small_and_each_is_reachable(tmp_path):
         text = page(client, f"/runs/{run.name}/cells/{cell_key('case-0', 'agent', 0)}")
         last = text[text.index("step 59") :]
         whole = client.get(unescape(re.search(r'href="([^"]*whole[^"]*)">Show all', last)[1])).json()
-    assert len(text) < 110_000
+    assert len(text.encode()) <= 100_000
     assert "input word" in text  # the beginning of a text that is cut, not only its first line
     assert (whole["name"], whole["output"]) == ("step 59", values["output"])
 
@@ -525,3 +526,26 @@ def test_a_run_that_is_removed_meanwhile_cannot_be_read(run):
     with site_of(lambda: [_Removed(run)]) as client:
         assert "No such file" in page(client, "/")
         assert "No such file" in page(client, f"/runs/{run.name}", 404)
+
+
+@pytest.mark.parametrize("text", ["step", 'é<&"' * 40], ids=["short", "long in bytes"])
+def test_hundreds_of_steps_messages_and_results_fit_on_a_page_and_all_are_one_link_away(tmp_path, text):
+    run = made_run(tmp_path, trials=1)
+    with_messages(run, "case-1", 300, text)
+    lines = []
+    for line in (run / "traces.jsonl").read_text().splitlines():
+        trace = json.loads(line)
+        step = {**trace["spans"][0], "input": text, "output": text} if trace["spans"] else {}
+        trace["spans"] = [{**step, "span_id": f"s{n}", "name": f"step-{n:03d}"} for n in range(480 * bool(step))]
+        lines.append(json.dumps(trace))
+    (run / "traces.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    path = f"/runs/{run.name}/cells/{cell_key('case-1', 'agent', 0)}"
+    with site(run.parent) as client:
+        shown = page(client, path)
+        whole = page(client, unescape(re.search(r'href="([^"]*)#spans">Show all 480', shown)[1]))
+    assert len(shown.encode()) <= 100_000
+    first = re.findall(r"step-(\d+)</summary>", shown)
+    assert first == [f"{n:03d}" for n in range(len(first))]
+    assert 30 <= len(first) < 480
+    assert len(re.findall(r"step-(\d+)</summary>", whole)) == 480
+    assert whole.count("said-") == 300

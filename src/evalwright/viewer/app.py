@@ -29,7 +29,7 @@ from evalwright.viewer.pages.cell import cell_page, stored_records, whole_text
 from evalwright.viewer.pages.label import Labelling, label_page, store_label
 from evalwright.viewer.pages.run import run_page
 from evalwright.viewer.pages.runs import runs_page
-from evalwright.viewer.rendering import assets, page_text
+from evalwright.viewer.rendering import assets
 from evalwright.viewer.shelf import RunSource, Shelf
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ class _Site:
         self._links, self._changes = ServerLinks(), ChangeTally()
 
     def _answer(self, page: Page, status: int = 200) -> HTMLResponse:
-        context = {"links": self._links, "labels": self._labels, "title": page.title, **page.context}
-        return HTMLResponse(page_text(page.template, context), status)
+        _, text = page.fitted({"links": self._links, "labels": self._labels})
+        return HTMLResponse(text, status)
 
     def runs(self, request: Request) -> Response:
         return self._answer(runs_page(self._shelf, self._changes, request.query_params.multi_items()))

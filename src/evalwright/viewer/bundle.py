@@ -19,13 +19,13 @@ from evalwright.model.result import NOT_PASSED
 from evalwright.viewer.bundle_links import BundleLinks
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import StoredLabel
-from evalwright.viewer.pages import NotThere
-from evalwright.viewer.pages.cell import cell_context, stored_records, whole_text
+from evalwright.viewer.pages import NotThere, Page
+from evalwright.viewer.pages.cell import page_of_cell, stored_records, whole_text
 from evalwright.viewer.pages.compare import Sides, compare_context, compared_cell_context
 from evalwright.viewer.pages.run import PAGE, run_context
 from evalwright.viewer.pages.runs import run_row
 from evalwright.viewer.pairing import CHANGES, PairedRuns
-from evalwright.viewer.rendering import assets, page_text
+from evalwright.viewer.rendering import assets
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellPlace, CellRow
 from evalwright.viewer.texts import first_part, visible
@@ -97,10 +97,14 @@ class Bundle:
         yield from self._texts()
 
     def _page(self, path: str, template: str, title: str, context: dict[str, Any]) -> tuple[str, bytes]:
+        _, text = self._fitted(path, Page(template, title, context))
+        return path, text
+
+    def _fitted(self, path: str, page: Page) -> tuple[Page, bytes]:
         self._links.here = path
-        shown = {"links": self._links, "labels": False, "title": title, "policy": POLICY, "left_out": self._left_out()}
-        text = page_text(template, {**shown, **context})
-        return path, "\n".join(filter(None, _outside_of_texts(text))).encode("utf-8", "replace")
+        common = {"links": self._links, "labels": False, "policy": POLICY, "left_out": self._left_out()}
+        shown, text = page.fitted(common)
+        return shown, "\n".join(filter(None, _outside_of_texts(text))).encode("utf-8", "replace")
 
     def _left_out(self) -> str:
         if self._only == "all":
@@ -165,15 +169,17 @@ class Bundle:
         for whole, name in ((False, f"{path}.html"), (True, f"{path}-messages.html")):
             self._links.here = name
             try:
-                context = cell_context(run, row, self._links.base, self._links, place, whole=whole)
+                page = page_of_cell(run, row, self._links.base, self._links, labels, place, whole=whole)
+                page, text = self._fitted(name, page)
             except NotThere as error:
                 back = self._links.run(run.id)
                 found = {"heading": "Cannot be read", "text": f"{row.case_key}: {error}", "back": back, "runs": []}
                 yield self._page(name, "problem.html", f"{row.case_key} · evalwright", found)
                 return
-            title = f"{row.case_key} · {run.plan.name} · evalwright"
-            yield self._page(name, "cell.html", title, {**context, "human_labels": labels})
-            if not (context["messages_hidden"] or context["tool_calls"].hidden):
+            yield name, text
+            if not (
+                page.context["messages_hidden"] or page.context["tool_calls"].hidden or page.context["spans"].left_out
+            ):
                 return
 
     def _lists(self) -> Iterator[tuple[str, bytes]]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evalwright.model.plan import Plan
 from evalwright.viewer.records import StoredCell
+from evalwright.viewer.rendering import page_text
 
 if TYPE_CHECKING:
     from evalwright.viewer.table import CellRow, CellTable
 
-__all__ = ["NotThere", "Page", "ShownRun"]
+__all__ = ["LARGEST", "NotThere", "Page", "ShownRun"]
+
+LARGEST = 100_000
+"""Bytes of a page, except one that was asked to show everything."""
 
 
 class Page(NamedTuple):
@@ -20,6 +25,15 @@ class Page(NamedTuple):
     template: str
     title: str
     context: dict[str, Any]
+    smaller: Callable[[], Page] | None = None
+    """The same page with less on it."""
+
+    def fitted(self, common: Mapping[str, Any]) -> tuple[Page, str]:
+        """This page, or the first smaller one that is not too large, and its HTML; `common` is shown by all pages."""
+        text = page_text(self.template, {**common, "title": self.title, **self.context})
+        if self.smaller is None or len(text.encode("utf-8", "replace")) <= LARGEST:
+            return self, text
+        return self.smaller().fitted(common)
 
 
 class ShownRun(Protocol):

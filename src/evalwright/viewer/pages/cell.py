@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,7 +14,7 @@ from evalwright.reports.inspection import recorded_metrics
 from evalwright.scoring.reasons import error_text
 from evalwright.stores.artifacts import read_artifact
 from evalwright.viewer.filters import BadQuery, Filter
-from evalwright.viewer.labels import LabelFile
+from evalwright.viewer.labels import LabelFile, StoredLabel
 from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page, ShownRun
 from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
@@ -25,11 +26,22 @@ from evalwright.viewer.records import StoredCell
 from evalwright.viewer.table import CellPlace, CellRow
 from evalwright.viewer.texts import shell_word
 
-__all__ = ["cell_context", "cell_page", "expected_parts", "found_row", "input_parts", "stored_records", "whole_text"]
+__all__ = [
+    "cell_context",
+    "cell_page",
+    "expected_parts",
+    "found_row",
+    "input_parts",
+    "page_of_cell",
+    "stored_records",
+    "whole_text",
+]
 
 _LATER = "The cells are still being read: try again soon."
 _ROOM_OF_ALL = 2_000_000
 """Characters of all texts of a page with all messages."""
+_HALVED = 4
+"""Times that the room of a page is halved: then it has six messages, and 30 steps."""
 
 
 class Trial(NamedTuple):
@@ -85,10 +97,29 @@ def cell_page(run: ShownRun, key: str, pairs: Sequence[tuple[str, str]], links: 
     if wanted not in ("", "all"):
         raise BadQuery(f"'messages' is {wanted!r}, expected 'all'")
     row = found_row(run, key)
-    title = f"{row.case_key} · {run.plan.name} · evalwright"
     said = labels.by_answer().get((row.case_key, row.variant, row.trial, row.attempt), [])
-    context = cell_context(run, row, chosen, links, whole=bool(wanted))
-    return Page("cell.html", title, {**context, "human_labels": said})
+    return page_of_cell(run, row, chosen, links, said, whole=bool(wanted))
+
+
+def page_of_cell(
+    run: ShownRun,
+    row: CellRow,
+    chosen: Filter,
+    links: Links,
+    labels: Sequence[StoredLabel],
+    place: CellPlace | None = None,
+    *,
+    whole: bool = False,
+    halved: int = 0,
+) -> Page:
+    """The page of a cell, with room for texts and rows halved that many times. Raises NotThere."""
+    room, rows = (_ROOM_OF_ALL, None) if whole else (ROOM >> halved, MOST_ON_A_PAGE >> halved)
+    context = cell_context(run, row, chosen, links, place, room, rows)
+    smaller = None
+    if not whole and halved < _HALVED:
+        smaller = partial(page_of_cell, run, row, chosen, links, labels, place, halved=halved + 1)
+    title = f"{row.case_key} · {run.plan.name} · evalwright"
+    return Page("cell.html", title, {**context, "human_labels": labels}, smaller)
 
 
 def cell_context(
@@ -98,25 +129,24 @@ def cell_context(
     links: Links,
     place: CellPlace | None = None,
     room: int = ROOM,
-    *,
-    whole: bool = False,
+    rows: int | None = MOST_ON_A_PAGE,
 ) -> dict[str, Any]:
     """The content of a cell's page; `place` is its position among the chosen cells, if already known.
 
-    `room` is the number of characters for all texts together. With `whole`, all messages and tool calls are there.
+    `room` is the number of characters for all texts together, and `rows` how many messages and tool calls there are of
+    each; None for all.
     """
     records = run.records(row)
     if not records.trace:
         raise NotThere("The records of this cell cannot be read.", f"/runs/{run.id}")
     trace = msgspec.convert(records.trace, Trace)
-    room = _ROOM_OF_ALL if whole else room
     blocks = Blocks(lambda part: links.whole(run.id, row.key, part), room)  # type: ignore[attr-defined]
     table = run.table
     if place is None and table is not None:
         place = table.place(chosen, row)
     results = evaluator_results(records.results, run.plan, blocks)
     error = trace.error
-    messages, hidden = ends(trace.messages, None if whole else MOST_ON_A_PAGE)
+    messages, hidden = ends(trace.messages, rows)
     return {
         "run": run,
         "row": row,
@@ -136,8 +166,8 @@ def cell_context(
         "results": results,
         "messages": list(shown_messages(messages, blocks)),
         "messages_hidden": hidden,
-        "tool_calls": unsaid_calls(trace, blocks, None if whole else MOST_ON_A_PAGE),
-        "spans": span_rows(trace, blocks),
+        "tool_calls": unsaid_calls(trace, blocks, rows),
+        "spans": span_rows(trace, blocks, rows),
         "trials": _trials(run, row),
         "earlier": [_attempt(one) for one in records.earlier],
         "files": _files(run, row, blocks),

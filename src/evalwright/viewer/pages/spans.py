@@ -39,16 +39,24 @@ class SpanRow(NamedTuple):
 class SpanTable(NamedTuple):
     rows: list[SpanRow]
     left_out: int
+    most: int = _MOST
+
+    @property
+    def more_elsewhere(self) -> bool:
+        """Whether a page with everything has more of them."""
+        return self.left_out > 0 and len(self.rows) < self.most
 
 
-def span_rows(trace: Trace, blocks: Blocks) -> SpanTable:
-    """At most 500: the earliest, and all errors regardless of time."""
+def span_rows(trace: Trace, blocks: Blocks, share: int | None = None) -> SpanTable:
+    """At most 500, or five times `share`: the earliest, and errors regardless of time."""
+    most = _MOST if share is None else min(_MOST, 5 * share)
     spans = trace.spans
     places = {id(span): place for place, span in enumerate(spans)}
     rows = list(outlined(spans))
-    if len(rows) > _MOST:
+    if len(rows) > most:
         first = sorted(spans, key=lambda s: (s.started_at is None, s.started_at.timestamp() if s.started_at else 0.0))
-        kept = {id(span) for span in first[:_MOST]} | {id(span) for span in spans if span.status == "error"}
+        errors = [span for span in first if span.status == "error"]
+        kept = {id(span) for span in first[:most]} | {id(span) for span in (errors if most == _MOST else errors[:most])}
         rows = [(depth, span) for depth, span in rows if id(span) in kept]
     starts = [span.started_at.timestamp() for span in spans if span.started_at]
     ends = [span.finished_at.timestamp() for span in spans if span.finished_at]
