@@ -160,7 +160,7 @@ class Assertions:
         if base.startswith("promptfoo:redteam") or base in ("redteam",):
             place.tell(f"{kind!r} is of promptfoo's red team, which is not supported")
         elif base in UNSUPPORTED:
-            place.tell(f"the assertion type {kind!r} is not supported")
+            place.tell(f"the assertion type {kind!r} is not supported: {UNSUPPORTED[base]}")
         else:
             place.tell(
                 f"unknown assertion type {kind!r}{did_you_mean(base, (*CHECKS, SET, *COMPARISONS, *UNSUPPORTED))}"

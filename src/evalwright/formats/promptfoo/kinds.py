@@ -71,11 +71,14 @@ CHECKS: Mapping[str, str] = {
 """The function of each type."""
 COMPARISONS = frozenset(("select-best", "max-score"))
 """Types that judge the outputs of all columns together, after all other assertions."""
-UNSUPPORTED = (
-    "agent-rubric", "classifier", "contains-sql", "human", "is-sql", "meteor", "moderation",
-    "pi", "ruby", "search-rubric", "webhook",
-)  # fmt: skip
-"""Types that promptfoo has and we do not: rejected by name."""
+_CODE = "write the check as javascript or python"
+UNSUPPORTED: Mapping[str, str] = {
+    **dict.fromkeys(("classifier", "contains-sql", "is-sql", "moderation", "ruby", "webhook"), _CODE),
+    **dict.fromkeys(("agent-rubric", "pi", "search-rubric"), "use llm-rubric"),
+    "meteor": "use rouge-n, or gleu",
+    "human": "label the outputs in evalwright view",
+}
+"""Types that promptfoo has and we do not, rejected by name, and what comes closest to them."""
 
 
 def base_of(kind: str) -> tuple[bool, str]:
