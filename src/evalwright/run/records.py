@@ -27,6 +27,7 @@ __all__ = [
     "drop_answer",
     "ends_the_run",
     "evaluator_failure",
+    "fail",
     "fill",
     "keep",
     "no_evaluation",
@@ -220,7 +221,7 @@ def fill(
 ) -> None:
     """Fill a row with what an awaited evaluator returned, as in `result_of`."""
     if not isinstance(outcome, Evaluation):
-        row.error = no_evaluation(outcome)
+        fail(row, no_evaluation(outcome))
         return
     if (wrong := _wrong(outcome, scores)) is not None:
         row.error, outcome = wrong, _without_verdict(outcome)
@@ -228,6 +229,11 @@ def fill(
     row.reason = _reason(outcome, row.error, spec)
     row.detail, row.skipped = outcome.detail, outcome.skipped
     row.cost_usd, row.hits, row.misses = outcome.cost_usd, outcome.hits, outcome.misses
+
+
+def fail(row: EvaluationResult, error: TraceError) -> None:
+    """Fill a row of an awaited evaluator that gave no result, as in `result_of`."""
+    row.error, row.reason = error, error.message
 
 
 def keep(row: EvaluationResult, error: BaseException) -> None:

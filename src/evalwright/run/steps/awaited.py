@@ -11,7 +11,7 @@ from evalwright.llm.kept_calls import keeping
 from evalwright.llm.patience import all_given, bounded_by
 from evalwright.model.result import EvaluationResult
 from evalwright.run.limits import held_to
-from evalwright.run.records import Clock, Pending, ends_the_run, evaluator_failure, fill, keep, timed_out
+from evalwright.run.records import Clock, Pending, ends_the_run, evaluator_failure, fail, fill, keep, timed_out
 from evalwright.session.process import end_child
 
 __all__ = ["await_results"]
@@ -64,12 +64,12 @@ async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending)
         if os.getpid() != process:
             end_child(raised)
         if isinstance(raised, (TimeoutError, LimitExceeded)):
-            row.error = timed_out(limit)
+            fail(row, timed_out(limit))
         elif ends_the_run(raised):
             raise
         else:
             # User code may raise SystemExit and the like: an error of this result, which must not end the run.
-            row.error = evaluator_failure(raised, limit)
+            fail(row, evaluator_failure(raised, limit))
             keep(row, raised)
     end = time.monotonic()
     row.finished_at, row.latency_ms = clock.date(end), int((end - start) * 1000)
