@@ -101,6 +101,9 @@ def test_a_broken_guard_forbids_what_the_rate_allows(made: Project) -> None:
     code, found = decided(made, a, b, "--guard", "evaluator:polite=+90pp")
     assert (code, found["guards"][0]["state"]) == (1, "broken")  # type: ignore[index]
     assert "DON'T (guard evaluator:polite)" in made.evalwright("decide", a, b, "--guard", "evaluator:polite=+90pp").out
+    ended = made.evalwright("decide", a, b, "--guard", "cost=-10%,evaluator:polite=-1pp").out
+    assert "cost       undecided (−10 %)" in ended
+    assert "holds (−1 pp)" in ended
     code, found = decided(made, a, b, "--guard", "cost=+10%")
     assert (code, found["reasons"], found["guards"][0]["state"]) == (3, ["guard"], "undecided")  # type: ignore[index]
 

@@ -236,11 +236,11 @@ def _guard_name(name: str) -> str:
 def _guard(one: GuardPart) -> str:
     ratio = not one.name.startswith("evaluator:")
     limit = f"{100 * (one.limit - 1):+,.6g} %" if ratio else f"{100 * one.limit:+.3g} pp"
-    state = f"{one.state} ({limit}){f': {one.reason}' if one.reason else ''}"
+    state = f"{one.state} ({limit.replace('-', '−')}){f': {one.reason}' if one.reason else ''}"
     if one.value is None or one.ci is None:
         return state
     if not ratio:
-        return f"{with_ends(one.value, one.ci, PASS_RATE)}  {state}".replace("(-", "(−")
+        return f"{with_ends(one.value, one.ci, PASS_RATE)}  {state}"
     value, low, high = (numbers.signed(100 * (end - 1), 0) for end in (one.value, *one.ci))
     return f"{value} % [{low}, {high}]  {state}"
 
