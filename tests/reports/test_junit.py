@@ -59,3 +59,11 @@ def test_a_case_has_its_place_and_the_run_its_address() -> None:
 def test_trials_have_names_of_their_own() -> None:
     names = [case.get("name") for case in cases(a_verdict(case_id="c"), a_verdict(case_id="c", trial=1))]
     assert names == ["c", "c [trial 2]"]
+
+
+def test_a_cell_with_several_verdicts_has_the_newest_one() -> None:
+    attempts = [(2, "fail"), (1, "error"), (2, "skip")]
+    records = [a_verdict(case_id="c", status=status, attempt=attempt) for attempt, status in attempts]
+    (case, other) = cases(records[0], a_verdict(case_id="d"), *records[1:])
+    assert (other.get("name"), [child.tag for child in other]) == ("c", ["skipped"])
+    assert case.get("name") == "d"

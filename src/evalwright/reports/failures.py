@@ -14,6 +14,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import FAILED, CaseVerdict, Status
 from evalwright.model.summary import RunSummary
 from evalwright.reports.order import First, order_of
+from evalwright.scoring.newest import newest_places
 
 __all__ = [
     "Failures",
@@ -102,7 +103,8 @@ def _count(summary: RunSummary, *statuses: str) -> int:
 
 
 def newest_verdicts(reader: RunReader, statuses: Collection[Status] | None = None) -> Iterator[CaseVerdict]:
-    """The verdict of each finished cell, or of those with one of some statuses; none that a later attempt replaced.
+    """The verdict of each finished cell, or of those with one of some statuses; none that a later attempt replaced, and
+    of several on one attempt the last.
 
     A folder that another program wrote has no verdicts: if `reader.plan` is set, they are derived from its traces and
     results. Raises InputError for a run that changes meanwhile, and DamagedIndex, after which it has no index.
@@ -137,17 +139,13 @@ def ordered_verdicts(reader: RunReader, summary: RunSummary, statuses: Collectio
 
 
 def _scanned_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:
-    newest: dict[tuple[str, str, int], int] = {}
-    stored = False
-    for mark in reader.verdicts(AttemptFacts):
-        stored = True
-        if mark.attempt > 1:
-            key = (mark.case_key, mark.variant_name, mark.trial)
-            newest[key] = max(mark.attempt, newest.get(key, 1))
-    if not stored and reader.plan is not None:
+    newest = newest_places(lambda: reader.verdicts(AttemptFacts))
+    if newest is None and reader.plan is not None:
         from evalwright.reports.cells import Choice, chosen_cells
 
         yield from (cell.verdict for cell in chosen_cells(reader, reader.plan, [], Choice()))
-    for verdict in reader.verdicts(CaseVerdict):
-        if verdict.attempt >= newest.get((verdict.case_key, verdict.variant_name, verdict.trial), 1):
-            yield verdict
+    for place, verdict in enumerate(reader.verdicts(CaseVerdict)):
+        cell = verdict.case_key, verdict.variant_name, verdict.trial
+        if newest and newest.get(cell, place) != place:
+            continue
+        yield verdict

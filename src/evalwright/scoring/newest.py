@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
 from evalwright.files.bulk import Repeats, collector_paused
-from evalwright.model.facts import CellKey, ResultFacts, TraceFacts
+from evalwright.model.facts import AttemptFacts, CellKey, ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.scoring.verdict import passes_over_errored
 
-__all__ = ["Superseded", "newest_cells", "over_cells", "streamed_cells"]
+__all__ = ["Superseded", "newest_cells", "newest_places", "over_cells", "streamed_cells"]
 
 T = TypeVar("T")
 _CellFacts = tuple[TraceFacts, Collection[ResultFacts]]
@@ -120,3 +120,19 @@ def _rows_of(reader: RunReader, traces: dict[CellKey, TraceFacts]) -> dict[CellK
                 mine = rows[key] = {}
             mine[row.evaluator] = row
     return rows
+
+
+def newest_places(read: Callable[[], Iterable[AttemptFacts]]) -> dict[CellKey, int] | None:
+    """Of cells with several records, the position of the one that counts: the highest attempt, then the last. None if
+    there is no record at all. Keeps eight bytes of each cell; `read` is called again only if there are such cells."""
+    cells = Repeats()
+    for mark in read():
+        cells.add((mark.case_key, mark.variant_name, mark.trial))
+    if not len(cells):
+        return None
+    newest: dict[CellKey, tuple[int, int]] = {}
+    repeated = cells.hashes()
+    for place, mark in enumerate(read()) if repeated else ():
+        if hash(key := (mark.case_key, mark.variant_name, mark.trial)) in repeated:
+            newest[key] = max((mark.attempt, place), newest.get(key, (0, 0)))
+    return {key: place for key, (_, place) in newest.items()}
