@@ -17,9 +17,17 @@ from evalwright.files.dotenv import is_address
 from evalwright.files.key_paths import steps_of
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.agentv.booleans import boolean_mistake
-from evalwright.formats.agentv.health import HEALTH_KEYS
+from evalwright.formats.agentv.target_keys import (
+    API_KEY,
+    CREDENTIALS,
+    JUDGE_TARGET,
+    known_key,
+    provider_in,
+    reference_in,
+    target_doubts,
+    unread_of_target,
+)
 from evalwright.formats.agentv.target_settings import AGENTS, BOOLEANS, KEYS, NO_EFFECT, checked
-from evalwright.formats.agentv.vocabulary import snake_case
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
@@ -29,22 +37,13 @@ __all__ = ["PROVIDERS", "TARGETS_NAMES", "Targets", "targets_file"]
 
 TARGETS_NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
 PROVIDERS = ("cli", "mock", "python", "replay", "openai", "anthropic", "azure", "gemini", "openrouter", *AGENTS)
-_SPELLINGS = {"azure-openai": "azure", "google": "gemini", "google-gemini": "gemini"}
 _OTHERS = (
     "agentv", "bedrock", "cc-mirror", "claude-sdk", "copilot-log", "copilot-sdk", "copilot_sdk", "pi-agent-sdk",
     "transcript", "vertex", "vscode", "vscode-insiders",
 )  # fmt: skip
 """Providers that AgentV has up to 4.42 and we do not."""
-_JUDGES = "judge_target"
-_NEWER = {"grader_target": _JUDGES}
 _DEEPEST = 10
 """Maximum number of targets that refer to each other in a row."""
-_REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\Z")
-_KEY = "api_key"
-_CREDENTIALS = {
-    "openai": (_KEY,), "anthropic": (_KEY,), "gemini": (_KEY,), "openrouter": (_KEY,), "azure": (_KEY, "endpoint"),
-}  # fmt: skip
-"""Keys whose values belong in the environment, by provider."""
 _NO_WORD = re.compile(r"\W")
 
 
@@ -130,7 +129,7 @@ class Targets:
 
     def judge_of(self, name: str) -> str:
         """The target that judges the answers of `name`: its `judge_target`, else itself; it need not be usable."""
-        judge = self.get(name).get(_JUDGES)
+        judge = self.get(name).get(JUDGE_TARGET)
         return judge if isinstance(judge, str) else name
 
     def work_in_copies(self, template: str | None) -> None:
@@ -207,12 +206,12 @@ class _Reading:
         self.targets.pop(name, None)  # the last target with a name counts, as a whole
         self.wrong[name] = [self._problem(i, key, message) for key, message in (*_mistakes(raw), *_no_booleans(raw))]
         self.missing[name] = [self._problem(i, key, message) for key, message in _not_here(raw)]
-        unread = [replace(self._problem(i, key, message), unread=True) for key, message in _unread(raw)]
-        self.doubts[name] = unread + [self._problem(i, key, message) for key, message in _doubts(raw)]
+        unread = [replace(self._problem(i, key, message), unread=True) for key, message in unread_of_target(raw)]
+        self.doubts[name] = unread + [self._problem(i, key, message) for key, message in target_doubts(raw)]
         if first is not None:
             said = f"name: {name!r} is also the name of targets[{first}], which is not used"
             self.doubts[name].append(self._problem(i, "name", said))
-        isolated = [key for key in isolating(raw, (), OF_PROGRAMS) if _known(key) not in KEYS]
+        isolated = [key for key in isolating(raw, (), OF_PROGRAMS) if known_key(key) not in KEYS]
         self.wrong[name] += [self._problem(i, key, refusal(key, KEYS)) for key in isolated]
         resolved, unset = _resolved(raw, self._environment)
         self._hide(raw)
@@ -220,7 +219,7 @@ class _Reading:
             message = f"{key}: the environment variable {variable} of target {name!r} is not set"
             self.missing[name].append(self._problem(i, key, message))
         self.missing[name] += self._diverted(i, raw)
-        if isinstance(key := resolved.pop(_KEY, None), str):
+        if isinstance(key := resolved.pop(API_KEY, None), str):
             resolved["api_key_env"] = variable = self._variable(name, key)
             self.keys[variable] = key
         self.targets[name], mistakes = checked(resolved)
@@ -229,9 +228,9 @@ class _Reading:
 
     def _diverted(self, i: int, raw: dict[str, Any]) -> Iterator[Problem]:
         """Keys with an address that only a `.env` sets, to which a key of the environment would be sent."""
-        named = {_known(key): reference[1] for key, value in raw.items() if (reference := _reference_in(value))}
-        secret = named.get(_KEY)
-        wanted = [secret] if secret else [] if raw.get(_KEY) else _keys_of(_provider(raw))
+        named = {known_key(key): reference[1] for key, value in raw.items() if (reference := reference_in(value))}
+        secret = named.get(API_KEY)
+        wanted = [secret] if secret else [] if raw.get(API_KEY) else _keys_of(provider_in(raw))
         sent = [one for one in wanted if self._environment.get(one) and one not in self._suggested]
         for key, variable in named.items():
             if sent and variable in self._suggested and is_address(key):
@@ -242,7 +241,7 @@ class _Reading:
                 yield self._problem(i, key, message)
 
     def _hide(self, raw: dict[str, Any]) -> None:
-        named = [reference[1] for key, value in raw.items() if key != "name" and (reference := _reference_in(value))]
+        named = [reference[1] for key, value in raw.items() if key != "name" and (reference := reference_in(value))]
         taken = {name: self._environment[name] for name in named if may_be_secret(self._environment.get(name, ""))}
         self.taken |= taken
         hide(taken)
@@ -269,7 +268,7 @@ def _mistakes(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if not isinstance(provider, str):
         found = "" if provider is None else f", found {provider!r}"
         yield "provider", f"provider: target {name!r} needs a provider{found}"
-    elif _provider(raw) not in (*PROVIDERS, *_OTHERS):
+    elif provider_in(raw) not in (*PROVIDERS, *_OTHERS):
         near = did_you_mean(provider, PROVIDERS)
         yield (
             "provider",
@@ -279,54 +278,17 @@ def _mistakes(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _no_booleans(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in raw.items():
-        if _known(key) in BOOLEANS and _reference_in(value) is None and (mistake := boolean_mistake(str(key), value)):
+        if known_key(key) in BOOLEANS and reference_in(value) is None and (mistake := boolean_mistake(str(key), value)):
             yield str(key), f"target {raw['name']!r}: {mistake}"
 
 
 def _not_here(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    if _provider(raw) in _OTHERS:
+    if provider_in(raw) in _OTHERS:
         message = f"the provider {raw['provider']!r} is not available; wrap the program with 'cli'"
         yield "provider", f"target {raw['name']!r}: {message}"
     if raw.get("fallback_targets"):
         message = "other targets in place of one that fails would be judged under its name, and are not supported"
         yield "fallback_targets", f"fallback_targets of target {raw['name']!r}: {message}"
-
-
-def _provider(raw: Mapping[str, Any]) -> str:
-    """The provider in a single spelling."""
-    named = str(raw.get("provider")).strip().lower()
-    return _SPELLINGS.get(named, named)
-
-
-def _known(key: Any) -> str:
-    """A key in snake case, under its first name."""
-    name = snake_case(str(key))
-    return _NEWER.get(name, name)
-
-
-def _unread(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The keys that nothing reads."""
-    for key, value in raw.items():
-        name = _known(key)
-        if name not in KEYS and not any(isolating({key: value}, (), OF_PROGRAMS)):
-            yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, KEYS)}"
-        for inner in value if name == "healthcheck" and isinstance(value, dict) else ():
-            if snake_case(str(inner)) not in HEALTH_KEYS:
-                yield f"{key}.{inner}", f"nothing reads the key {inner!r}{did_you_mean(str(inner), HEALTH_KEYS)}"
-
-
-def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is allowed but most likely not meant, among keys that are read."""
-    if raw.get("command_template") and raw.get("command"):
-        yield "command", f"command of target {raw.get('name')!r} is not used: there is command_template, too"
-    for key, value in raw.items():
-        name = _known(key)
-        if name not in KEYS:
-            continue
-        if name in _CREDENTIALS.get(_provider(raw), ()) and _reference_in(value) is None:
-            yield str(key), f"{key} of target {raw.get('name')!r}: the standard wants a variable, '${{{{ NAME }}}}'"
-        elif isinstance(value, str) and "${{" in value and _reference_in(value) is None:
-            yield str(key), f"{key}: '${{{{ NAME }}}}' stands for a variable only where it is the whole value"
 
 
 def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -337,14 +299,14 @@ def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict
     found: dict[str, Any] = {}
     unset = []
     for key, value in raw.items():
-        name = _known(key)
-        reference = _reference_in(value)
+        name = known_key(key)
+        reference = reference_in(value)
         if reference is None:
-            found[name] = _provider(raw) if name == "provider" else value
+            found[name] = provider_in(raw) if name == "provider" else value
         elif not environment.get(reference[1]):
             if name in KEYS - NO_EFFECT:
                 unset.append((str(key), reference[1]))
-        elif name == _KEY:
+        elif name == API_KEY:
             found["api_key_env"] = reference[1]
         else:
             found[name] = environment[reference[1]]
@@ -353,10 +315,6 @@ def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict
 
 def _keys_of(provider: str) -> list[str]:
     """The variables in which a provider looks for its key."""
-    if provider not in _CREDENTIALS:
+    if provider not in CREDENTIALS:
         return []
     return route_of(ChatRequest(f"{provider}/any", [])).key_variable.split(" or ")
-
-
-def _reference_in(value: Any) -> re.Match[str] | None:
-    return _REFERENCE.match(value.strip()) if isinstance(value, str) else None
