@@ -102,6 +102,7 @@ def test_a_filter_of_tags_says_them(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (RunOptions(cases=["zzz"]), "no case matches zzz"),
+        (RunOptions(cases=["metdata.tier=basic"]), 'no case matches metdata.tier=basic; did you mean "metadata"?'),
         (RunOptions(tags=["zzz"]), "no case matches tag zzz"),
         (RunOptions(cases=["metadata.tier=gold", "id=a"]), "no case matches metadata.tier=gold"),
         (RunOptions(cases=["a", "metadata.tir=b"]), 'no case has metadata.tir; did you mean "metadata.tier"?'),

@@ -33,7 +33,7 @@ __all__ = [
     "with_warnings",
 ]
 
-_MOST_COMPARED = 1000
+_MOST_COMPARED, _MOST_NAMED = 1000, 3
 _MOST_WARNINGS = 100
 """A limit for datasets with a different mistake in each of a million cases."""
 
@@ -84,14 +84,16 @@ def _near(suite: Suite, options: RunOptions) -> str:
         return near
     if options.tags and not options.cases:
         return f" (tags: {', '.join(sorted(tags)[:10])})" if tags else " (no case has tags)"
-    return f" (cases: {', '.join(ids[:3])}, ...)" if ids else ""
+    more = ", ..." if len(ids) > _MOST_NAMED else ""
+    return f" (cases: {', '.join(ids[:_MOST_NAMED])}{more})" if ids else ""
 
 
 def _near_of(word: str, suite: Suite, ids: Sequence[str]) -> str:
     """The case, or the path into cases, that may be meant by a word that chooses none."""
     condition = _Condition.of(word)
     if condition is None:
-        return "" if word in ids else did_you_mean(word, ids)
+        part = word.partition("=")[0].partition(".")[0] if "=" in word else ""
+        return "" if word in ids else did_you_mean(word, ids) or did_you_mean(part, Case.__struct_fields__)
     from evalwright.formats.shared.filters import absent_path
 
     absent = absent_path([*islice(suite.cases, _MOST_COMPARED)], condition.path)
