@@ -218,6 +218,8 @@ def test_mistakes_in_labels_of_two_runs_are_told_together(made: Project) -> None
     [
         (["--margin", "2"], "2pp or 0.02"),
         (["--margin", "2%"], "2pp or 0.02"),
+        (["--margin", "2%", "--metric", "polite"], "a number in the units of polite"),
+        (["--margin", "2", "--metric", "polite"], "less than the range of polite (1), found 2"),
         (["--metric", "polit"], 'did you mean "polite"'),
         (["--guard", "cots=+1%,cost=1"], 'did you mean "cost"'),
         (["--slices", "metadata.lng"], 'did you mean "metadata.lang"'),

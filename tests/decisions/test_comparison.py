@@ -6,7 +6,7 @@ from hypothesis import given
 from evalwright.decisions.comparison import RunComparison, against_baseline, compare
 from evalwright.decisions.drift import drift
 from evalwright.decisions.runs import one_run, two_runs
-from evalwright.decisions.terms import Terms
+from evalwright.decisions.terms import Terms, margin_of
 from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.snapshot import Case, case_digest, evaluator_digests
@@ -317,3 +317,11 @@ def test_scores_lie_on_the_scale_that_the_evaluator_declares(
     assert found.ci is not None
     assert found.ci[1] == -found.ci[0] >= least
     assert any(line.startswith("no spread") for line in found.warnings) is (config is None)
+
+
+def test_a_margin_of_a_score_is_in_its_units() -> None:
+    assert (margin_of("2", metric="e0"), margin_of("2pp", metric="e0"), margin_of("2pp")) == (2.0, 0.02, 0.02)
+    with pytest.raises(InputError, match=r"2pp or 0\.02, found '2'"):
+        margin_of("2")
+    with pytest.raises(InputError, match="in the units of e0"):
+        margin_of("9" * 400, metric="e0")

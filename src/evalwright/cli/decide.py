@@ -100,7 +100,7 @@ def command(
 
     terms = Terms(
         metric=metric,
-        margin=None if margin is None else margin_of(margin),
+        margin=None if margin is None else margin_of(margin, metric=metric),
         alpha=alpha,
         better=better,
         slices=tuple(filter(None, map(str.strip, (slices or "").split(",")))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from math import isfinite
 from typing import Literal
 
 import msgspec
@@ -73,13 +74,16 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     family: int = 1
 
 
-def margin_of(text: str, name: str = "--margin") -> float:
-    """`2pp` or `0.02`. Raises InputError for anything else: `2` and `2%` could be read in two ways."""
+def margin_of(text: str, name: str = "--margin", metric: str = PASS_RATE) -> float:
+    """`2pp` or `0.02`; for a score also a larger number, of its units. Raises InputError for anything else: `2` of a
+    rate and `2%` could be read in two ways."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(pp)?\s*", text)
     value = None if found is None else float(found[1]) / (100 if found[2] else 1)
-    if value is None or value >= 1:  # no rate can get worse by more than 1
+    if value is not None and (value < 1 or (metric != PASS_RATE and isfinite(value))):
+        return value
+    if metric == PASS_RATE:  # which cannot get worse by more than 1
         raise InputError(f"{name}: expected points or a fraction below 1, like 2pp or 0.02, found {text!r}")
-    return value
+    raise InputError(f"{name}: expected points or a number in the units of {metric}, like 2pp or 0.02, found {text!r}")
 
 
 def guards_of(text: str, evaluators: Iterable[str]) -> tuple[Guard, ...]:

@@ -82,6 +82,7 @@ WRONG: list[tuple[str, Any, str, list[str]]] = [
     ("output", [SOUND["output"], *[{"type": "sqlite", "path": f"{p}r.db"} for p in ("", "./")]], "output[2]", ["[1]"]),
     ("gate", {"not_worse_than": "baseline", "margin": 2}, "gate.margin", ["2pp or 0.02", "'2'"]),
     ("gate", {"not_worse_than": "baseline", "margin": "2%"}, "gate.margin", ["2pp or 0.02", "'2%'"]),
+    ("gate", {"not_worse_than": "v", "metric": "e", "margin": "2%"}, "gate.margin", ["in the units of e"]),
     ("gate", {"not_worse_than": 5}, "gate.not_worse_than", ["5"]),
     ("gate", {"not_worse_than": "baseline", "better_than": "v"}, "gate", ["a list of gates"]),
     ("gate", {"better_than": "baseline", "metric": "ee"}, "gate.metric", ["pass_rate", "'ee'"]),

@@ -103,22 +103,23 @@ class _Reading:
         for key in self._raw:
             if key not in (*CLAIMS, *CLAIM_KEYS[kind]):
                 self._tell(f"nothing reads this key of {kind}{did_you_mean(str(key), CLAIM_KEYS[kind])}", str(key))
+        metric = self._one_of("metric", [_PASS_RATE, *self._metrics], _PASS_RATE)
         shared = {
             "claim": kind,
-            "metric": self._one_of("metric", [_PASS_RATE, *self._metrics], _PASS_RATE),
+            "metric": metric,
             "alpha": self._alpha(),
             "on_undecided": self._one_of("on_undecided", ["fail", "pass"], "fail"),
             "group": self._text("group"),
         }
         if kind == "at_least":
             # a share of passed trials has these bounds; an evaluator's scores may have any range
-            most = 1.0 if shared["metric"] == _PASS_RATE else None
+            most = 1.0 if metric == _PASS_RATE else None
             least = self._number("at_least", None, 0, most, closed=True)
             return shared | {"at_least": least, "rule": self._one_of("rule", ["interval", "point"], "interval")}
-        slices, loss = self._slices()
+        slices, loss = self._slices(metric)
         return shared | {
             "against": self._text(kind) or "",
-            "margin": self._margin("margin", self._raw.get("margin")),
+            "margin": self._margin("margin", self._raw.get("margin"), metric),
             "errors": self._one_of("errors", ["exclude", "fail", "strict"], "exclude"),
             "allow_changed": self._flag("allow_changed"),
             "slices": slices,
@@ -166,19 +167,19 @@ class _Reading:
             self._tell(f"alpha: expected a number of at least {LEAST_ALPHA:g}, found {found!r}", "alpha")
         return found
 
-    def _margin(self, key: str, given: Any, *inside: str) -> float | None:
+    def _margin(self, key: str, given: Any, metric: str, *inside: str) -> float | None:
         if given is None:
             return None
         if isinstance(given, bool) or not isinstance(given, (int, float, str)):
             self._tell(f"{key}: expected points or a fraction below 1, like 2pp or 0.02, found {given!r}", *inside, key)
             return None
         try:
-            return margin_of(str(given), key)
+            return margin_of(str(given), key, metric)
         except InputError as error:
             self._tell(error.headline, *inside, key)
             return None
 
-    def _slices(self) -> tuple[list[str], float | None]:
+    def _slices(self, metric: str) -> tuple[list[str], float | None]:
         """The keys by which cases are sliced, and the loss that no slice may show; without `by`, every key."""
         given = self._raw.get("slices")
         if given is None:
@@ -189,7 +190,7 @@ class _Reading:
             if key not in ("by", "not_worse_than"):
                 near = did_you_mean(str(key), ["by", "not_worse_than"])
                 self._tell(f"nothing reads this key{near} (by, not_worse_than)", "slices", str(key))
-        loss = self._margin("not_worse_than", given.get("not_worse_than"), "slices")
+        loss = self._margin("not_worse_than", given.get("not_worse_than"), metric, "slices")
         return self._slice_keys(given.get("by", "*"), "slices", "by"), loss
 
     def _slice_keys(self, given: Any, *place: str) -> list[str]:
