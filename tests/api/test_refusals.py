@@ -89,6 +89,7 @@ def test_no_option_of_the_command_line_is_named():
         ),
         ((["a"], "api.agents:uper"), {"evaluators": passes}, "cannot be imported"),
         ((b"bytes", agents.upper), {"evaluators": passes}, "found bytes"),
+        (("", agents.upper), {"evaluators": passes}, "expected the path of a file, found an empty text"),
         (("nowhere.jsonl", agents.upper), {"evaluators": passes}, "there is no file nowhere.jsonl"),
         ((["a"], agents.upper), {"evaluators": ew.Evaluator("contains_text", all_of=[1])}, "evaluators.all_of"),
         ((["a"], agents.upper), {"evaluators": lambda outpt: True}, 'did you mean "output"?'),

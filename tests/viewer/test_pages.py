@@ -207,7 +207,14 @@ def test_what_was_searched_for_is_marked_with_the_text_around_it(run, client):
         ("?after=-1", 400, "whole number"),
         ("?column=colour", 400, "expected one of: variant, trial"),
         ("/cells/0000000000000000", 404, "14 cells"),
-        ("/cells?case=nope", 404, "no such cell"),
+        ("?trial=2", 400, "'trial' is 2, expected one of: 0, 1"),
+        ("/cells?case=nope", 404, "no case 'nope'"),
+        (
+            "/cells?case=case-1&trial=7",
+            404,
+            "no such cell of the case 'case-1' (there are: agent trial 0, agent trial 1)",
+        ),
+        ("/cells?variant=agent", 400, "expected the id of a case"),
         ("/plan.json", 404, "no such page"),
     ],
 )

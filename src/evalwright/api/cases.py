@@ -93,6 +93,8 @@ def _items(given: Any) -> Iterable[Any]:
 
 def _of_file(path: Path) -> Iterable[Any]:
     """The cases of a file; of a suite file, the suite's."""
+    if path == Path():
+        raise InputError(refused("cases", "expected the path of a file, found an empty text"))
     if not path.is_file():
         raise InputError(refused("cases", f"there is no file {path}; a single input is written [{str(path)!r}]"))
     suffix = path.suffix.lower()

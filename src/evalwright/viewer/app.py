@@ -136,10 +136,17 @@ class _Site:
             raise BadQuery(f"unknown key {min(unknown)!r} (there are: case, trial, variant)")
         chosen = Filter.of([(k, v) for k, v in given.items() if k == "trial"])
         table = self._shelf.open(run_id).table
-        rows = [] if table is None else table.of_case(given.get("case", ""), given.get("variant"))
+        if not (case := given.get("case", "")):
+            raise BadQuery("expected the id of a case as 'case', found none")
+        every = [] if table is None else table.of_case(case, None)
+        rows = [row for row in every if given.get("variant") in (None, "", row.variant)]
         rows = [row for row in rows if not chosen.trial or row.trial in chosen.trial]
         if not rows:
-            raise NotThere(f"The run {run_id} has no such cell.", self._links.run(run_id))
+            cells = ", ".join(f"{row.variant} trial {row.trial}" for row in every[:20])
+            said = (
+                f"no such cell of the case {case[:200]!r} (there are: {cells})" if every else f"no case {case[:200]!r}"
+            )
+            raise NotThere(f"The run {run_id} has {said}.", self._links.run(run_id))
         return RedirectResponse(self._links.cell(run_id, rows[0].key), 303)
 
     def records(self, request: Request) -> Response:

@@ -178,6 +178,10 @@ def _check(run: OpenRun, table: CellTable, chosen: Filter) -> None:
         "evaluator": [spec.name for spec in run.plan.evaluators],
         "variant": [variant.name for variant in run.plan.variants],
     }
+    trials = max(run.plan.run.trials, *(variant.trials or 0 for variant in run.plan.variants), 1)
+    for trial in chosen.trial:
+        if trial >= trials and not table.count(Filter(trial=(trial,))):
+            raise BadQuery(f"'trial' is {trial}, expected one of: {', '.join(map(str, range(min(trials, 20))))}")
     for name, values in (("evaluator", chosen.evaluators), ("tag", chosen.tag), ("variant", chosen.variant)):
         for value in values:
             if value not in planned.get(name, ()) and not table.has(name, value):
