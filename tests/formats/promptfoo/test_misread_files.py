@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from evalwright.errors import InputError
@@ -76,7 +79,8 @@ def test_a_test_that_says_nothing_is_a_mistake(tmp_path):
     with pytest.raises(InputError, match="found q, __expected") as refusal:
         load_suite(path)
     assert "found description" in str(refusal.value)
-    assert str(refusal.value).count("rows.yaml:") == 2
+    said = [row for row in str(refusal.value).splitlines() if "rows.yaml:" in row]
+    assert ["a test needs" in row for row in said] == [True, False, False, True]  # between: keys that nothing reads
 
 
 def test_assertions_among_the_variables_are_warned_of(tmp_path):
@@ -169,3 +173,20 @@ def test_columns_of_the_same_name_are_warned_of(tmp_path):
     ] == [True]
     [case] = suite.cases
     assert [spec.config["assertion"]["value"] for spec in case.evaluators or ()] == ["a"]
+
+
+def test_mistakes_in_files_are_told_with_their_names_and_lines(tmp_path, monkeypatch):
+    wrong = {"assert": [{"type": "containz", "value": "a"}]}
+    rows = f'{{"vars": {{"q": "a"}}, "asert": []}}\n\n{json.dumps(wrong)}\n'
+    files = {"t/b.jsonl": rows, "t/a.yaml": f"# a comment\n- {json.dumps(wrong)}\n", "d.yaml": "assert: nothing\n"}
+    write(tmp_path / "own", {**ECHO, "defaultTest": "file://d.yaml", "tests": ["t/a.yaml", "t/b.jsonl"]}, **files)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as refusal:
+        load_suite(Path("own/promptfooconfig.yaml"))
+    rows = [row.split()[:2] for row in str(refusal.value).splitlines() if row.startswith("own/")]
+    assert rows == [
+        ["own/d.yaml:1", "assert"],
+        ["own/t/a.yaml:2", "[0].assert[0].type"],
+        ["own/t/b.jsonl:1", "asert"],
+        ["own/t/b.jsonl:3", "assert[0].type"],
+    ]

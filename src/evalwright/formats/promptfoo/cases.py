@@ -14,7 +14,7 @@ from evalwright.formats.promptfoo.assertions import Assertions, Authored
 from evalwright.formats.promptfoo.combinations import combinations
 from evalwright.formats.promptfoo.doubts import doubt_threshold, doubt_variables
 from evalwright.formats.promptfoo.numbering import AuthoredCase
-from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.origin import OneLine, Origin
 from evalwright.formats.promptfoo.providers import Provider, provider_of
 from evalwright.formats.promptfoo.rows import tests_in
 from evalwright.formats.promptfoo.scripts import Generated, generated_tests
@@ -128,7 +128,7 @@ class Tests:
             document = None if path is None else self._sources.document(path, origin)
             if path is None or document is None:
                 return {}, origin
-            raw, origin = as_javascript(document.value), Origin(Findings(path, document))
+            raw, origin = as_javascript(document.value), Origin(Findings(self._sources.shown(path), document))
             self._borrow(origin)
         return ({}, origin) if raw is None else self._checked_default(raw, origin)
 
@@ -140,15 +140,14 @@ class Tests:
 
     def _borrow(self, origin: Origin) -> None:
         """Report mistakes in another file together with the rest."""
-        origin.findings.problems = self._origin.findings.problems
-        origin.findings.warnings = self._origin.findings.warnings
+        origin.findings.join(self._origin.findings)
 
     def _scenario(self, raw: Any, origin: Origin) -> Iterator[Iterator[tuple[int, _Test]]]:
         """The numbered tests of a scenario, or of each scenario in a file."""
         if in_file(raw):
             for path in self._sources.paths(raw, origin):
                 if (document := self._sources.document(path, origin)) is not None:
-                    inner = Origin(Findings(path, document))
+                    inner = Origin(Findings(self._sources.shown(path), document))
                     self._borrow(inner)
                     listed = document.value if isinstance(document.value, list) else [document.value]
                     for one in as_javascript(listed):
@@ -236,13 +235,14 @@ class Tests:
             for one in tests_in(self._sources.text(path, origin), path.name, origin):
                 yield _Test(one, origin)
         elif path.suffix == ".jsonl":
+            shown = self._sources.shown(path)
             for number, line in enumerate(self._sources.lines(path, origin), 1):
                 if line.strip():
-                    yield from self._line(line, number, path, origin)
+                    yield from self._line(line, number, shown, origin)
         elif path.suffix in _OF_TESTS:
             document = self._sources.document(path, origin)
             if document is not None:
-                inner = Origin(Findings(path, document))
+                inner = Origin(Findings(self._sources.shown(path), document))
                 self._borrow(inner)
                 yield from self._tests(as_javascript(document.value), inner)
         else:
@@ -250,9 +250,13 @@ class Tests:
 
     def _line(self, line: str, number: int, path: Path, origin: Origin) -> Iterator[_Test]:
         try:
-            yield from self._test(as_javascript(exact(line)), origin)
+            test = as_javascript(exact(line))
         except ValueError as error:
             origin.tell(f"{path.name}:{number}: broken JSON: {error}")
+            return
+        inner = Origin(Findings(path, OneLine(path.name, test, number)))
+        self._borrow(inner)
+        yield from self._test(test, inner)
 
     def _with_vars(self, raw: dict[str, Any], origin: Origin) -> dict[str, Any]:
         """The test with the variables from the files that it names."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from evalwright.errors import Problem
 from evalwright.files.key_paths import Place
+from evalwright.files.yaml import Document
 from evalwright.formats.shared.findings import Findings
 
-__all__ = ["Origin"]
+__all__ = ["OneLine", "Origin"]
 
 _ELSEWHERE = {
     "envPath": "commandLineOptions.envPath",
@@ -17,6 +19,17 @@ _ELSEWHERE = {
     "timeoutMs": "evaluateOptions.timeoutMs",
 }
 """Keys that many configurations have where neither promptfoo nor we read them, and what is meant."""
+
+
+class OneLine(Document):
+    """One line of a file of JSON Lines."""
+
+    def __init__(self, file: str, value: Any, number: int) -> None:
+        super().__init__(file, value)
+        self._number = number
+
+    def line(self, place: Place) -> int:
+        return self._number
 
 
 class Origin:

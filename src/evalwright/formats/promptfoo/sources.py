@@ -27,10 +27,11 @@ _MOST_PATTERNS = 1000
 
 
 class Sources:
-    """The files below one folder, and all files that were read."""
+    """The files below one folder, which messages call `named`, and all files that were read."""
 
-    def __init__(self, folder: Path, allowed: Iterable[Path] = ()) -> None:
+    def __init__(self, folder: Path, allowed: Iterable[Path] = (), named: Path | None = None) -> None:
         self.folder = folder
+        self._named = named or folder
         self.allowed: list[str] = [str(Path(one).absolute()) for one in allowed]
         self.boundary: Boundary = Boundary(folder, self.allowed)
         self.used: list[Path] = []
@@ -69,6 +70,10 @@ class Sources:
             if (found := self.path(os.path.relpath(match, self.folder), origin)) is not None:
                 yield found
 
+    def shown(self, path: Path) -> Path:
+        """A file as messages name it: as the configuration itself was named."""
+        return self._named / os.path.relpath(path, self.folder)
+
     def code(self, value: object, origin: Origin) -> None:
         """Check the file that contains a piece of code, if it is in one; reported if it does not exist."""
         if in_file(value) and not holds_template(str(value)):
@@ -96,7 +101,10 @@ class Sources:
     def document(self, path: Path, origin: Origin) -> yaml.Document | None:
         """A YAML or JSON file; None, after a report, if it cannot be parsed."""
         try:
-            return yaml.load(path, "yaml12")
+            return yaml.parse(self.boundary.read(path), str(self.shown(path)), "yaml12")
+        except (OSError, OutsideError) as error:
+            origin.tell(f"{path.name!r} cannot be read: {error}")
+            return None
         except InputError as error:
             origin.findings.add(error)
             return None

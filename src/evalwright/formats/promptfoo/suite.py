@@ -100,7 +100,7 @@ class _Reading:
         self._unusable: list[InputError] = []
         taken = list(env_names(raw))
         raw = what_fits(resolved(raw, raw, self._origin), CONFIG, self._origin)
-        self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()))
+        self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()), path.parent)
         self._values = {**values, **self._values_named_in(raw)}
         learn(self._values)
         self._own = {key: template_text(value) for key, value in raw.get("env", {}).items()}

@@ -44,6 +44,10 @@ class Findings:
         self.settled: list[Place] = []
         """Places whose mistake has been reported: anything else wrong there is a consequence."""
 
+    def join(self, others: Findings) -> None:
+        """Report what is found here together with what is wrong in another file."""
+        self.problems, self.warnings, self._strangers = others.problems, others.warnings, others._strangers
+
     def tell(self, place: Place, message: str, *, absent: bool = False) -> None:
         """Report a mistake, once however often it is found."""
         place = self.authored(place)
