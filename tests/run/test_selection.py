@@ -184,6 +184,12 @@ def test_cases_are_chosen_by_patterns_contents_tags_and_number(
     assert [case.id for case in chosen_cases(suite, replace(options, allow_empty=True))] == chosen
 
 
+def test_an_id_may_look_like_a_condition(tmp_path: Path) -> None:
+    cases = "cases: [{id: input=d, input: {}}, {id: other, input: {}}]\n"
+    suite = load_suite(written(tmp_path, {**EMPTY["yaml"], "cases.yaml": cases}), to_run=False)
+    assert [case.id for case in chosen_cases(suite, RunOptions(cases=["input=d"]))] == ["input=d"]
+
+
 def test_a_forecast_counts_the_trials_of_each_system(tmp_path: Path) -> None:
     a = "{name: a, adapter: openai_chat, model: gpt-4o-mini, trials: 3}"
     b = "{name: b, adapter: openai_chat, model: gpt-4o-mini}"

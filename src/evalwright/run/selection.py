@@ -185,7 +185,7 @@ class _Filter:
             return _is_named(case, word)
         from evalwright.formats.shared.filters import matches_filter
 
-        return matches_filter(case, {condition.path: condition.values})
+        return case.id == word or matches_filter(case, {condition.path: condition.values})
 
     @property
     def fitted(self) -> RunOptions:
