@@ -64,13 +64,13 @@ def test_no_judge_decides_by_thinking_or_by_one_of_two_verdicts(kind: str) -> No
     assert found(kind, f"<think>{yes}") == "none"
 
 
-@pytest.mark.parametrize("kind", ["rubric_judge", "criteria_judge", "promptfoo"])
+@pytest.mark.parametrize("kind", ["rubric_judge", "criteria_judge"])
 def test_true_is_no_score(kind: str) -> None:
     assert found(kind, FORMATS[kind][1].replace(":1", ":true", 1)) == "none"
 
 
 @pytest.mark.parametrize(
-    "value", ['{"reason":"neither"}', '{"pass":"maybe"}', '{"pass":null}', '{"pass":true,"score":"high"}']
+    "value", ['{"reason":"neither"}', '{"pass":"maybe"}', '{"pass":null}', '{"score":true}', '{"score":"high"}']
 )
 def test_what_promptfoo_would_take_for_a_pass_is_no_verdict(value: str) -> None:
     assert found("promptfoo", value) == "none"
