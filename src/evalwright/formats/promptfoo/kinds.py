@@ -91,7 +91,7 @@ def in_module(module: str) -> frozenset[str]:
     return frozenset(kind for kind, place in CHECKS.items() if place.startswith(f"{_PLACE}{module}:"))
 
 
-CALL_MODELS = frozenset().union(*map(in_module, ("judged", "contexts", "embeddings")))
+CALL_MODELS: frozenset[str] = frozenset().union(*map(in_module, ("judged", "contexts", "embeddings")))
 """The types that call models."""
 
 
