@@ -8,6 +8,9 @@ from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.spreads import Spread, guessed_spreads, spreads_of
 from evalwright.statistics import power_mcnemar_exact, power_trials
 
+COARSE = Aim(0.045, 0.0, 0.05, 0.8)
+"""A difference that takes few cases to see, but is less than the smallest share of pairs that is assumed to change."""
+
 
 def side(*shares: tuple[int, int]) -> SideCounts:
     return SideCounts("v", {f"c{i}": CaseTotal(passed, judged) for i, (passed, judged) in enumerate(shares)})
@@ -60,12 +63,13 @@ def test_without_a_run_some_shares_of_changing_pairs_are_assumed() -> None:
 @pytest.mark.parametrize("runs", [[side((3, 3), (0, 3))], [side((1, 1), (1, 1))], [side((2, 2)), side((2, 2))]])
 def test_a_run_in_which_nothing_varies_does_not_show_that_any_difference_is_seen(runs: list[SideCounts]) -> None:
     runs[0].measures["cost"].add("c0", 0.5)
-    found = suite_plan("s", 40, runs, [1, 3], Aim(0.03, 0.0, 0.05, 0.8))
+    found = suite_plan("s", 40, runs, [1, 3], COARSE)
     assert not found.reached
     assert [row.trials for row in found.rows] == [1] * len(guessed_spreads())
     first = found.rows[0].needs[1]
     assert first.cost_usd == (first.cases or 0) * 0.5
-    assert first.cases == suite_plan("s", 40, [], [1], Aim(0.03, 0.0, 0.05, 0.8)).rows[0].needs[1].cases
+    [alike] = planned("s", 40, guessed_spreads()[:1], [1], detect=0.045, margin=0.0, alpha=0.05, power=0.8).rows
+    assert first.cases == alike.needs[1].cases
 
 
 @pytest.mark.parametrize(("cases", "shows"), [(2, False), (400, True)])
