@@ -105,7 +105,7 @@ class ImportNotes:
 def expanded(paths: Iterable[Path]) -> tuple[list[Path], bool]:
     """The files to read, those of folders in sorted order, and whether there was a folder among the paths.
 
-    Raises InputError for each path that does not exist, and for folders without such files.
+    Raises InputError for each path that does not exist or is something else, and for folders without such files.
     """
     found: list[Path] = []
     problems: list[Problem] = []
@@ -117,8 +117,10 @@ def expanded(paths: Iterable[Path]) -> tuple[list[Path], bool]:
             if not inside:
                 problems.append(Problem(str(path), f"has no files to import ({', '.join(SEARCHED)})"))
             found += inside
-        elif path.exists():
+        elif path.is_file():
             found.append(path)
+        elif path.exists():  # reading a device may never end, and what comes through a pipe can be read once only
+            problems.append(Problem(str(path), "is neither a file nor a folder: save a pipe's content to a file"))
         else:
             problems.append(Problem(str(path), f"does not exist{near_file(path)}"))
     if problems:
