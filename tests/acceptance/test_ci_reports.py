@@ -52,6 +52,13 @@ def test_a_comment_begins_with_the_decision_and_shows_the_worst_answers(two: tup
     assert made.evalwright(*words).out == text, "the same data gives the same text"
 
 
+def test_a_summary_that_goes_nowhere_is_said(two: tuple[Project, Path, Path]) -> None:
+    made, _, after = two
+    ended = made.evalwright("report", after, "--github", GITHUB_STEP_SUMMARY="", GITHUB_OUTPUT="")
+    said = "neither $GITHUB_STEP_SUMMARY nor $GITHUB_OUTPUT is set: no job summary and no outputs are written"
+    assert f"warning: {said}" in ended.err.splitlines()
+
+
 def test_sections_that_do_not_fit_are_left_out_and_named(two: tuple[Project, Path, Path]) -> None:
     made, before, after = two
     text = made.evalwright("report", after, "--compare", before, "--limit-chars", "2000").out

@@ -51,6 +51,8 @@ def show_on_github(
         tell(GitHubAnnotations().render(reader, summary, context).splitlines())
         damaged = tell_damage(reader)
         mask = screen_masker().mask_text
+        if not os.environ.get(_SUMMARY) and not os.environ.get(_OUTPUT):
+            tell([f"warning: neither ${_SUMMARY} nor ${_OUTPUT} is set: no job summary and no outputs are written"])
         if path := os.environ.get(_SUMMARY):
             _append_summary(Path(path), mask(Markdown().render(reader, summary, context)))
         if path := os.environ.get(_OUTPUT):
