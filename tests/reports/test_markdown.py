@@ -97,16 +97,16 @@ def test_a_gate_of_several_runs_says_what_each_measured() -> None:
     text = rendered(gate=GateOutcome(True, runs=runs))
     assert text.partition("## Gate: passed\n\n")[2].splitlines()[:5] == [
         "- run 1: failed",
-        "  - missed: `avg 0.2 gte 0.5 (4 scores)`",
+        "  - missed: `avg 0.2, at least 0.5 (4 scores)`",
         "- run 2: passed",
-        "  - met: `avg 0.6 gte 0.5 (4 scores)`",
+        "  - met: `avg 0.6, at least 0.5 (4 scores)`",
         "- `avg 0.4 ± 0.283, mean and standard deviation of 2 runs`",
     ]
 
 
 def test_a_gate_says_what_it_measured_and_keeps_its_reason_in_a_code_span() -> None:
     text = rendered(gate=GateOutcome(False, [GatePart("avg", False, 0.82, "gte", 0.9, 24)], HOSTILE))
-    assert "- missed: `avg 0.82 gte 0.9 (24 scores)`" in text
+    assert "- missed: `avg 0.82, at least 0.9 (24 scores)`" in text
     heading = next(line for line in text.splitlines() if line.startswith("## Gate"))
     assert outside_code(heading).split() == ["##", "Gate:", "failed:"]
 

@@ -206,9 +206,9 @@ def test_a_gate_of_several_runs_says_what_each_measured_and_how_far_they_differ(
     assert [line.split() for line in text[text.index("gate") :].splitlines()] == [
         ["gate", "passed"],
         ["run", "1", "failed"],
-        ["missed", "avg", "0.2", "gte", "0.5", "(4", "scores)"],
+        ["missed", "avg", "0.2,", "at", "least", "0.5", "(4", "scores)"],
         ["run", "2", "passed"],
-        ["met", "avg", "0.6", "gte", "0.5", "(4", "scores)"],
+        ["met", "avg", "0.6,", "at", "least", "0.5", "(4", "scores)"],
         ["avg", "0.4", "±", "0.283,", "mean", "and", "standard", "deviation", "of", "2", "runs"],
     ]
 
@@ -224,7 +224,16 @@ def test_a_gate_says_what_it_measured_and_what_it_was_held_against() -> None:
     parts = [GatePart("avg_score", False, 0.82, "gte", 0.9, 24), GatePart("pass_rate", True, None)]
     text = shown(gate=GateOutcome(False, parts, "2 of 3 errored"))
     assert line_with(text, "gate").split() == ["gate", "failed", "2", "of", "3", "errored"]
-    assert line_with(text, "avg_score").split() == ["missed", "avg_score", "0.82", "gte", "0.9", "(24", "scores)"]
+    assert line_with(text, "avg_score").split() == [
+        "missed",
+        "avg_score",
+        "0.82,",
+        "at",
+        "least",
+        "0.9",
+        "(24",
+        "scores)",
+    ]
     assert "not measured" in line_with(text, "pass_rate")
 
 

@@ -77,19 +77,19 @@ def agreement_figures(found: JudgeCalibration | None) -> str:
 
 
 def condition(part: GatePart) -> str:
-    """The measured value of one gate condition and its threshold: `avg_score 0.82 gte 0.9 (24 scores)`."""
+    """The measured value of one gate condition and its threshold: `avg_score 0.82, at least 0.9 (24 scores)`."""
     if part.unit:
         return _claimed(part)
     measured = "not measured" if part.value is None else f"{part.value:g}"
     if (ends := part.ci or part.ci95) is not None and part.value is not None:
         measured = f"{part.value:.4g} [{ends[0]:.4g}, {ends[1]:.4g}]"
-    wanted = f" {part.op} {part.threshold:g}" if part.threshold is not None else ""
+    wanted = f", {_LIMITS.get(part.op, part.op)} {part.threshold:g}" if part.threshold is not None else ""
     unit = "case" if part.ci is not None or part.undecided else "score"
     why = f"; no interval: {part.interval_reason}" if part.interval_reason else ""
     return f"{part.name} {measured}{wanted} ({counted(part.n, unit)}{why})"
 
 
-_LIMITS = {"gt": "above", "gte": "at least", "lte": "at most"}
+_LIMITS = {"gt": "above", "gte": "at least", "lt": "below", "lte": "at most", "eq": "exactly"}
 
 
 def _claimed(part: GatePart) -> str:
@@ -101,7 +101,7 @@ def _claimed(part: GatePart) -> str:
     wanted = ""
     if part.threshold is not None:
         (limit,), unit = _in_unit([part.threshold], part.unit, exact=True)
-        wanted = f", {_LIMITS[part.op]} {limit}{unit}"
+        wanted = f", {_LIMITS.get(part.op, part.op)} {limit}{unit}"
     why = f"; no interval: {part.interval_reason}" if part.interval_reason else ""
     of = f" ({counted(part.n, 'case')})" if part.n else ""
     return f"{part.name}: {measured}{wanted}{of}{why}"
