@@ -5,7 +5,7 @@ import os
 import pytest
 
 from evalwright.errors import InputError
-from evalwright.files.dotenv import is_address, nearest_dotenv, read_dotenv
+from evalwright.files.dotenv import is_address, nearest_dotenv, read_dotenv, unread_lines
 
 
 def test_the_first_file_wins_over_the_others_and_the_process_is_left_alone(tmp_path):
@@ -22,6 +22,7 @@ def test_the_first_file_wins_over_the_others_and_the_process_is_left_alone(tmp_p
     ("line", "value"),
     [
         ("DOTENV_X=plain", "plain"),
+        ("\ufeffDOTENV_X=after a mark", "after a mark"),
         ("export DOTENV_X = spaced  ", "spaced"),
         ("DOTENV_X='quoted # so'", "quoted # so"),
         ("DOTENV_X=cut # comment", "cut"),
@@ -39,6 +40,15 @@ def test_the_first_file_wins_over_the_others_and_the_process_is_left_alone(tmp_p
 def test_lines_are_read_as_shells_write_them(tmp_path, line, value):
     (tmp_path / ".env").write_text(line)
     assert read_dotenv([tmp_path]).get("DOTENV_X") == value
+
+
+def test_lines_that_set_no_variable_are_named_without_their_text(tmp_path):
+    good, odd = tmp_path / "good", tmp_path / "odd"
+    good.write_text("# comment\n\nexport A=1\nB=\n")
+    odd.write_text('A=1\nKEY: sk-1\nK="-----BEGIN\nabc\n"\n')
+    (found,) = unread_lines([good, odd, tmp_path, tmp_path / "absent"])
+    assert (found.file, found.line, found.more) == (str(odd), 2, 2)
+    assert "sk-1" not in str(found)
 
 
 def test_the_nearest_file_is_the_one_above(tmp_path):

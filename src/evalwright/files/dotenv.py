@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.paths import unreadable
 
-__all__ = ["is_address", "nearest_dotenv", "read_dotenv", "read_env_files"]
+__all__ = ["is_address", "nearest_dotenv", "read_dotenv", "read_env_files", "unread_lines"]
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z")
 _QUOTED = re.compile(r"""(["'])(.*?)\1\s*(?:#.*)?""")
@@ -64,19 +64,31 @@ def _read(files: Sequence[Path]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in reversed(files):
         if path.is_file():
-            for line in _lines(path):
-                match = _LINE.match(line)
-                if match and not line.lstrip().startswith("#"):
+            for _, line in _lines(path):
+                if match := _LINE.match(line):
                     found[match[1]] = _unquoted(match[2])
     return found
 
 
-def _lines(path: Path) -> list[str]:
+def unread_lines(files: Iterable[Path]) -> list[Problem]:
+    """The first line of each file that sets no variable, and how many more there are; their texts may be secret."""
+    problems = []
+    for path in dict.fromkeys(files):
+        lines = [number for number, line in (_lines(path) if path.is_file() else ()) if not _LINE.match(line)]
+        if lines:
+            said = "nothing reads this line: expected NAME=VALUE, on one line"
+            problems.append(Problem(str(path), said, lines[0], more=len(lines) - 1))
+    return problems
+
+
+def _lines(path: Path) -> list[tuple[int, str]]:
+    """The lines with their numbers, without comments and blank ones."""
     try:
-        text = path.read_text("utf-8", errors="replace")
+        text = path.read_text("utf-8-sig", errors="replace")
     except OSError as error:
         raise InputError(Problem(str(path), unreadable(path, error))) from error
-    return text.replace("\0", "").splitlines()  # an environment cannot contain NUL
+    lines = enumerate(text.replace("\0", "").splitlines(), start=1)  # an environment cannot contain NUL
+    return [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def nearest_dotenv(start: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import AllMistakes, InputError, Problem, counted
 from evalwright.files.boundary import Boundary, OutsideError
-from evalwright.files.dotenv import read_dotenv
+from evalwright.files.dotenv import read_dotenv, unread_lines
 from evalwright.files.masker import may_be_secret, secrets_in
 from evalwright.files.paths import import_folders, near_file, seen_from_here
 from evalwright.formats.agentv import FORMAT
@@ -308,7 +308,8 @@ def _check_template(place: str, folder: Path, template: str, allowed: Collection
 
 def _warnings(files: Files, targets: Targets | None, path: Path, missing: str) -> list[Problem]:
     """What is said of the files beside the suite: the repository's configuration and the targets."""
-    return [*files.config.warnings, *([Problem(str(path), missing)] if targets is None else targets.warnings())]
+    odd = unread_lines(root / ".env" for root in files.roots)
+    return [*odd, *files.config.warnings, *([Problem(str(path), missing)] if targets is None else targets.warnings())]
 
 
 def _judges(targets: Targets | None, chosen: str, folder: str, *, in_workspace: bool) -> dict[str, Any]:

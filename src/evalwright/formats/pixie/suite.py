@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.dotenv import nearest_dotenv, read_dotenv
+from evalwright.files.dotenv import nearest_dotenv, read_dotenv, unread_lines
 from evalwright.files.masker import secrets_in
 from evalwright.formats.pixie import FORMAT
 from evalwright.formats.pixie.datasets import Dataset, read_dataset
@@ -35,7 +35,8 @@ def load(
     allow_outside: Sequence[Path] = (),
 ) -> Suite:
     """The suite of one dataset, or of every dataset in a folder. Raises InputError with every problem."""
-    values = read_dotenv(nearest_dotenv(Path.cwd()), process_environment()) if to_run else {}
+    homes = nearest_dotenv(Path.cwd()) if to_run else []
+    values = read_dotenv(homes, process_environment())
     learn(values)  # before the application is imported
     files = datasets_in(path) if path.is_dir() else [path]
     if not files:
@@ -50,7 +51,9 @@ def load(
     if problems:
         raise InputError(problems, f"Invalid dataset {path}")
     _tell_apart(datasets, files)
-    return msgspec.structs.replace(_suite(path, datasets, values, trust_pickled_types), files=files)
+    suite = _suite(path, datasets, values, trust_pickled_types)
+    warnings = [*unread_lines(home / ".env" for home in homes), *suite.warnings]
+    return msgspec.structs.replace(suite, files=files, warnings=warnings)
 
 
 def _tell_apart(datasets: Sequence[Dataset], files: Sequence[Path]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, counted, did_you_mean
-from evalwright.files.dotenv import read_env_files
+from evalwright.files.dotenv import read_env_files, unread_lines
 from evalwright.files.masker import may_be_secret, secrets_in
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.arithmetic import mistake_in
@@ -69,18 +69,21 @@ _FAILED_CODE = "PROMPTFOO_FAILED_TEST_EXIT_CODE"
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
     """The suite in a configuration. Raises InputError with every problem."""
     folder = path.resolve().parent
-    values = _variables_of(options.get("env_file", ()))
+    env_files = _env_files(options.get("env_file", ()))
+    values = read_env_files(env_files, process_environment())
     learn(values)  # before code of the configuration is executed
     document, raw = mapping_of(path, folder)
-    return _Reading(path, raw, Findings(path, document), options, variables, values).suite()
+    findings = Findings(path, document)
+    findings.warnings += unread_lines(env_files)
+    return _Reading(path, raw, findings, options, variables, values).suite()
 
 
-def _variables_of(files: Sequence[Path]) -> dict[str, str]:
-    """The variables in files that the command line names, the last one first, and in the `.env` here."""
-    for file in files:
+def _env_files(named: Sequence[Path]) -> list[Path]:
+    """The files of variables that the command line names, the last one first, and the `.env` here."""
+    for file in named:
         if not file.is_file():
             raise InputError(f"--env-file: there is no file {str(file)!r}")
-    return read_env_files([*reversed(files), Path.cwd() / ".env"], process_environment())
+    return [*reversed(named), Path.cwd() / ".env"]
 
 
 class _Reading:
@@ -117,8 +120,10 @@ class _Reading:
         if self._options.get("env_file"):
             return {}
         place = self._origin.at("commandLineOptions", "envPath")
-        found = (self._sources.path(named, place) for named in env_files(raw))
-        return read_env_files([file for file in reversed([*found]) if file is not None], process_environment())
+        found = [self._sources.path(named, place) for named in env_files(raw)]
+        files = [file for file in reversed(found) if file is not None]
+        self._findings.warnings += unread_lines(files)
+        return read_env_files(files, process_environment())
 
     def suite(self) -> Suite:
         written = self._raw
