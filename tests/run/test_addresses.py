@@ -14,7 +14,7 @@ from evalwright.model.plan import EvaluatorSpec, Plan, RetryRule, RunSettings, V
 from evalwright.model.trace import Trace, TraceError
 from evalwright.registry import load
 from evalwright.run.addresses import Address, addresses_of, asked_pause
-from evalwright.run.call import pause_before_next, retriable
+from evalwright.run.attempts import pause_before_next, retriable
 from evalwright.run.merge import merge
 from evalwright.run.outcomes import folded_summary
 from evalwright.run.re_evaluation import re_evaluate
@@ -220,14 +220,14 @@ def test_a_model_that_was_called_again_already_is_not_called_again():
 
 
 def test_a_busy_service_is_given_up_after_ten_minutes(tmp_path, monkeypatch):
-    monkeypatch.setattr("evalwright.run.pipeline._LONGEST_CALL", 0.0)
+    monkeypatch.setattr("evalwright.run.attempts._LONGEST_CALL", 0.0)
     with service([(503, {"Retry-After": "0.2"})] * 2) as (url, times):
         outcome, _ = ran(tmp_path, url)
     assert (outcome.exit_code, len(times)) == (3, 1)
 
 
 def test_a_system_that_fails_otherwise_is_called_as_often_as_the_suite_allows(tmp_path, agents, monkeypatch):
-    monkeypatch.setattr("evalwright.run.pipeline._LONGEST_CALL", -1.0)  # is for what is busy
+    monkeypatch.setattr("evalwright.run.attempts._LONGEST_CALL", -1.0)  # is for what is busy
     retry = RetryRule(max_attempts=3, backoff_seconds=0, on=["*"])
     run_suite(suite(tmp_path, [3], "agents:flaky", retry=retry))
     assert len(agents.calls) == 3

@@ -17,14 +17,18 @@ UNUSED = (
     *(f"evalwright.run.steps.{step}" for step in ("awaited", "enrich", "mirror", "price", "spoil", "workspace")),
     *(
         f"evalwright.run.{name}"
-        for name in ("calibration", "history", "isolation", "leases", "leftovers", "missing_keys")
-    ),
-    *(
-        f"evalwright.run.{name}"
         for name in (
+            "addresses",
+            "attempts",
+            "calibration",
+            "history",
+            "isolation",
             "judge_again",
             "judge_part",
             "judge_processes",
+            "leases",
+            "leftovers",
+            "missing_keys",
             "origin",
             "re_evaluation",
             "replay",

@@ -14,10 +14,8 @@ from evalwright.run.cells import groups_of
 if TYPE_CHECKING:
     from evalwright.run.leases.lease import Lease
 
-__all__ = ["BUSY", "BUSY_ATTEMPTS", "LONGEST_PAUSE", "Address", "addresses_of", "asked_pause"]
+__all__ = ["BUSY", "LONGEST_PAUSE", "Address", "addresses_of", "asked_pause"]
 
-BUSY_ATTEMPTS = 5
-"""Maximum number of calls for one cell while the service asks for later calls, unless the suite sets it."""
 LONGEST_PAUSE = 60.0
 """Seconds. Without this bound, doubled pauses would soon outlast the run, and a service may ask for a year."""
 BUSY = (429, 503)

@@ -9,13 +9,10 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
 from evalwright.errors import InputError, Interrupted, LimitExceeded
-from evalwright.model.plan import RetryRule, Variant
+from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
-from evalwright.run.addresses import BUSY, BUSY_ATTEMPTS, LONGEST_PAUSE, asked_pause
 from evalwright.run.cells import Cell
 from evalwright.run.limits import held_to
 from evalwright.run.records import ends_the_run, timed_out
@@ -32,10 +29,7 @@ __all__ = [
     "OUT_OF_FILES",
     "WORKER_LOST",
     "Call",
-    "failure_in",
     "out_of_files",
-    "pause_before_next",
-    "retriable",
     "set_up",
     "shut_down",
     "target_of",
@@ -54,7 +48,6 @@ MOST_LOST = 3
 """Workers that one cell may lose: the cell itself may be what kills them."""
 NO_WORKER = "no_worker"
 """Error type of a cell that was not called because there was no worker for it."""
-_RETRIABLE = ("timeout", "http_5xx")
 
 
 @dataclass(slots=True, eq=False)
@@ -239,42 +232,3 @@ def _is_silent(answer: Answer, variant: Variant, target: Target) -> bool:
     """Whether there is nothing to judge, and neither the suite nor its format's rules allow that."""
     allowed = variant.evalh_rules or getattr(target, "may_be_silent", False)
     return not allowed and says_nothing(answer) and "final_answer" not in optional_parts(variant.config)
-
-
-def failure_in(answer: Answer | TraceError) -> TraceError | None:
-    """Why a call failed, even if it left a partial answer; an error in a recording is not a failure to replay it."""
-    if isinstance(answer, TraceError):
-        return answer
-    return None if answer.extra.get("source") == "replay" else answer.error
-
-
-def retriable(rule: RetryRule, error: TraceError, tries: int) -> bool:
-    """Whether to try again after `tries` attempts: listed types only, by default those that may pass by themselves.
-
-    An overloaded service is called again. One that rejects the call itself (another HTTP 4xx) never is, nor is a model:
-    whatever calls models has already tried again, and attempts would multiply.
-    """
-    if error.attempts is not msgspec.UNSET:
-        return False
-    if error.status in BUSY:
-        wanted = 1 if rule.once else rule.max_attempts if rule.max_attempts > 1 else BUSY_ATTEMPTS
-        return tries < wanted
-    if isinstance(error.status, int) and 400 <= error.status < 500:
-        return False
-    return tries < rule.max_attempts and (error.type in (rule.on or _RETRIABLE) or "*" in rule.on)
-
-
-def pause_before_next(rule: RetryRule, error: TraceError, tries: int) -> float:
-    """Seconds between attempt number `tries` and the next one: the rule's, doubled each time, or what a service asks
-    for.
-
-    At most a minute. An overloaded service that says nothing more is called again as late as a model would be.
-    """
-    # The exponent is limited so that the power fits a float, however many attempts a rule allows.
-    doubled: float = rule.backoff_seconds * 2 ** min(tries - 1, 30)
-    asked = asked_pause(error)
-    if error.status in BUSY and asked is None and not doubled:
-        from evalwright.llm.retries import Rules
-
-        return Rules().drawn_wait(tries)
-    return max(min(doubled, LONGEST_PAUSE), asked or 0.0)

@@ -22,19 +22,7 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Doubt, Trace, TraceError
-from evalwright.run.addresses import BUSY, Address, addresses_of
-from evalwright.run.call import (
-    MOST_LOST,
-    NO_WORKER,
-    OUT_OF_FILES,
-    WORKER_LOST,
-    Call,
-    failure_in,
-    pause_before_next,
-    retriable,
-    set_up,
-    shut_down,
-)
+from evalwright.run.call import Call, set_up, shut_down
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
 from evalwright.run.judge_queue import JudgeQueue
@@ -44,6 +32,7 @@ from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
     from evalwright.llm.funds import Funds
+    from evalwright.run.attempts import Attempts
     from evalwright.run.doubts import Doubts
     from evalwright.run.executors import Sites
     from evalwright.run.spending import CostLimit
@@ -55,10 +44,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Pipeline"]
 
-_LONGEST_CALL = 600.0
-"""Seconds after which a cell's call is not repeated, however often its service asks for time."""
-_LOOK = 0.25
-"""Seconds between checks, in a pause before another attempt, of whether the run is to stop."""
 _LONG = 0.05
 """Seconds from which a call is so long that a separate write of its trace does not matter."""
 
@@ -79,7 +64,6 @@ class Pipeline:
         mirrors: Mirroring | None,
     ) -> None:
         self._run_id, self._variants = plan.run_id, plan.variants
-        self._retry = plan.run.retry
         self._money: CostLimit | None = None
         if plan.run.cost_limit_usd is not None:
             from evalwright.run.spending import cost_limit_of
@@ -99,15 +83,14 @@ class Pipeline:
             from evalwright.run.steps.enrich import Enriching
 
             self._enriching = Enriching(plan)
-        self._plan, self._addresses = plan, dict[str, Address]()
+        self._plan = plan
+        self._attempts: Attempts | None = None
         self._ask: Callable[[Call, Cell], Awaitable[Answer | TraceError | None]] = self._attempt
         self._proven: set[str] = set()
         """Variants that answered before the first error of the run."""
         self._standstill: Standstill | None = None
         self._doubts: Doubts | None = None
         self._comparing: Comparing | None = None
-        self._starved = 0
-        """Cells that wait until others close files."""
         self._write_records: Callable[[], None] = lambda: None
         self.write: Callable[[], None] = self._write_records
         """Writes the records and lines that are held, if any are."""
@@ -121,8 +104,11 @@ class Pipeline:
             if opening := getattr(self._targets[variant.name], "open", None):
                 await set_up(variant, opening)
         if any(getattr(target, "address", None) for target in self._targets.values()):
-            self._addresses = addresses_of(self._plan, self._targets, self._state.lease)
-            self._ask = self._attempt_in_turn
+            from evalwright.run.addresses import addresses_of
+
+            attempts = self._further_attempts()
+            attempts.addresses = addresses_of(self._plan, self._targets, self._state.lease)
+            self._ask = attempts.in_turn
 
     def hold(self, later: Callable[[Callable[[], None]], None]) -> None:
         """Hold records until `later` calls the function that it gets, or until `write`: those of many cells then take
@@ -195,7 +181,7 @@ class Pipeline:
             answer = await self._ask(call, cell)
             # Asked here, because nearly all calls succeed at once.
             if answer.__class__ is not Answer or answer.error is not None:
-                answer = await self._again(call, cell, answer, began)
+                answer = await self._further_attempts().last(call, cell, answer, began)
             if answer is None or call.abandoned:  # the ticker has recorded an abandoned call already
                 return
             trace = self.trace(cell, answer, call.started, time.monotonic(), call.retried)
@@ -233,18 +219,10 @@ class Pipeline:
 
     async def _has_money(self, cell: Cell, money: CostLimit) -> bool:
         """Wait until there is money for a cell and begin it; if there is none, record that and return False."""
-        while not self._state.stopping:
-            if (asking := money.more(self._state.total - self._state.done)) is not None:
-                await asyncio.wait([asking])
-            elif money.reached:
-                if (rest := self.record(cell, self._refused(cell, money.funds))) is not None:
-                    await rest
-                return False
-            elif money.has_room():
-                money.begin()
-                return True
-            else:
-                await asyncio.sleep(_LOOK)
+        if await money.wait_for_room(self._state):
+            return True
+        if not self._state.stopping and (rest := self.record(cell, self._refused(cell, money.funds))) is not None:
+            await rest
         return False
 
     def _refused(self, cell: Cell, funds: Funds) -> Trace:
@@ -258,76 +236,12 @@ class Pipeline:
         target = self._targets[name]
         return call.ask(target, cell) if sites is None else sites.ask(call, target, cell)
 
-    async def _attempt_in_turn(self, call: Call, cell: Cell) -> Answer | TraceError | None:
-        """An attempt once the system's address takes one; None if the run stops before that."""
-        if (address := self._addresses.get(cell.variant.name)) is None:
-            return await self._attempt(call, cell)
-        async with address.gate as wave:
-            if not await self._pause(address.left):
-                return None
-            answer = await self._attempt(call, cell)
-            address.heard(failure_in(answer), wave)
-        return answer
+    def _further_attempts(self) -> Attempts:
+        if self._attempts is None:
+            from evalwright.run.attempts import Attempts
 
-    async def _again(
-        self, call: Call, cell: Cell, answer: Answer | TraceError | None, began: float
-    ) -> Answer | TraceError | None:
-        """The last attempt's outcome, after a first attempt at the monotonic time `began` with this `answer`; None if
-        the run stops before a further attempt."""
-        rule, alone = self._retry, False
-        while answer is not None and (error := failure_in(answer)) is not None and not call.abandoned:
-            lost = sum(one.type == WORKER_LOST for one in call.retried)
-            # Does not count as an attempt of the system: it is called again once files are free, and a last time if
-            # none can become so.
-            if error.type == OUT_OF_FILES and not alone:
-                alone = not await self._room_made()
-                if self._state.stopping:
-                    return None
-            elif error.type in (NO_WORKER, WORKER_LOST):
-                if not self._goes_on(cell, error, lost):
-                    return None if error.type == NO_WORKER or self._state.stopping else answer
-                call.retried.append(error)
-            else:
-                tries = len(call.retried) - lost + 1
-                pause = pause_before_next(rule, error, tries)
-                late = error.status in BUSY and time.monotonic() - began + pause > _LONGEST_CALL
-                if late or not retriable(rule, error, tries):
-                    return answer
-                call.retried.append(error)
-                until = time.monotonic() + pause
-                if not await self._pause(lambda until=until: until - time.monotonic()):  # type: ignore[misc]
-                    return None
-            answer = await self._ask(call, cell)
-        return answer
-
-    def _goes_on(self, cell: Cell, error: TraceError, lost: int) -> bool:
-        """Whether a cell that lost its worker gets another one; `lost` is how many it had lost before.
-
-        A lost worker says nothing about the system, so it does not count as one of the suite's attempts; unless a
-        single cell ends worker after worker.
-        """
-        if error.type == NO_WORKER and not self._state.stopping:
-            self._state.stuck.setdefault(cell.variant.name, error.message)
-        return error.type == WORKER_LOST and lost + 1 < MOST_LOST and not self._state.stopping
-
-    async def _room_made(self) -> bool:
-        """Wait until another cell has ended and released its files; False if no other one is running."""
-        running, done = self._state.running, self._state.done
-        if len(running) - self._starved <= 1:
-            return False
-        self._starved += 1
-        try:
-            while self._state.done == done and len(running) > self._starved and not self._state.stopping:
-                await asyncio.sleep(_LOOK)
-        finally:
-            self._starved -= 1
-        return True
-
-    async def _pause(self, left: Callable[[], float]) -> bool:
-        """Wait as long as there are seconds `left`, which may increase; False once the run is to stop."""
-        while not self._state.stopping and (seconds := left()) > 0:
-            await asyncio.sleep(min(seconds, _LOOK))
-        return not self._state.stopping
+            self._attempts = Attempts(self._attempt, self._plan.run.retry, self._state)
+        return self._attempts
 
     def trace(
         self, cell: Cell, answer: Answer | TraceError, start: float, end: float, retried: Sequence[TraceError] = ()

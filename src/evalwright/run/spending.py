@@ -12,6 +12,8 @@ __all__ = ["CostLimit", "cost_limit_of"]
 
 _LEAST = 1e-9
 """US dollars: without any, not even the first cell begins, whose cost is unknown."""
+_LOOK = 0.25
+"""Seconds between checks of whether a cell in flight has ended, or the run is to stop."""
 
 
 class CostLimit:
@@ -52,6 +54,20 @@ class CostLimit:
         if self._dearest is None:
             return False
         return self.funds.spent + self._dearest * (self._under_way + 1) <= self.funds.granted
+
+    async def wait_for_room(self, state: RunState) -> bool:
+        """Wait until another cell may begin, and begin it; False if the limit is reached or the run is to stop."""
+        while not state.stopping:
+            if (asking := self.more(state.total - state.done)) is not None:
+                await asyncio.wait([asking])
+            elif self.reached:
+                return False
+            elif self.has_room():
+                self.begin()
+                return True
+            else:
+                await asyncio.sleep(_LOOK)
+        return False
 
     def begin(self) -> None:
         self._under_way += 1
