@@ -6,7 +6,7 @@ import sqlite3
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import wraps
-from itertools import chain
+from itertools import chain, repeat
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
@@ -43,7 +43,7 @@ from evalwright.stores.index.schema import AT, KIND, TRACE_PLACE, VERDICT_PLACE
 from evalwright.stores.index.sources import RECORDS, Source
 from evalwright.stores.index.sums import KeptSums
 from evalwright.stores.index.table import loaded_profiles
-from evalwright.stores.local_files.lines import decoded_line
+from evalwright.stores.local_files.lines import CURRENT, decoded_line
 
 __all__ = ["RunIndex"]
 
@@ -343,7 +343,10 @@ class RunIndex:
     ) -> list[V | None]:
         """The values of the lines at these places. Raises StaleIndex."""
         try:
-            return [decoded_line(kind, decode, line) for line in self._source.lines(name, places)]
+            lines = self._source.lines(name, places)
+            if all(map(bytes.endswith, lines, repeat(CURRENT))):
+                return list(map(decode, lines))
+            return [decoded_line(kind, decode, line) for line in lines]
         except (OSError, ValueError, RecursionError, InputError) as error:
             first = places[0][0] if places else 0
             raise self._other(f"{name} at {first:,}: {error}") from error

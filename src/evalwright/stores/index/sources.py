@@ -22,6 +22,9 @@ _SHARE = 1 << 18
 """Bytes of all files that are read at a time: few, so that the records of a cell are still in the processor's cache
 when it is written, and the collector of garbage has little to visit."""
 _BUFFER = 1 << 17
+_GAP, _STRETCH = 1 << 12, 1 << 20
+"""Lines with fewer bytes between them are read together, at most so many bytes at once: a call to the system costs more
+than what is read for nothing."""
 _BEHIND = 64 << 20
 """Bytes by which the index of a run in progress may lag behind: more than a run writes between two syncs."""
 
@@ -135,13 +138,30 @@ class FolderSource:
     def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
         if name not in self._descriptors:
             self._descriptors[name] = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
-        return [os.pread(self._descriptors[name], length, at) for at, length in places]
+        descriptor, found = self._descriptors[name], []
+        for start, end, some in _stretches(places):
+            data = os.pread(descriptor, end - start, start)
+            found += [data[at - start : at - start + length] for at, length in some]
+        return found
 
     def close(self) -> None:
         for descriptor in self._descriptors.values():
             with suppress(OSError):
                 os.close(descriptor)
         self._descriptors.clear()
+
+
+def _stretches(places: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Sequence[tuple[int, int]]]]:
+    """Where to read from and to for the places that are near one another, in their order."""
+    first = start = end = 0
+    for number, (at, length) in enumerate(places):
+        if not end <= at <= end + _GAP or at + length > start + _STRETCH:
+            if number:
+                yield start, end, places[first:number]
+            first, start = number, at
+        end = at + length
+    if places:
+        yield start, end, places[first:]
 
 
 class _Files:
