@@ -424,7 +424,7 @@ def asked_failing_gateway(file, raised):
     return asked([refused(500)], request(str(file), model="python:llm.test_models:failing_gateway"))[0][0]
 
 
-@pytest.mark.parametrize("raised", ["TypeError", "KeyError", "RecursionError"])
+@pytest.mark.parametrize("raised", ["TypeError", "KeyError", "RecursionError", "ValueError"])
 def test_a_mistake_in_a_function_is_not_tried_again(tmp_path, raised):
     outcome = asked_failing_gateway(tmp_path / "calls", raised)
     assert kind(outcome) == "exception"
@@ -432,7 +432,7 @@ def test_a_mistake_in_a_function_is_not_tried_again(tmp_path, raised):
     assert "(test_models.py:" in str(outcome)
 
 
-@pytest.mark.parametrize("raised", ["RuntimeError", "ConnectionResetError", "ValueError"])
+@pytest.mark.parametrize("raised", ["RuntimeError", "ConnectionResetError", "UnicodeError"])
 def test_a_function_may_need_another_attempt(tmp_path, raised):
     assert asked_failing_gateway(tmp_path / "calls", raised).text == "now"
 
