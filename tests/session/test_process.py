@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from evalwright.session import ExitRefused, Session, environment, learn, session
+from evalwright.session.process import Hiding
 
 
 def in_thread(call):
@@ -149,3 +150,12 @@ def test_user_code_finds_them_in_the_process_that_is_ours_until_its_session_clos
         assert os.environ["SESSION_B"] == "0"
         os.environ["SESSION_B"] = "of user code"
     assert os.environ == {**before, "SESSION_B": "of user code"}
+
+
+def test_prints_are_masked_with_what_the_environment_holds_by_then(monkeypatch):
+    hide = Hiding(dict)
+    assert hide("a value-of-user-code") == "a value-of-user-code"
+    monkeypatch.setenv("SOME_TOKEN", "value-of-user-code")
+    assert hide("a value-of-user-code") == "a ***MASKED***"
+    monkeypatch.setenv("SOME_TOKEN", "another-value")
+    assert hide("now another-value") == "now ***MASKED***"

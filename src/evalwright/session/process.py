@@ -143,18 +143,23 @@ class Hiding:
 
     def __init__(self, secrets: Callable[[], Mapping[str, str]]) -> None:
         self._secrets = secrets
-        self._known: tuple[Mapping[str, str], Mapping[str, str]] | None = None
+        self._known: tuple[Mapping[str, str], Mapping[Any, Any]] | None = None
         self._masker: Masker | None = None
 
     def __call__(self, text: str) -> str:
         if text.isspace():  # each print writes its end by itself
             return text
-        known = dict(self._secrets()), dict(os.environ)
+        known = dict(self._secrets()), _variables()
         if self._masker is None or known != self._known:
             from evalwright.files.masker import Masker
 
-            self._known, self._masker = known, Masker.of(*known)
+            self._known, self._masker = known, Masker.of(known[0], dict(os.environ))
         return self._masker.mask_text(text)
+
+
+def _variables() -> Mapping[Any, Any]:
+    """The environment as `os.environ` holds it: decoding all of it at each print costs far more than masking a line."""
+    return dict(getattr(os.environ, "_data", os.environ))
 
 
 class MaskedStream(io.TextIOBase):
