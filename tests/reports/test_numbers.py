@@ -16,6 +16,11 @@ def test_what_many_variants_could_show_is_one_line() -> None:
     assert "changes of the pass rate from ±1.0 to ±100.0 pp, depending on the variant (80 %" in shown
 
 
+@pytest.mark.parametrize(("value", "text"), [(0.5, "0.500"), (4.25, "4.250"), (1.04e308, "1.04e+308")])
+def test_scores(value: float, text: str) -> None:
+    assert numbers.score(value) == text
+
+
 @pytest.mark.parametrize(
     ("milliseconds", "text"),
     [

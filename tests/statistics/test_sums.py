@@ -4,10 +4,11 @@ import copy
 from fractions import Fraction
 from math import inf, isnan, nan
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.statistics.sums import ExactSum
+from evalwright.statistics.sums import ExactSum, Mean
 
 FLOATS = st.floats(-1e15, 1e15, allow_nan=False)
 
@@ -40,3 +41,17 @@ def test_what_is_beyond_floats_is_no_crash():
     assert summed([1e308, 1e308]).total == inf
     assert summed([10**400, 1]).total == inf
     assert summed([-(10**400), 1]).total == -inf
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=60), st.integers(0, 60))
+def test_a_mean_of_finite_numbers_is_finite_and_exact(values, cut):
+    first, second = Mean(), Mean()
+    first.add_all(values[:cut])
+    second.add_all(values[cut:])
+    first.merge(second)
+    assert first.mean == pytest.approx(float(sum(map(Fraction, values)) / len(values)), rel=1e-15, abs=0)
+
+
+def test_sums_that_leave_the_range_of_floats_may_come_back():
+    assert summed([1e308] * 3000 + [-1e308] * 3000 + [1.0]).total == 1.0
+    assert summed([1.5e308] * 3000).over(3000) == 1.5e308

@@ -115,7 +115,7 @@ _TEXTS: dict[Unit, Callable[[Any], str]] = {
     Unit.RATE: numbers.percent,
     Unit.INTERVAL: numbers.interval,
     Unit.PROBABILITY: numbers.probability,
-    Unit.SCORE: "{:.3f}".format,
+    Unit.SCORE: numbers.score,
     Unit.NUMBER: "{:.6g}".format,
     Unit.CHANGE: numbers.change,
     Unit.COUNT: "{:,}".format,

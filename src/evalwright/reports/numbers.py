@@ -28,6 +28,7 @@ __all__ = [
     "points",
     "probability",
     "results",
+    "score",
     "share",
     "signed",
     "signed_duration",
@@ -166,6 +167,11 @@ def signed(value: float, digits: int) -> str:
     """A number with its sign; `0.0` if it rounds to zero."""
     text = f"{value:+.{digits}f}" if abs(value) < _LARGE else f"{value:+.6g}"
     return f"{0:.{digits}f}" if float(text) == 0 else text.replace("-", "−")
+
+
+def score(value: float) -> str:
+    """A score, which may be a number of any size."""
+    return f"{value:.3f}" if abs(value) < _LARGE else f"{value:.6g}"
 
 
 def change(value: float) -> str:

@@ -69,12 +69,12 @@ class EvaluatorCount:
         self._scores.add(score)
 
     @property
-    def score_total(self) -> float:
-        """The exact sum of all scores."""
+    def avg_score(self) -> float | None:
+        """The mean of all scores; None without any."""
         total = ExactSum()
         total.add(self.full)
         total.merge(self._scores)
-        return total.total
+        return total.over(self.scored) if self.scored else None
 
     def merge(self, other: EvaluatorCount) -> None:
         for name in ("n", "passed", "errors", "skipped", "scored", "full", "costed"):
@@ -108,7 +108,7 @@ class EvaluatorCount:
             found = rate_of_cases({case: _unpacked(value) for case, value in self.cases.items()}, groups)
         return EvaluatorRate(
             pass_rate=found.rate,
-            avg_score=self.score_total / self.scored if self.scored else None,
+            avg_score=self.avg_score,
             n=self.n,
             pass_rate_ci95=found.ci,
             scored=self.scored,

@@ -12,6 +12,7 @@ import operator
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
+from math import isfinite
 from typing import Any
 
 from msgspec import UNSET
@@ -23,6 +24,7 @@ from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.counts import Unjudged
 from evalwright.scoring.gate_intervals import Owned, ends_of_condition
+from evalwright.statistics.sums import exact_mean
 
 __all__ = ["AGGREGATIONS", "OPERATORS", "GateTotals", "aggregated", "decided", "plain_sum"]
 
@@ -189,7 +191,8 @@ def aggregated(scores: Sequence[float], aggregation: str, pass_threshold: float 
     if not scores:
         return 0.0
     if aggregation == "avg_score":
-        return plain_sum(scores) / len(scores)
+        total = plain_sum(scores)
+        return total / len(scores) if isfinite(total) else exact_mean(scores)
     if aggregation == "accuracy":
         return 100.0 * sum(score >= pass_threshold for score in scores) / len(scores)
     if aggregation in ("min", "max"):

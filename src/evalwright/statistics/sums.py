@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import copysign, fsum, inf, isfinite
+from numbers import Rational
+from typing import TYPE_CHECKING
 
-__all__ = ["ExactSum", "Mean", "exact_parts", "exact_sum"]
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+__all__ = ["ExactSum", "Mean", "exact_mean", "exact_parts", "exact_sum"]
 
 _MOST_VALUES = 1024
 """Values waiting to be summed: many, so that one costs as little as an append; few, so that memory stays flat."""
@@ -17,22 +22,27 @@ class ExactSum:
     __slots__ = ("_values",)
 
     def __init__(self) -> None:
-        self._values: list[float] = []
+        self._values: list[float | Fraction] = []
 
     def add(self, value: float) -> None:
         values = self._values
         values.append(value)
         if len(values) > _MOST_VALUES:
-            self._values = exact_parts(values)
+            self._values = _condensed(values)
 
     def add_all(self, values: Iterable[float]) -> None:
         self._values += values
         if len(self._values) > _MOST_VALUES:
-            self._values = exact_parts(self._values)
+            self._values = _condensed(self._values)
 
     def merge(self, other: ExactSum) -> None:
         """Add all values of another sum."""
-        self._values = exact_parts(self._values + other._values)
+        self._values = _condensed(self._values + other._values)
+
+    def over(self, n: float) -> float:
+        """The sum divided by `n`: finite for a mean of finite values, even if the sum is beyond the range of floats."""
+        total = self.total
+        return total / n if isfinite(total) else _rounded(_exact(self._values), n)
 
     @property
     def total(self) -> float:
@@ -40,7 +50,7 @@ class ExactSum:
         return exact_sum(self._values)
 
 
-def exact_parts(values: list[float]) -> list[float]:
+def exact_parts(values: Sequence[float | Fraction]) -> list[float]:
     """A few values with the same exact sum: the rounded one, the remainder, and so on.
 
     One value that is not finite if the sum is beyond the range of floats.
@@ -51,16 +61,43 @@ def exact_parts(values: list[float]) -> list[float]:
     return parts if isfinite(part) else [part]
 
 
-def exact_sum(values: Sequence[float]) -> float:
+def exact_sum(values: Sequence[float | Fraction]) -> float:
     """The exact sum, rounded to the nearest float; infinite beyond their range, infinite or NaN where values are."""
     try:
         return fsum(values)
-    except (OverflowError, ValueError):  # beyond the range of floats, or infinities of both signs
-        total = sum(values)
+    except (OverflowError, ValueError):  # beyond the range of floats on the way, or infinities of both signs
+        return _rounded(_exact(values))
+
+
+def exact_mean(values: Sequence[float]) -> float:
+    """The mean of some values from their exact sum, finite if they are."""
+    found = ExactSum()
+    found.add_all(values)
+    return found.over(len(values))
+
+
+def _condensed(values: Sequence[float | Fraction]) -> list[float | Fraction]:
+    """A few values with the same exact sum, one of them beyond the range of floats if the sum is."""
+    parts = exact_parts(values)
+    return [*parts] if all(map(isfinite, parts)) else [_exact(values)]
+
+
+def _exact(values: Sequence[float | Fraction]) -> float | Fraction:
+    """The exact sum; infinite or NaN if a value is."""
+    from fractions import Fraction  # takes longer to import than everything here, and sums this large are rare
+
     try:
-        return float(total)
-    except OverflowError:  # a sum of whole numbers, which have no range
-        return copysign(inf, total > 0 or -1)
+        return sum((Fraction(value) for value in values), Fraction())
+    except (OverflowError, ValueError):
+        return sum(value for value in values if not (isinstance(value, Rational) or isfinite(value)))
+
+
+def _rounded(total: float | Fraction, n: float = 1) -> float:
+    """The nearest float to an exact sum divided by `n`, infinite beyond their range."""
+    try:
+        return float(total / type(total)(n))
+    except OverflowError:
+        return copysign(inf, 1 if total > 0 else -1)
 
 
 class Mean:
@@ -77,7 +114,7 @@ class Mean:
         values = self._sum._values  # `add` of the sum, written out: every cell adds to several means
         values.append(value)
         if len(values) > _MOST_VALUES:
-            self._sum._values = exact_parts(values)
+            self._sum._values = _condensed(values)
 
     def add_all(self, values: Iterable[float | None]) -> None:
         """Add the values that are not missing."""
@@ -100,8 +137,9 @@ class Mean:
 
     @property
     def mean(self) -> float | None:
-        return self.total / self.n if self.n else None
+        return self._sum.over(self.n) if self.n else None
 
     def change(self, after: Mean) -> float | None:
         """The difference of the means, where both are known."""
-        return after.total / after.n - self.total / self.n if self.n and after.n else None
+        mine, theirs = self.mean, after.mean
+        return None if mine is None or theirs is None else theirs - mine

@@ -51,7 +51,7 @@ class _Scores:
     @property
     def mean(self) -> float | None:
         weight = self.weight.total
-        return self.total.total / weight if weight else None
+        return self.total.over(weight) if weight else None
 
     def add(self, total: float, weight: float, n: int) -> None:
         self.total.add(total)
