@@ -295,6 +295,32 @@ def test_numbers_that_cannot_be_squared_are_named_and_no_internal_error() -> Non
         compared(huge, huge)
 
 
+@pytest.mark.parametrize("scores", [(-1.7e308, 1.7e308), (1.7e308, 1.7e308)])  # a difference, a sum of trials
+def test_scores_whose_differences_are_beyond_floats_are_named_and_no_internal_error(
+    scores: tuple[float, float],
+) -> None:
+    a, b = (run(("a", True), ("a", True), ("b", True)) for _ in range(2))
+    for records, score in zip((a, b), scores, strict=True):
+        for row in records[1::2]:
+            row.score = score  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="too large to be compared"):
+        compared(a, b)
+
+
+def test_scores_of_0_and_1_on_a_wider_scale_are_no_passes() -> None:
+    spec = EvaluatorSpec(
+        "e0", "llm_judge", {"model": "openai/m", "rubric": "r", "pass_threshold": 1, "scale": {"min": 0, "max": 10}}
+    )
+    of = plan(variants=[Variant("v0", "replay")], evaluators=[spec], score_rules=score_rules([spec]))
+    records = run(*((f"c{i}", True) for i in range(30)))
+    for row in records[1::2]:
+        row.score = 1.0  # type: ignore[union-attr]
+    found = two_runs(stored(records, of), of, stored(records, of), of, Terms(metric="e0")).decision("v0", "v0")
+    assert (found.method, found.verdict) == ("guarded", "undecided")
+    assert found.ci is not None
+    assert found.ci[1] > found.margin == pytest.approx(0.2)
+
+
 @pytest.mark.parametrize(
     ("config", "score", "margin", "least"),
     [

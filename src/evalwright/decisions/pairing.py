@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from evalwright.decisions.kinds import changed_totals, kinds_of_both
-from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
+from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts, within_floats
 from evalwright.decisions.terms import Terms
 from evalwright.statistics.differences import (
     DecidedDifference,
@@ -230,8 +230,8 @@ class Ground(msgspec.Struct):
     ) -> Pairs:
         suite = self.terms.population == "suite"
         trials = [_trials_of(kind, one, other, _LEAST_TRIALS if suite else 1) for kind in shared.kinds]
-        values = [None if t is None else t.total_b / t.trials_b - t.total_a / t.trials_a for t in trials]
-        single = all(
+        values = [None if t is None else _change(t) for t in trials]
+        single = (scale == ValueRange()) and all(
             t.trials_a == t.trials_b == 1 and t.total_a in (0, 1) and t.total_b in (0, 1)
             for t in trials
             if t is not None
@@ -252,6 +252,10 @@ class Ground(msgspec.Struct):
     def verdict(self, ends: Interval | None) -> ShipVerdict:
         """The verdict that an interval of the difference gives at this margin."""
         return verdict_of(ends, self.margin, better=self.terms.better)
+
+
+def _change(trials: TrialsOfCase) -> float:
+    return within_floats(trials.total_b / trials.trials_b - trials.total_a / trials.trials_a)
 
 
 def _passes_of(outcome: CaseTotal) -> CaseTotal:

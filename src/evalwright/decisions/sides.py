@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from itertools import chain
+from math import isfinite
 from typing import NamedTuple
 
 import msgspec
@@ -23,12 +24,19 @@ from evalwright.scoring.newest import over_cells
 from evalwright.scoring.verdict import cell_status, names_needed
 from evalwright.statistics.units import Cluster, Units, units_from, units_of
 
-__all__ = ["PASS_RATE", "WORTH_AN_INDEX", "CaseTotal", "SideCounts", "sides_of", "units_of_cases"]
+__all__ = ["PASS_RATE", "WORTH_AN_INDEX", "CaseTotal", "SideCounts", "sides_of", "units_of_cases", "within_floats"]
 
 PASS_RATE = "pass_rate"
 WORTH_AN_INDEX = 5_000
 """Cells, each of one trial, from which a run gets an index when it is counted: creating one takes no longer than
 counting and comparing case by case, and the next comparison of the run finds it."""
+
+
+def within_floats(value: float) -> float:
+    """The value. Raises OverflowError if adding or subtracting floats went beyond their range."""
+    if not isfinite(value):
+        raise OverflowError("a number is beyond the range of floats")
+    return value
 
 
 class CaseTotal(msgspec.Struct, gc=False):
@@ -48,8 +56,8 @@ class CaseTotal(msgspec.Struct, gc=False):
 
     @property
     def value(self) -> float:
-        """The mean over judged trials; there must be some."""
-        return self.total / self.judged
+        """The mean over judged trials; there must be some. Raises OverflowError beyond the range of floats."""
+        return within_floats(self.total / self.judged)
 
 
 class SideCounts(msgspec.Struct):
