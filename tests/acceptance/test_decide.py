@@ -53,6 +53,15 @@ def test_the_first_line_says_the_verdict_and_all_fits_eighty_columns(made: Proje
     assert max(len(line) for line in compared if not line.startswith(("A  /", "B  /"))) <= 80  # the runs' folders
 
 
+def test_claims_that_do_not_fit_side_by_side_stand_below_each_other(made: Project) -> None:
+    a = ran(made, "1x1")
+    lines = made.evalwright("decide", a, a, "--margin", "0.1pp", COLUMNS="80").out.splitlines()
+    assert [line for line in lines if "p = 1.00" in line] == [
+        "  not worse than −0.1 pp   not shown (p = 1.00)",
+        "  better   not shown (p = 1.00)",
+    ]
+
+
 def test_what_it_would_take_is_of_the_claim_that_is_open(made: Project) -> None:
     a, b = ran(made, "11x14 10x40"), ran(made, "11x20 10x32 00x2")
     more = [decided(made, a, b, *flags)[1]["next"] for flags in ([], ["--better"], ["--population", "suite"])]

@@ -47,7 +47,7 @@ def decision_lines(
     `runs` are the names of run A and run B, where no other line says them.
     """
     columns = max(40, min(paint.columns or _WIDTH, _WIDTH))
-    lines = [*_claims(decision), *_rates(decision, columns), *_errors(decision), *_judge(decision)]
+    lines = [*_claims(decision, columns), *_rates(decision, columns), *_errors(decision), *_judge(decision)]
     lines += [*_slices(decision, columns), *_guards(decision, columns), *_evaluators(decision), *_changed(decision)]
     lines += reason_lines(decision.clusters, columns)
     body = [*_picture(decision, columns), *(row for line in lines if line for row in _wrapped(line, columns))]
@@ -128,7 +128,7 @@ def _because(decision: Decision) -> list[str]:
     return [] if decision.reasons == ["data"] else decision.reasons
 
 
-def _claims(decision: Decision) -> list[str]:
+def _claims(decision: Decision, columns: int) -> list[str]:
     """The claims that were tested and their outcome, each with its p."""
     if decision.ci is None:
         return ["  no case was judged in both runs"]
@@ -139,7 +139,7 @@ def _claims(decision: Decision) -> list[str]:
         state = "shown" if low > -decision.margin else "refuted" if high < -decision.margin else "not shown"
         limit = amount(decision.margin, decision.metric)
         parts.insert(0, f"not worse than −{limit}   {state} (p {_p(decision.p_margin)})")
-    return ["  " + "       ".join(parts)]
+    return _packed([f"  {parts[0]}", *parts[1:]], columns, "  ", gap=7)
 
 
 def _p(value: float | None) -> str:
@@ -208,12 +208,12 @@ def _slices(decision: Decision, columns: int) -> list[str]:
     return _packed([f"  slices     {parts[0]}", *parts[1:]], columns, " " * 13)
 
 
-def _packed(parts: Sequence[str], columns: int, indent: str) -> list[str]:
+def _packed(parts: Sequence[str], columns: int, indent: str, *, gap: int = 4) -> list[str]:
     """Side by side if they fit, else below each other."""
     lines: list[str] = []
     for part in parts:
-        if lines and len(lines[-1]) + 4 + len(part) <= columns:
-            lines[-1] += f"    {part}"
+        if lines and len(lines[-1]) + gap + len(part) <= columns:
+            lines[-1] += " " * gap + part
         else:
             lines.append(f"{indent if lines else ''}{part}")
     return lines
