@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 import warm
 from acceptance.projects import EVAL, Project, project
 
@@ -17,6 +19,27 @@ def test_validate_counts_what_it_found(tmp_path: Path) -> None:
 def test_validate_runs_nothing(tmp_path: Path) -> None:
     project(tmp_path, {"a": "thanks"}).evalwright("validate", "eval.yaml")
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "out"),
+    [
+        (["validate"], 0, "ok: 1 case"),
+        (["plan", "--detect", "90pp"], 1, "To show 90 pp"),
+        (["dataset", "lint"], 1, "cases.jsonl"),
+    ],
+)
+def test_commands_that_read_a_suite_take_values_for_its_variables(
+    tmp_path: Path, command: list[str], code: int, out: str
+) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    suite = tmp_path / "eval.yaml"
+    suite.write_text(suite.read_text().replace("agent:run", "${MODULE}:run"))
+    without = made.evalwright(*command, "eval.yaml")
+    assert (without.code, "pass --var MODULE=VALUE" in without.err) == (2, True)
+    ended = made.evalwright(*command, "eval.yaml", "--var", "MODULE=agent")
+    assert (ended.code, ended.err) == (code, "")
+    assert ended.out.startswith(out)
 
 
 def test_validate_names_every_mistake(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.options import SuiteCommand, as_json, dialect, suites_argument
+from evalwright.cli.values import variables
 
 if TYPE_CHECKING:
     from evalwright.datasets.lint import Finding
@@ -33,8 +34,9 @@ def command() -> None:
 @command.command("lint", cls=SuiteCommand)
 @suites_argument()
 @dialect
+@variables
 @as_json
-def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options: Any) -> int:
+def lint(paths: tuple[Path, ...], dialect: str | None, variables: dict[str, str], as_json: bool, **options: Any) -> int:
     """List what looks wrong with the cases at PATH.
 
     Looks for duplicates and near duplicates, expected answers that appear in the input, cases that expect nothing, and
@@ -49,7 +51,7 @@ def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options:
 
     found: list[Finding] = []
     empty: list[Problem] = []
-    for file, cases in _cases_of(paths, dialect, options):
+    for file, cases in _cases_of(paths, dialect, variables, options):
         if next(iter(cases), None) is None:
             empty.append(Problem(str(file), "has no cases"))
         else:
@@ -64,7 +66,7 @@ def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options:
 
 
 def _cases_of(
-    paths: tuple[Path, ...], dialect: str | None, options: dict[str, Any]
+    paths: tuple[Path, ...], dialect: str | None, variables: dict[str, str], options: dict[str, Any]
 ) -> Iterable[tuple[Path, Iterable[EvalCase | Case]]]:
     from evalwright.cli.screen import tell_skipped
     from evalwright.cli.validate import loaded_to_check
@@ -81,7 +83,7 @@ def _cases_of(
     used: set[Path] = set()
     with nothing_imported():
         for file in files.files:
-            suite = loaded_to_check(file, dialect, options)[0]
+            suite = loaded_to_check(file, dialect, variables, options)[0]
             used.update(one.resolve() for one in suite.files)
             yield file, suite.cases
     tell_skipped(files.skipped, used)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.options import RunPath, as_json, dialect, suite_argument
-from evalwright.cli.values import NumberRange, PathParam, alpha_option
+from evalwright.cli.values import NumberRange, PathParam, alpha_option, variables
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ __all__ = ["command"]
 @suite_argument()
 @click.argument("second", required=False, type=RunPath(), metavar="[--from RUN [RUN]]")
 @dialect
+@variables
 @click.option("--detect", metavar="D", help="The difference in pass rates to show: 3pp or 0.03.")
 @click.option("--margin", metavar="M", help="Show that B is worse by at most M, if it is really better by D.")
 @click.option(
@@ -54,6 +55,7 @@ def command(
     path: Path,
     second: Path | None,
     dialect: str | None,
+    variables: dict[str, str],
     detect: str | None,
     margin: str | None,
     at_least: str | None,
@@ -90,7 +92,7 @@ def command(
         raise InputError("--detect: expected a difference above 0, found 0")
     rate = None if at_least is None else _rate(at_least)
     numbers = _trials(trials)
-    suite = load_suite(path, dialect, to_run=False)
+    suite = load_suite(path, dialect, variables, to_run=False)
     found = _planned(path.name, suite, runs, numbers, Aim(difference or 0.0, loss, alpha, power), rate)
     if as_json:
         say([msgspec.json.encode(found).decode()])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import partial
@@ -27,7 +27,7 @@ from evalwright.cli.options import (
     suites_argument,
     written_by,
 )
-from evalwright.cli.values import NumberRange, PathParam, WholeRange
+from evalwright.cli.values import NumberRange, PathParam, WholeRange, variables
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     type=click.Choice(["local", "ray"]),
     help="Call the systems in this process, or on the Ray cluster at RAY_ADDRESS (default: the suite's, else local).",
 )
-@click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite (repeatable).")
+@variables
 @click.option(
     "--retry-only-failed",
     "retried",
@@ -146,7 +146,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
 def command(
     paths: tuple[Path, ...],
     dialect: str | None,
-    variables: tuple[str, ...],
+    variables: dict[str, str],
     retried: Path | None,
     include_evaluator_failures: bool,
     exit_zero: bool,
@@ -181,7 +181,7 @@ def command(
 
     def load(path: Path, *, to_run: bool = True) -> Suite:
         known = {name: getattr(options, name) for name in OPTIONS_OF_ALL} | of_format
-        return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=known)
+        return load_suite(path, dialect, variables, to_run=to_run, options=known)
 
     files, skipped = _meant(paths, dialect)
     alone = ["--retry-only-failed"] * (retried is not None) + ["--shard"] * (options.shard is not None)
@@ -309,13 +309,3 @@ def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:
         if not began:  # the display shows them first of all
             warn(suite.warnings)
         raise
-
-
-def _pairs(words: Iterable[str]) -> dict[str, str]:
-    variables = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not (name and equals):
-            raise click.BadParameter(f"expected K=V, found {word!r}", param_hint="--var")
-        variables[name] = value
-    return variables

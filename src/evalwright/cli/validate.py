@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.options import SuiteCommand, allow_empty, as_json, dialect, suites_argument
+from evalwright.cli.values import variables
 from evalwright.errors import InputError, Problem, counted
 from evalwright.reports.text import harmless
 
@@ -29,10 +30,18 @@ _MOST_FILES = 3
 @click.command("validate", cls=SuiteCommand)
 @suites_argument()
 @dialect
+@variables
 @allow_empty
 @click.option("--import", "import_", is_flag=True, help="Import the code that the suites name, and check it, too.")
 @as_json
-def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json: bool, **options: Any) -> int:
+def command(
+    paths: tuple[Path, ...],
+    dialect: str | None,
+    variables: dict[str, str],
+    import_: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
     """Read the suites at PATH and every case of their datasets, and list all problems.
 
     Without --import, no code of a suite is executed; its commands never are.
@@ -48,7 +57,7 @@ def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json
     checked = _Checked()
     with nullcontext() if import_ else nothing_imported():
         for file in found.files:
-            checked.add(file, dialect, options, keep=as_json)
+            checked.add(file, dialect, variables, options, keep=as_json)
     tell_skipped(found.skipped, checked.used)
     tell(f"imported {file}" for file in (imported_files() if import_ else ()))
     if as_json:
@@ -67,18 +76,21 @@ def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json
 
 
 def loaded_to_check(
-    file: Path, dialect: str | None, options: Mapping[str, Any] = MappingProxyType({})
+    file: Path,
+    dialect: str | None,
+    variables: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Suite, Sequence[Problem]]:
     """The suite, and problems because something is missing on this machine: it may well run elsewhere."""
     from evalwright.formats.loading import load_suite
 
     try:
-        return load_suite(file, dialect, options=options), ()
+        return load_suite(file, dialect, variables, options=options), ()
     except InputError as error:
         absent = [problem for problem in error.problems if not problem.unread]  # the suite has warnings of those
         if not absent or not all(problem.absent for problem in absent):
             raise
-        return load_suite(file, dialect, to_run=False, options=options), absent
+        return load_suite(file, dialect, variables, to_run=False, options=options), absent
 
 
 def _told_once(warnings: Sequence[Problem]) -> list[Problem | str]:
@@ -108,14 +120,16 @@ class _Checked:
         self._dialects: list[str] = []
         self._found: Counter[str] = Counter()
 
-    def add(self, file: Path, dialect: str | None, options: dict[str, Any], *, keep: bool) -> None:
+    def add(
+        self, file: Path, dialect: str | None, variables: dict[str, str], options: dict[str, Any], *, keep: bool
+    ) -> None:
         """Read a suite. With `keep`, the cases are shown that its format describes in full."""
         from evalwright.files.problems import ProblemKinds
         from evalwright.run.missing_packages import missing_packages
         from evalwright.run.selection import all_warnings
 
         try:
-            suite, absent = loaded_to_check(file, dialect, options)
+            suite, absent = loaded_to_check(file, dialect, variables, options)
             self.used.update(one.resolve() for one in suite.files)
             count, own = _count(_claimed(suite), self._cases if keep else None)
             if not count and suite.variants and not options["allow_empty"]:

@@ -14,7 +14,7 @@ import click
 
 from evalwright.statistics.levels import LEAST_ALPHA
 
-__all__ = ["NumberRange", "PathParam", "WholeRange", "alpha_option"]
+__all__ = ["NumberRange", "PathParam", "WholeRange", "alpha_option", "variables"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NO_PATH = {
@@ -55,6 +55,26 @@ def alpha_option(meaning: str) -> Callable[[F], F]:
     """The option `--alpha`, with what it means for a command."""
     known = NumberRange(LEAST_ALPHA, 1, False, True)
     return click.option("--alpha", type=known, default=0.05, show_default=True, metavar="A", help=meaning)
+
+
+def _by_name(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (name and equals):
+            raise click.BadParameter(f"expected K=V, found {word!r}", param_hint="--var")
+        pairs[name] = value
+    return pairs
+
+
+variables: Callable[[F], F] = click.option(
+    "--var",
+    "variables",
+    multiple=True,
+    metavar="K=V",
+    callback=_by_name,
+    help="A value for ${K} in the suite (repeatable).",
+)
 
 
 class PathParam(click.Path):

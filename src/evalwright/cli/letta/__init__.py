@@ -122,7 +122,7 @@ def _validate(suite: Path, **ours: Any) -> int:
     from evalwright.session.imports import nothing_imported
 
     with nothing_imported():
-        loaded, absent = loaded_to_check(suite, FORMAT.name, ours)
+        loaded, absent = loaded_to_check(suite, FORMAT.name, options=ours)
         samples = sum(1 for _ in loaded.cases)
     warn([*absent, *loaded.warnings])
     shown = loaded.document
