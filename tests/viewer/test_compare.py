@@ -120,6 +120,33 @@ def test_a_changed_case_shows_which_words_changed(pair):
     assert unescape(re.search(r'href="([^"]*)"[^>]*>Next changed cell', side)[1]) == f"{following}&view=side"
 
 
+def test_the_next_changed_case_is_the_next_one_of_the_list(pair):
+    _, a, b, client = pair
+    chosen = f"/compare?a={a}&b={b}&change=better&change=not+comparable&tag=t0"
+    listed = page(client, chosen)
+    assert cases(listed) == ["case-2", "case-4"]
+    first = page(client, unescape(re.search(r'href="([^"]*)">case-2</a>', listed)[1]))
+    assert unescape(re.search(r'href="([^"]*)"[^>]*>Back to comparison', first)[1]) == chosen
+    last = page(client, unescape(re.search(r'href="([^"]*)"[^>]*>Next changed cell', first)[1]))
+    assert "<h1>case-4</h1>" in last
+    assert "Next changed cell" not in last
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("tag=t7", "'tag' is 't7', expected one of"),
+        ("meta.town=x", "no case has metadata of this name"),
+        ("verdict=pass", "'verdict' is given without 'evaluator'"),
+        ("unchanged=yes", "'unchanged' is 'yes', expected 1"),
+        ("after=3", "'after' is 3, but there are only 3 rows"),
+    ],
+)
+def test_a_filter_that_leaves_no_case_by_mistake_is_named(pair, query, said):
+    _, a, b, client = pair
+    assert said in seen(page(client, f"/compare?a={a}&b={b}&{query}", 400))
+
+
 def test_of_several_trials_the_ones_that_changed_are_shown(pair):
     """Case 5 passes in A; in B its second trial is lost, and case 4 has no verdict in either."""
     folder, a, _, client = pair

@@ -22,13 +22,15 @@ from starlette.routing import Route
 from evalwright.errors import EvalwrightError
 from evalwright.viewer.access import Access, Gatekeeper
 from evalwright.viewer.changes import ChangeTally
-from evalwright.viewer.filters import BadQuery, Filter
+from evalwright.viewer.filters import Filter
 from evalwright.viewer.links import ServerLinks
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.cell import cell_page, stored_records, whole_text
+from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.label import Labelling, label_page, store_label
 from evalwright.viewer.pages.run import run_page
 from evalwright.viewer.pages.runs import runs_page
+from evalwright.viewer.query import BadQuery, single_values, whole_number
 from evalwright.viewer.rendering import assets
 from evalwright.viewer.shelf import RunSource, Shelf
 
@@ -111,6 +113,7 @@ class _Site:
 
     async def events(self, request: Request) -> Response:
         run = await run_in_threadpool(self._shelf.open, _run_of(request, self._shelf))
+        single_values(request.query_params.multi_items(), ())
         live = self._shelf.live(run)
 
         async def stream() -> AsyncIterator[bytes]:
@@ -131,16 +134,13 @@ class _Site:
     def find(self, request: Request) -> Response:
         """`?case=ID&variant=V&trial=N`, as people and tools write it, to the address of the cell."""
         run_id = _run_of(request, self._shelf)
-        given = dict(request.query_params)
-        if unknown := given.keys() - {"case", "variant", "trial"}:
-            raise BadQuery(f"unknown key {min(unknown)!r} (there are: case, trial, variant)")
-        chosen = Filter.of([(k, v) for k, v in given.items() if k == "trial"])
+        given = single_values(request.query_params.multi_items(), ("case", "variant", "trial"))
+        trial = whole_number("trial", given["trial"]) if "trial" in given else None
         table = self._shelf.open(run_id).table
         if not (case := given.get("case", "")):
             raise BadQuery("expected the id of a case as 'case', found none")
         every = [] if table is None else table.of_case(case, None)
-        rows = [row for row in every if given.get("variant") in (None, "", row.variant)]
-        rows = [row for row in rows if not chosen.trial or row.trial in chosen.trial]
+        rows = [row for row in every if given.get("variant") in (None, row.variant) and trial in (None, row.trial)]
         if not rows:
             cells = ", ".join(f"{row.variant} trial {row.trial}" for row in every[:20])
             said = (
@@ -151,6 +151,7 @@ class _Site:
 
     def records(self, request: Request) -> Response:
         run = self._shelf.open(_run_of(request, self._shelf))
+        single_values(request.query_params.multi_items(), ())
         body = msgspec.json.format(msgspec.json.encode(stored_records(run, request.path_params["key"])), indent=2)
         name = f"{request.path_params['key']}.json"
         return Response(
@@ -159,8 +160,8 @@ class _Site:
 
     def whole(self, request: Request) -> Response:
         run = self._shelf.open(_run_of(request, self._shelf))
-        records = stored_records(run, request.path_params["key"])
-        text = whole_text(records, request.query_params.get("part", ""))
+        part = single_values(request.query_params.multi_items(), ("part",)).get("part", "")
+        text = whole_text(stored_records(run, request.path_params["key"]), part)
         return Response(text.encode("utf-8", "backslashreplace"), media_type="text/plain")
 
     def table(self, request: Request) -> Response:
@@ -168,6 +169,7 @@ class _Site:
         chosen, table = Filter.of(request.query_params.multi_items()), run.table
         if table is None:
             raise NotThere("The cells are still being read: try again soon.", self._links.run(run.id))
+        check_values([run], chosen)
         lines = _csv(table.every(chosen))
         headers = {"Content-Disposition": 'attachment; filename="cells.csv"'}
         return StreamingResponse(lines, headers=headers, media_type="text/csv")
@@ -188,13 +190,13 @@ class _Site:
         from evalwright.viewer.pages.trials import trials_page
 
         run = self._shelf.open(_run_of(request, self._shelf))
-        return self._answer(trials_page(run, dict(request.query_params)))
+        return self._answer(trials_page(run, request.query_params.multi_items()))
 
     def label(self, request: Request) -> Response:
         run = self._shelf.open(_run_of(request, self._shelf))
         if not self._labels:
             raise NotThere("Labelling is off in this session.", self._links.run(run.id))
-        return self._answer(label_page(run, dict(request.query_params), self._labelling, self._links))
+        return self._answer(label_page(run, request.query_params.multi_items(), self._labelling, self._links))
 
     async def store_label(self, request: Request) -> Response:
         body = b""
@@ -226,7 +228,8 @@ class _Site:
     def _older_first(self, chosen: list[str], rest: list[tuple[str, str]]) -> Response:
         """`?run=X&run=Y`, which the list of runs sends, to the comparison with the older run as A."""
         sources = self._shelf.sources()
-        if len(chosen) != 2 or rest:
+        single_values(rest, ("run",))
+        if len(chosen) != 2:
             raise BadQuery(f"a comparison needs two runs, found {len(chosen)}")
         for run in chosen:
             if run not in sources:
@@ -238,8 +241,8 @@ class _Site:
     def compared_cell(self, request: Request) -> Response:
         from evalwright.viewer.pages.compare import compared_cell_page
 
-        key, given = request.path_params["key"], dict(request.query_params)
-        return self._answer(compared_cell_page(self._shelf, self._pairings, key, given, self._links))
+        key, pairs = request.path_params["key"], request.query_params.multi_items()
+        return self._answer(compared_cell_page(self._shelf, self._pairings, key, pairs, self._links))
 
     # Error pages.
 

@@ -21,7 +21,7 @@ from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import StoredLabel
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.cell import page_of_cell, stored_records, whole_text
-from evalwright.viewer.pages.compare import Sides, compare_context, compared_cell_context
+from evalwright.viewer.pages.compare import ListedPairs, Sides, compare_context, compared_cell_context
 from evalwright.viewer.pages.run import PAGE, run_context
 from evalwright.viewer.pages.runs import run_row
 from evalwright.viewer.pairing import CHANGES, PairedRuns
@@ -216,7 +216,7 @@ class Bundle:
         for name, shown in lists:
             for after in range(0, max(1, paired.count(shown)), PAGE):
                 path = self._links.comparison(name, after, sides.variant_b)
-                context = compare_context(sides, paired, [name] if name else [], False, Filter(), after)
+                context = compare_context(sides, paired, ListedPairs((name,) if name else (), after=after))
                 yield self._page(path, "compare.html", "Compare · evalwright", context)
         for pair in paired.pairs(CHANGES[:-1], limit=-1):
             path = f"compare/cells/{pair.key}.html"

@@ -96,7 +96,9 @@ class BundleLinks:
     def trials(self, run: str, case: str, variant: str) -> str:
         return ""
 
-    def compare(self, change: str | Sequence[str] = "", after: int | str = 0, vb: str = "", **_: str) -> str:
+    def compare(
+        self, change: str | Sequence[str] = "", after: int | str = 0, vb: str = "", **_: str | Sequence[str]
+    ) -> str:
         return self._to(self.comparison(change, after, vb))
 
     def comparison(self, change: str | Sequence[str], after: int | str, variant: str) -> str:
@@ -110,5 +112,5 @@ class BundleLinks:
             name = "index"
         return f"{folder}/{name}{f'-{number}' if number > 1 else ''}.html"
 
-    def compared_cell(self, key: str, **_: str) -> str:
+    def compared_cell(self, key: str, **_: str | Sequence[str]) -> str:
         return self._to(f"compare/cells/{key}.html")

@@ -57,8 +57,9 @@ def condition_of(chosen: Filter, *, one_by_one: bool = False) -> tuple[str, list
         add(f"number IN (SELECT number FROM reasons WHERE reason IN ({marks(chosen.reason)}))", *chosen.reason)
     if chosen.tag:
         add(f"position IN (SELECT position FROM tags WHERE tag IN ({marks(chosen.tag)}))", *chosen.tag)
-    for name, value in chosen.metadata:
-        add("position IN (SELECT position FROM metadata WHERE name = ? AND value = ?)", name, value)
+    for name in dict.fromkeys(name for name, _ in chosen.metadata):
+        among = [value for other, value in chosen.metadata if other == name]
+        add(f"position IN (SELECT position FROM metadata WHERE name = ? AND value IN ({marks(among)}))", name, *among)
     if chosen.flaky:
         add("flaky")
     _add_ranges(chosen, add, one_by_one=one_by_one)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
 
-from evalwright.errors import did_you_mean
+from evalwright.viewer.query import BadQuery, single_value, unknown_key, unknown_value, whole_number
 from evalwright.viewer.schema import STATUSES
 
-__all__ = ["CELL_COLUMNS", "GROUPS", "METADATA", "SORTS", "BadQuery", "Filter", "QueryPairs"]
+__all__ = ["CELL_COLUMNS", "GROUPS", "METADATA", "SORTS", "Filter", "QueryPairs"]
 
 QueryPairs = Sequence[tuple[str, str]]
 """The query of an address, in its order."""
@@ -35,12 +35,14 @@ METADATA = "meta."
 """The prefix of the names of metadata, as conditions and as columns."""
 _RANGES = ("latency", "cost", "tokens", "score")
 _MANY = ("status", "tag", "variant", "error", "reason", "trial", "case")
-_WORDS = {"in": ("messages",), "verdict": ("pass", "fail"), "flaky": ("1",), "group": GROUPS, "status": STATUSES}
+_WORDS = {
+    "in": ("messages",),
+    "verdict": ("pass", "fail"),
+    "flaky": ("1",),
+    "group": GROUPS,
+    "status": STATUSES,
+}
 _LONGEST = 2_000
-
-
-class BadQuery(ValueError):
-    """A key or value of an address that is not known; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -115,40 +117,48 @@ class Filter:
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]], also: Sequence[str] = ()) -> Filter:
         """Read a query. `also` are keys that the page understands itself. Raises BadQuery."""
-        found: dict[str, object] = {}
-        many: dict[str, list[str]] = {name: [] for name in _MANY}
-        metadata, ranges, columns = [], {}, []
+        single: dict[str, str] = {}
+        many: dict[str, list[str]] = {name: [] for name in (*_MANY, "column")}
+        metadata = []
         for name, value in pairs:
             if len(value) > _LONGEST:
                 raise BadQuery(f"{name!r} is longer than {_LONGEST:,} characters")
-            if name in also or value == "":
-                _known(name, also)
-            elif name in _WORDS and value not in _WORDS[name]:
-                raise BadQuery(_expected(name, value, _WORDS[name]))
-            elif name in many:
+            _known(name, also)
+            if value == "":
+                continue
+            if name in _WORDS and value not in _WORDS[name]:
+                raise unknown_value(name, value, _WORDS[name])
+            if name == "column" and value not in CELL_COLUMNS and not value.startswith(METADATA):
+                raise unknown_value(name, value, [*CELL_COLUMNS, f"{METADATA}KEY"])
+            if name in many:
                 many[name].append(value)
-            elif name == "column":
-                if value not in CELL_COLUMNS and not value.startswith(METADATA):
-                    raise BadQuery(_expected(name, value, [*CELL_COLUMNS, f"{METADATA}KEY"]))
-                columns.append(value)
             elif name.startswith(METADATA):  # the name can be empty, as any key of JSON
                 metadata.append((name.removeprefix(METADATA), value))
-            elif _range(name):
-                ranges[name] = _number(name, value)
-            elif name == "after":
-                found["after"] = _count(name, value)
-            elif name == "sort":
-                sort = value.removeprefix("-")
-                if sort not in SORTS:
-                    raise BadQuery(_expected(name, value, SORTS))
-                found |= {"sort": sort, "descending": value.startswith("-")}
             else:
-                _known(name, also)
-                found[{"in": "in_messages"}.get(name, name)] = value if name not in ("in", "flaky") else True
-        found |= {name: tuple(dict.fromkeys(values)) for name, values in many.items()}
-        found["trial"] = tuple(_count("trial", value) for value in many["trial"])
-        found["columns"] = tuple(dict.fromkeys(columns))
-        return cls(**found, metadata=tuple(metadata), ranges=ranges)  # type: ignore[arg-type]
+                single_value(single, name, value)
+        if "verdict" in single and "evaluator" not in single:
+            raise BadQuery("'verdict' is given without 'evaluator', whose verdict it is")
+        if "after" in single and single.get("group", "none") != "none":
+            raise BadQuery("'after' is given with 'group': groups have no further pages")
+        sort = single.get("sort", "suite")
+        if sort.removeprefix("-") not in SORTS:
+            raise unknown_value("sort", sort, SORTS)
+        return cls(
+            q=single.get("q", ""),
+            in_messages="in" in single,
+            evaluator=single.get("evaluator", ""),
+            verdict=single.get("verdict", ""),
+            trial=tuple(dict.fromkeys(whole_number("trial", value) for value in many.pop("trial"))),
+            columns=tuple(dict.fromkeys(many.pop("column"))),
+            metadata=tuple(dict.fromkeys(metadata)),
+            ranges={name: _number(name, value) for name, value in single.items() if _range(name)},
+            flaky="flaky" in single,
+            sort=sort.removeprefix("-"),
+            descending=sort.startswith("-"),
+            group=single.get("group", "none"),
+            after=whole_number("after", single.get("after", "0")),
+            **{name: tuple(dict.fromkeys(values)) for name, values in many.items()},
+        )
 
 
 _KEYS = ("q", "in", "evaluator", "verdict", "flaky", "sort", "group", "column", "after", *_MANY)
@@ -157,8 +167,7 @@ _KEYS = ("q", "in", "evaluator", "verdict", "flaky", "sort", "group", "column", 
 def _known(name: str, also: Sequence[str]) -> None:
     if name not in _KEYS and name not in also and not _range(name) and not name.startswith(METADATA):
         ranges = [f"{one}_{end}" for one in _RANGES for end in ("min", "max")]
-        known = [*_KEYS, *also, *ranges, f"{METADATA}KEY"]
-        raise BadQuery(f"unknown key {name!r}{did_you_mean(name, known)} (there are: {', '.join(sorted(known))})")
+        raise unknown_key(name, sorted([*_KEYS, *also, *ranges, f"{METADATA}KEY"]))
 
 
 def _range(name: str) -> bool:
@@ -174,13 +183,3 @@ def _number(name: str, value: str) -> float:
     if not math.isfinite(number):
         raise BadQuery(f"{name!r} is {value!r}, expected a number")
     return number
-
-
-def _count(name: str, value: str) -> int:
-    if not (value.isascii() and value.isdigit() and len(value) <= 12):
-        raise BadQuery(f"{name!r} is {value!r}, expected a whole number from 0")
-    return int(value)
-
-
-def _expected(name: str, value: str, known: Sequence[str]) -> str:
-    return f"{name!r} is {value!r}, expected one of: {', '.join(known)}"

@@ -93,8 +93,8 @@ class ServerLinks:
         query = urlencode({name: value for name, value in pairs.items() if value}, doseq=True)
         return f"/compare?{query}"
 
-    def compared_cell(self, key: str, **pairs: str) -> str:
-        query = urlencode({name: value for name, value in pairs.items() if value})
+    def compared_cell(self, key: str, **pairs: str | Sequence[str]) -> str:
+        query = urlencode({name: value for name, value in pairs.items() if value}, doseq=True)
         return f"/compare/cells/{key}?{query}"
 
 

@@ -225,21 +225,24 @@ class PairedRuns:
             row = self._file.execute(sql, [key, key]).fetchone()
         return None if row is None else _pair(row)
 
-    def next_changed(self, pair: ComparedPair) -> ComparedPair | None:
-        """The next changed pair on the page."""
-        chosen = CHANGES[:-1]
-        rank = CHANGES.index(pair.change)
-        later = CHANGES[rank + 1 : len(chosen)]
+    def next_changed(
+        self, pair: ComparedPair, listed: Sequence[str] = CHANGES, narrowed: Filter = _ALL
+    ) -> ComparedPair | None:
+        """The next changed pair of the list that `pairs` gives; after one that did not change, the first."""
+        changed = [name for name in CHANGES[:-1] if name in listed] or CHANGES[:-1]
+        if pair.change == "unchanged":
+            return next(iter(self.pairs(changed, narrowed, limit=1)), None)
+        where, values = self._where([pair.change], narrowed)
         with self._lock:
             row = self._file.execute(
-                f"SELECT {_COLUMNS} FROM pairs WHERE change = ? AND (size < ? OR size = ? AND number > ?) "
+                f"SELECT {_COLUMNS} FROM pairs {where} AND (size < ? OR size = ? AND number > ?) "
                 "ORDER BY size DESC, number LIMIT 1",
-                [pair.change, pair.size, pair.size, pair.number] if pair.change in chosen else [chosen[0], 2, 2, -1],
+                [*values, pair.size, pair.size, pair.number],
             ).fetchone()
-        if row is not None:
+        if row is not None and pair.change in changed:
             return _pair(row)
-        found = self.pairs(later, limit=1) if later else []
-        return found[0] if found else None
+        later = [name for name in changed if CHANGES.index(name) > CHANGES.index(pair.change)]
+        return next(iter(self.pairs(later, narrowed, limit=1)), None) if later else None
 
     def close(self) -> None:
         with self._lock:

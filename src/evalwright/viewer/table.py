@@ -26,6 +26,17 @@ _VARIANTS = (  # from one name to the next by the index: a run has a few of them
     "WITH RECURSIVE known (name) AS (SELECT min(variant) FROM cells UNION ALL "
     "SELECT (SELECT min(variant) FROM cells WHERE variant > name) FROM known WHERE name IS NOT NULL)"
 )
+_PLACES = {
+    "evaluator": ("outcomes", "evaluator"),
+    "tag": ("tags", "tag"),
+    "variant": ("cells", "variant"),
+    "error": ("cells", "error"),
+    "metadata": ("metadata", "name"),
+    "reason": ("groups", "reason"),
+    "case": ("cells", "case_key"),
+    "trial": ("cells", "trial"),
+}
+"""The table and the column of each kind of value."""
 _GROUP_ROWS = 20
 _FEW = 10
 """At most one cell in this many is looked up by an evaluator's outcome."""
@@ -263,9 +274,10 @@ class CellTable:
         return self._values[what]
 
     def has(self, what: str, value: str) -> bool:
-        """Whether `value` is a choice of `evaluator`, `tag` or `variant`, also if it is not among the first."""
-        table = {"evaluator": "outcomes", "tag": "tags", "variant": "cells"}[what]
-        return value in self.values(what) or bool(self._all(f"SELECT 1 FROM {table} WHERE {what} = ? LIMIT 1", [value]))
+        """Whether any cell has a value of a kind of `values`, also if it is not among the first, or `reason`, `case`,
+        `trial`."""
+        table, column = _PLACES[what]
+        return bool(self._all(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", [value]))
 
     def _found_values(self, what: str, limit: int) -> list[str]:
         sql = {

@@ -61,6 +61,7 @@
   function filtered(form) {
     const query = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (value) query.append(name, String(value));
+    if (!query.has("evaluator")) query.delete("verdict");
     const columns = all("[name=column]", form); // the usual ones need no place in the address
     if (columns.every((box) => box.checked === "usual" in box.dataset)) query.delete("column");
     const path = form.getAttribute("action").split("?")[0];

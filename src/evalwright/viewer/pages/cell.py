@@ -13,15 +13,17 @@ from evalwright.model.trace import Trace
 from evalwright.reports.inspection import recorded_metrics
 from evalwright.scoring.reasons import error_text
 from evalwright.stores.artifacts import read_artifact
-from evalwright.viewer.filters import BadQuery, Filter
+from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import LabelFile, StoredLabel
 from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page, ShownRun
 from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
 from evalwright.viewer.pages.conversation import MOST_ON_A_PAGE, ends, shown_messages, unsaid_calls
 from evalwright.viewer.pages.evaluator_results import evaluator_results
+from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.marks import Piece, in_pieces
 from evalwright.viewer.pages.spans import span_rows
+from evalwright.viewer.query import unknown_value
 from evalwright.viewer.records import StoredCell
 from evalwright.viewer.table import CellPlace, CellRow
 from evalwright.viewer.texts import shell_word
@@ -95,8 +97,9 @@ def cell_page(run: ShownRun, key: str, pairs: Sequence[tuple[str, str]], links: 
     """Raises NotThere and BadQuery."""
     chosen, wanted = Filter.of(pairs, ("messages",)), dict(pairs).get("messages") or ""
     if wanted not in ("", "all"):
-        raise BadQuery(f"'messages' is {wanted!r}, expected 'all'")
+        raise unknown_value("messages", wanted, ("all",))
     row = found_row(run, key)
+    check_values([run], chosen)
     said = labels.by_answer().get((row.case_key, row.variant, row.trial, row.attempt), [])
     return page_of_cell(run, row, chosen, links, said, whole=bool(wanted))
 

@@ -14,13 +14,15 @@ from evalwright.reports import numbers
 from evalwright.reports.decision import forest_of
 from evalwright.reports.decision_words import change_of, claim, errors_line
 from evalwright.reports.pictures.decision import decision_image
-from evalwright.viewer.filters import BadQuery, Filter
+from evalwright.viewer.filters import Filter
 from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks, Shown
 from evalwright.viewer.pages.evaluator_results import EvaluatorResult, evaluator_results
+from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.runs import runs_before
 from evalwright.viewer.pairing import CHANGES, ComparedPair, PairedRuns, Pairings, PairSide
+from evalwright.viewer.query import BadQuery, page_start, single_values, unknown_key, unknown_value, whole_number
 from evalwright.viewer.records import StoredCell
 from evalwright.viewer.schema import STATUSES
 from evalwright.viewer.shelf import OpenRun, Shelf
@@ -29,6 +31,7 @@ from evalwright.viewer.texts import pretty
 from evalwright.viewer.worddiff import changes, sides
 
 __all__ = [
+    "ListedPairs",
     "Sides",
     "chosen_sides",
     "compare_context",
@@ -39,7 +42,7 @@ __all__ = [
 ]
 
 _PAGE = 100
-_KEYS = ("a", "b", "va", "vb", "change", "unchanged", "after", "view")
+_OF_SIDES = ("a", "b", "va", "vb")
 _NARROWING = ("q", "status", "evaluator", "verdict", "tag", "error", "reason", "case", "flaky")
 _RANGED = ("latency", "cost", "tokens", "score")
 _LONGEST = 2 << 20
@@ -66,12 +69,57 @@ def _first(run: OpenRun) -> str:
     return run.plan.variants[0].name if run.plan.variants else ""
 
 
+class ListedPairs(NamedTuple):
+    """Which changed cases the page lists, and from which on."""
+
+    change: tuple[str, ...] = ()
+    unchanged: bool = False
+    narrowed: Filter = Filter()
+    """Cases with a matching cell on either side."""
+    after: int = 0
+
+    @property
+    def changes(self) -> list[str]:
+        return list(self.change) or [name for name in CHANGES if name != "unchanged" or self.unchanged]
+
+    def query(self) -> dict[str, list[str]]:
+        """For addresses, without the page."""
+        found: dict[str, list[str]] = {"change": [*self.change]} if self.change else {}
+        if self.unchanged:
+            found["unchanged"] = ["1"]
+        for name, value in self.narrowed.pairs(place=False):
+            found.setdefault(name, []).append(value)
+        return found
+
+
+_EVERY = ListedPairs()
+
+
+def _asked(pairs: Iterable[tuple[str, str]], also: Sequence[str] = ()) -> tuple[dict[str, str], ListedPairs]:
+    """The keys that have one value, and what is listed. `also` are keys of the page. Raises BadQuery."""
+    single, narrowing, change = [], [], []
+    known = (*_OF_SIDES, "unchanged", "after", *also)
+    for name, value in pairs:
+        if name in _NARROWING or name.startswith("meta.") or name.rpartition("_")[0] in _RANGED:
+            narrowing.append((name, value))
+        elif name != "change":
+            single.append((name, value))
+        elif value:
+            change.append(value)
+        if name == "change" and value and value not in CHANGES:
+            raise unknown_value("change", value, CHANGES)
+    for name, _ in single:
+        if name not in known:
+            raise unknown_key(name, (*known, "change", *_NARROWING))
+    given = single_values(single, known)
+    if given.get("unchanged", "1") != "1":
+        raise unknown_value("unchanged", given["unchanged"], ("1",))
+    after = whole_number("after", given.get("after", "0"))
+    return given, ListedPairs(tuple(dict.fromkeys(change)), "unchanged" in given, Filter.of(narrowing), after)
+
+
 def chosen_sides(shelf: Shelf, given: dict[str, str]) -> Sides | None:
-    """The runs and variants of an address; None if one is still to be chosen. Raises NotThere, BadQuery."""
-    for name in given:
-        narrows = name in _NARROWING or name.startswith("meta.") or name.rpartition("_")[0] in _RANGED
-        if name not in _KEYS and not narrows:
-            raise BadQuery(f"unknown key {name!r} (there are: {', '.join([*_KEYS, *_NARROWING])})")
+    """The runs and variants of an address; None if one is still to be chosen. Raises NotThere."""
     for side in ("a", "b"):
         if given.get(side) and shelf.source(given[side]) is None:
             raise NotThere(f"There is no run {given[side][:200]!r}.", "/")
@@ -119,29 +167,16 @@ def _choice(shelf: Shelf, given: dict[str, str]) -> dict[str, Any]:
 
 def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, str]], links: Links) -> Page:
     """Raises BadQuery, NotThere."""
-    given, change, narrowing = {}, [], []
-    for name, value in pairs:
-        if name not in _KEYS:
-            narrowing.append((name, value))
-        if name == "change" and value:
-            change.append(value)
-        given[name] = value
+    given, listed = _asked(pairs)
     found = chosen_sides(shelf, given)
     if found is None:
         return Page("choose_runs.html", "Compare · evalwright", _choice(shelf, given))
-    for one in change:
-        if one not in CHANGES:
-            raise BadQuery(f"'change' is {one[:100]!r}, expected one of: {', '.join(CHANGES)}")
-    after = given.get("after") or "0"
-    if not (after.isascii() and after.isdigit() and len(after) < 10):
-        raise BadQuery(f"'after' is {after[:100]!r}, expected a whole number from 0")
-    chosen = Filter.of(narrowing)
+    check_values(found[:2], listed.narrowed)
     paired = pairings.of(*found)
     if paired is None:
         return _comparing(found)
     title = f"Compare · {found.a.id} · {found.b.id} · evalwright"
-    context = compare_context(found, paired, change, bool(given.get("unchanged")), chosen, int(after))
-    return Page("compare.html", title, context)
+    return Page("compare.html", title, compare_context(found, paired, listed))
 
 
 def _comparing(found: Sides) -> Page:
@@ -149,17 +184,12 @@ def _comparing(found: Sides) -> Page:
     return Page("comparing.html", "Comparing … · evalwright", {"sides": found})
 
 
-def compare_context(
-    found: Sides, paired: PairedRuns, change: list[str], unchanged: bool, narrowed: Filter, after: int
-) -> dict[str, Any]:
-    """`narrowed` chooses cases with a matching cell on either side."""
+def compare_context(found: Sides, paired: PairedRuns, listed: ListedPairs) -> dict[str, Any]:
+    """Raises BadQuery for a page behind the last one."""
     counts = paired.counts()
-    shown = change or [name for name in CHANGES if name != "unchanged" or unchanged]
-    rows = paired.pairs(shown, narrowed, after, _PAGE)
-    number = paired.count(shown, narrowed)
-    query: dict[str, list[str]] = {"unchanged": ["1"]} if unchanged else {}
-    for name, value in narrowed.pairs(place=False):
-        query.setdefault(name, []).append(value)
+    number = paired.count(listed.changes, listed.narrowed)
+    after = page_start(listed.after, number)
+    rows = paired.pairs(listed.changes, listed.narrowed, after, _PAGE)
     decision = paired.decision
     variants = {side: [one.name for one in run.plan.variants] for side, run in (("a", found.a), ("b", found.b))}
     return {
@@ -178,9 +208,7 @@ def compare_context(
         "rows": rows,
         "count": number,
         "total": sum(counts.values()),
-        "chosen": change,
-        "query": query,
-        "narrowed": narrowed,
+        "listed": listed,
         "choices": {name: _choices(found, name) for name in ("evaluator", "tag", "error")},
         "statuses": STATUSES,
         "slices": [] if decision is None else [one for one in decision.slices if one.key == "tag"],
@@ -215,23 +243,32 @@ class ComparedSide(NamedTuple):
     tools: list[str]
 
 
-def compared_cell_page(shelf: Shelf, pairings: Pairings, key: str, given: dict[str, str], links: Links) -> Page:
+def compared_cell_page(
+    shelf: Shelf, pairings: Pairings, key: str, pairs: Iterable[tuple[str, str]], links: Links
+) -> Page:
     """Raises BadQuery, NotThere."""
+    given, listed = _asked(pairs, ("view",))
+    if given.get("view", "side") != "side":
+        raise unknown_value("view", given["view"], ("side",))
     found = chosen_sides(shelf, given)
     if found is None:
         raise BadQuery("a comparison needs two runs: a=RUN&b=RUN")
+    check_values(found[:2], listed.narrowed)
     paired = pairings.of(*found)
     if paired is None:
         return _comparing(found)
     pair = paired.of_key(key)
     if pair is None:
         raise NotThere(f"Neither run has a cell {key[:40]!r}.", "/")
-    context = compared_cell_context(found, paired, pair, links)
-    context["view"] = "side" if given.get("view") == "side" else ""
+    context = compared_cell_context(found, paired, pair, links, listed)
+    context["view"] = given.get("view", "")
     return Page("compared_cell.html", f"{pair.case_key} · compare · evalwright", context)
 
 
-def compared_cell_context(found: Sides, paired: PairedRuns, pair: ComparedPair, links: Links) -> dict[str, Any]:
+def compared_cell_context(
+    found: Sides, paired: PairedRuns, pair: ComparedPair, links: Links, listed: ListedPairs = _EVERY
+) -> dict[str, Any]:
+    """`listed` are the cases among which the next changed one is."""
     both = [
         _side("A", found.a, found.variant_a, pair.a, pair.change == "worse", links),
         _side("B", found.b, found.variant_b, pair.b, pair.change == "better", links),
@@ -256,7 +293,8 @@ def compared_cell_context(found: Sides, paired: PairedRuns, pair: ComparedPair, 
         "input_differs": all(stored) and inputs[0] != inputs[1],
         "changed": changed,
         "tools": changes(*("\n".join([*side.tools, ""]) if side.tools else "" for side in both)),
-        "next": paired.next_changed(pair),
+        "next": paired.next_changed(pair, listed.changes, listed.narrowed),
+        "listed": listed,
         "view": "",
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import inf, isfinite, nan
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ import msgspec
 from evalwright.errors import counted
 from evalwright.model.trace import Trace
 from evalwright.reports import numbers
-from evalwright.viewer.filters import BadQuery
 from evalwright.viewer.labels import ORDERS, LabelFile, LabelOrder, StoredLabel, now
 from evalwright.viewer.links import ServerLinks
 from evalwright.viewer.pages import NotThere, Page
@@ -20,6 +19,7 @@ from evalwright.viewer.pages.blocks import Blocks
 from evalwright.viewer.pages.cell import expected_parts, input_parts
 from evalwright.viewer.pages.conversation import ends, shown_messages, unsaid_calls
 from evalwright.viewer.pages.evaluator_results import evaluator_results
+from evalwright.viewer.query import BadQuery, single_values, unknown_value, whole_number
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellRow
 
@@ -68,8 +68,8 @@ def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
     asked = LabelOrder(
         _one_of("evaluator", given.get("evaluator") or _most_in_need(run, names, file.evaluators()), names),
         _one_of("order", given.get("order") or "random", list(ORDERS)),
-        _number("seed", given.get("seed"), secrets.randbelow(1_000_000), 10**9),
-        max(1, _number("sample", given.get("sample"), 50, _MOST)),
+        whole_number("seed", given.get("seed") or str(secrets.randbelow(1_000_000)), most=10**9),
+        whole_number("sample", given.get("sample") or "50", 1, _MOST),
     )
     threshold = _threshold(run, asked.evaluator)
     rows = run.asked(asked, 0.5 if threshold is None else threshold)
@@ -77,7 +77,7 @@ def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
     attempts = {_id(row): row.attempt for row in rows}
     # a label of an answer that a retry replaced is none of the new one
     labels = {key: label for key, label in labels.items() if attempts.get(key, label.attempt) == label.attempt}
-    return _State(asked, rows, labels, _number("from", given.get("from"), 0, _MOST))
+    return _State(asked, rows, labels, whole_number("from", given.get("from") or "0", most=_MOST))
 
 
 def _most_in_need(run: OpenRun, names: list[str], labelled: Collection[str]) -> str:
@@ -87,18 +87,10 @@ def _most_in_need(run: OpenRun, names: list[str], labelled: Collection[str]) -> 
     return min(names, key=lambda name: (name not in judges, name in labelled))
 
 
-def _one_of(name: str, value: str, known: list[str]) -> str:
+def _one_of(name: str, value: str, known: Sequence[str]) -> str:
     if value not in known:
-        raise BadQuery(f"{name!r} is {value[:200]!r}, expected one of: {', '.join(known[:20])}")
+        raise unknown_value(name, value, known)
     return value
-
-
-def _number(name: str, value: str | None, default: int, most: int) -> int:
-    if not value:
-        return default
-    if not (value.isascii() and value.isdigit() and len(value) < 11) or int(value) > most:
-        raise BadQuery(f"{name!r} is {value[:100]!r}, expected a whole number from 0 to {most:,}")
-    return int(value)
 
 
 def _threshold(run: OpenRun, evaluator: str) -> float | None:
@@ -114,23 +106,30 @@ def _scores(run: OpenRun, evaluator: str) -> tuple[float, float] | None:
     return scale.get("min", 1), scale.get("max", 5)
 
 
-def _next(state: _State, key: str = "") -> int | None:
-    """The place of the next answer to label: the one that is named, else the first without a label."""
+def _place_of(state: _State, key: str, elsewhere: str) -> int:
+    """The place of the answer that is named. Raises NotThere, with the address of the sample."""
+    for place, row in enumerate(state.rows):
+        if row.key == key:
+            return place
+    raise NotThere("This answer is not among those that are labelled.", elsewhere)
+
+
+def _next(state: _State) -> int | None:
+    """The place of the next answer without a label."""
     places = range(len(state.rows))
-    if key:
-        return next((place for place in places if state.rows[place].key == key), None)
     open_ones = [place for place in places if _id(state.rows[place]) not in state.labels]
     return next((place for place in open_ones if place >= state.start), next(iter(open_ones), None))
 
 
-def label_page(run: OpenRun, given: Mapping[str, str], labelling: Labelling, links: ServerLinks) -> Page:
+def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labelling, links: ServerLinks) -> Page:
     """Raises BadQuery, NotThere."""
-    for name in given:
-        if name not in _KEYS:
-            raise BadQuery(f"unknown key {name!r} (there are: {', '.join(_KEYS)})")
+    given = single_values(pairs, _KEYS)
+    for name in given.keys() & {"show", "replaced"}:
+        _one_of(name, given[name], ("1",))
     state = _state(run, given, labelling.labeller)
     asked = state.asked
-    place = _next(state, given.get("key", ""))
+    elsewhere = links.label(run.id, **_onward(asked))
+    place = _place_of(state, given["key"], elsewhere) if "key" in given else _next(state)
     spec = next((one for one in run.plan.evaluators if one.name == asked.evaluator), None)
     table = run.table
     context: dict[str, Any] = {
@@ -143,8 +142,8 @@ def label_page(run: OpenRun, given: Mapping[str, str], labelling: Labelling, lin
         "form_token": labelling.form_token,
         "place": place,
         "labels_path": run.source.labels_path(),
-        "show": given.get("show") == "1",
-        "replaced": given.get("replaced") == "1",
+        "show": "show" in given,
+        "replaced": "replaced" in given,
         "guidelines": {} if spec is None else spec.config,
         "has_score": spec is not None and bool({"rubric", "scale"} & spec.config.keys()),
         "scores": _scores(run, asked.evaluator),
@@ -227,12 +226,7 @@ def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, lin
     state = _state(run, form, labelling.labeller)
     asked, verdict = state.asked, _one_of("verdict", form.get("verdict", ""), list(VERDICTS))
     file = LabelFile(run.source.labels_path())
-    onward = {
-        "evaluator": asked.evaluator,
-        "order": asked.order,
-        "seed": str(asked.seed),
-        "sample": str(asked.sample),
-    }
+    onward = _onward(asked)
     if verdict == "undo":
         last = next(reversed(state.labels.values()), None)
         if last is None:
@@ -240,16 +234,24 @@ def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, lin
         file.append(last._replace(verdict="", score="", note="", seen="", labelled_at=now()))
         key = next((row.key for row in state.rows if _id(row) == (last.case_id, last.variant, last.trial)), "")
         return links.label(run.id, key=key, **onward)
-    row = next((row for row in state.rows if row.key == form.get("key", "")), None)
-    if row is None:
-        raise NotThere("This answer is not among those that are labelled.", links.label(run.id, **onward))
+    place = _place_of(state, form.get("key", ""), links.label(run.id, **onward))
+    row = state.rows[place]
     if form.get("attempt") != str(row.attempt):  # a retry replaced the answer after it was shown
         return links.label(run.id, **onward, key=row.key, replaced="1")
-    place = state.rows.index(row)
     if verdict != "skip":
         label = _label(row, verdict, form, asked, labelling.labeller, _scores(run, asked.evaluator))
         file.append(_with_stratum(label, run, row) if asked.balanced else label)
     return links.label(run.id, **onward, **{"from": str(place + 1)})
+
+
+def _onward(asked: LabelOrder) -> dict[str, str]:
+    """The sample, as addresses have it."""
+    return {
+        "evaluator": asked.evaluator,
+        "order": asked.order,
+        "seed": str(asked.seed),
+        "sample": str(asked.sample),
+    }
 
 
 def _with_stratum(label: StoredLabel, run: OpenRun, row: CellRow) -> StoredLabel:

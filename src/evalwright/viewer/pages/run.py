@@ -18,13 +18,15 @@ from evalwright.reports.columns import (
     used,
     variant_columns,
 )
-from evalwright.viewer.filters import GROUPS, SORTS, BadQuery, Filter
+from evalwright.viewer.filters import GROUPS, SORTS, Filter
 from evalwright.viewer.links import Links
 from evalwright.viewer.live import Progress
 from evalwright.viewer.pages import Page
 from evalwright.viewer.pages.cell_columns import column_choices, names_of_cells, shown_columns
 from evalwright.viewer.pages.gates import gate_context
+from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.runs import state_of
+from evalwright.viewer.query import page_start
 from evalwright.viewer.schema import STATUSES
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellTable
@@ -138,12 +140,14 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter, *, of_trials: bool) -
         "group": GROUPS,
         **{name: table.values(name) for name in ("evaluator", "tag", "variant", "error", "metadata")},
     }
-    _check(run, table, chosen)
+    check_values([run], chosen)
     order = {spec.name: place for place, spec in enumerate(run.plan.evaluators)}
     choices["evaluator"] = sorted(choices["evaluator"], key=lambda name: order.get(name, len(order)))
     search = run.search(chosen) if chosen.in_messages and chosen.words else None
     reasons, number = table.reasons(limit=_REASONS)
     count = table.count(chosen)
+    if search is None or search.is_done:
+        page_start(chosen.after, count)
     grouped = chosen.group != "none"
     several = len(choices["variant"]) > 1
     boxes = column_choices(table, chosen, several=several, trials=of_trials)
@@ -170,24 +174,6 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter, *, of_trials: bool) -
         "previous": replace(chosen, after=max(0, chosen.after - PAGE)) if chosen.after else None,
         "several": several,
     }
-
-
-def _check(run: OpenRun, table: CellTable, chosen: Filter) -> None:
-    """Raises BadQuery for a value that this run does not have, nor will have when it goes on."""
-    planned = {
-        "evaluator": [spec.name for spec in run.plan.evaluators],
-        "variant": [variant.name for variant in run.plan.variants],
-    }
-    trials = max(run.plan.run.trials, *(variant.trials or 0 for variant in run.plan.variants), 1)
-    for trial in chosen.trial:
-        if trial >= trials and not table.count(Filter(trial=(trial,))):
-            raise BadQuery(f"'trial' is {trial}, expected one of: {', '.join(map(str, range(min(trials, 20))))}")
-    for name, values in (("evaluator", chosen.evaluators), ("tag", chosen.tag), ("variant", chosen.variant)):
-        for value in values:
-            if value not in planned.get(name, ()) and not table.has(name, value):
-                known = list(dict.fromkeys([*planned.get(name, ()), *table.values(name)]))
-                said = f"expected one of: {', '.join(known[:20])}" if known else "and no case has one"
-                raise BadQuery(f"{name!r} is {value[:200]!r}, {said}")
 
 
 def _metadata(table: CellTable, chosen: Filter) -> list[tuple[str, str]]:

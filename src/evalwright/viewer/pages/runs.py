@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from evalwright.errors import did_you_mean
 from evalwright.model.summary import RunSummary
 from evalwright.reports import numbers
 from evalwright.viewer.changes import ChangeCounts, ChangeTally
-from evalwright.viewer.filters import BadQuery
 from evalwright.viewer.pages import Page
+from evalwright.viewer.query import page_start, single_values, unknown_value, whole_number
 from evalwright.viewer.shelf import RunSource, Shelf
 from evalwright.viewer.trends import VariantRate, trend_of
 
@@ -57,21 +56,18 @@ class RunChange(NamedTuple):
 
 def runs_page(shelf: Shelf, changes: ChangeTally, pairs: Iterable[tuple[str, str]]) -> Page:
     """Raises BadQuery."""
-    given = dict(pairs)
-    if unknown := [name for name in given if name not in _KEYS]:
-        raise BadQuery(f"unknown key {unknown[0]!r}{did_you_mean(unknown[0], _KEYS)} (there are: {', '.join(_KEYS)})")
-    after = given.get("after", "0") or "0"
-    if not (after.isascii() and after.isdigit() and len(after) < 10):
-        raise BadQuery(f"'after' is {after!r}, expected a whole number from 0")
-    words, first = given.get("q", "").lower().split(), int(after)
-    sources = shelf.sources()
+    given = single_values(pairs, _KEYS)
+    words, sources = given.get("q", "").lower().split(), shelf.sources()
+    evals = sorted({_name(one, sources) for one in sources.values()})
     matching = [one for one in sources.values() if all(word in f"{one.id} {one.path}".lower() for word in words)]
     if wanted := given.get("eval"):
+        if wanted not in evals:
+            raise unknown_value("eval", wanted, evals)
         matching = [one for one in matching if _name(one, sources) == wanted]
+    first = page_start(whole_number("after", given.get("after", "0")), len(matching))
     shown = matching[first : first + _PAGE]
     before = runs_before(sources)
     rows = [_compared_row(shelf, changes, one, before.get(one.id), sources) for one in shown]
-    names = sorted({row.name for row in rows})
     drawn = [row.name for row in rows if row.rates]
     of_eval = wanted or next((name for name in drawn if drawn.count(name) > 1), None)
     context: dict[str, Any] = {
@@ -80,7 +76,7 @@ def runs_page(shelf: Shelf, changes: ChangeTally, pairs: Iterable[tuple[str, str
         "count": len(matching),
         "q": given.get("q", ""),
         "eval": wanted or "",
-        "evals": sorted({*names, *([wanted] if wanted else [])}),
+        "evals": evals,
         "next": _query(given, first + _PAGE) if first + _PAGE < len(matching) else "",
         "previous": _query(given, max(0, first - _PAGE)) if first else "",
         "trend": trend_of([row for row in rows if row.name == of_eval]),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from evalwright.viewer.filters import BadQuery
 from evalwright.viewer.pages import NotThere, Page
+from evalwright.viewer.query import single_values
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellRow
 from evalwright.viewer.worddiff import Change, changes
@@ -23,11 +24,9 @@ class ShownTrial(NamedTuple):
     difference: list[Change]
 
 
-def trials_page(run: OpenRun, given: dict[str, str]) -> Page:
+def trials_page(run: OpenRun, pairs: Iterable[tuple[str, str]]) -> Page:
     """Raises BadQuery, NotThere."""
-    for name in given:
-        if name not in ("case", "variant"):
-            raise BadQuery(f"unknown key {name!r} (there are: case, variant)")
+    given = single_values(pairs, ("case", "variant"))
     table = run.table
     case = given.get("case", "")
     rows = [] if table is None else table.of_case(case, given.get("variant"))
