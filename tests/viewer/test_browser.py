@@ -140,6 +140,40 @@ def press(page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
+def test_rows_do_not_move_under_the_pointer_when_their_run_ends(visit, live):
+    from playwright.sync_api import expect
+
+    page = visit(f"/runs/{live.name}")
+    page.get_by_role("table", name="Cells").hover()
+    page.evaluate("window.notLoadedAgain = true")
+    (live / ".lock").unlink()
+    button = page.get_by_role("button", name="Show the run as it ended")
+    expect(button).to_be_visible()
+    expect(page.get_by_role("region", name="Summary").get_by_text("interrupted", exact=True)).to_be_visible()
+    assert page.evaluate("window.notLoadedAgain")
+    button.click()
+    expect(page.get_by_text("Resume with:")).to_be_visible()
+
+
+def test_a_new_run_does_not_move_the_others_under_the_pointer(visit, runs):
+    from playwright.sync_api import expect
+
+    page = visit("/")
+    page.get_by_role("table", name="Runs").hover()
+    new = runs[0].with_name("2030-01-01T00-00-00_new")
+    shutil.copytree(runs[0], new)
+    try:
+        for _ in range(2):  # the page asks by itself
+            with page.expect_response(lambda answer: answer.url == page.url):
+                pass
+        link = page.get_by_role("row", name=new.name)
+        expect(link).to_have_count(0)
+        page.mouse.move(1, 1)
+        expect(link).to_have_count(1)
+    finally:
+        shutil.rmtree(new)
+
+
 MARKDOWN = """## Your *order*
 
 Both **parts** of `order_7` are here,

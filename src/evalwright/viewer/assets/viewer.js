@@ -115,8 +115,18 @@
       button.hidden = failed === failedAt;
       button.textContent = `${failed - failedAt} new failure${failed - failedAt === 1 ? "" : "s"}`;
       if (Date.now() - said > 10000) { said = Date.now(); one("[data-progress-said]", box).textContent = now.text; }
-      if (now.state !== "running") { stream.close(); setTimeout(() => location.reload(), 500); }
+      if (now.state === "running") return;
+      stream.close();
+      if (!isRead()) { setTimeout(() => location.reload(), 500); return; }
+      one("[data-state]").textContent = now.state;
+      button.hidden = false;
+      button.textContent = "Show the run as it ended";
     });
+  }
+  // Rows are not moved under the eyes or the pointer of somebody who reads them.
+  function isRead() {
+    const rows = one("#results");
+    return Boolean(rows) && (rows.getBoundingClientRect().top < innerHeight / 3 || rows.matches(":hover"));
   }
   // The list of runs: new ones appear by themselves, but not while two are being chosen.
   async function watch() {
@@ -130,6 +140,8 @@
     const fresh = one("#results", new DOMParser().parseFromString(await answer.text(), "text/html")), old = one("#results");
     const rows = (where) => all("tbody tr", where).map((row) => ["th", "[data-label=Change]", "[data-label=State]"].map((cell) => one(cell, row)?.textContent).join()).join("|");
     if (!fresh || !old || rows(fresh) === rows(old)) return;
+    const ids = (where) => all("input[name=run]", where).map((input) => input.value).join();
+    if (old.matches(":hover") && ids(fresh) !== ids(old)) return; // a new run would move the others from under the pointer
     old.replaceWith(document.adoptNode(fresh));
     times(one("#results"));
     compareButton();
