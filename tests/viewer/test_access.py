@@ -7,7 +7,11 @@ import subprocess
 import sys
 
 import pytest
+from starlette.testclient import TestClient
 
+from evalwright.cli.viewed_runs import runs_at
+from evalwright.viewer.access import Access
+from evalwright.viewer.app import viewer
 from viewer.runs import site
 
 TOKEN = "t" * 32
@@ -59,6 +63,18 @@ def test_requests_that_no_page_makes_are_refused(guarded, method, path, headers,
     answer = guarded.request(method, path, headers=headers)
     assert answer.status_code == status
     assert answer.headers["content-security-policy"].startswith(CSP)
+
+
+def test_a_form_is_posted_to_the_host_that_its_page_is_from(run):
+    access = Access(TOKEN, ("127.0.0.1:7766", "localhost:7766"), 7766)
+    app = viewer(lambda: runs_at([run]), access, labeller="ann")
+    client = TestClient(app, base_url="http://127.0.0.1:7766", cookies={access.cookie: TOKEN}, follow_redirects=False)
+    form = {"form_token": access.form_token(), "evaluator": "says", "order": "suite", "verdict": "undo"}
+    posted = [
+        client.post(f"/runs/{run.name}/labels", data=form, headers={"Origin": f"http://{host}"}).status_code
+        for host in access.hosts
+    ]
+    assert posted == [303, 403]
 
 
 def test_every_answer_says_what_a_browser_may_do_with_it(client):

@@ -93,7 +93,7 @@ class Gatekeeper:
             return self._entered(scope, pairs)
         if not access.admits(_cookie(headers.get("cookie", ""), access.cookie)):
             return Response(_NO_ENTRY, 403, media_type="text/html")
-        if scope["method"] == "POST" and headers.get("origin") not in {f"http://{host}" for host in access.hosts}:
+        if scope["method"] == "POST" and headers.get("origin") != f"http://{headers['host'].lower()}":
             return Response("The form was not posted by a page of this viewer.\n", 403, media_type="text/plain")
         return None
 
