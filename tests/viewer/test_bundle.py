@@ -222,3 +222,19 @@ def test_each_variant_of_both_runs_is_compared_and_counts_as_changed_with_all_it
     trials = {cell_key("case-0", "hasty", trial) for trial in range(2)}
     assert trials <= written
     assert cell_key("case-0", "agent", 0) not in written
+
+
+def test_without_a_run_those_of_the_suites_here_are_meant(tmp_path, monkeypatch):
+    run = made_run(tmp_path, trials=1)
+    run.parent.rename(tmp_path / "kept")
+    suite = tmp_path / "eval.yaml"
+    suite.write_text(suite.read_text().replace('"path": "runs"', '"path": "kept"'))
+    monkeypatch.chdir(tmp_path)
+    assert write_pages([], tmp_path / "pages", "all", None, 100) == 0
+    assert (tmp_path / "pages" / "runs" / run.name / "index.html").is_file()
+
+
+def test_without_a_run_and_a_suite_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="no folder 'runs' here, and no suite with runs"):
+        write_pages([], tmp_path / "pages", "all", None, 100)

@@ -19,7 +19,7 @@ def write_pages(
     """Write a bundle of the runs at these places. Raises InputError, also if more than `limit` cells would have
     pages."""
     from evalwright.cli.screen import say, tell
-    from evalwright.cli.viewed_runs import runs_at
+    from evalwright.cli.viewed_runs import runs_at, usual_places
     from evalwright.files.durable import storage_error
     from evalwright.viewer.bundle import Bundle, write_bundle
     from evalwright.viewer.pages.compare import same_variants
@@ -28,7 +28,7 @@ def write_pages(
 
     if only == "changed" and earlier is None:
         raise InputError("--only changed needs --compare RUN_A")
-    chosen = list(places) or [Path("runs")]
+    chosen = list(places) or usual_places()
     runs = [OpenRun(source, source.stamp()) for source in runs_at(chosen)]
     if not runs:
         raise InputError("there is no run to write pages for")

@@ -73,7 +73,7 @@ def command(
 ) -> int:
     """Look at runs in a browser: pages on this machine, until Ctrl-C; or pages as files with --bundle.
 
-    Without an argument the runs in the folder `runs` are listed.
+    Without an argument the runs in the folder `runs` are listed or, if there is none, those of the suites here.
     """
     if bundle is not None:
         refuse_given(_OF_A_SERVER, "--bundle writes files, which need no server: leave it out")

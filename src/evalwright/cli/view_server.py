@@ -49,7 +49,7 @@ def serve_viewer(
     compare: Path | None = None,
 ) -> int:
     """Serve until Ctrl-C. Raises InputError for places without runs, and if the address cannot be used."""
-    from evalwright.cli.viewed_runs import runs_at
+    from evalwright.cli.viewed_runs import runs_at, usual_places
     from evalwright.viewer.access import Access
     from evalwright.viewer.app import viewer
 
@@ -58,9 +58,7 @@ def serve_viewer(
     if no_token and (token is not None or host not in _LOOPBACK):
         why = "with --token" if token is not None else f"on {host}: other machines could read everything"
         raise InputError(f"--no-token cannot be used {why}")
-    chosen = list(places) or [Path("runs")]
-    if not places and not chosen[0].is_dir():
-        raise InputError("there is no folder 'runs' here: name a run, or a folder with runs")
+    chosen = list(places) or usual_places()
     found = list(runs_at(chosen))
     earlier: list[StoredRun] = []
     if compare is not None:

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from evalwright.errors import InputError
+from evalwright.errors import EvalwrightError, InputError
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.run.baselines import is_promoted
-from evalwright.run.locations import NOTE, find_run, folder_beside, is_on_a_server, is_written, run_places
+from evalwright.run.locations import NOTE, RUNS, find_run, folder_beside, is_on_a_server, is_written, run_places
 from evalwright.stores.local_files import is_run
 from evalwright.stores.local_files.lines import LineDecoder
 from evalwright.stores.lock import LOCK_NAME, is_held
 from evalwright.viewer.live import Mark
 
-__all__ = ["StoredRun", "runs_at"]
+__all__ = ["StoredRun", "runs_at", "usual_places"]
 
 _RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl", "summary.yaml", "plan.json")
 _DEEPEST = 2
@@ -121,6 +121,31 @@ def runs_at(places: Sequence[Path]) -> Iterator[StoredRun]:
         if not same or os.path.realpath(path) not in map(os.path.realpath, same):
             same.append(str(path))
             yield StoredRun(path, len(same))
+
+
+def usual_places() -> list[Path]:
+    """The folder `runs` here, else where the suites here keep their runs. Raises InputError if nothing is there."""
+    if RUNS.is_dir():
+        return [RUNS]
+    from evalwright.formats.loading import fitting  # needed only here: the import takes long
+
+    suites = [file for file in sorted(Path().glob("*.y*ml")) if fitting(file)]
+    places = dict.fromkeys(place for place in map(_place_of_runs, suites) if place is not None and place.exists())
+    if not places:
+        raise InputError("there is no folder 'runs' here, and no suite with runs: name a run, or a folder with runs")
+    return [*places]
+
+
+def _place_of_runs(suite: Path) -> Path | None:
+    """Where the runs of a suite are; None if it cannot be read, or they are on a server."""
+    from evalwright.formats.loading import load_suite
+
+    try:
+        read = load_suite(suite, to_run=False)
+    except EvalwrightError:
+        return None
+    path = read.store.config.get("path") if read.store.type == "sqlite" else read.out
+    return None if path is None else Path(path)
 
 
 def _paths_at(places: Sequence[Path]) -> Iterator[Path]:
