@@ -55,6 +55,8 @@ def serve_viewer(
 
     if not host:  # of a variable that is not set, it would be every address of the machine
         raise InputError("--host: expected an address, found nothing")
+    if token == "":  # as the host
+        raise InputError("--token: expected a text, found nothing")
     if no_token and (token is not None or host not in _LOOPBACK):
         why = "with --token" if token is not None else f"on {host}: other machines could read everything"
         raise InputError(f"--no-token cannot be used {why}")
