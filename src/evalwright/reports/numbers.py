@@ -231,7 +231,7 @@ def could_show(summary: RunSummary, escape: Callable[[str, int], str] = one_line
     else:
         sizes = [size for _, size in found]
         each = f"±{min(sizes):.1f} to ±{max(sizes):.1f} pp, depending on the variant"
-    return f"this suite shows changes of the pass rate from {each} (80 % power, alpha .05)"
+    return f"the smallest change of the pass rate that this suite can show: {each} (80 % power, alpha .05)"
 
 
 def missing_cells(summary: RunSummary) -> str:
