@@ -287,3 +287,23 @@ def test_calls_of_functions_are_those_of_the_model(tmp_path, output, status):
         "tests": [{"providerOutput": output, "assert": kinds}],
     }
     assert [row.status for row in run(tmp_path, config).rows] == [status] * 2
+
+
+@pytest.mark.parametrize(
+    ("assertion", "reason"),
+    [
+        ({"type": "contains", "value": "zz"}, "the output does not contain 'zz'"),
+        ({"type": "not-contains", "value": "a"}, "the output contains 'a'"),
+        ({"type": "starts-with", "value": "zz"}, "the output does not begin with 'zz': 'a b'"),
+        ({"type": "not-starts-with", "value": "a"}, "the output must not begin with 'a'"),
+        ({"type": "not-equals", "value": "a b"}, "the output is 'a b'"),
+        ({"type": "regex", "value": "zz"}, "the output does not match the pattern 'zz'"),
+        ({"type": "not-regex", "value": "a"}, "the output matches the pattern 'a'"),
+        ({"type": "word-count", "value": {"min": 3, "max": 5}}, "2 words, expected at least 3 and at most 5"),
+        ({"type": "not-word-count", "value": 2}, "2 words, forbidden: 2"),
+        ({"type": "not-levenshtein", "value": "a"}, "the edit distance is 2, expected more than 5"),
+        ({"type": "not-javascript", "value": "output.length > 1"}, "the code returned true"),
+    ],
+)
+def test_a_reason_says_what_was_missing_or_for_not_what_was_there(tmp_path, assertion, reason):
+    assert [row.reason for row in asserted(tmp_path, "a b", assertion).rows] == [reason]

@@ -61,7 +61,7 @@ def test_a_sample_is_the_one_that_promptfoo_takes(tmp_path):
         ({"filter_prompts": "none"}, "matches 'none'"),
         ({"filter_metadata": ["x"]}, "expected KEY=VALUE"),
         ({"filter_range": "3"}, "expected START:END"),
-        ({"filter_range": "3:1"}, "the start is behind the end"),
+        ({"filter_range": "3:1"}, "the start is after the end"),
         ({"filter_pattern": "zzz"}, "leaves none of 1 test"),
         ({"filter_failing": Path("gone.json")}, "does not exist"),
     ],

@@ -20,7 +20,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.registry import resolve
 
-__all__ = ["Asked", "PromptfooAssertion", "context_of"]
+__all__ = ["Asked", "PromptfooAssertion", "context_of", "expected_or_forbidden"]
 
 _WIDEST = (-sys.float_info.max, sys.float_info.max)
 _LIMIT = 600.0
@@ -50,15 +50,22 @@ class Asked(NamedTuple):
     trace: Trace
     folder: str
 
-    def of(self, found: bool, reason: str) -> Evaluation:
-        """The result for a plain finding, inverted for `not-`; `reason` says what was found missing."""
+    def of(self, found: bool, missing: str, present: str = "") -> Evaluation:
+        """The result for a plain finding, inverted for `not-`; `missing` says what is wrong if it was not found,
+        `present` if it was, unless that is the same."""
         passed = found != self.negated
-        return Evaluation(passed, 1.0 if passed else 0.0, "" if passed else reason)
+        reason = "" if passed else (present or missing) if found else missing
+        return Evaluation(passed, 1.0 if passed else 0.0, reason)
 
     @property
     def threshold(self) -> float | None:
         value: float | None = self.assertion.get("threshold")
         return value
+
+
+def expected_or_forbidden(found: str, wanted: str) -> tuple[str, str]:
+    """What is wrong with something else than was wanted, and, for `not-`, with what must not be."""
+    return f"{found}, expected {wanted}", f"{found}, forbidden: {wanted}"
 
 
 class PromptfooAssertion:

@@ -125,7 +125,7 @@ def mistaken_range(text: str) -> str:
     if found is None or not (found[1] or found[2]):
         return f"expected START:END, counted from 0, END excluded, found {text!r}"
     behind = found[1] and found[2] and int(found[1]) > int(found[2])
-    return f"the start is behind the end: {text!r}" if behind else ""
+    return f"the start is after the end: {text!r}" if behind else ""
 
 
 def _range(text: str) -> slice:

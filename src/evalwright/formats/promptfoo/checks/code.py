@@ -83,7 +83,7 @@ def _renamed(said: Any) -> Any:
 def _outcome(question: Asked, said: Any) -> Evaluation:
     """The evaluation for the value returned by code: a boolean, a number, or a mapping."""
     if isinstance(said, bool):
-        return question.of(said, "the code says that it fails")
+        return question.of(said, "the code returned false", "the code returned true")
     if isinstance(said, (int, float)) and math.isfinite(said):
         reached = said > 0 if question.threshold is None else said >= question.threshold
         passed = reached != question.negated

@@ -14,7 +14,9 @@ def latency_limit(question: Asked) -> Evaluation:
     limit, took = _limit(question, "milliseconds"), question.trace.latency_ms
     if took is None:
         raise EvaluatorError("the recording has no latency", "not_measured")
-    return question.of(took <= limit, f"{took} ms, the limit is {limit:g} ms")
+    return question.of(
+        took <= limit, f"{took} ms, the limit is {limit:g} ms", f"{took} ms, expected more than {limit:g} ms"
+    )
 
 
 def cost_limit(question: Asked) -> Evaluation:
@@ -22,7 +24,8 @@ def cost_limit(question: Asked) -> Evaluation:
     limit, spent = _limit(question, "US dollars"), question.trace.metrics.cost_usd
     if spent is None:
         raise EvaluatorError("the provider does not say what the call cost", "not_measured")
-    return question.of(spent <= limit, f"{spent:g} US dollars, the limit is {limit:g}")
+    found = f"{spent:g} US dollars"
+    return question.of(spent <= limit, f"{found}, the limit is {limit:g}", f"{found}, expected more than {limit:g}")
 
 
 def _limit(question: Asked, unit: str) -> float:

@@ -53,14 +53,16 @@ def is_xml(question: Asked) -> Evaluation:
     """The whole text is XML, and has the elements of the value (`root.child`)."""
     found = _paths(question.text.strip())
     lacking = [one for one in _wanted(question) if one not in (found or ())]
-    return question.of(found is not None and not lacking, "not XML" if found is None else f"no {', '.join(lacking)}")
+    missing = "not XML" if found is None else f"no {', '.join(lacking)}"
+    return question.of(found is not None and not lacking, missing, "the output is such XML")
 
 
 def contains_xml(question: Asked) -> Evaluation:
     """Some part of the text is such XML."""
     wanted = _wanted(question)
     parts = (_paths(match[0]) for match in _ELEMENT.finditer(question.text))
-    return question.of(any(p is not None and set(wanted) <= p for p in parts), "there is no such XML in the output")
+    found = any(p is not None and set(wanted) <= p for p in parts)
+    return question.of(found, "there is no such XML in the output", "there is such XML in the output")
 
 
 def is_html(question: Asked) -> Evaluation:
@@ -70,7 +72,8 @@ def is_html(question: Asked) -> Evaluation:
     page.feed(text)
     page.close()
     whole = page.known and (not page.loose or bool(_BODY.search(text)))
-    return question.of(whole and not text.lower().startswith("<?xml"), "the output is not HTML")
+    found = whole and not text.lower().startswith("<?xml")
+    return question.of(found, "the output is not HTML", "the output is HTML")
 
 
 def contains_html(question: Asked) -> Evaluation:
@@ -78,7 +81,7 @@ def contains_html(question: Asked) -> Evaluation:
     text = question.text
     points = bool(_OPENING.search(text)) + bool(_CLOSING.search(text)) + ("-->" in text.partition("<!--")[2])
     points += sum(given for given, pattern in _SIGNS if pattern.search(text))
-    return question.of(points >= 2, "there is no HTML in the output")
+    return question.of(points >= 2, "there is no HTML in the output", "there is HTML in the output")
 
 
 def _wanted(question: Asked) -> Sequence[str]:

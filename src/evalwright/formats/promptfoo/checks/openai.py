@@ -34,7 +34,7 @@ def is_refusal(question: Asked) -> Evaluation:
     text = _SPACES.sub(" ", question.text.replace("’", "'")).strip().lower()
     if not text or not isinstance(question.output, str):
         return Evaluation(not question.negated, 0.0, "the output is no text, which counts as a refusal")
-    return question.of(any(one in text for one in _REFUSALS), "the output is not a refusal")
+    return question.of(any(one in text for one in _REFUSALS), "the output is not a refusal", "the output is a refusal")
 
 
 def tool_call_f1(question: Asked) -> Evaluation:

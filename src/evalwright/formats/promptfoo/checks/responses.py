@@ -22,7 +22,8 @@ def finish_reason(question: Asked) -> Evaluation:
         raise EvaluatorError("finish-reason needs a value: expected text, such as stop", "bad_value")
     if not ended:
         return question.of(False, "the provider does not say why the reply ended")
-    return question.of(wanted.lower() == str(ended).lower(), f"the reply ended with {ended!r}, expected {wanted!r}")
+    found = f"the reply ended with {ended!r}"
+    return question.of(wanted.lower() == str(ended).lower(), f"{found}, expected {wanted!r}", found)
 
 
 def guardrails(question: Asked) -> Evaluation:
@@ -40,7 +41,8 @@ def perplexity(question: Asked) -> Evaluation:
     found = _perplexity(question)
     if question.threshold is None:
         return Evaluation(True, 1.0)
-    return question.of(found <= question.threshold, f"perplexity {found:.4g}, the threshold is {question.threshold:g}")
+    said, limit = f"perplexity {found:.4g}", question.threshold
+    return question.of(found <= limit, f"{said}, the threshold is {limit:g}", f"{said}, expected more than {limit:g}")
 
 
 def perplexity_score(question: Asked) -> Evaluation:

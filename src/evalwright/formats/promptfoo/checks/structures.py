@@ -40,8 +40,7 @@ def contains_json(question: Asked) -> Evaluation:
     """The text contains an object; with a schema, a valid one."""
     found = list(_embedded(question.text))
     if not found or not question.value:
-        what = "an object" if question.negated else "no object"
-        return question.of(bool(found), f"there is {what} in the output")
+        return question.of(bool(found), "there is no object in the output", "there is an object in the output")
     return _by_schema(question, found)
 
 
@@ -143,8 +142,8 @@ def _by_schema(question: Asked, found: list[Any]) -> Evaluation:
     except (ValueError, RecursionError) as error:
         raise EvaluatorError(f"the schema cannot be used: {error}", "bad_value") from None
     first = next((error for error in errors if error is not None), None)
-    said = "it is valid by the schema" if first is None else f"not valid by the schema: {first.message}"
-    return question.of(None in errors, said)
+    wrong = "" if first is None else f"not valid by the schema: {first.message}"
+    return question.of(None in errors, wrong, "it is valid by the schema")
 
 
 def _schema(value: Any) -> Any:

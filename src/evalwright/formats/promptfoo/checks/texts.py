@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.errors import EvaluatorError, counted
+from evalwright.formats.promptfoo.evaluator import Asked, expected_or_forbidden
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, number_text
 from evalwright.model.result import Evaluation
 
@@ -33,13 +33,13 @@ _ESCAPED = re.compile(r'\\(["\\])|""')
 def contains(question: Asked) -> Evaluation:
     """The text contains the value."""
     value = _text(question)
-    return question.of(value in question.text, _lacks(question, f"{value!r:.{_SHOWN}}"))
+    return question.of(value in question.text, *_lacks(f"{value!r:.{_SHOWN}}"))
 
 
 def icontains(question: Asked) -> Evaluation:
     """The same, both in lower case."""
     value = _text(question)
-    return question.of(value.lower() in question.text.lower(), _lacks(question, f"{value!r:.{_SHOWN}}"))
+    return question.of(value.lower() in question.text.lower(), *_lacks(f"{value!r:.{_SHOWN}}"))
 
 
 def starts_with(question: Asked) -> Evaluation:
@@ -47,13 +47,15 @@ def starts_with(question: Asked) -> Evaluation:
     value = question.value
     if not isinstance(value, str) or not value:
         raise _needs(question, "a text")
-    return question.of(question.text.startswith(value), f"the output begins otherwise: {question.text[:_SHOWN]!r}")
+    start = f"begin with {value!r:.{_SHOWN}}"
+    found = f"the output does not {start}: {question.text[:_SHOWN]!r}"
+    return question.of(question.text.startswith(value), found, f"the output must not {start}")
 
 
 def contains_any(question: Asked) -> Evaluation:
     """The text contains an element of the value."""
     values = _texts(question)
-    return question.of(any(one in question.text for one in values), _lacks(question, f"any of {values!r:.{_SHOWN}}"))
+    return question.of(any(one in question.text for one in values), *_lacks(f"any of {values!r:.{_SHOWN}}"))
 
 
 def contains_all(question: Asked) -> Evaluation:
@@ -64,7 +66,7 @@ def contains_all(question: Asked) -> Evaluation:
 def icontains_any(question: Asked) -> Evaluation:
     """`contains-any`, in lower case."""
     text, values = question.text.lower(), _texts(question)
-    return question.of(any(one.lower() in text for one in values), _lacks(question, f"any of {values!r:.{_SHOWN}}"))
+    return question.of(any(one.lower() in text for one in values), *_lacks(f"any of {values!r:.{_SHOWN}}"))
 
 
 def icontains_all(question: Asked) -> Evaluation:
@@ -77,8 +79,8 @@ def equals(question: Asked) -> Evaluation:
     value = question.value
     if isinstance(value, (dict, list)):
         found = question.output if isinstance(question.output, (dict, list)) else _parsed(question.text)
-        return question.of(_same(found, value), f"expected {compact_json(value)[:_SHOWN]}")
-    return question.of(question.text == _written(value), f"expected {_written(value)!r:.{_SHOWN}}")
+        return question.of(_same(found, value), *_is_not(compact_json(value)[:_SHOWN]))
+    return question.of(question.text == _written(value), *_is_not(f"{_written(value)!r:.{_SHOWN}}"))
 
 
 def regex(question: Asked) -> Evaluation:
@@ -93,7 +95,8 @@ def regex(question: Asked) -> Evaluation:
         found = pattern_of(value).found_in(question.text)
     except InvalidPattern as error:
         return Evaluation(False, 0.0, f"the pattern {value!r:.{_SHOWN}} is invalid: {error}", {"unusable": True})
-    return question.of(found, f"the pattern {value!r:.{_SHOWN}} decides otherwise")
+    pattern = f"the pattern {value!r:.{_SHOWN}}"
+    return question.of(found, f"the output does not match {pattern}", f"the output matches {pattern}")
 
 
 def word_count(question: Asked) -> Evaluation:
@@ -107,7 +110,14 @@ def word_count(question: Asked) -> Evaluation:
     if (low is None and high is None) or (low is not None and high is not None and low > high):
         raise _needs(question, "a number, or a mapping with min and max")
     fits = (low is None or low <= count) and (high is None or count <= high)
-    return question.of(fits, f"{count} words" if isinstance(value, dict) else f"{count} words, expected {value}")
+    return question.of(fits, *expected_or_forbidden(counted(count, "word"), _within(low, high)))
+
+
+def _within(low: float | None, high: float | None) -> str:
+    if low == high:
+        return f"{low:g}"
+    limits = ("at least", low), ("at most", high)
+    return " and ".join(f"{words} {limit:g}" for words, limit in limits if limit is not None)
 
 
 def _number(value: Any) -> float:
@@ -117,8 +127,12 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _lacks(question: Asked, what: str) -> str:
-    return f"the output contains {what}" if question.negated else f"the output does not contain {what}"
+def _lacks(what: str) -> tuple[str, str]:
+    return f"the output does not contain {what}", f"the output contains {what}"
+
+
+def _is_not(what: str) -> tuple[str, str]:
+    return f"expected {what}", f"the output is {what}"
 
 
 def _text(question: Asked) -> str:
@@ -176,8 +190,8 @@ def _written(value: Any) -> str:
 
 def _all(question: Asked, text: str, values: list[str]) -> Evaluation:
     lacking = [one for one in values if one not in text]
-    said = f"the output contains all of {values!r:.{_SHOWN}}" if question.negated else f"missing: {', '.join(lacking)}"
-    found = question.of(not lacking, said)
+    present = f"the output contains all of {values!r:.{_SHOWN}}"
+    found = question.of(not lacking, f"missing: {', '.join(lacking)}", present)
     found.hits, found.misses = [one for one in values if one in text], lacking
     return found
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.evaluator import Asked, expected_or_forbidden
 from evalwright.model.result import Evaluation
 from evalwright.model.trace import Span, Trace
 
@@ -73,10 +73,9 @@ def tool_used(question: Asked) -> Evaluation:
         least, most = _range(value)
         found = sum(_matches(step, _named(value, question.kind)) for step in tools)
         least = 1 if least is None else least
-        wanted = f"expected {least} to {most}" if most is not None else f"expected at least {least}"
-        return question.of(
-            found >= least and (most is None or found <= most), f"{_label(value)}: called {found} times, {wanted}"
-        )
+        wanted = f"{least} to {most}" if most is not None else f"at least {least}"
+        said = f"{_label(value)}: called {found} times"
+        return question.of(found >= least and (most is None or found <= most), *expected_or_forbidden(said, wanted))
     wanted_tools = [value] if isinstance(value, str) else value
     if not isinstance(wanted_tools, list) or not wanted_tools or not all(isinstance(one, str) for one in wanted_tools):
         raise _unusable(question, f"expected the name of a tool, a list of names or a mapping, found {value!r:.60}")
@@ -101,7 +100,8 @@ def tool_sequence(question: Asked) -> Evaluation:
     else:
         rest = iter(tools)
         found = all(any(_matches(step, one) for step in rest) for one in wanted)
-    return question.of(found, f"called {_listed(tools)}, expected {', '.join(map(_label, wanted))} ({mode})")
+    steps = f"{', '.join(map(_label, wanted))} ({mode})"
+    return question.of(found, *expected_or_forbidden(f"called {_listed(tools)}", steps))
 
 
 def tool_args_match(question: Asked) -> Evaluation:
@@ -125,7 +125,8 @@ def tool_args_match(question: Asked) -> Evaluation:
     fits = _same if mode == "exact" else _contains
     found = any(fits(_without(one, ignored, defaults), expected) for one in given)
     shown = "; ".join(json.dumps(one, default=str) for one in given) or ("no arguments" if calls else "no call")
-    return question.of(found, f"{_label(value)}: found {shown:.300}, expected {json.dumps(wanted, default=str):.200}")
+    said = f"{_label(value)}: found {shown:.300}"
+    return question.of(found, *expected_or_forbidden(said, f"{json.dumps(wanted, default=str):.200}"))
 
 
 def step_count(question: Asked) -> Evaluation:
@@ -136,7 +137,7 @@ def step_count(question: Asked) -> Evaluation:
     least, most = _range(value)
     found = sum(_matches(step, value) for step in traced_steps(question))
     within = (least is None or found >= least) and (most is None or found <= most)
-    return question.of(within, f"{found} steps, expected {_wanted(least, most)}")
+    return question.of(within, *expected_or_forbidden(f"{found} steps", _wanted(least, most)))
 
 
 def span_count(question: Asked) -> Evaluation:
