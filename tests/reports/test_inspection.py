@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
 from evalwright.model.trace import Metrics, Output, Span, SpanEvent, ToolCall, TraceMessage
@@ -69,6 +70,13 @@ def test_texts_are_folded_at_words_beside_their_label_unless_they_are_to_be_copi
     assert next(line for line in narrow if "- nested" in line).startswith(" " * 16 + "- nested")
     assert lines(Paint(columns=60), None) == lines(Paint(), None)
     assert lines(Paint(columns=60, whole=True)) == lines(Paint())
+
+
+def test_json_without_spaces_is_folded_after_commas() -> None:
+    given = {f"name{number}": list(range(20)) for number in range(9)}
+    found = cell_lines(a_trace(input=given), [], "pass", Paint(columns=60), 10_000)
+    assert max(map(width, found)) <= 60
+    assert msgspec.json.encode(given).decode() in "".join(line.strip() for line in found)
 
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -26,6 +27,7 @@ _MOST_FILES = 20
 _MOST_STEPS = 20
 _DEEPEST = 20
 _INDENT = " " * (_LABEL + 2)
+_AFTER_COMMA = re.compile(r"(?<=,)(?=.)")
 
 
 def cell_lines(
@@ -63,15 +65,17 @@ def cell_lines(
 
 def _fitted(line: str, columns: int) -> Iterator[str]:
     """A line broken at words, each part below the beginning of its text. A word that has no room on a line of its own
-    is left to the terminal."""
+    is broken after commas, as JSON has them; the rest is left to the terminal."""
     indent = max(len(line) - len(line.lstrip(" ")), _LABEL + 2)
     first, *words = line.split(" ")
     for word in words:
-        if word and width(f"{first} {word}") > columns >= indent + width(word):
-            yield first.rstrip(" ")
-            first = " " * indent + word
-        else:
-            first += f" {word}"
+        long = indent + width(word) > columns
+        for i, part in enumerate(_AFTER_COMMA.split(word) if long else [word]):
+            joined = first + (" " if i == 0 else "") + part
+            if part and width(joined) > columns >= indent + width(part):
+                yield first.rstrip(" ")
+                joined = " " * indent + part
+            first = joined
     yield first
 
 
