@@ -9,16 +9,14 @@ beginning or the end of long texts, so half of a credential is masked, too, wher
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 from evalwright.files.credentials import in_address, is_credential, secret_parts
+from evalwright.files.secret_forms import forms_in_json, forms_of, needles_of, short_forms_of
 
 __all__ = [
     "MASKED",
@@ -41,17 +39,10 @@ _SUBSTRING = 6
 """From this many characters on, a secret is masked inside words, too: shorter ones occur there by chance."""
 _LEAST_HALF = 12
 """Characters of a credential that was cut off; fewer say little about it."""
-_AS_NUMBERS = (("[<>&]", "04x"), ("[<>&'\x7f-\uffff]", "04x"), ("[<>&'\"+`\x7f-\uffff]", "04X"))
-"""What encoders of JSON write as numbers, mostly because HTML gives it a meaning, and how: Go's, the filter `tojson` of
-templates, .NET's."""
 _BEFORE = r"(?:(?<![^\W_])|(?<=\\[abfnrtv])|(?<=\\x[0-9a-f]{2})|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9A-Fa-f]{2}))"
 _AFTER = r"(?![^\W_])"
 """A short secret is separate if its neighbours are neither letters nor digits, or if it follows an escape, which ends
 in one."""
-_PIECE = 24
-"""Bytes of a needle: enough to be rare in other text, few enough to be shared by several forms of a secret."""
-_TAIL = 64
-"""Needles are taken from this many last bytes: secrets begin alike (`sk-`, `postgresql://`) and differ at the end."""
 _LONGEST_PATH = 4096
 _NAMES = re.compile(
     "KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|DSN|CREDENTIAL|WEBHOOK|AUTH|COOKIE|SESSION_ID|OTLP_HEADERS"
@@ -111,14 +102,14 @@ class Masker:
         self._named = {name: value for name, value in _with_parts(secrets) if len(value) >= _SHORTEST}
         self._keep = frozenset(keep)
         values = set(self._named.values())
-        forms = {form for value in values if len(value) >= _SUBSTRING for form in _forms(value)}
+        written = {value: forms_of(value) for value in values if len(value) >= _SUBSTRING}
         # Longest first: a form that contains another one must be replaced as a whole, or the rest of it would stay.
-        self._forms = sorted(forms, key=_longest_first)
+        self._forms = sorted(set().union(*written.values()), key=_longest_first)
         self._halves = [(value, *halves) for value in sorted(values) if (halves := _halves(value))]
-        short = {form for value in values if len(value) < _SUBSTRING for form in _short_forms(value)}
+        short = {form for value in values if len(value) < _SUBSTRING for form in short_forms_of(value)}
         self._alone = _alone(short)
-        needles = {needle for value in values if len(value) >= _SUBSTRING for needle in _needles(value)}
-        self._needles = tuple(sorted(needles | {text.encode() for form in short for text in _json_forms(form)}))
+        needles = {needle for value, forms in written.items() for needle in needles_of(forms.union(_halves(value)))}
+        self._needles = tuple(sorted(needles | {text.encode() for form in short for text in forms_in_json(form)}))
 
     @classmethod
     def of(cls, secrets: Mapping[str, str], environ: Mapping[str, str]) -> Masker:
@@ -323,79 +314,6 @@ def _bounded(form: str) -> str:
 
 def _pattern(secret: str) -> re.Pattern[str]:
     return re.compile(_bounded(secret) if len(secret) < _SUBSTRING else re.escape(secret))
-
-
-def _needles(secret: str) -> Iterator[bytes]:
-    """A few byte strings, one of which is in every line that contains some form of the secret: fewer searches per
-    record.
-
-    Strings that many forms share come first, then those with digits and capitals, which are rare in other text.
-    """
-    forms = _forms(secret).union(_halves(secret))
-    waiting = {text.encode("utf-8", "surrogatepass") for form in forms for text in _json_forms(form)}
-    while waiting:
-        shared = Counter(piece for text in waiting for piece in _pieces(text))
-        best = max(shared, key=lambda piece: (shared[piece], sum(byte < 91 for byte in piece), piece))
-        yield best
-        waiting = {text for text in waiting if best not in text}
-
-
-def _pieces(text: bytes) -> set[bytes]:
-    start = max(0, len(text) - _TAIL)
-    return {text[at : at + _PIECE] for at in range(start, max(start, len(text) - _PIECE) + 1)}
-
-
-def _short_forms(secret: str) -> set[str]:
-    """Every form in which a short secret may be a separate word; for base64, only the secret encoded by itself."""
-    data = secret.encode("utf-8", "surrogatepass")
-    inside = set(_inside_base64(data))
-    whole = base64.b64encode(data).decode()
-    return (_forms(secret) - inside) | {whole, whole.rstrip("=")}
-
-
-def _forms(secret: str) -> set[str]:
-    """Every form in which a secret may occur."""
-    from html import escape
-
-    once, ascii_once = _in_json(secret), _in_json(secret, ascii_only=True)
-    data = secret.encode("utf-8", "surrogatepass")
-    percent = {quote(data, safe=safe) for safe in ("", "/", "/:@?&=+$,;!*'()")} | {quote_plus(data)}
-    lower_percent = {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), text) for text in percent}
-    forms = {secret, once, _in_json(once), ascii_once, _in_json(ascii_once, ascii_only=True)}
-    forms |= {
-        secret.replace("/", "\\/"),
-        repr(secret)[1:-1],
-        escape(secret),
-        escape(secret, quote=False),
-    }
-    forms |= {_with_numbers(secret, *one) for one in _AS_NUMBERS}
-    return forms | percent | lower_percent | set(_inside_base64(data))
-
-
-def _inside_base64(data: bytes) -> Iterator[str]:
-    """The base64 of the data, whatever precedes and follows it there."""
-    # Three bytes become four characters, so there are three alignments. Characters at either end that also depend on
-    # the neighbouring bytes are left out.
-    for shift, skipped in ((0, 0), (1, 2), (2, 3)):
-        inside = base64.b64encode(bytes(shift) + data)[skipped : (shift + len(data)) * 8 // 6].decode()
-        yield from (inside, inside.replace("+", "-").replace("/", "_"))
-
-
-def _in_json(text: str, ascii_only: bool = False) -> str:
-    return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
-
-
-def _with_numbers(text: str, characters: str, number: str) -> str:
-    """The text inside the quotes of JSON, with these characters as their numbers."""
-    return "".join(f"\\u{format(ord(c), number)}" if re.match(characters, c) else _in_json(c) for c in text)
-
-
-def _json_forms(text: str) -> Iterator[str]:
-    """The text as written inside the quotes of JSON, by our encoder and by others."""
-    plain = _in_json(text)
-    yield plain
-    yield re.sub("[\u2028\u2029\x85]", lambda match: f"\\u{ord(match[0]):04x}", plain)
-    yield _in_json(text, ascii_only=True)
 
 
 def _encodable(text: str) -> bool:

@@ -1,0 +1,92 @@
+"""The forms in which a secret may be written, and what to search for so that none of them is missed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote, quote_plus
+
+__all__ = ["forms_in_json", "forms_of", "needles_of", "short_forms_of"]
+
+_AS_NUMBERS = (("[<>&]", "04x"), ("[<>&'\x7f-\uffff]", "04x"), ("[<>&'\"+`\x7f-\uffff]", "04X"))
+"""What encoders of JSON write as numbers, mostly because HTML gives it a meaning, and how: Go's, the filter `tojson` of
+templates, .NET's."""
+_PIECE = 24
+"""Bytes of a needle: enough to be rare in other text, few enough to be shared by several forms of a secret."""
+_TAIL = 64
+"""Needles are taken from this many last bytes: secrets begin alike (`sk-`, `postgresql://`) and differ at the end."""
+
+
+def forms_of(secret: str) -> set[str]:
+    """Every form in which a secret may occur."""
+    from html import escape
+
+    once, ascii_once = _in_json(secret), _in_json(secret, ascii_only=True)
+    data = secret.encode("utf-8", "surrogatepass")
+    percent = {quote(data, safe=safe) for safe in ("", "/", "/:@?&=+$,;!*'()")} | {quote_plus(data)}
+    lower_percent = {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), text) for text in percent}
+    forms = {secret, once, _in_json(once), ascii_once, _in_json(ascii_once, ascii_only=True)}
+    forms |= {
+        secret.replace("/", "\\/"),
+        repr(secret)[1:-1],
+        escape(secret),
+        escape(secret, quote=False),
+    }
+    forms |= {_with_numbers(secret, *one) for one in _AS_NUMBERS}
+    return forms | percent | lower_percent | set(_inside_base64(data))
+
+
+def short_forms_of(secret: str) -> set[str]:
+    """Every form in which a short secret may be a separate word; for base64, only the secret encoded by itself."""
+    data = secret.encode("utf-8", "surrogatepass")
+    inside = set(_inside_base64(data))
+    whole = base64.b64encode(data).decode()
+    return (forms_of(secret) - inside) | {whole, whole.rstrip("=")}
+
+
+def forms_in_json(text: str) -> Iterator[str]:
+    """The text as written inside the quotes of JSON, by our encoder and by others."""
+    plain = _in_json(text)
+    yield plain
+    yield re.sub("[\u2028\u2029\x85]", lambda match: f"\\u{ord(match[0]):04x}", plain)
+    yield _in_json(text, ascii_only=True)
+
+
+def needles_of(texts: Iterable[str]) -> Iterator[bytes]:
+    """A few byte strings, one of which is in every line of JSON that contains any of the texts: fewer searches per
+    record.
+
+    Strings that many texts share come first, then those with digits and capitals, which are rare in other text.
+    """
+    waiting = {form.encode("utf-8", "surrogatepass") for text in texts for form in forms_in_json(text)}
+    while waiting:
+        shared = Counter(piece for text in waiting for piece in _pieces(text))
+        best = max(shared, key=lambda piece: (shared[piece], sum(byte < 91 for byte in piece), piece))
+        yield best
+        waiting = {text for text in waiting if best not in text}
+
+
+def _pieces(text: bytes) -> set[bytes]:
+    start = max(0, len(text) - _TAIL)
+    return {text[at : at + _PIECE] for at in range(start, max(start, len(text) - _PIECE) + 1)}
+
+
+def _inside_base64(data: bytes) -> Iterator[str]:
+    """The base64 of the data, whatever precedes and follows it there."""
+    # Three bytes become four characters, so there are three alignments. Characters at either end that also depend on
+    # the neighbouring bytes are left out.
+    for shift, skipped in ((0, 0), (1, 2), (2, 3)):
+        inside = base64.b64encode(bytes(shift) + data)[skipped : (shift + len(data)) * 8 // 6].decode()
+        yield from (inside, inside.replace("+", "-").replace("/", "_"))
+
+
+def _in_json(text: str, ascii_only: bool = False) -> str:
+    return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+
+
+def _with_numbers(text: str, characters: str, number: str) -> str:
+    """The text inside the quotes of JSON, with these characters as their numbers."""
+    return "".join(f"\\u{format(ord(c), number)}" if re.match(characters, c) else _in_json(c) for c in text)
