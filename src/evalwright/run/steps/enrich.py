@@ -16,7 +16,7 @@ from evalwright.model.protocols import Enricher
 from evalwright.model.trace import Doubt, Trace
 from evalwright.registry import is_built_in, load
 from evalwright.run.records import ends_the_run
-from evalwright.targets.answers import unmeasured
+from evalwright.targets.answer_parts import unmeasured
 from evalwright.targets.failures import target_failure
 
 __all__ = ["Enriching"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalwright.model.trace import Answer
 from evalwright.model.unread_calls import unread_calls
-from evalwright.targets.answers import answer_in
+from evalwright.targets.answer_parts import answer_in
 from evalwright.targets.http.paths import JsonPath
 
 __all__ = [
