@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import as_json, color, run_argument, store_options
+from evalwright.cli.options import as_json, color
+from evalwright.cli.stored_runs import run_argument, store_options
 from evalwright.cli.values import PathParam
 
 __all__ = ["command"]

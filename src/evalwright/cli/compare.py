@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import as_json, color, refuse_given, run_argument, store_options
+from evalwright.cli.options import as_json, color, refuse_given
 from evalwright.cli.pairs import opened_pair, pair_options, tell_same_run
+from evalwright.cli.stored_runs import run_argument, store_options
 from evalwright.cli.values import NumberRange, alpha_option
 from evalwright.errors import InputError
 

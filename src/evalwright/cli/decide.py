@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, color, run_argument, store_options
+from evalwright.cli.options import as_json, color
 from evalwright.cli.pairs import opened_pair, pair_options, tell_same_run
+from evalwright.cli.stored_runs import run_argument, store_options
 from evalwright.cli.values import PathParam, alpha_option
 
 if TYPE_CHECKING:

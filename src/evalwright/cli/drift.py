@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import RunPath, run_argument, store_options
+from evalwright.cli.stored_runs import RunPath, run_argument, store_options
 from evalwright.cli.values import PathParam
 
 __all__ = ["command"]

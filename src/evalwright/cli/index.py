@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import run_argument, store_options
+from evalwright.cli.stored_runs import run_argument, store_options
 
 __all__ = ["command"]
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import color, complete_cases, run_argument, store_options
+from evalwright.cli.options import color, complete_cases
+from evalwright.cli.stored_runs import run_argument, store_options
 from evalwright.errors import did_you_mean
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ import click
 import msgspec
 
 from evalwright import registry
-from evalwright.cli.options import as_json, color, store_choice, store_options
+from evalwright.cli.options import as_json, color
 from evalwright.cli.screen import say, screen_paint
+from evalwright.cli.stored_runs import store_choice, store_options
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.paths import near_file
 from evalwright.reports.table import Table

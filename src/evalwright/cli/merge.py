@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import as_json, quiet, store_choice, store_options
+from evalwright.cli.options import as_json, quiet
+from evalwright.cli.stored_runs import store_choice, store_options
 from evalwright.cli.values import PathParam, WholeRange
 
 __all__ = ["command"]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import RunPath, as_json, dialect, suite_argument
+from evalwright.cli.options import as_json, dialect, suite_argument
+from evalwright.cli.stored_runs import RunPath
 from evalwright.cli.values import NumberRange, PathParam, alpha_option, variables
 from evalwright.errors import InputError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import run_argument, store_options
+from evalwright.cli.stored_runs import run_argument, store_options
 from evalwright.cli.values import PathParam
 from evalwright.errors import InputError, counted
 

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import (
-    as_json,
-    color,
-    exit_zero,
-    model_options,
-    quiet,
-    run_argument,
-    suite_option,
-    trust_all,
-    trust_given,
-)
+from evalwright.cli.options import as_json, color, exit_zero, model_options, quiet
+from evalwright.cli.stored_runs import run_argument, suite_option, trust_all, trust_given
 from evalwright.cli.values import WholeRange
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import registry
-from evalwright.cli.options import RunPath, refuse_given, run_argument, store_options
+from evalwright.cli.options import refuse_given
+from evalwright.cli.stored_runs import RunPath, run_argument, store_options
 from evalwright.cli.values import PathParam, WholeRange
 from evalwright.errors import InputError
 

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import (
-    as_json,
-    color,
-    going_on_options,
-    keep_going,
-    lease,
-    model_options,
-    quiet,
-    run_argument,
-    trust_given,
-)
+from evalwright.cli.options import as_json, color, keep_going, lease, model_options, quiet
+from evalwright.cli.stored_runs import going_on_options, run_argument, trust_given
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices

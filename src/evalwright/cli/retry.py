@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import (
-    as_json,
-    color,
-    exit_zero,
-    going_on_options,
-    keep_going,
-    lease,
-    model_options,
-    quiet,
-    run_argument,
-    trust_given,
-)
+from evalwright.cli.options import as_json, color, exit_zero, keep_going, lease, model_options, quiet
+from evalwright.cli.stored_runs import going_on_options, run_argument, trust_given
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
