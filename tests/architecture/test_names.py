@@ -37,7 +37,6 @@ ALLOWED = {
     "Interrupted": "of a run, by Ctrl-C; of a response, by its server",
     "Judge": "of the Python API, a model that judges; what applies the evaluators of a plan",
     "Place": "a place in a file; a place of runs",
-    "compare": "the Python API's; what the command line prints",
     "open_run": "the Python API's, which gives a Run; what that calls",
     "re_evaluate": "the Python API's; what that and the command line call",
     "refused": "of an argument of the Python API; of a setting of AgentV; of a command of pixie",

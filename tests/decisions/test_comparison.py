@@ -3,12 +3,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from evalwright.decisions.comparison import RunComparison, against_baseline, compare
+from evalwright.decisions.comparison import RunComparison, against_baseline, comparison_of
 from evalwright.decisions.drift import drift
 from evalwright.decisions.runs import one_run, two_runs
 from evalwright.decisions.terms import Terms, margin_of
 from evalwright.errors import InputError
-from evalwright.model.plan import EvaluatorSpec, Variant
+from evalwright.model.plan import EvaluatorSpec, Plan, Variant
+from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case, case_digest, evaluator_digests
 from evalwright.model.summary import ComparisonReport
 from evalwright.model.trace import Metrics, Trace, TraceError
@@ -41,7 +42,11 @@ def run(
 
 
 def compared(a: list[Record], b: list[Record]) -> RunComparison:
-    return compare(stored(a, PLAN), PLAN, stored(b, PLAN), PLAN)
+    return compared_runs(stored(a, PLAN), PLAN, stored(b, PLAN), PLAN)
+
+
+def compared_runs(a: RunReader, plan_a: Plan, b: RunReader, plan_b: Plan) -> RunComparison:
+    return comparison_of(two_runs(a, plan_a, b, plan_b, Terms()), a.location, b.location)
 
 
 def test_cases_of_both_runs_are_compared_one_by_one() -> None:
@@ -129,7 +134,7 @@ def test_variants_of_one_run_only_are_named() -> None:
 @given(histories(), histories())
 def test_a_comparison_turns_round_with_its_sides(one: list[Record], other: list[Record]) -> None:
     runs = [(stored(records, plan()), plan()) for records in (one, other)]
-    there, back = compare(*runs[0], *runs[1]), compare(*runs[1], *runs[0])
+    there, back = compared_runs(*runs[0], *runs[1]), compared_runs(*runs[1], *runs[0])
     assert {v.variant for v in there.variants} == {v.variant for v in back.variants}
     for found in there.variants:
         mirrored = next(v for v in back.variants if v.variant == found.variant)
@@ -142,7 +147,7 @@ def test_a_comparison_turns_round_with_its_sides(one: list[Record], other: list[
 @given(histories())
 def test_a_run_does_not_differ_from_itself(records: list[Record]) -> None:
     run = stored(records, plan())
-    for found in compare(run, plan(), run, plan()).variants:
+    for found in compared_runs(run, plan(), run, plan()).variants:
         assert (found.delta.regressions, found.delta.improvements) == ([], [])
         assert found.delta.pass_rate_delta == (0.0 if found.delta.n else None)
         assert (found.a_only, found.b_only) == ([], [])

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -192,14 +191,3 @@ def _count_records(reader: RunReader, cells: int) -> dict[str, int]:
         assert len(keys) == expected, f"{name} has {len(keys)} of {expected} records"
         counts[name] = len(keys)
     return counts
-
-
-def no_children(pid: int) -> bool:
-    """Whether the process group of a finished command is empty."""
-    for _ in range(20):
-        try:
-            os.killpg(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.1)
-    return False

@@ -6,7 +6,6 @@ of it runs afterwards. Forking from a process that has everything imported makes
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
@@ -99,6 +98,3 @@ def _touches(args: tuple[object, ...], folder: str) -> bool:
         if place.startswith(folder):
             return True
     return False
-
-
-FULL_DISK = errno.ENOSPC

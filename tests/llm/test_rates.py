@@ -22,9 +22,6 @@ def stated(name, limit, left, reset):
     }
 
 
-ONE = Demand()
-
-
 def begun(*headers, demands, used=None):
     """When each of these calls had its turn, after responses with such headers."""
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from evalwright.decisions.comparison import compare
+from evalwright.decisions.comparison import comparison_of
 from evalwright.decisions.drift import drift
 from evalwright.decisions.runs import two_runs
 from evalwright.decisions.terms import Guard, Terms
@@ -315,8 +315,8 @@ def test_the_same_sides_are_decided_alike_everywhere(tmp_path: Path) -> None:
     reader_a, plan_a = open_run(one.run_dir)
     reader_b, plan_b = open_run(two.run_dir)
     with closing(reader_a), closing(reader_b):
-        compared = compare(reader_a, plan_a, reader_b, plan_b)
         runs = two_runs(reader_a, plan_a, reader_b, plan_b, Terms())
+        compared = comparison_of(runs, reader_a.location, reader_b.location)
         drifted = drift(reader_a, reader_b, plan_a.run_id, runs).report
     (variant,) = compared.variants
     decisions = [drifted.decision, gate_of(two).decision, gate_of(both).decision, both.summary.comparison.decision]

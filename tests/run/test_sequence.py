@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from evalwright.decisions.comparison import compare
+from evalwright.decisions.comparison import comparison_of
+from evalwright.decisions.runs import two_runs
+from evalwright.decisions.terms import Terms
 from evalwright.errors import InputError
 from evalwright.model.case import EvalCase
 from evalwright.model.decision import Decision
@@ -88,7 +90,7 @@ def test_a_run_ends_once_it_is_decided(
 def compared(one: Path, other: Path) -> Decision:
     (reader, plan), (last, of) = open_run(one), open_run(other)
     with closing(reader), closing(last):
-        return compare(reader, plan, last, of).variants[0].decision
+        return comparison_of(two_runs(reader, plan, last, of, Terms()), str(one), str(other)).variants[0].decision
 
 
 @pytest.mark.parametrize(("answers", "verdict"), [(GOOD, "ship"), (BAD, "dont"), (HALF, "undecided")])

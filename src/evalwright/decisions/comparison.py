@@ -9,12 +9,9 @@ import msgspec
 from evalwright.decisions.engine import side_rate
 from evalwright.decisions.kinds import changed_totals
 from evalwright.decisions.pairing import ValueRange
-from evalwright.decisions.runs import TwoRuns, two_runs
+from evalwright.decisions.runs import TwoRuns
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
-from evalwright.decisions.terms import Terms
 from evalwright.model.decision import UNREAD, Decision, SideRate
-from evalwright.model.plan import Plan
-from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, VariantDelta
 from evalwright.statistics.corrections import adjust_p_values
 from evalwright.statistics.latency import QuantileByUnit, quantiles
@@ -25,7 +22,6 @@ __all__ = [
     "Side",
     "VariantComparison",
     "against_baseline",
-    "compare",
     "comparison_of",
     "delta_of",
     "evaluator_changes",
@@ -94,11 +90,6 @@ class RunComparison(msgspec.Struct):
     evaluators: list[EvaluatorComparison]
     variants_a_only: list[str] = []
     variants_b_only: list[str] = []
-
-
-def compare(a: RunReader, plan_a: Plan, b: RunReader, plan_b: Plan, terms: Terms | None = None) -> RunComparison:
-    """Compare run B with run A, variant by variant; every difference is B − A."""
-    return comparison_of(two_runs(a, plan_a, b, plan_b, terms or Terms()), a.location, b.location)
 
 
 def comparison_of(runs: TwoRuns, a: str, b: str) -> RunComparison:

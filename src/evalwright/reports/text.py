@@ -94,9 +94,9 @@ def one_line(text: str, limit: int | None = None) -> str:
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def json_line(value: Any, limit: int = 200) -> str:
-    """A value as JSON on one line."""
-    return one_line(json.dumps(value, ensure_ascii=False), limit)
+def json_line(value: Any) -> str:
+    """A value as JSON on one line of at most 200 characters."""
+    return one_line(json.dumps(value, ensure_ascii=False), 200)
 
 
 def shortened(line: str, columns: int) -> str:

@@ -26,7 +26,7 @@ class Backend(Protocol):
         """None, text, a message, or a list of texts and messages."""
 
 
-def backend_of(spec: str, folder: Path, threads: Threads, key: str = "backend") -> Backend:
+def backend_of(spec: str, folder: Path, threads: Threads) -> Backend:
     """The backend for a specification: `file.py:function`, `http(s)://...` or `openai:MODEL[@BASE_URL]`."""
     kind, _, rest = spec.partition(":")
     if kind in ("http", "https"):
@@ -39,9 +39,9 @@ def backend_of(spec: str, folder: Path, threads: Threads, key: str = "backend") 
     path, colon, name = spec.rpartition(":")
     if not colon or not path.endswith(".py"):
         expected = "expected file.py:function, http(s)://..., openai:MODEL or replay:DIR"
-        raise InputError(Problem("", f"{key}: {expected}, found {spec!r}", key=key))
+        raise InputError(Problem("", f"backend: {expected}, found {spec!r}", key="backend"))
     found = Path(path) if os.path.isfile(path) else folder / path
-    return FunctionBackend(function_at(f"{found}:{name}", None, key), threads)
+    return FunctionBackend(function_at(f"{found}:{name}", None, "backend"), threads)
 
 
 def request_of(backend: Backend, model: str | None) -> ChatRequest | None:

@@ -19,7 +19,7 @@ _CODE = "1 + 1"
 """Stands for code that only Node can run."""
 
 
-def places_for_node(variants: Iterable[Variant], cases: Iterable[Case], extensions: Iterable[str] = ()) -> int:
+def places_for_node(variants: Iterable[Variant], cases: Iterable[Case], extensions: Iterable[str]) -> int:
     """The number of prompts, providers, transforms, assertions and extensions that Node must run."""
     count = sum(map(_is_javascript, extensions))
     count += sum(sum(map(_is_javascript, _codes_of(variant.config))) for variant in variants)
