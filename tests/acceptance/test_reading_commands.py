@@ -69,6 +69,23 @@ def test_a_case_without_failures_is_no_mistake(made: Project) -> None:
     assert (ended.code, ended.out, ended.err) == (0, "no traces match\n", "")
 
 
+def test_a_verdict_that_the_results_contradict_is_named_by_every_reader(made: Project, tmp_path: Path) -> None:
+    run = shutil.copytree(run_of(made, "a"), tmp_path / "edited")
+    file = run / "verdicts.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    for line in lines:
+        if (line["case_id"], line["variant_name"]) == ("b1", "w"):
+            line["status"] = "pass"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    inspected = made.evalwright("inspect", run, "--case", "b1", "--variant", "w").out
+    assert "verdict     the results say fail" in inspected
+    said = "1 stored verdict differs from the results, by which cells are counted: b1 of w (pass, by results fail)"
+    assert said in made.evalwright("report", run).out
+    made.evalwright("index", run)
+    assert said in made.evalwright("report", run).out
+    assert "differs" not in made.evalwright("report", run_of(made, "a")).out
+
+
 def test_inspect_says_that_a_case_was_not_run(made: Project, tmp_path: Path) -> None:
     run = shutil.copytree(run_of(made, "a"), tmp_path / "unfinished")
     for name in ("traces", "results", "verdicts"):

@@ -50,6 +50,7 @@ def command(
     from evalwright.reports.text import harmless
     from evalwright.run.stored_artifacts import StoredArtifacts
     from evalwright.run.stored_run import open_run
+    from evalwright.scoring.contradictions import status_by_results
     from evalwright.scoring.verdict import names_needed
 
     reader, plan = open_run(run)
@@ -59,9 +60,13 @@ def command(
     # The cells of one case are few enough to be sorted; those of a run are printed as they are read.
     order: CellOrder = "stored" if case is None else "dataset"
     with closing(reader):
-        for cell in chosen_cells(reader, plan, names_needed(reader, plan), Choice(case, variant, failed), order):
+        needed = names_needed(reader, plan)
+        for cell in chosen_cells(reader, plan, needed, Choice(case, variant, failed), order):
             of = trials.get(cell.trace.variant_name, 1)
             lines = cell_lines(cell.trace, cell.results, cell.verdict.status, paint, limit, of)
+            by_results = status_by_results(plan, needed, cell.trace.error is not None, cell.results)
+            if by_results not in (None, cell.verdict.status):
+                lines.append(f"  {'verdict':12}the results say {by_results}, by which the cell is counted")
             if artifacts is not None and (artifact := artifacts.of(cell.trace)) is not None:
                 lines += file_lines(artifact.record, paint, limit)
             say([*lines, ""])

@@ -111,6 +111,7 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     The stored summary's warnings are kept: no record says that a system was no longer called, for instance.
     """
     from evalwright.run.calibration import mark_judges
+    from evalwright.scoring.contradictions import contradicted_verdicts
     from evalwright.scoring.fold import fold
 
     stored = reader.summary()
@@ -122,8 +123,10 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     else:
         for _ in reader.verdicts(_Row):
             pass
-    unreadable = (f"cannot be read: {note}" for note in unreadable_records(reader))
-    summary.warnings = [*dict.fromkeys([*summary.warnings, *(stored.warnings if stored else ()), *unreadable])]
+    doubts = [f"cannot be read: {note}" for note in unreadable_records(reader)]
+    if not doubts and (contradicted := contradicted_verdicts(reader, plan)) is not None:
+        doubts.append(contradicted)
+    summary.warnings = [*dict.fromkeys([*summary.warnings, *(stored.warnings if stored else ()), *doubts])]
     return summary
 
 
