@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import math
 import shutil
@@ -16,6 +17,7 @@ from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.importers.detection import detected
 from evalwright.importers.file_heads import head_of
+from evalwright.importers.sources import document, lines
 from evalwright.registry import load
 from importers.transcripts import AT, imported, rollout_line, said, session_line, used, written
 
@@ -339,3 +341,11 @@ def test_lines_of_two_sessions_that_are_mixed_may_have_parts_of_other_types(tmp_
         else:
             with pytest.raises(InputError, match=message):
                 imported(tmp_path / "none", "claude-code", path)
+
+
+@pytest.mark.parametrize("read", [document, lambda file: list(lines(file))])
+def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, read):
+    bomb = tmp_path / "bomb.json.gz"
+    bomb.write_bytes(gzip.compress(bytes(1 << 20)) * 129)
+    with pytest.raises(InputError, match=r"bomb\.json\.gz .*more than 128 MiB when unpacked: unpack it first"):
+        read(bomb)

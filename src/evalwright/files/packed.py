@@ -23,6 +23,8 @@ _BUFFER = 1 << 16
 """Bytes that are read at once: with the default, a line of some kilobytes takes several reads and copies."""
 _AT_ONCE = 1 << 14
 """Bytes that are unpacked at once; they may expand a thousandfold."""
+_MOST = 1 << 27
+"""Bytes of one line or document of a packed file: a file of some kilobytes may unpack to more than the memory holds."""
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
@@ -33,13 +35,16 @@ def unpacked_name(file: Path) -> Path:
 
 @contextmanager
 def opened(file: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked while they are read. Raises InputError if it cannot be read or is damaged."""
+    """The bytes of a file, unpacked while they are read.
+
+    Raises InputError if it cannot be read or is damaged, and where 128 MiB of a packed file were to be read at once.
+    """
     try:
         with file.open("rb", _BUFFER) as raw:
             magic = raw.read(len(_ZSTD))
             raw.seek(0)
             if magic.startswith(_GZIP):
-                yield io.BufferedReader(gzip.GzipFile(fileobj=raw))
+                yield _Unpacked(file, gzip.GzipFile(fileobj=raw))
             elif magic == _ZSTD:
                 yield _of_zstd(file, raw)
             else:
@@ -54,7 +59,27 @@ def _of_zstd(file: Path, raw: IO[bytes]) -> IO[bytes]:
     except ImportError:
         install = "is packed with zstd: pip install 'evalwright[zstd]' reads it"
         raise InputError(Problem(str(file), install)) from None
-    return io.BufferedReader(_Frames(raw, zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError))
+    return _Unpacked(file, _Frames(raw, zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError))
+
+
+class _Unpacked(io.BufferedReader):
+    """The content of a packed file, of which no line and no document may be too long."""
+
+    def __init__(self, file: Path, content: Any) -> None:
+        super().__init__(content, _BUFFER)
+        self._file = file
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(size) if size is not None and size >= 0 else self._bounded(super().read(_MOST + 1))
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        return super().readline(size) if size is not None and size >= 0 else self._bounded(super().readline(_MOST + 1))
+
+    def _bounded(self, data: bytes) -> bytes:
+        if len(data) > _MOST:
+            problem = f"has a line or document of more than {_MOST >> 20} MiB when unpacked: unpack it first"
+            raise InputError(Problem(str(self._file), problem))
+        return data
 
 
 class _Frames(io.RawIOBase):
