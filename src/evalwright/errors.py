@@ -124,7 +124,7 @@ class InputError(EvalwrightError):
 
 
 def with_others(problems: Sequence[Problem], others: Iterable[Problem]) -> list[Problem]:
-    """The problems, and the others that are in other places: what is wrong there is already told."""
+    """The problems, and the others that are in other places: what is wrong there is already reported."""
     places = {(problem.file, problem.key) for problem in problems}
     return [*problems, *(one for one in others if (one.file, one.key) not in places)]
 

@@ -246,7 +246,7 @@ def judged_by(suite: Suite, specs: list[EvaluatorSpec]) -> Suite:
 
 def _run_settings(run: RunSettings, settings: Settings) -> RunSettings:
     changes: dict[str, Any] = {}
-    if isinstance(settings.retries, int):  # anything else is among the problems, which are told together
+    if isinstance(settings.retries, int):  # anything else is among the problems, which are reported together
         changes["retry"] = RetryRule(settings.retries + 1, backoff_seconds=_BACKOFF)
     if settings.baseline is not None:
         changes["baseline_variant"] = settings.baseline

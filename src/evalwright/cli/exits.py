@@ -67,7 +67,7 @@ def _further(error: click.BadParameter, arguments: Sequence[str]) -> Iterator[cl
     try:
         given, _, params = ctx.command.make_parser(ctx).parse_args(words)
     except click.UsageError:
-        return  # it has been told
+        return  # already reported
     for param in dict.fromkeys(params):
         value = given.get(param.name)
         # an argument that may be left out has a placeholder of click's, which is no text

@@ -127,7 +127,7 @@ def must_be_ours(path: Path, mark: bytes, what: str) -> None:
             return
         with path.open("rb") as file:
             beginning = file.read(4096)
-    except OSError:  # it is not there; whatever else is wrong is told when it is written
+    except OSError:  # it is not there; whatever else is wrong is reported when it is written
         return
     if beginning and mark not in beginning:
         raise InputError(f"{path} is not {what}, and would be lost: name another file")

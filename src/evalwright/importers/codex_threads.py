@@ -70,7 +70,7 @@ def _text(value: Any) -> str | None:
 class CopiedHistory:
     """The part of a file that was copied from another session, and what had been used until then.
 
-    Copied lines may have the time of the copy, so turns are told by their ids, which begin with the time of their
+    Copied lines may have the time of the copy, so turns are recognised by their ids, which begin with the time of their
     creation; those of older versions, by the times of their lines.
     """
 
@@ -100,7 +100,7 @@ class CopiedHistory:
 
 
 def _less(total: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
-    """Counts without a part of them. A count that is smaller than the part began anew, so it stays."""
+    """Counts without a part of them. A count that is smaller than the part was reset since, so it stays."""
     found = dict(total)
     for key, count in total.items():
         less = part.get(key)

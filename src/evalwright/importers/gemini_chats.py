@@ -87,7 +87,7 @@ class GeminiChat:
             case "warning":
                 self.talk.extra.setdefault("warnings", []).append(text)
             case "info":
-                pass  # what the program told its user
+                pass  # what the program showed its user
             case kind:
                 self._notes.lose(f"messages of type {kind!r}")
 

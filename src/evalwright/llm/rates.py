@@ -105,7 +105,7 @@ class Rates:
         self.tell(seconds)
 
     def wait(self, seconds: float) -> None:
-        """The same, as another process was told."""
+        """As `pause`, because of what the provider said to another process."""
         self._not_before = max(self._not_before, _now() + seconds)
 
     def hear(self, headers: Mapping[str, str], answered: Passage) -> None:

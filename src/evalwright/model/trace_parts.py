@@ -1,4 +1,4 @@
-"""Traces without the parts that nobody asks for: to skip messages takes a fraction of the time of decoding them."""
+"""Traces without the parts that are not asked for: to skip messages takes a fraction of the time of decoding them."""
 
 from __future__ import annotations
 

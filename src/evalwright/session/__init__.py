@@ -140,7 +140,7 @@ class Session:
         return own, {folder for one in _process.others(mine) for folder in one.folders}
 
     def _check(self, name: str, loaded: Collection[str]) -> None:
-        if self._is_open and not self.owns_process:  # nobody else imports anything in a process of ours
+        if self._is_open and not self.owns_process:  # nothing else imports modules in a process of ours
             from evalwright.session.mistaken import must_belong
 
             must_belong(name, loaded, *self._folders_apart())

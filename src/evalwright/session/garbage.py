@@ -13,7 +13,7 @@ _WHILE_OURS = 50_000
 _usual: tuple[int, int, int] | None = None
 """The usual collection thresholds, kept until user code is imported; None afterwards."""
 _newest = ""
-"""The module that had been imported last when this process was told to be ours."""
+"""The module that had been imported last when this process was declared ours."""
 
 
 def only_ours() -> None:

@@ -3,7 +3,7 @@
 Both belong to the process, so two runs share them. A file that a suite names is a module under a private name of its
 own. A module imported by name is found on the path. The folders of a run stay there, as its code may import late,
 until another run needs other ones: then they and their modules are put away until a run needs them again. Two runs at
-the same time whose modules of one name are different files cannot be told apart, so the second run is rejected.
+the same time whose modules of one name are different files cannot be distinguished, so the second run is rejected.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 Check = Callable[[str, Collection[str]], None]
-"""Told what was imported and which modules were loaded for it; raises ImportError if they are not those of the run."""
+"""Gets the name of an import and the modules loaded for it; raises ImportError if they are not those of the run."""
 _check: ContextVar[Check] = ContextVar("evalwright_check", default=lambda name, loaded: None)
 
 _looked_in: ContextVar[list[str] | None] = ContextVar("evalwright_looked_in", default=None)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 class Signals:
     """Signals that ask the process to end, until the end of the block, in the main thread of a process of ours.
 
-    They are held back, for code whose writes must not be cut short; blocks within say who is told of them instead.
+    They are held back, for code whose writes must not be cut short; blocks within say what is called instead.
     Where the process is not ours, nothing is changed.
     """
 

@@ -92,7 +92,7 @@ def read_artifact(
         with suppress(OSError, ValueError, RecursionError):
             record_file = (folder / _RECORD).resolve()
             if not (record_file.is_relative_to(artifacts.resolve()) and record_file.is_file()):
-                continue  # the run may come from anyone: a link that leads out of it, or a pipe that nobody writes to
+                continue  # the run may come from anyone: a link that leads out of it, or a pipe without a writer
             data = record_file.read_bytes()
             if is_newer(version := msgspec.json.decode(data, type=_Version).schema_version):
                 raise newer_version(str(folder / _RECORD), str(version))

@@ -34,7 +34,7 @@ class RunLock:
             raise storage_error("lock", path, error) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Between opening and locking, the last owner may have removed the file: this lock then excludes nobody.
+            # Between opening and locking, the last owner may have removed the file: this lock then excludes no one.
             while remove and not _is_at(self._descriptor, path):
                 os.close(self._descriptor)
                 self._descriptor = _open(path)

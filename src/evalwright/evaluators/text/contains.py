@@ -93,7 +93,7 @@ class ContainsText(Onlooker, frozen=True):
         return look
 
     def _words(self, words: Sequence[str]) -> _Words:
-        """Words as they are told, and as they are searched for."""
+        """Words as messages quote them, and as they are searched for."""
         return [(word, word if self.case_sensitive else word.lower()) for word in words]
 
     def _found(self, text: str, folded: str, all_of: _Words, any_of: _Words, none_of: _Words) -> Evaluation:

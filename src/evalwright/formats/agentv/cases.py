@@ -251,7 +251,8 @@ class Cases:
             judge = targets.judge_of(str(target))
             found["judge"] = targets.chosen(judge) if judged else judge
         except InputError as error:
-            if "target" in found or self._defaults.target is None:  # one of the command line is told once for all cases
+            # A mistake in the target of the command line is reported once for all cases.
+            if "target" in found or self._defaults.target is None:
                 tell("execution.target", str(error.listed[0].message))
         return found
 

@@ -178,7 +178,7 @@ class EvalFile:
     def problem(self, index: int, case_id: str, path: str, message: str) -> Problem:
         """A mistake in a case: its place in the file, its id and the path inside it.
 
-        One in what all cases share (`OF_FILE`) is placed at the top of the file, whichever case it is told of.
+        One in what all cases share (`OF_FILE`) is placed at the top of the file, whichever case it was found for.
         """
         if OF_FILE in path:
             key = path.replace(OF_FILE, "")

@@ -136,7 +136,7 @@ _LOOKED_FOR = {
 }
 """Keys of evaluators whose values are texts to search for."""
 _NEVER_EMPTY = ("any_of", "phrases")
-"""Lists of them that nobody leaves empty on purpose; an empty `all_of` or `none_of` overrides the case's."""
+"""Lists of them that are never left empty on purpose; an empty `all_of` or `none_of` overrides the case's."""
 
 
 def _texts(evaluator: Any) -> Mistakes:

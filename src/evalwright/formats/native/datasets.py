@@ -286,7 +286,7 @@ class Jsonl(Dataset):
             try:
                 raw = from_json(line)
             except ValueError:
-                continue  # a mistake that is told as such
+                continue  # a mistake that is reported as such
             yield raw, partial(self._problem, number)
 
     def _problem(self, number: int, steps: Place, message: str) -> Problem:

@@ -1,6 +1,6 @@
 """Whether pydantic would accept a JSON value for an annotation, as far as the annotation's text tells.
 
-Every answer is True, False, or None if that cannot be told.
+Every answer is True, False, or None if that is unknown.
 """
 
 from __future__ import annotations

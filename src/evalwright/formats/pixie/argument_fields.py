@@ -108,7 +108,7 @@ class ArgumentModel:
         return not self._validates and None not in given
 
     def fits(self, value: Any) -> bool | None:
-        """Whether an object fits this model; None if that cannot be told."""
+        """Whether an object fits this model; None if that is unknown."""
         if not isinstance(value, dict):
             return False
         if next(self.mismatches(value), None):

@@ -1,4 +1,4 @@
-"""Calls `afterEach` and `afterAll` as a mirror of the run, which is told of its records once they are stored."""
+"""Calls `afterEach` and `afterAll` as a mirror of the run, which gets its records once they are stored."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _HOOKS = {
     **{name: name for name in (BEFORE_ALL, BEFORE_EACH, AFTER_EACH, AFTER_ALL)},
     "before_all": BEFORE_ALL, "before_each": BEFORE_EACH, "after_each": AFTER_EACH, "after_all": AFTER_ALL,
 }  # fmt: skip
-"""Functions with these names are for one hook; all others are called at every hook and told which one it is."""
+"""Functions with these names are for one hook; all others are called at every hook with its name."""
 _SECONDS = {BEFORE_ALL: 600.0}
 _LIMIT = 30.0
 """Seconds for one call of any other hook."""

@@ -26,7 +26,7 @@ _Row = Mapping[str, Any]
 
 class RecordedResults:
     """The results of one column. Tests are matched by their variables and description, as repetitions have numbers of
-    their own; tests that have both in common cannot be told apart and are errors."""
+    their own; tests that have both in common cannot be distinguished and are errors."""
 
     def __init__(self, path: Path, column: int, trials: int) -> None:
         self._name, self._trials = path.name, trials

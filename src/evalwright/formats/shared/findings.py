@@ -68,7 +68,7 @@ class Findings:
         self.warn_of_stranger(place, f"nothing reads this key{did_you_mean(str(place[-1]), known)}")
 
     def warn_of_stranger(self, place: Place, message: str) -> None:
-        """Warn of an unknown key; it is also told with mistakes, because it is often the reason for one of them."""
+        """Warn of an unknown key; it is also listed with mistakes, because it is often the reason for one of them."""
         self.warn(place, message, unread=True)
         self._strangers.append(self.problem(self.authored(place), message, unread=True))
 

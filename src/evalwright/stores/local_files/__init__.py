@@ -190,7 +190,7 @@ def is_run(folder: Path) -> bool:
 
 
 def _check_entries(folder: Path) -> None:
-    """Raise InputError for entries of a run folder that only somebody else can have put there.
+    """Raise InputError for entries of a run folder that we cannot have put there.
 
     A link that leads out of it could show any file; a pipe, socket or device keeps whoever reads it waiting for ever.
     """

@@ -1,4 +1,4 @@
-"""Whether each trace of a file is of another cell, told by how its line begins and ends, without decoding it."""
+"""Whether each trace of a file is of another cell, judged by how its line begins and ends, without decoding it."""
 
 from __future__ import annotations
 

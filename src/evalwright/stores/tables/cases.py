@@ -46,7 +46,7 @@ class CaseLines:
 
     def since(self, start: int) -> Iterator[bytes]:
         """The lines from a position to the end."""
-        lines = CaseLines(self._tables)  # with a block of its own, which nobody else replaces
+        lines = CaseLines(self._tables)  # with a block of its own, which no one else replaces
         for index in count(start):
             if (line := lines.line(index)) is None:
                 return
