@@ -205,7 +205,7 @@ def test_what_needs_node_is_counted(tmp_path):
         "tests": [{"assert": [{"type": "javascript", "value": "true"}, {"type": "python", "value": "True"}]}] * 2,
     }
     suite = load_suite(write(tmp_path, config, **{"p.js": ""}), to_run=False)
-    assert places_for_node(suite.variants, list(suite.cases)) == 6
+    assert places_for_node(suite.variants, list(suite.cases), ()) == 6
 
 
 def test_code_of_requests_filters_scores_and_providers_of_tests_needs_node_too(tmp_path):
@@ -227,7 +227,7 @@ def test_code_of_requests_filters_scores_and_providers_of_tests_needs_node_too(t
         ],
     }
     suite = load_suite(write(tmp_path, config, **{"p.js": "", "f.js": "", "f.py": ""}), to_run=False)
-    assert places_for_node(suite.variants, list(suite.cases)) == 6
+    assert places_for_node(suite.variants, list(suite.cases), ()) == 6
 
 
 def test_validating_tells_tests_prompts_providers_cells_and_what_needs_node(tmp_path, capsys):
