@@ -150,6 +150,17 @@ def with_messages(run: Path, cell: str, number: int, ending: str = "") -> None:
     (run / "traces.jsonl").write_text("".join(f"{line}\n" for line in lines))
 
 
+def with_outputs(run: Path, cell: str, output: Callable[[int], dict[str, Any]]) -> None:
+    """Give each trial of a case another output."""
+    lines = []
+    for line in (run / "traces.jsonl").read_text().splitlines():
+        trace = json.loads(line)
+        if trace["case_id"] == cell:
+            trace["output"] = output(trace["trial"])
+        lines.append(json.dumps(trace))
+    (run / "traces.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
 def with_long_names(folder: Path) -> tuple[Path, str, list[str]]:
     """A run of one cell with a very long id that seven evaluators failed; the id, and the names of the evaluators."""
     names = [f"check {number} of seven" for number in (3, 1, 7, 5, 2, 6, 4)]

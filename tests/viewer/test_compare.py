@@ -11,8 +11,8 @@ import pytest
 
 from evalwright.cli.viewed_runs import runs_at
 from evalwright.model.cell import cell_key
-from evalwright.viewer.worddiff import changes
-from viewer.runs import ATTACK, cut_short, made_run, site, site_of
+from evalwright.viewer.worddiff import abridged, changes
+from viewer.runs import ATTACK, cut_short, made_run, site, site_of, with_outputs
 from viewer.test_pages import cases, found, page, seen
 
 
@@ -165,6 +165,52 @@ def test_trials_are_compared_with_the_first(run, client):
     text = page(client, f"/runs/{run.name}/trials?case=case-5&variant=agent")
     assert "<del>ready</del><ins>lost</ins>" in text
     assert "×2" in page(client, f"/runs/{run.name}/cells/{cell_key('case-2', 'agent', 0)}")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        lambda trial: {"final_answer": f"{'the same beginning ' * 50}, ending {trial}"},
+        lambda trial: {"structured": {"number": trial}},
+    ],
+    ids=["text", "structured"],
+)
+def test_trials_are_together_only_if_their_whole_answers_are_the_same(tmp_path, output):
+    run = made_run(tmp_path, trials=2)
+    with_outputs(run, "case-2", output)
+    with site(run.parent) as client:
+        text = page(client, f"/runs/{run.name}/cells/{cell_key('case-2', 'agent', 0)}")
+        assert "×2" not in text[text.index('id="trials"') :]
+        assert page(client, f"/runs/{run.name}/trials?case=case-2&variant=agent").count("<h2") == 2
+
+
+def test_long_answers_leave_pages_of_comparisons_small(tmp_path):
+    """Every line differs between the runs, and one word between the trials."""
+    runs = [made_run(tmp_path, trials=2, lost=lost) for lost in (1, 2)]
+    for place, run in enumerate(runs):
+        lines = [f"<line {number}> of {place}\n" for number in range(4_000)]
+        with_outputs(run, "case-2", lambda trial, lines=lines: {"final_answer": f"{''.join(lines)} end {trial}"})
+    a, b = (run.name for run in runs)
+    key = cell_key("case-2", "agent", 0)
+    with site(runs[0].parent) as client:
+        for path in (
+            f"/runs/{a}/trials?case=case-2&variant=agent",
+            f"/compare/cells/{key}?a={a}&b={b}",
+            f"/compare/cells/{key}?a={a}&b={b}&view=side",
+        ):
+            text = page(client, path)
+            assert len(text.encode()) <= 100_000
+            assert re.search(r"… [\d,]+ characters …", text)
+
+
+def test_of_an_abridged_difference_every_character_is_shown_or_counted():
+    found = changes("a " * 5000 + "was " * 3000 + "b " * 5000, "a " * 5000 + "is " * 3000 + "b " * 5000)
+    shown = abridged(found, 3000)
+    counted = sum(int(one.text.split()[0].replace(",", "")) for one in shown if one.kind == "left out")
+    kept = sum(len(one.text) for one in shown if one.kind != "left out")
+    assert kept + counted == sum(len(one.text) for one in found)
+    assert kept <= 3000 + 600
+    assert abridged(found, 100_000) == found
 
 
 def test_differences_say_how_to_come_from_one_text_to_the_other():

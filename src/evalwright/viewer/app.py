@@ -239,7 +239,7 @@ class _Site:
         return RedirectResponse(self._links.compare(a=a, b=b), 303)
 
     def compared_cell(self, request: Request) -> Response:
-        from evalwright.viewer.pages.compare import compared_cell_page
+        from evalwright.viewer.pages.compared_cell import compared_cell_page
 
         key, pairs = request.path_params["key"], request.query_params.multi_items()
         return self._answer(compared_cell_page(self._shelf, self._pairings, key, pairs, self._links))

@@ -21,7 +21,8 @@ from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import StoredLabel
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.cell import page_of_cell, stored_records, whole_text
-from evalwright.viewer.pages.compare import ListedPairs, Sides, compare_context, compared_cell_context
+from evalwright.viewer.pages.compare import ListedPairs, Sides, compare_context
+from evalwright.viewer.pages.compared_cell import page_of_pair
 from evalwright.viewer.pages.run import PAGE, run_context
 from evalwright.viewer.pages.runs import run_row
 from evalwright.viewer.pairing import CHANGES, PairedRuns
@@ -221,8 +222,8 @@ class Bundle:
         for pair in paired.pairs(CHANGES[:-1], limit=-1):
             path = f"compare/cells/{pair.key}.html"
             self._links.here = path
-            context = compared_cell_context(sides, paired, pair, self._links)
-            yield self._page(path, "compared_cell.html", f"{pair.case_key} · compare · evalwright", context)
+            _, text = self._fitted(path, page_of_pair(sides, paired, pair, self._links))
+            yield path, text
 
     def _texts(self) -> Iterator[tuple[str, bytes]]:
         """Cell by cell, as reading the records of one takes longer than writing a text of them."""

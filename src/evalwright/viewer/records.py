@@ -17,6 +17,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace, TraceError
 from evalwright.viewer.table import CellRow
+from evalwright.viewer.texts import pretty
 
 __all__ = ["NO_RECORDS", "CellId", "CellReader", "ResultRow", "StoredCell", "stored_cells"]
 
@@ -32,6 +33,14 @@ class StoredCell(NamedTuple):
     results: list[dict[str, Any]]
     verdict: dict[str, Any] | None
     earlier: list[dict[str, Any]]
+
+    @property
+    def answer(self) -> str:
+        """The answer as text; empty if there is none."""
+        output = self.trace.get("output") or {}
+        if output.get("final_answer") is not None:
+            return str(output["final_answer"])
+        return "" if output.get("structured") is None else pretty(output["structured"])
 
 
 NO_RECORDS = StoredCell(None, {}, [], None, [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["INDEXES", "STATUSES", "TABLES", "TABLES_VERSION", "TRIAL_BITS", "VARIANT_BITS"]
 
-TABLES_VERSION = 10
+TABLES_VERSION = 11
 """Increased with every change of the tables or their contents, so that older files are rebuilt."""
 
 VARIANT_BITS, TRIAL_BITS = 12, 20
@@ -16,7 +16,7 @@ TABLES = """
 CREATE TABLE cells (
     number INTEGER PRIMARY KEY, key TEXT, case_key TEXT, position INTEGER, variant TEXT, trial INTEGER, attempt INTEGER,
     status TEXT, score REAL, latency REAL, cost REAL, tokens INTEGER, duration REAL, error TEXT,
-    failed TEXT, answer TEXT, flaky INTEGER DEFAULT 0
+    failed TEXT, answer TEXT, flaky INTEGER DEFAULT 0, digest BLOB
 );
 CREATE TABLE outcomes (
     number INTEGER, evaluator TEXT, outcome TEXT, score REAL, PRIMARY KEY (number, evaluator)

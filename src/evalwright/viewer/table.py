@@ -20,7 +20,7 @@ __all__ = ["CellGroup", "CellPlace", "CellRow", "CellTable", "SharedReason"]
 
 _COLUMNS = (
     "number, key, case_key, position, variant, trial, attempt, status, score, latency, cost, tokens, duration, "
-    "error, failed, answer, flaky"
+    "error, failed, answer, flaky, digest"
 )
 _VARIANTS = (  # from one name to the next by the index: a run has a few of them, and may have a million cells
     "WITH RECURSIVE known (name) AS (SELECT min(variant) FROM cells UNION ALL "
@@ -65,6 +65,8 @@ class CellRow(NamedTuple):
     failed: str
     answer: str
     flaky: int
+    digest: bytes | None
+    """The same for the same answer, of which `answer` is the beginning."""
 
     @property
     def failed_evaluators(self) -> list[str]:

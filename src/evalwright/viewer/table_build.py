@@ -6,6 +6,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
@@ -137,6 +138,7 @@ class _Builder:
             *(trace.variant_name, trace.trial, trace.attempt, None, None, trace.latency_ms, metrics.cost_usd),
             *(sum(tokens) if tokens else None, duration, error.type if error else None, ""),
             *(" ".join(answer[: 4 * _ANSWER].split())[:_ANSWER], 0),
+            blake2b(answer.encode("utf-8", "surrogatepass"), digest_size=8).digest(),
         )
         self._add("cells", row)
         if not self._texts:

@@ -8,17 +8,19 @@ from typing import NamedTuple
 
 from evalwright.viewer.texts import words_of
 
-__all__ = ["Change", "changes", "sides"]
+__all__ = ["Change", "abridged", "changes", "sides"]
 
 _BY_WORDS = 1_000_000
 """Bytes of a text up to which changed lines are compared word by word."""
 _PAIRS = 400_000
 """Pairs of words that one comparison may examine: `difflib` is quadratic."""
 _LINES = 1_000_000
+_SAME, _CHANGED = 600, 4_000
+"""Characters of an unchanged and of a changed stretch, where not everything can be shown."""
 
 
 class Change(NamedTuple):
-    """A stretch of text: `kind` is `same`, `added` or `removed`."""
+    """A stretch of text: `kind` is `same`, `added` or `removed`; or `left out`, and then the text says how much."""
 
     kind: str
     text: str
@@ -33,6 +35,28 @@ def sides(found: Sequence[Change]) -> tuple[list[Change], list[Change]]:
     """The same for two columns: what was, with what was removed; what is, with what was added."""
     was = [one for one in found if one.kind != "added"]
     return was, [one for one in found if one.kind != "removed"]
+
+
+def abridged(found: Sequence[Change], room: int) -> list[Change]:
+    """The changes in about `room` characters: of long stretches the two ends, and at last only the first changes."""
+    if sum(len(one.text) for one in found) <= room:
+        return [*found]
+    kept: list[Change] = []
+    for number, one in enumerate(found):
+        if room <= 0:
+            rest = sum(len(each.text) for each in found[number:])
+            return [*kept, Change("left out", f"{rest:,} characters")]
+        kept += _ends(one, min(room, _SAME if one.kind == "same" else _CHANGED))
+        room -= min(len(one.text), _SAME if one.kind == "same" else _CHANGED)
+    return kept
+
+
+def _ends(one: Change, most: int) -> list[Change]:
+    hidden = len(one.text) - most
+    if hidden <= 0:
+        return [one]
+    first, last = one.text[: most // 2], one.text[most // 2 + hidden :]
+    return [Change(one.kind, first), Change("left out", f"{hidden:,} characters"), Change(one.kind, last)]
 
 
 def _changes(before: str, after: str) -> Iterator[Change]:

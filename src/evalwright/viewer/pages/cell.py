@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ __all__ = [
     "found_row",
     "input_parts",
     "page_of_cell",
+    "same_answers",
     "stored_records",
     "whole_text",
 ]
@@ -230,10 +231,15 @@ def _trials(run: ShownRun, row: CellRow) -> list[Trial]:
     rows = [] if table is None else table.of_case(row.case_key, row.variant)
     if len(rows) < 2:
         return []
-    together: dict[tuple[str | None, str], list[CellRow]] = {}
+    return [Trial(same, any(one.number == row.number for one in same)) for same in same_answers(rows)]
+
+
+def same_answers(rows: Iterable[CellRow]) -> list[list[CellRow]]:
+    """Cells with the same status and answer together."""
+    together: dict[tuple[str | None, bytes | None], list[CellRow]] = {}
     for one in rows:
-        together.setdefault((one.status, one.answer), []).append(one)
-    return [Trial(same, any(one.number == row.number for one in same)) for same in together.values()]
+        together.setdefault((one.status, one.digest), []).append(one)
+    return list(together.values())
 
 
 def _attempt(trace: dict[str, Any]) -> tuple[int, str]:

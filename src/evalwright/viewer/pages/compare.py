@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
-from evalwright.model.result import JUDGED
-from evalwright.model.trace import ToolCall, Trace
 from evalwright.reports import numbers
 from evalwright.reports.decision import forest_of
 from evalwright.reports.decision_words import change_of, claim, errors_line
@@ -17,27 +12,21 @@ from evalwright.reports.pictures.decision import decision_image
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page
-from evalwright.viewer.pages.blocks import Blocks, Shown
-from evalwright.viewer.pages.evaluator_results import EvaluatorResult, evaluator_results
 from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.runs import runs_before
-from evalwright.viewer.pairing import CHANGES, ComparedPair, PairedRuns, Pairings, PairSide
-from evalwright.viewer.query import BadQuery, page_start, single_values, unknown_key, unknown_value, whole_number
-from evalwright.viewer.records import StoredCell
+from evalwright.viewer.pairing import CHANGES, PairedRuns, Pairings
+from evalwright.viewer.query import page_start, single_values, unknown_key, unknown_value, whole_number
 from evalwright.viewer.schema import STATUSES
 from evalwright.viewer.shelf import OpenRun, Shelf
-from evalwright.viewer.table import CellRow
-from evalwright.viewer.texts import pretty
-from evalwright.viewer.worddiff import changes, sides
 
 __all__ = [
     "ListedPairs",
     "Sides",
+    "asked_pairs",
     "chosen_sides",
     "compare_context",
     "compare_page",
-    "compared_cell_context",
-    "compared_cell_page",
+    "comparing_page",
     "same_variants",
 ]
 
@@ -45,8 +34,6 @@ _PAGE = 100
 _OF_SIDES = ("a", "b", "va", "vb")
 _NARROWING = ("q", "status", "evaluator", "verdict", "tag", "error", "reason", "case", "flaky")
 _RANGED = ("latency", "cost", "tokens", "score")
-_LONGEST = 2 << 20
-"""Characters of an answer that are compared."""
 
 
 class Sides(NamedTuple):
@@ -92,10 +79,7 @@ class ListedPairs(NamedTuple):
         return found
 
 
-_EVERY = ListedPairs()
-
-
-def _asked(pairs: Iterable[tuple[str, str]], also: Sequence[str] = ()) -> tuple[dict[str, str], ListedPairs]:
+def asked_pairs(pairs: Iterable[tuple[str, str]], also: Sequence[str] = ()) -> tuple[dict[str, str], ListedPairs]:
     """The keys that have one value, and what is listed. `also` are keys of the page. Raises BadQuery."""
     single, narrowing, change = [], [], []
     known = (*_OF_SIDES, "unchanged", "after", *also)
@@ -167,19 +151,19 @@ def _choice(shelf: Shelf, given: dict[str, str]) -> dict[str, Any]:
 
 def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, str]], links: Links) -> Page:
     """Raises BadQuery, NotThere."""
-    given, listed = _asked(pairs)
+    given, listed = asked_pairs(pairs)
     found = chosen_sides(shelf, given)
     if found is None:
         return Page("choose_runs.html", "Compare · evalwright", _choice(shelf, given))
     check_values(found[:2], listed.narrowed)
     paired = pairings.of(*found)
     if paired is None:
-        return _comparing(found)
+        return comparing_page(found)
     title = f"Compare · {found.a.id} · {found.b.id} · evalwright"
     return Page("compare.html", title, compare_context(found, paired, listed))
 
 
-def _comparing(found: Sides) -> Page:
+def comparing_page(found: Sides) -> Page:
     """Shown at once, as two large runs take seconds; the page continues by itself."""
     return Page("comparing.html", "Comparing … · evalwright", {"sides": found})
 
@@ -223,131 +207,3 @@ def _choices(found: Sides, name: str) -> list[str]:
     """The values that cells of either run have."""
     tables = [run.table for run in (found.a, found.b)]
     return list(dict.fromkeys(value for table in tables if table is not None for value in table.values(name)))
-
-
-class ComparedSide(NamedTuple):
-    """One side of one case."""
-
-    name: str
-    run: OpenRun
-    variant: str
-    pair: PairSide | None
-    shown: CellRow | None
-    """The cell whose answer and verdicts are shown."""
-    records: StoredCell | None
-    trials: list[CellRow]
-    """All trials if there are several."""
-    results: list[EvaluatorResult]
-    answer: Shown | None
-    error: str
-    tools: list[str]
-
-
-def compared_cell_page(
-    shelf: Shelf, pairings: Pairings, key: str, pairs: Iterable[tuple[str, str]], links: Links
-) -> Page:
-    """Raises BadQuery, NotThere."""
-    given, listed = _asked(pairs, ("view",))
-    if given.get("view", "side") != "side":
-        raise unknown_value("view", given["view"], ("side",))
-    found = chosen_sides(shelf, given)
-    if found is None:
-        raise BadQuery("a comparison needs two runs: a=RUN&b=RUN")
-    check_values(found[:2], listed.narrowed)
-    paired = pairings.of(*found)
-    if paired is None:
-        return _comparing(found)
-    pair = paired.of_key(key)
-    if pair is None:
-        raise NotThere(f"Neither run has a cell {key[:40]!r}.", "/")
-    context = compared_cell_context(found, paired, pair, links, listed)
-    context["view"] = given.get("view", "")
-    return Page("compared_cell.html", f"{pair.case_key} · compare · evalwright", context)
-
-
-def compared_cell_context(
-    found: Sides, paired: PairedRuns, pair: ComparedPair, links: Links, listed: ListedPairs = _EVERY
-) -> dict[str, Any]:
-    """`listed` are the cases among which the next changed one is."""
-    both = [
-        _side("A", found.a, found.variant_a, pair.a, pair.change == "worse", links),
-        _side("B", found.b, found.variant_b, pair.b, pair.change == "better", links),
-    ]
-    stored = [side.records for side in both]
-    texts = [_answer(records)[:_LONGEST] for records in stored]
-    difference = changes(*texts) if all(stored) else []
-    inputs = [None if one is None else one.trace.get("input") for one in stored]
-    statuses = [{result.name: result.status for result in side.results} for side in both]
-    changed = [
-        (name, statuses[0].get(name, "none"), statuses[1].get(name, "none"))
-        for name in dict.fromkeys([*statuses[0], *statuses[1]])
-        if statuses[0].get(name) != statuses[1].get(name)
-    ]
-    return {
-        "sides": found,
-        "pair": pair,
-        "both": both,
-        "difference": difference,
-        "columns": sides(difference),
-        "same_answer": bool(all(stored)) and texts[0] == texts[1],
-        "input_differs": all(stored) and inputs[0] != inputs[1],
-        "changed": changed,
-        "tools": changes(*("\n".join([*side.tools, ""]) if side.tools else "" for side in both)),
-        "next": paired.next_changed(pair, listed.changes, listed.narrowed),
-        "listed": listed,
-        "view": "",
-    }
-
-
-def _trials(run: OpenRun, side: PairSide | None) -> list[CellRow]:
-    """The cells of a side, in the order of their trials."""
-    first = None if side is None or run.table is None else run.table.by_key(side.key)
-    if first is None or run.table is None:
-        return []
-    return run.table.of_case(first.case_key, first.variant)
-
-
-def _telling(trials: list[CellRow], passed: bool) -> CellRow | None:
-    """The first judged trial that passed, or with `passed` false did not; the first of all if there is none."""
-    judged = (one for one in trials if one.status in JUDGED and (one.status == "pass") is passed)
-    return next(judged, trials[0] if trials else None)
-
-
-def _answer(records: StoredCell | None) -> str:
-    output = {} if records is None else records.trace.get("output") or {}
-    if output.get("final_answer") is not None:
-        return str(output["final_answer"])
-    return "" if output.get("structured") is None else pretty(output["structured"])
-
-
-def _side(name: str, run: OpenRun, variant: str, pair: PairSide | None, passed: bool, links: Links) -> ComparedSide:
-    """With a trial that passed or one that did not, whichever shows the change."""
-    trials = _trials(run, pair)
-    shown = _telling(trials, passed)
-    if shown is None:
-        return ComparedSide(name, run, variant, pair, None, None, [], [], None, "", [])
-    records, key = run.records(shown), shown.key
-    blocks = Blocks(lambda part: links.whole(run.id, key, part))  # type: ignore[attr-defined]
-    error = records.trace.get("error") or {}
-    calls = _calls(msgspec.convert(records.trace, Trace)) if records.trace else []
-    return ComparedSide(
-        name,
-        run,
-        variant,
-        pair,
-        shown,
-        records,
-        trials if len(trials) > 1 else [],
-        evaluator_results(records.results, run.plan, blocks),
-        blocks.of(_answer(records), "trace/output/final_answer"),
-        f"{error.get('type')}: {error.get('message')}" if error else "",
-        [f"{call.name}({_arguments(call.arguments)})" for call in calls],
-    )
-
-
-def _calls(trace: Trace) -> list[ToolCall]:
-    return [call for message in trace.messages if (call := message.tool_call) is not None] or trace.tool_calls
-
-
-def _arguments(arguments: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
