@@ -1,7 +1,9 @@
 """What `evaluate` does with cells: how it runs, reports, stores and stops them."""
 
 import asyncio
+import contextlib
 import json
+import queue
 import signal
 import threading
 
@@ -137,6 +139,43 @@ def test_streaming_and_leaving_early(tmp_path):
     assert "cells were not run" in run.stopped
     resumed = ew.resume(run)
     assert (len(resumed), resumed.stopped) == (100, None)
+
+
+def test_a_run_waits_for_whoever_receives_its_stream_slowly():
+    made, most = 0, 0
+
+    async def answers(text):
+        nonlocal made
+        made += 1
+        return text
+
+    async def main():
+        nonlocal most
+        received, cases = 0, [str(i) for i in range(400)]
+        async with ew.stream(cases, answers, evaluators=passes, out=None, concurrency=4) as cells:
+            async for _ in cells:
+                received += 1
+                most = max(most, made - received)
+                for _ in range(20):  # turns of the loop, in each of which the run could finish more cells
+                    await asyncio.sleep(0)
+        return received
+
+    assert asyncio.run(main()) == 400
+    assert most < 100
+
+
+def test_a_run_waits_for_a_slow_on_cell():
+    calls, made, heard = queue.SimpleQueue(), [], []
+
+    def hears(cell):
+        heard.append(cell)
+        with contextlib.suppress(queue.Empty):
+            while len(heard) == 1:  # the first cell takes until the run makes no more calls
+                made.append(calls.get(timeout=0.2))
+
+    evaluate([str(i) for i in range(400)], lambda text: calls.put(text) or text, concurrency=4, on_cell=hears)
+    assert (len(heard), len(made) + calls.qsize()) == (400, 400)
+    assert len(made) < 100
 
 
 def test_the_stream_raises_what_the_run_raises(tmp_path):

@@ -179,7 +179,11 @@ async def _streamed(todo: Preparation, settings: Settings) -> AsyncIterator[Asyn
             settings.on_cell(cell)
 
     listener = Listener(
-        hear, todo.suite.secrets, equal_errors=settings.stop_after_equal_errors, progress=settings.progress
+        hear,
+        todo.suite.secrets,
+        equal_errors=settings.stop_after_equal_errors,
+        progress=settings.progress,
+        waiting=finished.qsize,
     )
     work = asyncio.create_task(_work_here(todo, listener))
     work.add_done_callback(lambda _: finished.put_nowait(None))

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["Listener", "in_thread"]
 
 
+_MOST_WAITING = 64
+"""Cells that may wait to be received before the run waits: few enough for memory, too many to be received in a tick."""
+
+
 class Listener:
     """Receives the cells of a run as they finish: passes them on, and stops a run that only repeats one error."""
 
@@ -40,11 +44,15 @@ class Listener:
         *,
         equal_errors: int | None = None,
         progress: bool | None = None,
+        waiting: Callable[[], int] | None = None,
     ) -> None:
-        """`secrets` are the suite's; those of the environment are masked, too."""
+        """`secrets` are the suite's; those of the environment are masked, too.
+
+        `waiting` counts the cells that were passed on and are not received yet; None if none has to wait.
+        """
         self._secrets, self._kept = secrets, set[str]()
         self._on_cell, self._equal_errors, self._progress = on_cell, equal_errors, progress
-        self._finished = 0
+        self._waiting, self._finished = waiting, 0
         self._error: tuple[str, str] | None = None
         self.state: RunState | None = None
         """The state of the run once it works."""
@@ -60,6 +68,8 @@ class Listener:
     def watch(self, state: RunState) -> Iterator[None]:
         """The display with which a run is started."""
         self.state, state.listener = state, self._hear
+        if (waiting := self._waiting) is not None:
+            state.behind = lambda: waiting() >= _MOST_WAITING
         with self._display(state):
             yield
 
@@ -142,14 +152,14 @@ def in_thread(
     equal_errors: int | None = None,
     progress: bool | None = None,
 ) -> tuple[Outcome, Listener]:
-    """Do the work in a thread with an event loop of its own, and call `on_cell` here.
+    """Do the work in a thread with an event loop of its own, and call `on_cell` here; the run waits for a slow one.
 
     After a first KeyboardInterrupt the cells in flight finish, after a second they are cancelled; then it is raised.
     What `on_cell` raises ends the run in the same way.
     """
     events: SimpleQueue[Cell | _Over] = SimpleQueue()
-    heard = None if on_cell is None else events.put
-    listener = Listener(heard, secrets, equal_errors=equal_errors, progress=progress)
+    heard, waiting = (None, None) if on_cell is None else (events.put, events.qsize)
+    listener = Listener(heard, secrets, equal_errors=equal_errors, progress=progress, waiting=waiting)
     context = contextvars.copy_context()
 
     def run() -> None:

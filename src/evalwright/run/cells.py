@@ -158,6 +158,8 @@ class RunState:
     """The run stops because it is decided or has reached its cost limit: it was not interrupted."""
     listener: Callable[[Case, Trace, Sequence[EvaluationResult], CaseVerdict], None] | None = None
     """Called with the records of each cell that this session has finished, in the event loop of the run."""
+    behind: Callable[[], bool] | None = None
+    """Whether so many cells wait for whoever receives them from the listener that further ones have to wait, too."""
     stuck: dict[str, str] = field(default_factory=dict[str, str])
     """By variant, why its system is no longer called although cells are left."""
     answers: dict[str, int] = field(default_factory=dict[str, int])

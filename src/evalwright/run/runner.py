@@ -166,6 +166,8 @@ class Runner:
             for cell in cells:
                 if self._syncing is not None:
                     await self._kept_soon()
+                if self._state.behind is not None:
+                    await self._received(self._state.behind)
                 if stuck:
                     await self._last_answers(cell.variant.name)
                 if self._state.stopping or len(stuck) == len(self._plan.variants):
@@ -284,6 +286,11 @@ class Runner:
         """Wait while a sync takes too long: should its server never return, everything since is called again."""
         while self._syncing is not None and not self._state.stopping and time.monotonic() - self._syncing > _LATE:
             await asyncio.sleep(_SYNC_PERIOD)
+
+    async def _received(self, behind: Callable[[], bool]) -> None:
+        """Wait while cells finish faster than they are received: all those in between are held in memory."""
+        while behind() and not self._state.stopping:
+            await asyncio.sleep(_TICK)
 
     async def _set_up(self) -> bool:
         """Prepare what cells need; False if the user asked for the end before that. Raises InputError."""
