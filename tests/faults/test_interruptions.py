@@ -1,4 +1,5 @@
-"""Ctrl-C again and again, and a terminal that goes away: the run ends, says so and can be resumed."""
+"""Ctrl-C again and again, and a terminal that goes away: the run ends, says so and can be resumed; Ctrl-Z, and it goes
+on where it was."""
 
 import os
 import pty
@@ -9,6 +10,8 @@ import time
 
 import pytest
 import yaml
+
+import warm
 
 AGENT = "import time\ndef answer(case, variant):\n    time.sleep(30)\n    return {'final_answer': 'x'}\n"
 
@@ -64,3 +67,28 @@ def test_a_terminal_that_goes_away_ends_the_run_as_ctrl_c_does(tmp_path, running
     process.send_signal(signal.SIGHUP)
     assert process.wait(30) == 130
     assert [*tmp_path.glob("runs/*/summary.yaml")]
+
+
+NOTES_ITS_PROCESS = """
+import os, pathlib
+def answer(case, variant):
+    pathlib.Path("pid").write_text(str(os.getpid()))
+    return {"final_answer": "x"}
+"""
+STOPS_THE_RUN = "kill -STOP $(cat pid); sleep 1.5; kill -CONT $(cat pid); echo '{\"score\": 1}'"
+
+
+def test_time_for_which_the_run_was_stopped_is_not_an_evaluators(tmp_path):
+    (tmp_path / "agent.py").write_text(NOTES_ITS_PROCESS)
+    (tmp_path / "cases.jsonl").write_text('{"id": "c", "input": {}}\n')
+    judge = {"script": STOPS_THE_RUN, "timeout_seconds": 1}
+    suite = {
+        "eval": {"name": "t"},
+        "dataset": {"type": "jsonl", "path": "cases.jsonl"},
+        "systems": [{"name": "s", "adapter": "python_function", "target": "agent:answer"}],
+        "evaluators": [{"name": "judge", "type": "code_judge", "config": judge}],
+        "output": {"type": "local_files", "path": "runs"},
+    }
+    (tmp_path / "eval.yaml").write_text(yaml.safe_dump(suite))
+    done = warm.run(["-m", "evalwright", "run", "eval.yaml"], cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr

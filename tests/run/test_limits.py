@@ -1,11 +1,13 @@
 """Code that blocks is interrupted."""
 
 import asyncio
+import contextvars
 import os
 import re
 import signal
 import threading
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -13,9 +15,10 @@ import pytest
 from evalwright import registry
 from evalwright.errors import InputError, LimitExceeded
 from evalwright.model.plan import EvaluatorSpec, Variant
+from evalwright.model.result import Evaluation
 from evalwright.model.trace import Answer, Output, Trace
 from evalwright.run import call
-from evalwright.run.limits import Watchdog, held_to
+from evalwright.run.limits import Watchdog, held_to, new_loop
 from evalwright.run.records import Clock, Pending, result_of
 from evalwright.run.start import run_suite
 from evalwright.run.steps.awaited import await_results
@@ -171,3 +174,18 @@ def test_awaited_evaluators_that_block_the_loop_have_a_limit():
         watchdog.beat = time.monotonic() - 100
         asyncio.run(await_results(rows, pending, Clock(), concurrent=False, keep_calls=False))
     assert [row.error.type for row in rows] == ["timeout", "timeout"]
+
+
+def test_an_awaited_evaluator_is_not_late_because_other_code_blocks_the_loop():
+    async def replies():
+        asyncio.get_running_loop().call_soon(time.sleep, 1.0, context=contextvars.Context())
+        await asyncio.sleep(0.1)
+        return Evaluation(passed=True)
+
+    now = datetime.now(UTC)
+    trace = Trace("c", "v", now, now, 0, {}, Output(), "r")
+    rows = [result_of(EvaluatorSpec("replies", "python_function", {}), trace, None, None, now, now)]
+    with closing(new_loop()) as loop:
+        pending = [Pending(0, replies(), 0.5)]
+        loop.run_until_complete(await_results(rows, pending, Clock(), concurrent=False, keep_calls=False))
+    assert (rows[0].error, rows[0].passed) == (None, True)

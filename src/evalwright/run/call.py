@@ -14,7 +14,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
 from evalwright.run.cells import Cell
-from evalwright.run.limits import held_to
+from evalwright.run.limits import end_of, held_to
 from evalwright.run.records import ends_the_run, timed_out
 from evalwright.session.open_files import has_run_out, limit_of_files
 from evalwright.session.process import end_child
@@ -173,7 +173,7 @@ async def set_up(variant: Variant, opening: Callable[[], Awaitable[object]]) -> 
     limit = variant.timeout_seconds
     try:
         async with asyncio.timeout(limit) as bound:
-            with held_to(bound.when):
+            with held_to(end_of(bound)):
                 await opening()
     except (TimeoutError, LimitExceeded):
         raise InputError(f"{variant.name!r} was not set up within {limit:g} seconds") from None

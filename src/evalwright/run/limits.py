@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import selectors
 import signal
 import threading
 import time
@@ -22,7 +23,7 @@ from typing import Any, TypeVar
 
 from evalwright.errors import LimitExceeded
 
-__all__ = ["LAST_SECONDS", "Watchdog", "deadlines", "end_loose_tasks", "held_to", "new_loop", "run_to_end"]
+__all__ = ["LAST_SECONDS", "Watchdog", "deadlines", "end_loose_tasks", "end_of", "held_to", "new_loop", "run_to_end"]
 
 T = TypeVar("T")
 
@@ -33,6 +34,8 @@ longer one, limits of a second would mean little."""
 
 _FILES_OF_A_LOOP = 3
 """Its selector, and two sockets with which other threads wake it."""
+_STANDSTILL = 0.5
+"""Seconds for which a loop may be kept from turning before its clock stands still."""
 LAST_SECONDS = 2.0
 """How long tasks that user code left behind may take to end when they are cancelled."""
 
@@ -97,13 +100,60 @@ def _overdue(now: float) -> bool:
     return deadline is not None and now > deadline
 
 
+def end_of(limit: asyncio.Timeout) -> Callable[[], float | None]:
+    """The deadline of a time limit of the running loop, for `held_to`."""
+    loop = asyncio.get_running_loop()
+
+    def deadline() -> float | None:
+        when = limit.when()
+        return None if when is None else when - loop.time() + time.monotonic()
+
+    return deadline
+
+
+class _Selector(selectors.DefaultSelector):
+    """Takes note of the time for which its loop was kept from turning."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost, self._back = 0.0, time.monotonic()
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        begun = time.monotonic()
+        self._lose(begun - self._back)
+        ready = super().select(timeout)
+        self._back = time.monotonic()
+        if timeout is not None:
+            self._lose(self._back - begun - max(timeout, 0.0))
+        return ready
+
+    def _lose(self, seconds: float) -> None:
+        if seconds > _STANDSTILL:
+            self.lost += seconds
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """Its clock stands still while code blocks it, and while the whole process is stopped, as by Ctrl-Z.
+
+    What it waits for may have come long since, and must not be late only because nothing could take note of it.
+    """
+
+    def __init__(self) -> None:
+        self._turns = _Selector()
+        super().__init__(self._turns)
+
+    def time(self) -> float:
+        return time.monotonic() - self._turns.lost
+
+
 def new_loop() -> asyncio.AbstractEventLoop:
-    """A new event loop. Raises OSError if too few files may be open."""
+    """A new event loop, whose clock stands still while nothing can turn it. Raises OSError if too few files may be
+    open."""
     # Tried before, because asyncio would print a traceback when it throws away a loop that it could not complete.
     with ExitStack() as tried:
         for _ in range(_FILES_OF_A_LOOP):
             tried.enter_context(Path(os.devnull).open("rb"))
-    return asyncio.new_event_loop()
+    return _Loop()
 
 
 def run_to_end(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:

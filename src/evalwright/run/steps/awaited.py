@@ -10,7 +10,7 @@ from evalwright.errors import LimitExceeded
 from evalwright.llm.kept_calls import keeping
 from evalwright.llm.patience import all_given, bounded_by
 from evalwright.model.result import EvaluationResult
-from evalwright.run.limits import held_to
+from evalwright.run.limits import end_of, held_to
 from evalwright.run.records import Clock, Pending, ends_the_run, evaluator_failure, fail, fill, keep, timed_out
 from evalwright.session.process import end_child
 
@@ -54,7 +54,7 @@ async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending)
     start, process = time.monotonic(), os.getpid()
     try:
         async with bounded_by(limit) as bound:
-            with held_to(bound.when):
+            with held_to(end_of(bound)):
                 given = awaited if isinstance(awaited, Awaitable) else awaited([r for r in results if r is not row])
                 outcome = await given if isinstance(given, Awaitable) else given
                 if os.getpid() != process:

@@ -20,7 +20,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
 from evalwright.run.cells import Grid
 from evalwright.run.judge import Judge
-from evalwright.run.limits import held_to
+from evalwright.run.limits import end_of, held_to
 from evalwright.run.records import Clock, ends_the_run, evaluator_failure, fill, keep, result_of, timed_out
 
 __all__ = ["Compared", "Comparing"]
@@ -90,7 +90,7 @@ class Comparing:
             limit = max(limit, traits.timeout_seconds)
             with keeping() if self._keep_calls else nullcontext(calls) as calls:
                 async with bounded_by(limit) as bound:
-                    with held_to(bound.when):
+                    with held_to(end_of(bound)):
                         given = await asked.compare(cells[0].case, seen)
             for row, one in zip(rows, given, strict=True):
                 fill(row, one, traits.scores, spec)
