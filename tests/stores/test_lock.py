@@ -110,10 +110,10 @@ def test_a_server_that_is_gone_is_waited_for_while_there_is_patience(gone: bool,
             raise psycopg.OperationalError("the server closed the connection")
 
     if calls == 2:
-        persist(work, lambda _: gone, patience)
+        persist(work, lambda _: gone, lambda: patience)
     else:
         with pytest.raises(psycopg.OperationalError):
-            persist(work, lambda _: gone, patience)
+            persist(work, lambda _: gone, lambda: patience)
     assert len(made) == calls
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +14,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from evalwright.errors import InputError, RunLockedError, StorageError
+from evalwright.errors import InputError, Interrupted, RunLockedError, StorageError
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.stores.postgres import postgres
@@ -180,6 +183,56 @@ def test_a_server_that_stops_answering_is_given_up_and_keeps_what_was_written(ke
         writer.close()
     with closing(store.read(a_plan().run_id)) as reader:
         assert [trace.attempt for trace in reader.traces(Trace)] == [1]
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers are given up after a moment, but only in a hurry."""
+    monkeypatch.setattr("evalwright.stores.postgres.database._HURRIED", 0.5)
+    monkeypatch.setattr("evalwright.stores.postgres.database._SILENCE", 1000.0)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_server_that_does_not_answer_is_soon_given_up_in_a_hurry(kept: Kept) -> None:
+    writer = kept.store().create(a_plan(), [a_case()], {})
+    writer.append_trace(a_trace())
+    told: list[BaseException] = []
+
+    def closes() -> None:
+        try:
+            writer.close()
+        except StorageError as error:
+            told.append(error)
+
+    with frozen():
+        closing_it = threading.Thread(target=closes, daemon=True)
+        closing_it.start()
+        writer.hurry()
+        closing_it.join(30)
+        assert ["stopped answering" in str(error) or "timeout" in str(error) for error in told] == [True]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_write_that_a_signal_ends_is_made_again(kept: Kept) -> None:
+    def ends(*_: object) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGUSR1, ends)
+    writer = kept.store().create(a_plan(), [a_case()], {})
+    try:
+        writer.append_trace(a_trace(attempt=1))
+        writer.hurry()
+        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))
+        with frozen():
+            timer.start()
+            with pytest.raises(Interrupted):
+                writer.sync()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    writer.append_trace(a_trace(attempt=2))
+    writer.close()
+    with closing(kept.store().read(a_plan().run_id)) as reader:
+        assert [trace.attempt for trace in reader.traces(Trace)] == [1, 2]
 
 
 @pytest.mark.usefixtures("impatient")

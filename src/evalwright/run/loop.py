@@ -204,6 +204,7 @@ def _interruptible(runner: Runner, watchdog: Watchdog, job: Job) -> Iterator[Non
         state.stopping = True
         if number == signal.SIGINT and first and not runner.setting_up:
             return
+        runner.hurry()
         # A blocked loop would not get to what is scheduled on it, and neither would the user.
         blocked = watchdog.beat is not None and time.monotonic() - watchdog.beat > 1.0
         if blocked or (runner.setting_up and not first):

@@ -122,13 +122,20 @@ class Runner:
         self._unwritten = 0
         self._pipeline.write()
 
+    def hurry(self) -> None:
+        """Let a store that does not answer be given up soon."""
+        if (hurry := getattr(self._writer, "hurry", None)) is not None:
+            hurry()
+
     def stop_soon(self) -> None:
         """`stop_now` for a signal handler."""
+        self.hurry()  # the loop may be blocked by waiting for the store
         self._loop.call_soon_threadsafe(self.stop_now)
 
     def stop_now(self) -> None:
         """Cancel what runs; those cells, and those that are not judged yet, are left for a later session."""
         self._state.stopping = True
+        self.hurry()
         self._pipeline.leave_unjudged()
         for call in self._calls:
             call.end()

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from math import ceil
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -46,6 +47,8 @@ _SILENCE = 20.0
 """Seconds without a byte from the server after which it is asked, over another connection, whether it still answers."""
 _TO_CONNECT = 10
 """Seconds that a server may take to accept a connection."""
+_HURRIED = 5.0
+"""Seconds for the same, and for a server to come back, once the user wants to stop now: a slow server needs no more."""
 
 _CELL = "case_id text NOT NULL, variant_name text NOT NULL, trial integer NOT NULL, attempt integer NOT NULL"
 _RECORD = (
@@ -99,6 +102,8 @@ def _tell_hooks(given: Mapping[str, Any]) -> None:
 class Connection(psycopg.Connection[tuple[Any, ...]]):
     """Gives up a server that has stopped answering: its machine keeps the connection alive, so nothing else would."""
 
+    database: Database
+
     def wait(self, gen: PQGen[V], *arguments: Any, **keywords: Any) -> V:
         return super().wait(self._watched(gen), *arguments, **keywords)
 
@@ -111,7 +116,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                 ready = yield state
                 if ready:
                     heard = time.monotonic()
-                elif time.monotonic() - heard > _SILENCE:
+                elif time.monotonic() - heard > self.database.patience(_SILENCE):
                     if not self._answers():
                         self.pgconn.finish()
                         raise psycopg.OperationalError("the server has stopped answering")
@@ -125,7 +130,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         """Whether the server says anything to a new connection, be it that it does not want one."""
         here: dict[str, Any] = {"host": self.info.host, "hostaddr": self.info.hostaddr, "port": self.info.port}
         try:
-            psycopg.connect(self.info.dsn, connect_timeout=_TO_CONNECT, **here).close()
+            psycopg.connect(self.info.dsn, connect_timeout=ceil(self.database.patience(_TO_CONNECT)), **here).close()
         except psycopg.Error as error:
             return not isinstance(error, psycopg.errors.ConnectionTimeout)
         return True
@@ -152,6 +157,12 @@ class Database:
         self.name: str = " ".join(str(given.get(key)) for key in ("hostaddr", "host", "port", "dbname", "service"))
         """Distinguishes it from other databases, without the password."""
         self._dsn, self.schema, self.pool_size = dsn, schema, pool_size
+        self.hurried: bool = False
+        """Whether the user wants to stop now, so that a server which does not answer is soon given up."""
+
+    def patience(self, seconds: float) -> float:
+        """How long to wait for the server where usually so many seconds are right."""
+        return min(seconds, _HURRIED) if self.hurried else seconds
 
     def connect(self) -> Connection:
         """A new connection that commits each statement by itself. Raises psycopg.Error."""
@@ -159,11 +170,12 @@ class Database:
         name = f"evalwright {os.getpid()} {os.uname().nodename}"[:63]
         given = conninfo_to_dict(self._dsn)
         _tell_hooks(given)
-        timeout = int(given.get("connect_timeout") or _TO_CONNECT)
+        timeout = ceil(self.patience(int(given.get("connect_timeout") or _TO_CONNECT)))
         own: dict[str, Any] = {key: value for key, value in _ALIVE.items() if key not in given}
         connection = Connection.connect(
             self._dsn, autocommit=True, application_name=name, connect_timeout=timeout, client_encoding="utf8", **own
         )
+        connection.database = self
         try:
             connection.execute(sql.SQL(f"{_ALIVE_THERE}SET search_path TO {{}}").format(sql.Identifier(self.schema)))
         except BaseException:
@@ -257,14 +269,17 @@ def is_lost(error: psycopg.Error, connection: Connection | None = None) -> bool:
     return error.sqlstate.startswith(("08", "57P"))
 
 
-def persist(work: Callable[[], T], gone: Callable[[psycopg.Error], bool], patience: float) -> T:
-    """Do `work`, repeating it for up to `patience` seconds while the server is gone. Raises psycopg.Error."""
-    deadline, pause = time.monotonic() + patience, _FIRST_PAUSE
+def persist(work: Callable[[], T], gone: Callable[[psycopg.Error], bool], patience: Callable[[], float]) -> T:
+    """Do `work`, repeating it while the server is gone, for up to the seconds that `patience` returns by then.
+
+    Raises psycopg.Error.
+    """
+    begun, pause = time.monotonic(), _FIRST_PAUSE
     while True:
         try:
             return work()
         except psycopg.Error as error:
-            if not gone(error) or time.monotonic() + pause > deadline:
+            if not gone(error) or time.monotonic() + pause > begun + patience():
                 raise
         time.sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)

@@ -88,7 +88,7 @@ class PostgresRun:
         self._database, self._run_id, self._connection = database, run_id, writer
         self.location: str = f"postgres:{database.schema}/{run_id}"
         self.artifacts: Path = runs / run_id / "artifacts"
-        self._patience = _PATIENCE if writer else 0.0
+        self._writes = writer is not None
         self._idle: list[tuple[int, Connection]] = []
         # after a lost session, it shows whether another process has written meanwhile
         self._token = os.urandom(8).hex()
@@ -169,6 +169,9 @@ class PostgresRun:
         with self._database.reading():
             return persist(fetch, is_lost, self._patience)
 
+    def _patience(self) -> float:
+        return self._database.patience(_PATIENCE) if self._writes else 0.0
+
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
         with self._database.reading(), self._pooled() as connection:
@@ -248,6 +251,9 @@ class PostgresRun:
             "line": [row.line for _, _, row in rows],
         }
 
+    def hurry(self) -> None:
+        self._database.hurried = True
+
     def make_durable(self) -> None:
         """Nothing to do: a transaction is durable when its commit returns."""
 
@@ -301,7 +307,7 @@ class PostgresRun:
             return True
 
         with self._database.writing():
-            persist(attempt, gone, _PATIENCE)
+            persist(attempt, gone, self._patience)
 
     def _drop_connection(self) -> None:
         if self._connection is not None:

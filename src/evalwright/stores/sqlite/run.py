@@ -207,6 +207,9 @@ class SqliteRun:
             [pick((*run, *row[:5], row.started_at and row.started_at.isoformat(), row.line)) for row in rows],
         )
 
+    def hurry(self) -> None:
+        """Nothing to do: a file answers."""
+
     def make_durable(self) -> None:
         """Sync the write-ahead log, and checkpoint it (move it into the database) if it is long."""
         log = self._path.with_name(f"{self._path.name}-wal")

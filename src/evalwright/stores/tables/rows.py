@@ -87,6 +87,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.traces) + len(self.results) + len(self.verdicts)
 
+    def extend(self, later: Batch) -> None:
+        self.traces += later.traces
+        self.results += later.results
+        self.verdicts += later.verdicts
+
     def tables(self) -> Iterator[tuple[str, list[Row]]]:
         """Name and rows of each table, traces first and verdicts last."""
         yield from (("traces", self.traces), ("results", self.results), ("verdicts", self.verdicts))

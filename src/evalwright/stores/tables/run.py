@@ -224,7 +224,8 @@ class TableWriter(TableReader):
         with self._writing:
             self._check()
             with self._adding:
-                batch, self._pending, self._size = self._pending, Batch(), 0
+                batch, size = self._pending, self._size
+                self._pending, self._size = Batch(), 0
             try:
                 if batch:
                     self._tables.write(batch)
@@ -232,6 +233,15 @@ class TableWriter(TableReader):
             except StorageError as error:
                 self._failure = error
                 raise
+            except BaseException:  # the user's patience is at its end: nobody knows whether the rows were written
+                with self._adding:
+                    batch.extend(self._pending)
+                    self._pending, self._size = batch, self._size + size
+                raise
+
+    def hurry(self) -> None:
+        """See `RunWriter`."""
+        self._tables.hurry()
 
     def sync(self) -> None:
         self._flush()

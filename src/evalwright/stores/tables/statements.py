@@ -55,6 +55,9 @@ class RunTables(Protocol):
 
     def make_durable(self) -> None: ...
 
+    def hurry(self) -> None:
+        """See `RunWriter`."""
+
     def put_plan(self, line: bytes) -> None: ...
 
     def put_summary(self, summary: RunSummary, line: bytes) -> None: ...
