@@ -162,6 +162,8 @@ class StorageError(EvalwrightError):
     """A durable write failed (full disk, quota, I/O error); the run stops and can be resumed."""
 
     exit_code = 5
+    run: str = ""
+    """The run that stopped, as commands take it; "" if none did, or none leads to it."""
 
 
 class TargetError(EvalwrightError):

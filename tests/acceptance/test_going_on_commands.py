@@ -167,3 +167,19 @@ def test_an_interrupted_re_evaluation_says_so_and_keeps_the_judgements(tmp_path:
     ended = interrupted(tmp_path, "re-evaluate", str(run), "--suite", "slow.yaml", begun=begun.exists)
     assert (ended.code, (run / "results.jsonl").read_bytes()) == (130, before)
     assert "Task" not in ended.err
+
+
+NEEDS_TOO_MUCH_SPACE = """
+import resource
+def run(case, variant):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
+    return {"final_answer": 5000 * "thanks"}
+"""
+
+
+def test_a_run_that_cannot_be_written_says_how_it_continues(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "agent.py").write_text(NEEDS_TOO_MUCH_SPACE)
+    ended = made.evalwright("run", "eval.yaml")
+    [run] = (tmp_path / "runs").iterdir()
+    assert (ended.code, ended.err.splitlines()[-1]) == (5, f"Next: evalwright resume runs/{run.name}")

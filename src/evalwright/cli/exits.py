@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -113,7 +115,7 @@ def _failed(error: Exception) -> int:
 
         _say(traceback.format_exception(error))
     if isinstance(error, EvalwrightError):
-        _say([f"{_ERROR} {error}"])
+        _say([f"{_ERROR} {error}", *_next(error)])
         return error.exit_code
     from evalwright.session.open_files import has_run_out, limit_of_files
 
@@ -129,6 +131,14 @@ def _failed(error: Exception) -> int:
     text = f"{type(error).__name__}: {error}"
     _say([f"Internal error, please report it (EVALWRIGHT_DEBUG=1 shows the traceback): {text}"])
     return _INTERNAL
+
+
+def _next(error: EvalwrightError) -> Iterator[str]:
+    """How to go on with a run that stopped."""
+    if isinstance(error, StorageError) and error.run:
+        from evalwright.files.paths import seen_from_here
+
+        yield f"Next: evalwright resume {shlex.quote(str(seen_from_here(Path(error.run))))}"
 
 
 def _is_refused_start(error: BaseException) -> bool:

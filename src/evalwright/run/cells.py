@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from evalwright.errors import counted
+from evalwright.errors import StorageError, counted
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import FAILED, CaseVerdict, EvaluationResult
@@ -188,6 +189,15 @@ class RunState:
     def interrupted(self) -> bool:
         """Whether cells were left out although the run has no answer without them."""
         return self.stopping and not self.answered and not self.halted and self.done < self.total
+
+    @contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """A write that fails in this block names the run: its own message may only name a database."""
+        try:
+            yield
+        except StorageError as error:
+            error.run = self.address
+            raise
 
     def count(self, status: str, cost_usd: float | None) -> None:
         """Count a cell that now has its verdict."""

@@ -193,7 +193,8 @@ def _rest_of(
                 note = (before if repeated is None else _ran_again(len(again), state)) + changed
                 return conclude(place, writer, plan, fold(writer, plan), over, note, mirrors=mirrors, state=state)
 
-            yield job, ended
+            with state.named_in_errors():
+                yield job, ended
 
 
 def _lease(

@@ -154,6 +154,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
         cases, sequence = _cases_to_store(plan, suite, options, masker, files)
         # Reading a long dataset may be interrupted; an existing run folder always has something stored.
         with (
+            state.named_in_errors(),
             Signals(owns_process()) as signals,
             closing(store.create(plan, signals.each(cases), files)) as writer,
         ):
