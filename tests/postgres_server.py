@@ -6,7 +6,7 @@ import itertools
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -58,8 +58,10 @@ def frozen() -> Iterator[None]:
     family = [server, *server.children(recursive=True)]
     try:
         for process in family:
-            process.suspend()
+            with suppress(psutil.NoSuchProcess):  # a session that was about to end
+                process.suspend()
         yield
     finally:
         for process in family:
-            process.resume()
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
