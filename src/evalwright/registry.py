@@ -129,14 +129,14 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "datasets": {
         "cases": "evalwright.formats.native.cases_dataset:WholeCases",
-        "csv": "evalwright.formats.native.tables:CsvRows",
+        "csv": "evalwright.formats.native.row_files:CsvRows",
         "fixture": "evalwright.formats.native.yaml_datasets:fixture",
         "huggingface": "evalwright.formats.native.arrow_rows:HuggingFaceRows",
-        "json": "evalwright.formats.native.tables:JsonRows",
+        "json": "evalwright.formats.native.row_files:JsonRows",
         "jsonl": "evalwright.formats.native.datasets:jsonl",
         "parquet": "evalwright.formats.native.arrow_rows:ParquetRows",
         "skills": "evalwright.formats.skills.dataset:SkillEvals",
-        "tsv": "evalwright.formats.native.tables:TsvRows",
+        "tsv": "evalwright.formats.native.row_files:TsvRows",
         "yaml": "evalwright.formats.native.yaml_datasets:yaml",
     },
     "importers": {

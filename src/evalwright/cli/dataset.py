@@ -100,7 +100,7 @@ def _is_table(path: Path) -> bool:
 def _table(path: Path) -> Iterable[EvalCase | Case]:
     from evalwright import registry
     from evalwright.formats.native.dataset_section import file_type
-    from evalwright.formats.native.tables import JsonlRows
+    from evalwright.formats.native.row_files import JsonlRows
 
     kind = file_type(str(path)) or ""
     made = JsonlRows if kind == "jsonl" else registry.load("datasets", kind)

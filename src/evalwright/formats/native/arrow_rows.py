@@ -12,7 +12,8 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.packed import opened, unpacked_name
-from evalwright.formats.native.tables import CsvRows, JsonlRows, JsonRows, TableDataset, TableRow, TsvRows
+from evalwright.formats.native.row_files import CsvRows, JsonlRows, JsonRows, TsvRows
+from evalwright.formats.native.tables import TableDataset, TableRow
 
 __all__ = ["HuggingFaceRows", "ParquetRows"]
 

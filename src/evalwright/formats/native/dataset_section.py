@@ -119,7 +119,7 @@ class DatasetReading:
 
     def _rows(self, kind: str) -> Iterable[EvalCase | Case]:
         """The cases of a dataset of rows, in any number of files."""
-        from evalwright.formats.native import tables
+        from evalwright.formats.native.row_files import JsonlRows
 
         try:
             files = self._on_disk() if kind == "huggingface" else self._named()
@@ -132,7 +132,7 @@ class DatasetReading:
         config = self._sections.dataset.plain() | {"files": files}
         if self._to_run:
             config |= _asked_of_expected(self._evaluators)
-        made = tables.JsonlRows if kind == "jsonl" else registry.load("datasets", kind)
+        made = JsonlRows if kind == "jsonl" else registry.load("datasets", kind)
         try:
             cases: Iterable[EvalCase | Case] = made(files[0], self._sections.eval.name, config)
         except InputError as error:
