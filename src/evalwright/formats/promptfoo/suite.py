@@ -16,11 +16,11 @@ from evalwright.errors import InputError, counted, did_you_mean
 from evalwright.files.dotenv import read_env_files, unread_lines
 from evalwright.files.masker import may_be_secret, secrets_in
 from evalwright.formats.promptfoo import FORMAT
-from evalwright.formats.promptfoo.arithmetic import mistake_in
 from evalwright.formats.promptfoo.assertions import Assertions
 from evalwright.formats.promptfoo.before_all import Hooked, after_before_all
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import AuthoredColumns, columns
+from evalwright.formats.promptfoo.config_mistakes import check_comparisons, check_derived, check_keys
 from evalwright.formats.promptfoo.dependence import remembers, stored_as, with_dependence
 from evalwright.formats.promptfoo.doubts import (
     doubt_columns,
@@ -32,7 +32,6 @@ from evalwright.formats.promptfoo.doubts import (
 )
 from evalwright.formats.promptfoo.extensions import AFTER_EACH, BEFORE_EACH, concerned
 from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
-from evalwright.formats.promptfoo.kinds import COMPARISONS
 from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.numbering import with_places
 from evalwright.formats.promptfoo.origin import Origin
@@ -42,8 +41,8 @@ from evalwright.formats.promptfoo.recorded_results import replaying
 from evalwright.formats.promptfoo.references import unknown_names
 from evalwright.formats.promptfoo.run_settings import RunningOptions, env_files
 from evalwright.formats.promptfoo.selection import chosen_columns, chosen_tests
-from evalwright.formats.promptfoo.shapes import CONFIG, DERIVED, warn_of_others, what_fits
-from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
+from evalwright.formats.promptfoo.shapes import CONFIG, what_fits
+from evalwright.formats.promptfoo.sources import Sources
 from evalwright.formats.promptfoo.values import template_text
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
@@ -55,11 +54,6 @@ from evalwright.session import environment, learn, process_environment
 
 __all__ = ["load"]
 
-_WITHOUT_EFFECT = (
-    "$schema", "tags", "sharing", "outputPath", "metadata", "tracing", "writeLatestResults",
-)  # fmt: skip
-_RED_TEAM = ("redteam", "plugins", "strategies")
-"""Keys of promptfoo's red team, which makes tests of its own."""
 _SHOWN = 200
 """Tests that a run's `config.yaml` contains unchanged."""
 _PASS_RATE = "PROMPTFOO_PASS_RATE_THRESHOLD"
@@ -127,7 +121,7 @@ class _Reading:
 
     def suite(self) -> Suite:
         written = self._raw
-        self._keys()
+        check_keys(self._raw, self._sources, self._origin)
         learn(self._own)
         tests, every = self._authored()
         cases, chosen = self._chosen(tests, every)
@@ -194,9 +188,9 @@ class _Reading:
         """Report what can never be run or judged, and what is doubtful. Raises InputError for all mistakes."""
         if not variants and chosen.providers and (chosen.prompts or not self._raw.get("prompts")):
             self._origin.at("prompts").tell("no prompt for any provider: expected at least one")
-        self._check_comparisons(cases, variants)
+        check_comparisons(cases, variants, self._origin)
         self._doubt(chosen.prompts, variants, cases)
-        self._check_derived()
+        check_derived(self._raw, self._origin)
         if not has_node() and (places := for_node()):
             self._origin.tell(f"{places} places need Node. {NEEDS_NODE}", absent=True)
         self._refuse()
@@ -218,30 +212,6 @@ class _Reading:
         if self._unusable:
             raise self._unusable[0]
 
-    def _keys(self) -> None:
-        raw, origin = self._raw, self._origin
-        for key in _RED_TEAM:
-            if key in raw and (raw.get("tests") or raw.get("scenarios")):
-                origin.at(key).warn("promptfoo's red team is not run: only the tests of this file are", unread=True)
-            elif key in raw:
-                origin.at(key).tell(
-                    f"{key!r} is of promptfoo's red team, which is not supported, and there are no other tests:"
-                    " expected the key tests"
-                )
-        for key in raw:
-            if key == "assert":
-                origin.at(key).warn("a list of assertions up here is never read: write defaultTest.assert")
-            elif key in _WITHOUT_EFFECT:
-                hint = "; use --out" if key == "outputPath" else ""
-                origin.at(key).warn(f"this key has no effect here{hint}", unread=True)
-            elif key not in (*CONFIG, *_RED_TEAM) and not key.startswith("x-"):
-                origin.at(key).warn_unread(CONFIG)
-        for i, named in enumerate(raw.get("extensions", ())):
-            place = origin.at("extensions", i)
-            if not (in_file(named) and split_function(named)[0].endswith(SCRIPTS)):
-                place.tell(f"expected file://FILE:FUNCTION with a file of Python or JavaScript, found {named!r}")
-            self._sources.code(named, place)
-
     def _doubt(self, prompts: Sequence[AuthoredPrompt], variants: Sequence[Variant], cases: Sequence[Case]) -> None:
         if unjudged := sum(not case.evaluators for case in cases):
             self._origin.warn(f"{unjudged} of {len(cases)} tests have no assertions: they pass whatever the output is")
@@ -254,27 +224,6 @@ class _Reading:
         doubt_guardrails(variants, cases, self._origin)
         doubt_environment(self._written, {**self._set, **self._known}, self._origin)
         doubt_columns(cases, variants, self._origin)
-
-    def _check_comparisons(self, cases: Sequence[Case], variants: Sequence[Variant]) -> None:
-        """Report assertions that compare columns if there is nothing to compare, each once however many tests have
-        it."""
-        kinds = {frozenset(str(spec.called) for spec in case.evaluators or ()) for case in cases}
-        for kind in sorted(COMPARISONS & frozenset().union(*kinds)):
-            if len(variants) == 1:
-                self._origin.tell(f"{kind} compares the outputs of several prompts or providers: there is one column")
-        if any("max-score" in found and found <= COMPARISONS for found in kinds):
-            self._origin.tell("max-score needs another assertion in the same test, whose score it uses")
-
-    def _check_derived(self) -> None:
-        for i, one in enumerate(self._raw.get("derivedMetrics", ())):
-            origin = self._origin.at("derivedMetrics", i)
-            if isinstance(one, dict):
-                warn_of_others(one, DERIVED, origin)
-                one = what_fits(one, DERIVED, origin)
-            if not isinstance(one, dict) or not {"name", "value"} <= one.keys():
-                origin.tell(f"expected a mapping with name and value, found {one!r:.60}")
-            elif (mistake := mistake_in(str(one.get("value")))) is not None:
-                origin.at("value").tell(mistake)
 
     def _providers(self) -> list[Provider]:
         raw, origin = self._raw, self._origin

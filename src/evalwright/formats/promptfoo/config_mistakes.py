@@ -1,0 +1,71 @@
+"""Mistakes that only the whole configuration shows: in its keys, comparisons and derived metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.formats.promptfoo.arithmetic import mistake_in
+from evalwright.formats.promptfoo.kinds import COMPARISONS
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.shapes import CONFIG, DERIVED, warn_of_others, what_fits
+from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+
+__all__ = ["check_comparisons", "check_derived", "check_keys"]
+
+_WITHOUT_EFFECT = (
+    "$schema", "tags", "sharing", "outputPath", "metadata", "tracing", "writeLatestResults",
+)  # fmt: skip
+_RED_TEAM = ("redteam", "plugins", "strategies")
+"""Keys of promptfoo's red team, which makes tests of its own."""
+
+
+def check_keys(raw: Mapping[str, Any], sources: Sources, origin: Origin) -> None:
+    """Report keys of the whole configuration that cannot be used, and warn of those that have no effect."""
+    for key in _RED_TEAM:
+        if key in raw and (raw.get("tests") or raw.get("scenarios")):
+            origin.at(key).warn("promptfoo's red team is not run: only the tests of this file are", unread=True)
+        elif key in raw:
+            origin.at(key).tell(
+                f"{key!r} is of promptfoo's red team, which is not supported, and there are no other tests:"
+                " expected the key tests"
+            )
+    for key in raw:
+        if key == "assert":
+            origin.at(key).warn("a list of assertions up here is never read: write defaultTest.assert")
+        elif key in _WITHOUT_EFFECT:
+            hint = "; use --out" if key == "outputPath" else ""
+            origin.at(key).warn(f"this key has no effect here{hint}", unread=True)
+        elif key not in (*CONFIG, *_RED_TEAM) and not key.startswith("x-"):
+            origin.at(key).warn_unread(CONFIG)
+    for i, named in enumerate(raw.get("extensions", ())):
+        place = origin.at("extensions", i)
+        if not (in_file(named) and split_function(named)[0].endswith(SCRIPTS)):
+            place.tell(f"expected file://FILE:FUNCTION with a file of Python or JavaScript, found {named!r}")
+        sources.code(named, place)
+
+
+def check_comparisons(cases: Sequence[Case], variants: Sequence[Variant], origin: Origin) -> None:
+    """Report assertions that compare columns if there is nothing to compare, each once however many tests have
+    it."""
+    kinds = {frozenset(str(spec.called) for spec in case.evaluators or ()) for case in cases}
+    for kind in sorted(COMPARISONS & frozenset().union(*kinds)):
+        if len(variants) == 1:
+            origin.tell(f"{kind} compares the outputs of several prompts or providers: there is one column")
+    if any("max-score" in found and found <= COMPARISONS for found in kinds):
+        origin.tell("max-score needs another assertion in the same test, whose score it uses")
+
+
+def check_derived(raw: Mapping[str, Any], origin: Origin) -> None:
+    """Report derived metrics that cannot be calculated."""
+    for i, one in enumerate(raw.get("derivedMetrics", ())):
+        place = origin.at("derivedMetrics", i)
+        if isinstance(one, dict):
+            warn_of_others(one, DERIVED, place)
+            one = what_fits(one, DERIVED, place)
+        if not isinstance(one, dict) or not {"name", "value"} <= one.keys():
+            place.tell(f"expected a mapping with name and value, found {one!r:.60}")
+        elif (mistake := mistake_in(str(one.get("value")))) is not None:
+            place.at("value").tell(mistake)
