@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from evalwright.api.again import re_evaluate, resume
     from evalwright.api.cells import Cell
     from evalwright.api.comparisons import Comparison
-    from evalwright.api.decisions import Decision, decide
+    from evalwright.api.decide import decide
+    from evalwright.api.decisions import Decision
     from evalwright.api.evaluation import aevaluate, evaluate, stream
     from evalwright.api.evaluators import Evaluator, Judge, evaluator
     from evalwright.api.pairs import compare
@@ -88,7 +89,7 @@ _PLACES = {
     "Trace": "model.trace",
     "aevaluate": "api.evaluation",
     "compare": "api.pairs",
-    "decide": "api.decisions",
+    "decide": "api.decide",
     "evaluate": "api.evaluation",
     "evaluator": "api.evaluators",
     "load": "api.suites",
