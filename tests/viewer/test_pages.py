@@ -325,6 +325,18 @@ def test_an_error_shows_the_users_own_frame_first(run, client):
     assert result.index("ValueError: no order 4 in viewed_agent.py:") < result.index("Whole stack")
 
 
+@pytest.mark.parametrize("path", ["cells/KEY", "label?order=suite&evaluator=says"])
+def test_what_a_case_of_another_format_expects_is_shown(tmp_path, path):
+    run = made_run(tmp_path, trials=1)
+    cases = [json.loads(line) for line in (run / "cases.jsonl").read_text().splitlines()]
+    cases[0]["extra"] = {"id": 0, "ground_truth": "It is ready.", "seat": "12A"}
+    (run / "cases.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases))
+    with site(tmp_path / "runs", labeller="ann") as client:
+        text = page(client, f"/runs/{run.name}/{path.replace('KEY', cell_key('case-0', 'agent', 0))}")
+        assert "Expected ground truth It is ready." in seen(text)
+        assert ("12A" in text) == path.startswith("cells")
+
+
 def test_the_next_cell_is_the_next_one_of_the_filter(run, client):
     rows = page(client, f"/runs/{run.name}?status=fail")
     first = unescape(re.search(r'<th scope="row"><a href="([^"]*)"', rows)[1])

@@ -43,6 +43,9 @@ __all__ = [
 _LATER = "The cells are still being read: try again soon."
 _ROOM_OF_ALL = 2_000_000
 """Characters of all texts of a page with all messages."""
+_NOTHING: tuple[Any, ...] = (None, [], {}, "")
+_EXPECTED = ("ground_truth", "reference_answer", "expected_outcome")
+"""Keys of formats for what a case expects; they are kept with the other keys that only the format has."""
 _HALVED = 4
 """Times that the room of a page is halved: then it has six messages, and 30 steps."""
 
@@ -217,12 +220,13 @@ def _marked(text: str, phrases: dict[str, str]) -> list[Piece]:
 
 def expected_parts(records: StoredCell, blocks: Blocks) -> list[tuple[str, Shown]]:
     """What a case expects, by name."""
-    expected = (records.case or {}).get("expected") or {}
-    return [
-        (str(name).replace("_", " "), blocks.of(value, blocks.at("case/expected", name)))
-        for name, value in expected.items()
-        if value not in (None, [], {}, "")
+    case = records.case or {}
+    expected, extra = case.get("expected") or {}, case.get("extra") or {}
+    named: list[tuple[str, Any, str]] = [
+        (name, value, blocks.at("case/expected", name)) for name, value in expected.items()
     ]
+    named += [(name, extra[name], f"case/extra/{name}") for name in _EXPECTED if name in extra]
+    return [(str(name).replace("_", " "), blocks.of(value, at)) for name, value, at in named if value not in _NOTHING]
 
 
 def _trials(run: ShownRun, row: CellRow) -> list[Trial]:
@@ -271,12 +275,15 @@ def _files(run: ShownRun, row: CellRow, blocks: Blocks) -> list[tuple[str, str, 
 
 def _more(trace: Trace, records: StoredCell, blocks: Blocks) -> list[tuple[str, Shown]]:
     """The other recorded values."""
+    case = records.case or {}
+    of_format = {name: value for name, value in (case.get("extra") or {}).items() if name not in (*_EXPECTED, "id")}
     found: list[tuple[str, Any, str]] = [
         ("metrics", recorded_metrics(trace), "trace/metrics"),
         ("extra", trace.extra or None, "trace/extra"),
-        ("metadata", (records.case or {}).get("metadata") or None, "case/metadata"),
-        ("description", (records.case or {}).get("description"), "case/description"),
-        ("note", (records.case or {}).get("note"), "case/note"),
+        ("metadata", case.get("metadata") or None, "case/metadata"),
+        ("description", case.get("description"), "case/description"),
+        ("note", case.get("note"), "case/note"),
+        ("other keys of the case", of_format, "case/extra"),
     ]
     return [(name, blocks.of(value, at)) for name, value, at in found if value]
 
