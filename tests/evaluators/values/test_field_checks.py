@@ -121,6 +121,16 @@ def test_schema_match(field: str, schema: dict[str, Any], passed: bool) -> None:
     assert (result.passed, result.score) == (passed, float(passed))
 
 
+@pytest.mark.parametrize(
+    ("value", "unit", "passed"),
+    [(19.99, 0.01, True), (0.3, 0.1, True), (19.995, 0.01, False), (7, 2, False), (1e308, 0.1, True), (-1e22, 3, False)],
+)
+def test_multiples_are_those_of_the_numbers_as_written(value: float, unit: float, passed: bool) -> None:
+    on = a_trace(output=Output(structured={"price": value}))
+    found = build_evaluator("schema_match", {"schema": {"properties": {"price": {"multipleOf": unit}}}}).evaluator
+    assert found.evaluate(a_case(), on).passed is passed
+
+
 def test_schema_match_looks_at_structured_output_by_default() -> None:
     assert verdict("schema_match", schema=PERSON).passed
 

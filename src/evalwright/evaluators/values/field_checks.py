@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -177,11 +177,28 @@ class SchemaMatch(Onlooker, frozen=True):
 
     @cached_property
     def _validator(self) -> Any:
-        from jsonschema import Draft202012Validator
         from jsonschema_specifications import REGISTRY
 
         # With our own registry, the library fetches no references from the network.
-        return with_bounded_patterns(Draft202012Validator, self.schema)(self.schema, registry=REGISTRY)
+        return with_bounded_patterns(_validator_class(), self.schema)(self.schema, registry=REGISTRY)
+
+
+@cache
+def _validator_class() -> Any:
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    return extend(Draft202012Validator, {"multipleOf": _multiple_of})  # type: ignore[no-untyped-call]
+
+
+def _multiple_of(validator: Any, unit: float, found: Any, _schema: Any) -> Iterator[Any]:
+    """By the numbers as they are written: in floating point, as the library divides, 19.99 is no multiple of 0.01."""
+    from fractions import Fraction
+
+    from jsonschema import ValidationError
+
+    if validator.is_type(found, "number") and Fraction(repr(found)) % Fraction(repr(unit)):
+        yield ValidationError(f"{found!r} is not a multiple of {unit!r}")
 
 
 _Number = int | float
