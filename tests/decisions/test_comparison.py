@@ -312,6 +312,23 @@ def test_scores_whose_differences_are_beyond_floats_are_named_and_no_internal_er
         compared(a, b)
 
 
+def test_the_order_in_which_trials_ended_changes_no_digit() -> None:
+    def made(scores: list[float]) -> list[Record]:
+        records = run(*[("a", True)] * len(scores), *[("b", True)] * len(scores))
+        for row, score in zip(records[1::2], scores * 2, strict=True):
+            row.score = score  # type: ignore[union-attr]
+        return records
+
+    forth, back = [0.1, 0.2, 0.3], [0.3, 0.2, 0.1]
+    assert sum(forth) != sum(back)
+    one, other = (
+        two_runs(stored(made(scores), PLAN), PLAN, stored(run(("a", True), ("b", True)), PLAN), PLAN, terms)
+        for scores in (forth, back)
+        for terms in [Terms(metric="e0")]
+    )
+    assert one.decision("v0", "v0").difference == other.decision("v0", "v0").difference
+
+
 def test_scores_of_0_and_1_on_a_wider_scale_are_no_passes() -> None:
     spec = EvaluatorSpec(
         "e0", "llm_judge", {"model": "openai/m", "rubric": "r", "pass_threshold": 1, "scale": {"min": 0, "max": 10}}

@@ -40,7 +40,7 @@ class Measured:
 
     def means(self) -> Mapping[str, float]:
         """The mean of each case."""
-        return {**self._first, **{case: sum(values) / len(values) for case, values in self._several.items()}}
+        return {**self._first, **{case: fsum(values) / len(values) for case, values in self._several.items()}}
 
     def values(self) -> list[float]:
         """The values of all trials, in no particular order."""

@@ -53,11 +53,29 @@ class CaseTotal(msgspec.Struct, gc=False):
     skipped: int = 0
     not_run: int = 0
     """Trials that were planned and have no trace: the run is not finished."""
+    total_rest: float = 0.0
+    squares_rest: float = 0.0
+    """What the two sums lack for having been rounded at each trial: the last digit must not depend on the order in
+    which trials ended."""
+
+    def add_score(self, value: float) -> None:
+        """Count a score of a judged trial."""
+        self.total, self.total_rest = _added(self.total, self.total_rest, value)
+        self.squares, self.squares_rest = _added(self.squares, self.squares_rest, value * value)
 
     @property
     def value(self) -> float:
         """The mean over judged trials; there must be some. Raises OverflowError beyond the range of floats."""
         return within_floats(self.total / self.judged)
+
+
+def _added(total: float, rest: float, value: float) -> tuple[float, float]:
+    """A sum and what it lacks for being rounded, with another value in it (Knuth's TwoSum)."""
+    added = total + value
+    part = added - total
+    rest += (total - (added - part)) + (value - part)
+    whole = added + rest
+    return whole, rest - (whole - added)
 
 
 class SideCounts(msgspec.Struct):
@@ -138,8 +156,7 @@ class SideCounts(msgspec.Struct):
                 low, high = self.range.get(row.evaluator, (value, value))
                 self.range[row.evaluator] = (min(low, value), max(high, value))
                 outcome.judged += 1
-                outcome.total += value
-                outcome.squares += value * value
+                outcome.add_score(value)
                 outcome.passed += row.passed
 
 

@@ -123,7 +123,14 @@ def test_schema_match(field: str, schema: dict[str, Any], passed: bool) -> None:
 
 @pytest.mark.parametrize(
     ("value", "unit", "passed"),
-    [(19.99, 0.01, True), (0.3, 0.1, True), (19.995, 0.01, False), (7, 2, False), (1e308, 0.1, True), (-1e22, 3, False)],
+    [
+        (19.99, 0.01, True),
+        (0.3, 0.1, True),
+        (19.995, 0.01, False),
+        (7, 2, False),
+        (1e308, 0.1, True),
+        (-1e22, 3, False),
+    ],
 )
 def test_multiples_are_those_of_the_numbers_as_written(value: float, unit: float, passed: bool) -> None:
     on = a_trace(output=Output(structured={"price": value}))
