@@ -67,7 +67,8 @@ class AppendFile:
         self._descriptor: int | None = None
         try:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
-            self._length = os.fstat(self._descriptor).st_size
+            self.length: int = os.fstat(self._descriptor).st_size
+            """Where the file ends, as far as it was written or followed here."""
         except OSError as error:
             raise storage_error("open", path, error) from error
 
@@ -84,10 +85,10 @@ class AppendFile:
                 written += os.write(self._descriptor, memoryview(data)[written:])
         except OSError as error:
             with suppress(OSError):
-                os.ftruncate(self._descriptor, self._length)
+                os.ftruncate(self._descriptor, self.length)
             self._failure = storage_error("write", self.path, error)
             raise self._failure from error
-        self._length += written
+        self.length += written
         self._unsynced = True
 
     def follow(self) -> None:
@@ -95,7 +96,7 @@ class AppendFile:
         if self._descriptor is None:
             raise StorageError(f"{self.path} is closed")
         try:
-            self._length = os.fstat(self._descriptor).st_size
+            self.length = os.fstat(self._descriptor).st_size
         except OSError as error:
             raise storage_error("look at", self.path, error) from error
         self._unsynced = True  # what the other process appended must be durable as well

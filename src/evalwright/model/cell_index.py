@@ -105,8 +105,8 @@ class Rejudgement(NamedTuple):
 
 
 RejudgedCell = tuple[int | None, int, int, datetime, Rejudgement]
-"""A cell that is judged again: index of the case, trial, attempt, the time at which the last of its records was
-finished, and the judgement."""
+"""A cell that is judged, maybe again: index of the case, trial, attempt, the time at which its trace was finished, and
+the judgement."""
 
 
 class CellEntry(msgspec.Struct, gc=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
@@ -31,7 +32,6 @@ __all__ = [
     "JudgedBlocks",
     "JudgementShare",
     "JudgementWriter",
-    "LineShare",
     "Mirror",
     "Part",
     "Prepared",
@@ -334,13 +334,9 @@ class JudgedBlocks(Protocol):
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
         """Append results and verdicts of some cells as lines of JSON, not masked yet."""
 
-
-@runtime_checkable
-class LineShare(JudgementShare, JudgedBlocks, Protocol):
-    """A share that takes both records and lines, and wants to know which cells they belong to."""
-
-    def note(self, cells: Sequence[RejudgedCell]) -> None:
-        """Say which cells the next results and verdicts belong to, in order, before their verdicts are appended."""
+    def noting(self) -> Callable[[Sequence[RejudgedCell], datetime], None] | None:
+        """A function to be told which cells the next results and verdicts belong to, in order, and when the last of
+        these was finished, before the verdicts are appended; None if nobody needs to know."""
 
 
 class Store(Protocol):

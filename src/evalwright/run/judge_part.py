@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright.model.cell_index import Rejudgement
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import JudgementShare, LineShare, Part, RunWriter
+from evalwright.model.protocols import JudgedBlocks, JudgementShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -90,8 +90,8 @@ class _Again:
         self._artifacts = _artifacts(job) if judge.uses_artifact else None
         self._comparing: Comparing | None = None
         self._judged = 0
-        self._lines = lines_by(judge, clock, share, tally)
-        self._note = share.note if isinstance(share, LineShare) else None
+        self._lines = lines_by(judge, clock, share, tally, stored=True)
+        self._note = share.noting() if isinstance(share, JudgedBlocks) else None
 
     async def judge(self, part: Part) -> None:
         job, judge = self._job, self._judge
@@ -173,7 +173,7 @@ class _Again:
             error = None if trace.error is None else trace.error.type
             alike = Rejudgement(trace.variant_name, verdict.status, error, verdict.score, results)
             finished = max([trace.finished_at, *(row.finished_at for row in results)])
-            self._note([(trace.case_index, trace.trial, trace.attempt, finished, alike)])
+            self._note([(trace.case_index, trace.trial, trace.attempt, trace.finished_at, alike)], finished)
         self._share.append_verdict(verdict)
         self._tally.add(trace, results, verdict)
         self._count()

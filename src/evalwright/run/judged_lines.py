@@ -23,7 +23,7 @@ from evalwright.errors import Interrupted
 from evalwright.evaluators.onlooker import Look
 from evalwright.model.cell_index import RejudgedCell, Rejudgement
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.protocols import JudgedBlocks, LineShare
+from evalwright.model.protocols import JudgedBlocks
 from evalwright.model.result import CaseVerdict, Evaluation, Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import SCHEMA_VERSION, Trace, TraceError
@@ -172,19 +172,19 @@ class _Attempt(NamedTuple):
     """Each evaluator's function, how to find a result of it that is known, and how to make one that is not."""
 
 
-def lines_by(judge: Judge, clock: Clock, store: object, tally: Tally) -> JudgedLines | None:
+def lines_by(judge: Judge, clock: Clock, store: object, tally: Tally, *, stored: bool = False) -> JudgedLines | None:
     """Judges most cells of a run whose evaluators only look at traces; None for other runs, and for what takes no
-    `JudgedBlocks`."""
+    `JudgedBlocks`. `stored` traces are from an earlier session."""
     if not isinstance(store, JudgedBlocks) or tally.needs_records or (lookers := judge.lookers) is None:
         return None
-    return JudgedLines(lookers, judge, clock, store, tally)
+    return JudgedLines(lookers, judge, clock, store, tally, stored=stored)
 
 
 class JudgedLines:
     """Results and verdicts of a part of a run, written in the order of its traces.
 
-    They have the date of their block: of its start for stored traces, whose cells are noted with it, and else of its
-    end, because none may be older than the trace that has just been made.
+    They have the date of their block: of its start for stored traces, and else of its end, because none may be older
+    than the trace that has just been made.
     """
 
     def __init__(
@@ -194,10 +194,12 @@ class JudgedLines:
         clock: Clock,
         blocks: JudgedBlocks,
         tally: Tally,
+        *,
+        stored: bool,
     ) -> None:
         self._lookers = lookers
         self._verdict, self._append, self._tally = judge.verdict, blocks.append_lines, tally
-        self._note = blocks.note if isinstance(blocks, LineShare) else None
+        self._note, self._stored = blocks.noting(), stored
         self._watchdog, self._clock, self._limit = judge.watchdog, clock, judge.limit
         self._counts_alike: bool = tally.counts_alike
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
@@ -252,9 +254,7 @@ class JudgedLines:
         told = b",".join([row.told for row in rows if row.told]) if kind.tells else b""
         self._verdicts += (head, kind.begin, whose, kind.judged, told, _INDEX, _encode(index), _END)
         if self._note is not None:
-            finished = trace.finished_at
-            last = self._date if self._date > finished else finished
-            self._cells.append((index, trace.trial, trace.attempt, last, kind.alike))
+            self._cells.append((index, trace.trial, trace.attempt, trace.finished_at, kind.alike))
         if self._counts_alike and trace.group is UNSET:
             kind.n += 1
             kind.measures.add(trace)
@@ -290,10 +290,10 @@ class JudgedLines:
         """Write what has been judged so far, before anything else is written."""
         if not self._waiting:
             return
-        if self._note is None:
+        if not self._stored:
             self._date = self._clock.now()
-        else:
-            self._note(self._cells)
+        if self._note is not None:
+            self._note(self._cells, self._date)
             self._cells = []
         dates = _fields(started_at=self._date, finished_at=self._date)
         self._append(

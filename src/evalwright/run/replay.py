@@ -286,6 +286,9 @@ class _Share:
         self.tally.add(trace, results, verdict)
         return verdict.status
 
+    def noting(self) -> None:
+        """See `JudgedBlocks`."""
+
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
         """See `JudgedBlocks`."""
         self._results.append(results)

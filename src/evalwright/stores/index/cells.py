@@ -13,13 +13,13 @@ from msgspec import UNSET, UnsetType
 
 from evalwright.model.cell import case_key
 from evalwright.model.cell_index import CellEntry, CellOutcome
-from evalwright.stores.index.codes import Profile, code_of, outcomes_of, own_numbers
+from evalwright.stores.index.codes import Odd, Profile, code_of, outcomes_of, own_numbers
 from evalwright.stores.index.schema import AT, RESULTS_PLACE, TRACE_PLACE, VERDICT_PLACE
 
 __all__ = [
     "CellResults",
     "CellState",
-    "Odd",
+    "adjacent",
     "cell_entry",
     "id_of_row",
     "microseconds",
@@ -34,10 +34,6 @@ _EPOCH = datetime(2028, 1, 1, tzinfo=UTC)
 """SQLite stores microseconds within four years of this date in six bytes, and all others in eight."""
 _MICROSECOND = timedelta(microseconds=1)
 _LONGEST = 0xFFFF
-
-
-class Odd(Exception):
-    """Something that an index cannot report as a scan would: such a run has no index and is scanned."""
 
 
 class _Of(Protocol):
@@ -186,7 +182,7 @@ class CellState(msgspec.Struct, gc=False):
         if self.outcomes or len(dict(found.outcomes)) < len(found.outcomes):
             self._join(found, at, lengths)
         else:
-            self.outcomes, self.numbers, self.results = found.outcomes, found.numbers, _side_by_side(at, lengths)
+            self.outcomes, self.numbers, self.results = found.outcomes, found.numbers, adjacent(at, lengths)
         ended = found.finished_at
         if self.finished is None or (ended is not None and ended > self.finished):
             self.finished = ended
@@ -329,11 +325,12 @@ def moved_row(
     """
     moved = [*row]
     moved[AT.profile], moved[AT.numbers] = profile, numbers
-    moved[TRACE_PLACE], moved[RESULTS_PLACE], moved[VERDICT_PLACE] = trace, _side_by_side(*results), verdict
+    moved[TRACE_PLACE], moved[RESULTS_PLACE], moved[VERDICT_PLACE] = trace, adjacent(*results), verdict
     return tuple(moved)
 
 
-def _side_by_side(at: int, lengths: Sequence[int]) -> tuple[int | None, bytes | None]:
+def adjacent(at: int, lengths: Sequence[int]) -> tuple[int | None, bytes | None]:
+    """Where adjacent results are, as in the row."""
     if lengths and max(lengths) <= _LONGEST:
         return at, array("H", lengths).tobytes()
     return _packed([(at + sum(lengths[:place]), length) for place, length in enumerate(lengths)])

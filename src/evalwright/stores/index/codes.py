@@ -6,14 +6,16 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from evalwright.model.cell_index import CellOutcome, OutcomeStatus
+from evalwright.model.cell_index import CellOutcome, OutcomeStatus, Rejudgement
 
 __all__ = [
+    "Odd",
     "Profile",
     "clean_profile",
     "code_of",
     "outcomes_of",
     "own_numbers",
+    "profile_of",
     "reordered",
     "shared_outcomes",
     "status_of_code",
@@ -21,6 +23,11 @@ __all__ = [
 
 Profile = tuple[str, str | None, str | None, tuple[tuple[str, int], ...]]
 """Variant, status, error type, and the evaluator and code of each result: what most cells of a run have in common."""
+
+
+class Odd(Exception):
+    """Something that an index cannot report as a scan would: such a run has no index and is scanned."""
+
 
 _PASSED, _SKIPPED, _ERROR, _COST = 1, 2, 4, 8
 _SCORES = (None, 0.0, 1.0)
@@ -70,6 +77,16 @@ def clean_profile(profile: Profile) -> bool:
     _, status, error, outcomes = profile
     fine = all(not code & _ERROR and code & (_PASSED | _SKIPPED) for _, code in outcomes)
     return fine and error is None and status in ("pass", "skip")
+
+
+def profile_of(alike: Rejudgement) -> tuple[Profile, bytes | None]:
+    """The profile of a judged cell, and the numbers that it leaves out. Raises Odd if an evaluator has two results."""
+    codes = {row.evaluator: code_of(row) for row in alike.results}
+    if len(codes) < len(alike.results):
+        raise Odd("an evaluator has two results")
+    outcomes = tuple((name, code) for name, (code, _) in codes.items())
+    own = array("d", [number for _, numbers in codes.values() for number in numbers])
+    return (alike.variant, alike.status, alike.error, outcomes), own.tobytes() or None
 
 
 def own_numbers(code: int) -> int:

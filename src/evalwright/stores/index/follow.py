@@ -8,7 +8,7 @@ cells, and how far the records have been read, become durable in one transaction
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Protocol
 
@@ -20,10 +20,12 @@ from evalwright.model.cell import Attempt, OfCase, case_key
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
-from evalwright.stores.index.cells import CellState, Odd, results_in_cells
+from evalwright.stores.index.cells import CellState, results_in_cells
+from evalwright.stores.index.codes import Odd
 from evalwright.stores.index.schema import AT, slot_of
 from evalwright.stores.index.sources import RECORDS, Covered, Moment, RecordLines, Source
 from evalwright.stores.index.table import RowTable
+from evalwright.stores.index.written import Stretch
 from evalwright.stores.local_files.lines import CURRENT, decoded_line
 
 __all__ = ["Follower", "Numbering"]
@@ -76,10 +78,12 @@ class Follower:
         self._traces = 0
         self._seen = None if self._table.profiles else bytearray(_SEEN >> 3)
 
-    def follow(self, *, trusted: bool = False, last: bool = True) -> None:
-        """Read what is new, in one transaction. `trusted` records have just been written by this program.
+    def follow(self, *, trusted: bool = False, last: bool = True, written: Sequence[Stretch] = ()) -> None:
+        """Read what is new, in one transaction. `trusted` records have just been written by this program, and those of
+        the `written` stretches need not be read.
 
-        Unless it is the `last` time, cells need not be found by their names quickly afterwards.
+        Unless it is the `last` time, cells need not be found by their names quickly afterwards, and what follows the
+        last stretch is left to the next time.
 
         Raises Odd for records that an index would report differently from a scan, Replaced, sqlite3.Error, and whatever
         the source raises.
@@ -91,7 +95,10 @@ class Follower:
             self._connection.execute("BEGIN IMMEDIATE")
             kept: dict[tuple[str, str, int], CellState] = {}
             try:
-                at = self._read(moment, starts, _PARTS if trusted else _WHOLE)
+                kinds = _PARTS if trusted else _WHOLE
+                at, joined = self._join(moment, starts, written, kinds)
+                if last or not joined:
+                    at = self._read(moment, at, moment.ends, kinds)
                 self._write(list(self._cells.values()))
                 if last:
                     self._table.name_cells()
@@ -115,26 +122,68 @@ class Follower:
                     self._connection.execute("ROLLBACK")
                     self._table = RowTable(self._connection)
 
-    def follow_or_note(self, *, trusted: bool = False, last: bool = True) -> None:
+    def follow_or_note(self, *, trusted: bool = False, last: bool = True, written: Sequence[Stretch] = ()) -> None:
         """The same; a run that cannot have an index is marked as such, so that the next reader scans at once."""
         try:
-            self.follow(trusted=trusted, last=last)
+            self.follow(trusted=trusted, last=last, written=written)
         except Odd as odd:
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('odd', ?)", (str(odd) or "odd",))
 
-    def _read(self, moment: Moment, starts: Mapping[str, int], kinds: tuple[type[Any], ...]) -> dict[str, int]:
+    def _join(
+        self, moment: Moment, starts: dict[str, int], written: Sequence[Stretch], kinds: tuple[type[Any], ...]
+    ) -> tuple[dict[str, int], bool]:
+        """Take the cells of stretches, and read what lies between them. Returns how far that goes, and whether any
+        stretch was taken."""
+        at, joined = starts, False
+        rows: dict[int, list[Any]] = {}
+        for stretch in written:
+            begin = dict(zip(RECORDS, stretch.starts, strict=True))
+            if any(begin[name] < at[name] for name in RECORDS):
+                continue  # its first part was read from the files
+            if at != begin:
+                self._insert(rows)
+                at = self._read(moment, at, begin, kinds)
+            if at == begin and (found := self._rows_of(stretch.rows, rows)) is not None:
+                rows |= found
+                at, joined = dict(zip(RECORDS, stretch.ends, strict=True)), True
+        self._insert(rows)
+        return at, joined
+
+    def _rows_of(self, rows: Sequence[list[Any]], waiting: Collection[int]) -> dict[int, list[Any]] | None:
+        """The rows of cells that have just been written, by their numbers; None if a cell has a row already, maybe a
+        `waiting` one: their records must be read then."""
+        found = {}
+        for row in rows:
+            number, profile = row[AT.number], row[AT.profile]
+            key = (row[AT.case_key], profile[0], row[AT.trial])
+            if number in waiting or number in found or key in self._cells:
+                return None
+            if self._stored(key, number) is not None:
+                return None
+            row[AT.profile], row[AT.clean] = self._table.profile(profile)
+            found[number] = row
+        return found
+
+    def _insert(self, rows: dict[int, list[Any]]) -> None:
+        self._table.insert([*rows.values()])
+        self._traces += len(rows)
+        rows.clear()
+
+    def _read(
+        self, moment: Moment, starts: Mapping[str, int], ends: Mapping[str, int], kinds: tuple[type[Any], ...]
+    ) -> dict[str, int]:
         """Read share by share. Returns how far the records were read: to the end of the last whole line."""
         at = dict(starts)
         takes = (self._take_traces, self._take_results, self._take_verdicts)
         decoders = [(kind, msgspec.json.Decoder(kind).decode) for kind in kinds]
-        shares = moment.shares(starts)
+        shares = moment.shares(starts, ends)
         for share in range(1, shares + 1):
             last = share == shares
             # Traces first: a cell has a number by then. If its verdict came before its last result, it would be written
             # twice.
             parts = (share, share, share) if last else (share, share - 1, share - 2)
             for name, decoder, take, part in zip(RECORDS, decoders, takes, parts, strict=True):
-                until = starts[name] + (moment.ends[name] - starts[name]) * part // shares
+                until = starts[name] + (ends[name] - starts[name]) * part // shares
                 lines, at[name] = moment.read(name, at[name], until)
                 take(_records(lines, *decoder))
             if not last:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -15,10 +15,13 @@ from evalwright.stores.index.file import lock_file, locked, made_index, meta_of,
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.sources import FolderSource, Replaced
+from evalwright.stores.index.written import Stretch
 
 __all__ = ["IndexKeeper"]
 
 _log = logging.getLogger(__name__)
+_LOG = 1000
+"""Pages of the log of changes from which it is moved into the file: what SQLite does by itself."""
 
 
 class IndexKeeper:
@@ -45,12 +48,14 @@ class IndexKeeper:
         self._connection = usable_index(self._folder, source, plan) or made_index(self._folder, plan)
         self._follower = Follower(self._connection, source, None if plan is None else PlanNumbering(plan))
 
-    def follow(self, *, last: bool = False) -> None:
-        """Read what was appended since the last time; at the `last` time, the index is completed."""
+    def follow(self, *, last: bool = False, written: Sequence[Stretch] = (), may_wait: bool = True) -> None:
+        """Read what was appended since the last time, except `written` stretches; at the `last` time, the index is
+        completed. A long log of changes is moved into the file where that `may_wait` for the disk."""
         if self._follower is None or self._connection is None:
             return
         try:
-            self._follower.follow_or_note(trusted=True, last=last)
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG if may_wait else 0}")
+            self._follower.follow_or_note(trusted=True, last=last, written=written)
             if meta_of(self._connection, "odd"):
                 self._follower = None
         except (OSError, sqlite3.Error) as error:

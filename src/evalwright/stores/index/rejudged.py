@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 import msgspec
 
 from evalwright.model.cell_index import RejudgedCell, Rejudgement
-from evalwright.stores.index.cells import Odd, microseconds
-from evalwright.stores.index.codes import Profile, code_of
+from evalwright.stores.index.cells import microseconds
+from evalwright.stores.index.codes import Odd, Profile, profile_of
 from evalwright.stores.index.file import covered_by, meta_of
 from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.sources import RECORDS, Source
@@ -64,7 +64,8 @@ class CellNotes:
         self._known: dict[int, tuple[Rejudgement, int, bytes | None]] = {}
 
     def add(self, cells: Sequence[RejudgedCell], results: bytes, verdicts: bytes) -> bool:
-        """Note cells whose lines were written; False for cells that an index cannot hold, or not in this form."""
+        """Note cells whose lines were written, with the time of the last of them; False for cells that an index cannot
+        hold, or not in this form."""
         try:
             self._add(cells, results, verdicts)
         except (Odd, OverflowError, OSError):
@@ -95,13 +96,8 @@ class CellNotes:
         self._file.write(len(block).to_bytes(_SIZE, "little") + block)
 
     def _added(self, alike: Rejudgement) -> tuple[Rejudgement, int, bytes | None]:
-        codes = {row.evaluator: code_of(row) for row in alike.results}
-        if len(codes) < len(alike.results):
-            raise Odd("an evaluator has two results")
-        outcomes = tuple((name, code) for name, (code, _) in codes.items())
-        profile = (alike.variant, alike.status, alike.error, outcomes)
-        own = array("d", [number for _, numbers in codes.values() for number in numbers])
-        found = alike, self._profiles.setdefault(profile, len(self._profiles)), own.tobytes() or None
+        profile, numbers = profile_of(alike)
+        found = alike, self._profiles.setdefault(profile, len(self._profiles)), numbers
         if len(self._known) < _MOST_ALIKE:  # kept with the object, so that no other gets its identity
             self._known[id(alike)] = found
         return found

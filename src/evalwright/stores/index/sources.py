@@ -59,8 +59,8 @@ class Moment(Protocol):
 
     ends: Mapping[str, int]
 
-    def shares(self, starts: Mapping[str, int]) -> int:
-        """The number of parts in which to read what is new, so that none takes much memory."""
+    def shares(self, starts: Mapping[str, int], ends: Mapping[str, int]) -> int:
+        """The number of parts in which to read what is between two positions, so that none takes much memory."""
 
     def read(self, name: str, start: int, until: int) -> tuple[RecordLines, int]:
         """The whole lines that start from one position up to another, and where the next one starts."""
@@ -172,8 +172,8 @@ class _Files:
         # In this order: for every verdict and result that is seen, the trace was written before.
         self.ends: Mapping[str, int] = {name: _size(files[name]) for name in reversed(RECORDS)}
 
-    def shares(self, starts: Mapping[str, int]) -> int:
-        return -(-sum(self.ends[name] - starts[name] for name in RECORDS) // _SHARE)
+    def shares(self, starts: Mapping[str, int], ends: Mapping[str, int]) -> int:
+        return -(-sum(ends[name] - starts[name] for name in RECORDS) // _SHARE)
 
     def read(self, name: str, start: int, until: int) -> tuple[RecordLines, int]:
         file, end = self._files[name], self.ends[name]

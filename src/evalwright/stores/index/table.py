@@ -17,7 +17,7 @@ from evalwright.stores.index.sums import AGGREGATES, KeptSums
 
 __all__ = ["RowTable", "loaded_profiles"]
 
-_Row = tuple[Any, ...]
+_Row = Sequence[Any]
 
 
 def loaded_profiles(connection: sqlite3.Connection) -> dict[int, Profile]:

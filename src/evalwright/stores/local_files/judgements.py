@@ -21,6 +21,8 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.stores.local_files.lines import LineEncoder
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from evalwright.model.cell_index import RejudgedCell
     from evalwright.stores.index.numbering import PlanNumbering
     from evalwright.stores.index.rejudged import CellNotes
@@ -112,9 +114,15 @@ class LocalShare:
         if len(self._verdicts) >= _TOGETHER:
             self._write()
 
-    def note(self, cells: Sequence[RejudgedCell]) -> None:
-        """See `LineShare`."""
-        self._cells += cells
+    def noting(self) -> Callable[[Sequence[RejudgedCell], datetime], None]:
+        """See `JudgedBlocks`."""
+        return self._note
+
+    def _note(self, cells: Sequence[RejudgedCell], date: datetime) -> None:
+        self._cells += [
+            (index, trial, attempt, date if date > finished else finished, alike)
+            for index, trial, attempt, finished, alike in cells
+        ]
 
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
         """See `JudgedBlocks`."""

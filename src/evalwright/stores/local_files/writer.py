@@ -38,7 +38,11 @@ from evalwright.stores.local_files.reader import (
 from evalwright.stores.lock import RunLock
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from evalwright.model.cell_index import RejudgedCell
     from evalwright.stores.index.keeper import IndexKeeper
+    from evalwright.stores.index.written import WrittenCells
 
 __all__ = ["LocalWriter"]
 
@@ -65,6 +69,7 @@ class LocalWriter(LocalReader):
         self._keeper: IndexKeeper | None = None
         self._indexing = Lock()
         self._grown = False
+        self._cells: WrittenCells | None = None
         try:
             super().__init__(folder, masker.secrets if new else variables)
             if self.plan is not None:
@@ -107,31 +112,54 @@ class LocalWriter(LocalReader):
                 self.damage.append(Mended(f"{name}: torn tail of {cut} bytes, cut"))
             self._files.append(AppendFile(path, PRIVATE))
 
+    def _ends(self) -> list[int]:
+        return [file.length for file in self._files]
+
     def append_trace(self, trace: Trace) -> int:
         line = self._encoder.unfinished((trace,))
-        self._append(0, line)
+        if self._cells is not None:
+            self._cells.add_trace(trace, line)
+        self._held[0].append(line)
+        self._write_soon(len(line))
         self._grown = True
         return len(line)
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
         if results:
-            self._append(1, self._encoder.unfinished(results))
+            lines = self._encoder.unfinished(results)
+            if self._cells is not None:
+                self._cells.add_results(results, lines)
+            self._held[1].append(lines)
+            self._write_soon(len(lines))
 
     def append_verdict(self, verdict: CaseVerdict) -> None:
-        self._append(2, self._encoder.unfinished((verdict,)))
+        line = self._encoder.unfinished((verdict,))
+        if self._cells is not None:
+            self._cells.add_verdict(verdict, line)
+        self._held[2].append(line)
+        self._write_soon(len(line))
+
+    def noting(self) -> Callable[[Sequence[RejudgedCell], datetime], None] | None:
+        """See `JudgedBlocks`. From now on, the index of a large run is kept without reading back what is appended."""
+        if self.plan is None or not self._is_large():
+            return None
+        from evalwright.stores.index.written import WrittenCells
+
+        self._cells = WrittenCells(self.plan, self._ends())
+        return self._cells.note
 
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
         """See `JudgedBlocks`."""
-        self._append(1, results)
-        self._append(2, verdicts)
+        if self._cells is not None:
+            self._cells.add_lines(results, verdicts)
+        self._held[1].append(results)
+        self._held[2].append(verdicts)
+        self._write_soon(len(results) + len(verdicts))
 
-    def _append(self, file: int, lines: bytes) -> None:
-        if self._later is None:
-            self._files[file].append(self._encoder.finished(lines))
-            return
-        self._held[file].append(lines)
-        self._size += len(lines)
-        if self._size > _MOST_HELD:
+    def _write_soon(self, size: int) -> None:
+        """Write what is held, and has grown by this many bytes: at once or a little later."""
+        self._size += size
+        if self._later is None or self._size > _MOST_HELD:
             self._write_held()
         elif not self._is_due:
             self._is_due = True
@@ -156,16 +184,22 @@ class LocalWriter(LocalReader):
         """Traces first, verdicts last, as if each record had been written by itself."""
         if self._failure is not None:  # no verdict may follow later if its trace cannot be written
             raise self._failure
-        self._size = 0
+        self._size, changed = 0, False
         try:
             for file, held in zip(self._files, self._held, strict=False):
                 if held:
                     block = b"".join(held)
                     held.clear()
-                    file.append(self._encoder.finished(block))
+                    finished = self._encoder.finished(block)
+                    changed = changed or finished is not block
+                    file.append(finished)
         except StorageError as error:
             self._failure = error
             raise
+        if self._cells is not None:
+            self._cells.written(self._ends(), changed=changed)
+            if self._cells.are_many:
+                self._keep_index(at_once=True)
 
     @property
     def encoder(self) -> LineEncoder:
@@ -190,15 +224,21 @@ class LocalWriter(LocalReader):
         if self._grown and self._is_large():
             self._keep_index()
 
-    def _keep_index(self) -> None:
-        """Bring the index up to date with what was appended. Only for a run that grows, so re-evaluating creates
-        none."""
+    def _keep_index(self, *, at_once: bool = False) -> None:
+        """Bring the index up to date with what was appended, `at_once` or not at all if that means to wait. Only for a
+        run that grows, so re-evaluating creates none."""
         from evalwright.stores.index.keeper import IndexKeeper
 
-        with self._indexing:  # the last sync of a run may come while one in a thread is still working
+        # Another thread than the one that appends does most syncs, and may still be at work at the last one of a run.
+        if not self._indexing.acquire(blocking=not at_once):
+            return
+        try:
             if self._keeper is None:
                 self._keeper = IndexKeeper(self.folder, self._numbering)
-            self._keeper.follow()
+            written = () if self._cells is None else self._cells.taken()
+            self._keeper.follow(written=written, may_wait=not at_once)
+        finally:
+            self._indexing.release()
 
     def save_summary(self, summary: RunSummary) -> None:
         replace_file(
@@ -237,6 +277,8 @@ class LocalWriter(LocalReader):
             commit()
         finally:  # also after a failure: the run can continue with whichever set is there
             self._files[1:] = [AppendFile(self.folder / name, PRIVATE) for name in (RESULTS, VERDICTS)]
+            if self._cells is not None:
+                self._cells.replaced(self._ends())
         if kept is not None:
             with self._indexing, closing(kept):
                 if kept.rejudge(notes):
@@ -259,7 +301,7 @@ class LocalWriter(LocalReader):
         finally:
             if self._keeper is not None:
                 with self._indexing:
-                    self._keeper.follow(last=True)
+                    self._keeper.follow(last=True, written=() if self._cells is None else self._cells.taken())
                     self._keeper.close()
             for file in self._files:
                 file.close()

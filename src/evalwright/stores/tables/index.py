@@ -80,8 +80,8 @@ class _Rows:
         self._noted = {name: _covered(tables, name) for name in reversed(RECORDS)}
         self.ends: Mapping[str, int] = {name: one.length for name, one in self._noted.items()}
 
-    def shares(self, starts: Mapping[str, int]) -> int:
-        return -(-sum(self.ends[name] - starts[name] for name in RECORDS) // _SHARE)
+    def shares(self, starts: Mapping[str, int], ends: Mapping[str, int]) -> int:
+        return -(-sum(ends[name] - starts[name] for name in RECORDS) // _SHARE)
 
     def read(self, name: str, start: int, until: int) -> tuple[RecordLines, int]:
         with _reading():
