@@ -21,42 +21,41 @@ __all__ = ["AsciiPrintableOnly", "Contained", "Equals", "Matches"]
 _MOST_OFFENDERS = 5
 
 
-class Equals(Onlooker, frozen=True):
-    """Whether answer and ground truth are equal, ignoring white space around them."""
+class _WithTruth(Onlooker, frozen=True):
+    """Compares the answer with the ground truth: the configured one, else the case's."""
 
     ground_truth: str | None = None
     reads: ClassVar[frozenset[str]] = frozenset({"output"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
-        truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
+        known = (self.ground_truth, case.extra.get("ground_truth"), case.expected.facts.get("ground_truth"))
+        truth = next((text for text in known if isinstance(text, str)), "")
         if not truth:
-            return _no_truth()
+            return Evaluation(False, 0.0, "the case has no ground truth")
+        return self.compared(trace.output.final_answer or "", truth)
+
+    def compared(self, answer: str, truth: str) -> Evaluation:
+        raise NotImplementedError
+
+
+class Equals(_WithTruth, frozen=True):
+    """Whether answer and ground truth are equal, ignoring white space around them."""
+
+    def compared(self, answer: str, truth: str) -> Evaluation:
         return _said(answer.strip() == truth.strip(), "is", "is not", truth)
 
 
-class Contained(Onlooker, frozen=True):
+class Contained(_WithTruth, frozen=True):
     """Whether the answer contains the ground truth, ignoring case."""
 
-    ground_truth: str | None = None
-    reads: ClassVar[frozenset[str]] = frozenset({"output"})
-
-    def look(self, case: Case, trace: Trace) -> Evaluation:
-        truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
-        if not truth:
-            return _no_truth()
+    def compared(self, answer: str, truth: str) -> Evaluation:
         return _said(truth.lower() in answer.lower(), "contains", "does not contain", truth)
 
 
-class Matches(Onlooker, frozen=True):
+class Matches(_WithTruth, frozen=True):
     """Whether the ground truth, a regular expression, is found anywhere in the answer."""
 
-    ground_truth: str | None = None
-    reads: ClassVar[frozenset[str]] = frozenset({"output"})
-
-    def look(self, case: Case, trace: Trace) -> Evaluation:
-        truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
-        if not truth:
-            return _no_truth()
+    def compared(self, answer: str, truth: str) -> Evaluation:
         try:
             found = search(re.compile(truth), answer) is not None
         except re.error as error:
@@ -78,17 +77,6 @@ class AsciiPrintableOnly(Onlooker, frozen=True):
         named = ", ".join(f"U+{ord(c):04X}" for c in list(offenders)[:_MOST_OFFENDERS])
         more = len(offenders) - _MOST_OFFENDERS
         return Evaluation(False, 0.0, f"not printable ASCII: {named}" + (f" and {more} more" if more > 0 else ""))
-
-
-def _no_truth() -> Evaluation:
-    return Evaluation(False, 0.0, "the case has no ground truth")
-
-
-def _truth(configured: str | None, case: Case) -> str:
-    for truth in (configured, case.extra.get("ground_truth"), case.expected.facts.get("ground_truth")):
-        if isinstance(truth, str):
-            return truth
-    return ""
 
 
 def _said(passed: bool, yes: str, no: str, truth: str) -> Evaluation:

@@ -38,9 +38,10 @@ CHECKS: Mapping[str, str] = {
     **{
         name: f"{_PLACE}judged:{name.replace('-', '_')}"
         for name in (
-            "llm-rubric", "factuality", "model-graded-factuality", "model-graded-closedqa", "g-eval",
+            "llm-rubric", "factuality", "model-graded-closedqa", "g-eval",
         )
     },
+    "model-graded-factuality": f"{_PLACE}judged:factuality",
     **{
         name: f"{_PLACE}contexts:{name.replace('-', '_')}"
         for name in (

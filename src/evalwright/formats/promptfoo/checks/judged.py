@@ -24,7 +24,7 @@ from evalwright.formats.promptfoo.values import compact_json, template_text
 from evalwright.model.result import Evaluation
 
 __all__ = [
-    "factuality", "g_eval", "goal_success", "llm_rubric", "model_graded_closedqa", "model_graded_factuality",
+    "factuality", "g_eval", "goal_success", "llm_rubric", "model_graded_closedqa",
 ]  # fmt: skip
 
 _KEPT = 2000
@@ -134,11 +134,6 @@ def _category(text: str) -> tuple[str, dict[str, Any]]:
     if category not in _FACTUAL:
         raise BadReply("no category from A to E")
     return category, found or {}
-
-
-async def model_graded_factuality(question: Asked) -> Evaluation:
-    """`factuality` by its older name."""
-    return await factuality(question)
 
 
 async def model_graded_closedqa(question: Asked) -> Evaluation:
