@@ -65,6 +65,10 @@ def test_requests_that_no_page_makes_are_refused(guarded, method, path, headers,
     assert answer.headers["content-security-policy"].startswith(CSP)
 
 
+def test_a_name_that_is_not_served_is_told_how_to_be(guarded):
+    assert "--host" in guarded.get("/", headers={"Host": "machine.example:7766"}).text
+
+
 def test_a_form_is_posted_to_the_host_that_its_page_is_from(run):
     access = Access(TOKEN, ("127.0.0.1:7766", "localhost:7766"), 7766)
     app = viewer(lambda: runs_at([run]), access, labeller="ann")

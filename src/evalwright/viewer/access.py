@@ -26,6 +26,7 @@ _HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
 _LONGEST_LINE = 8 * 1024
+_NO_HOST = "Not served under this name: open the address that `evalwright view` printed, or name this host by --host.\n"
 _NO_ENTRY = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>No entry · evalwright</title></head><body><main><h1>No entry</h1>
 <p>Open the address that <code>evalwright view</code> printed: it ends with the token of this session.</p></main></body>
@@ -81,7 +82,7 @@ class Gatekeeper:
     def _refusal(self, scope: Scope) -> Response | None:
         access, headers = self._access, Headers(scope=scope)
         if headers.get("host", "").lower() not in access.hosts:
-            return Response("This host is not served here.\n", 421, media_type="text/plain")
+            return Response(_NO_HOST, 421, media_type="text/plain")
         if scope["method"] not in ("GET", "HEAD", "POST"):
             return Response("Only GET, HEAD and POST.\n", 405, {"Allow": "GET, HEAD, POST"}, "text/plain")
         query = scope["query_string"]
