@@ -12,8 +12,8 @@ from threading import Thread
 import pytest
 
 from evalwright.formats.promptfoo.faults import ScriptError
+from evalwright.formats.promptfoo.javascript_code import javascript_body, simple_path
 from evalwright.formats.promptfoo.node_needs import places_for_node
-from evalwright.formats.promptfoo.scripts import javascript_body, simple_path
 from formats.promptfoo.runs import ECHO, asserted, run
 
 

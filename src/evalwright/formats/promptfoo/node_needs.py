@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from evalwright.formats.promptfoo.javascript_code import needs_node
 from evalwright.formats.promptfoo.kinds import SET, base_of
 from evalwright.formats.promptfoo.providers import provider_kind
-from evalwright.formats.promptfoo.scripts import needs_node
 from evalwright.formats.promptfoo.sources import in_file, split_function
 from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.model.plan import Variant

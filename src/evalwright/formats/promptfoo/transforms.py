@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.formats.promptfoo.faults import ScriptError
-from evalwright.formats.promptfoo.scripts import call_file, run_javascript, simple_path
+from evalwright.formats.promptfoo.javascript_code import simple_path
+from evalwright.formats.promptfoo.scripts import call_file, run_javascript
 from evalwright.formats.promptfoo.sources import in_file, split_function
 
 __all__ = ["body_returning", "requested", "response_of", "transformed", "transformed_vars"]

@@ -11,7 +11,8 @@ from typing import Any, TypeGuard
 from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.evaluator import Asked, context_of
 from evalwright.formats.promptfoo.faults import ScriptError
-from evalwright.formats.promptfoo.scripts import call_file, javascript_body, run_javascript, run_python
+from evalwright.formats.promptfoo.javascript_code import javascript_body
+from evalwright.formats.promptfoo.scripts import call_file, run_javascript, run_python
 from evalwright.formats.promptfoo.sources import in_file
 from evalwright.model.result import Evaluation
 
