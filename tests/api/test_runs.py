@@ -187,3 +187,16 @@ def test_reports_of_a_run_whose_cells_were_all_skipped_say_that_nothing_was_judg
     assert (run.summary.cells["skip"], run.passed) == (2, True)  # the originals end so
     assert "nothing was judged: every cell was skipped" in run.summary.warnings
     assert "**Not judged: every one of 2 cells was skipped**" in run.report("markdown")
+
+
+def test_warnings_of_a_run_are_seen_where_it_is_printed_or_shown() -> None:
+    run = ew.evaluate(["hi"], str.upper, evaluators="contains_text", out=None)
+    [warning] = run.summary.warnings
+    assert str(run.summary).splitlines()[1:] == [f"warning: {warning}"]
+    assert "passes whatever the answer is" in run._repr_html_()
+    assert "warning" not in repr(run)
+
+
+def test_one_case_of_a_comparison_is_one_case() -> None:
+    run = ew.evaluate(["hi"], str.upper, evaluators=lambda output: True, out=None)
+    assert ", 1 case, 0 worse" in str(ew.compare(run, run))

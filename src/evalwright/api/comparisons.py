@@ -41,7 +41,7 @@ class Difference:
         p = "" if self.p_adjusted is None else f", p {_p(self.p_adjusted)}"
         change = "not compared" if self.difference is None else f"{_points(self.difference)} pp"
         counts = f"{len(self.regressions)} worse, {len(self.improvements)} better"
-        return f"{self.variant}: {change}{interval}, {self.n} cases, {counts}{p}"
+        return f"{self.variant}: {change}{interval}, {counted(self.n, 'case')}, {counts}{p}"
 
 
 class Comparison:

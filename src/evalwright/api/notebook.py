@@ -18,7 +18,7 @@ _CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0"
 
 
 def html_of(name: str, summary: Summary, unsound: Iterable[Cell]) -> str:
-    """The variants with their rates, and the first cells that failed or have no verdict."""
+    """The variants with their rates, the first cells that failed or have no verdict, and the warnings."""
     variants = [summary.variant(name) for name in summary.rates]
     columns = used(VARIANT_COLUMNS, variants)
     rates = [[escape(column.show(variant)) for column in columns] for variant in variants]
@@ -30,6 +30,7 @@ def html_of(name: str, summary: Summary, unsound: Iterable[Cell]) -> str:
         parts.append(_table(["", "case", "variant", "answer", "why"], rows))
     if len(shown) > _MOST:
         parts.append("<div>… and more: <code>run.failures()</code>, <code>run.errors()</code></div>")
+    parts += [f"<div>warning: {_text(line)}</div>" for line in summary.warnings]
     return "".join([*parts, "</div>"])
 
 

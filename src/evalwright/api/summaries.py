@@ -39,7 +39,7 @@ class Rate:
 
 
 class Summary:
-    """A run in numbers: rates are fractions, times seconds, money US dollars. Printing it shows the rates."""
+    """A run in numbers: rates are fractions, times seconds, money US dollars. Printing it shows rates and warnings."""
 
     __slots__ = ("_name", "_record")
 
@@ -152,7 +152,7 @@ class Summary:
             lines[0] += f", {counted(errors, 'error')}"
         if self.missing:
             lines[0] += f", {counted(self.missing, 'cell')} not run"
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"warning: {line}" for line in self.warnings)])
 
     def __repr__(self) -> str:
         return f"<Summary of {self._name!r}: {str(self).splitlines()[0]}>"
