@@ -373,6 +373,21 @@ def test_a_function_can_answer_for_a_model():
     assert 0 <= said.latency_ms < 600_000
 
 
+turns = iter(range(100))
+
+
+def next_gateway(_asked_for):
+    return f"reply {next(turns)}"
+
+
+def test_a_function_may_have_changed_and_is_called_again_unless_a_cache_is_named(tmp_path):
+    one = request(model="python:llm.test_models:next_gateway")
+    first, second = (asked([refused(500)], one)[0][0] for _ in range(2))
+    assert (first.text == second.text, second.cached) == (False, False)
+    first, second = (asked([refused(500)], one, cache=tmp_path / "c")[0][0] for _ in range(2))
+    assert (first.text == second.text, second.cached) == (True, True)
+
+
 async def slow_gateway(_asked_for):
     """Answers when the clock shows five minutes more."""
     clock = time.monotonic

@@ -308,9 +308,11 @@ class LiveModels:
         return self._clients[where]
 
     def _cache_for(self, route: Route) -> Cache | None:
-        """The cache; None if it is off: by choice, or, unless a file is named, for a server on this machine."""
-        # A local server is free of charge, and its model may change under the same name.
-        if self._choices.no_cache or (route.is_loopback and self._choices.cache is None):
+        """The cache; None if it is off: by choice, or, unless a file is named, for what answers on this machine."""
+        # A local server is free of charge, and its model may change under the same name; so may the user's function,
+        # and another project's function may have that name, too.
+        own = route.is_loopback or route.is_function
+        if self._choices.no_cache or (own and self._choices.cache is None):
             return None
         if self._cache is None:
             try:
