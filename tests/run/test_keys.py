@@ -254,3 +254,9 @@ def test_a_model_without_a_name_is_refused_before_anything_runs(tmp_path, keys, 
         with pytest.raises(InputError, match=r"expected the name of a model|expected 'python:module:attribute'"):
             run_suite(suite(tmp_path, ["hello"], **given))
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_judges_function_that_does_not_exist_is_told_before_the_run(tmp_path):
+    spec = EvaluatorSpec("kind", "llm_judge", {"model": "python:run.test_keys:no_such", "nl_assertions": ["is kind"]})
+    with pytest.raises(InputError, match="no_such' cannot be imported"):
+        run_suite(suite(tmp_path, ["a"], evaluators=[spec]), RunOptions())

@@ -20,6 +20,7 @@ from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
 from evalwright.session import environment
+from evalwright.session.named_objects import named_object
 from evalwright.targets.build import asks_models, build_target, target_traits
 
 __all__ = ["must_have_keys", "with_keys"]
@@ -92,6 +93,8 @@ def _checked(
                 if (needed := needed_package(route)) is not None:
                     packages[name, needed] = None
                 unpriced.look_at(name, request.model, route, judges)
+                if route.is_function and not plan.run.places_judges and (wrong := _not_found(route)):
+                    nowhere[name, wrong] = None
                 functions |= judges and route.is_function
                 if not judges:
                     interfaces.add(route.interface)
@@ -117,6 +120,15 @@ def _checked(
         plan.warnings = [*plan.warnings, said]
     for interface in interfaces:  # imports must not use up the time limit of the first cells
         load_library(interface)
+
+
+def _not_found(route: Route) -> str:
+    """Why there is no such function in this process; empty if there is. One that workers call may be there alone."""
+    try:
+        named_object(route.base_url, "model")
+    except InputError as error:
+        return str(error.problems[0].message)
+    return ""
 
 
 def _local_server(variable: str) -> Iterator[str]:
