@@ -70,7 +70,11 @@ class Cell:
             return self.trace.error.message
         if self.status != "error":
             return None
-        errors = [f"{name}: {error_text(row.error)}" for name, row in self.results.items() if row.error is not None]
+        errors = [
+            f"{name}: {error_text(row.error, of_result=True)}"
+            for name, row in self.results.items()
+            if row.error is not None
+        ]
         return "; ".join(errors) or "; ".join(self._verdict.reasons) or None
 
     @property

@@ -216,7 +216,7 @@ def _content(result: ToolResult, paint: Paint, limit: int | None) -> str:
 def _result(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
     status = result.status
     score = "" if result.score in (None, 0, 1) else f" {result.score:.3g}"
-    reason = error_text(result.error) if result.error else result.reason
+    reason = error_text(result.error, of_result=True) if result.error else result.reason
     head = f"{paint(MARKS[status], status)} {short_line(result.evaluator, 60)}{paint(score, 'dim')}"
     lines = [f"{head}  {block(reason, _INDENT, limit)}" if reason else head]
     if result.hits or result.misses:

@@ -62,8 +62,13 @@ def reasons_of(verdict: Unpassed) -> dict[str, str]:
     return found or {_NO_REASON: _NO_REASON}
 
 
-def error_text(error: TraceError) -> str:
-    """The error in words: `KeyError: 'question' in agent.py:12 (system raised an exception)`."""
+def error_text(error: TraceError, *, of_result: bool = False) -> str:
+    """The error in words: `KeyError: 'question' in agent.py:12 (system raised an exception)`.
+
+    With `of_result`, it is an evaluator's: a judge whose model failed has the type that a system has, as in evalh.
+    """
+    if of_result and error.type == "adapter_error":
+        return f"{error.message} (judge failed)"
     if error.type not in _SENTENCES:
         return f"{error.type}: {error.message}"
     raised, failed = _SENTENCES[error.type]

@@ -61,7 +61,7 @@ def _result(result: dict[str, Any], number: int, thresholds: dict[str, Any], blo
     threshold = thresholds.get(result["evaluator"])
     if threshold is None:
         threshold = detail.get("threshold")
-    reason = error_text(_error(error)) if error else result.get("reason") or ""
+    reason = error_text(_error(error), of_result=True) if error else result.get("reason") or ""
     return EvaluatorResult(
         result["evaluator"],
         result.get("evaluator_type", ""),
