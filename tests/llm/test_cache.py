@@ -165,6 +165,7 @@ def test_nothing_of_a_database_of_another_program_is_changed(tmp_path):
         (["prune", "--max-size", "big"], "expected a size such as 200MB"),
         (["prune", "--older-than", "-3d"], "expected an age such as 30d"),
         (["purge"], "prune"),
+        (["stats", "--cache", "nope.sqlite"], "nope.sqlite  does not exist"),
     ],
 )
 def test_mistakes_of_the_command(tmp_path, words, said):

@@ -49,8 +49,10 @@ class _Age(click.ParamType[float]):
 @click.option("--max-size", type=_Size(), metavar="SIZE", help="prune: remove the oldest replies beyond SIZE (200MB).")
 @click.option("--older-than", type=_Age(), metavar="AGE", help="prune: remove replies older than AGE (30d, 12h).")
 def command(action: str, path: Path | None, max_size: int | None, older_than: float | None) -> int:
-    """Show what is cached for each model (stats), remove the oldest replies (prune), or all of them (clear)."""
+    """Show what is cached for each model (stats or show, the default), remove the oldest replies (prune), or all of
+    them (clear)."""
     from evalwright.cli.screen import say
+    from evalwright.errors import InputError, Problem
     from evalwright.llm.cache import Cache, default_path
 
     limits = {"--max-size": max_size, "--older-than": older_than}
@@ -60,6 +62,8 @@ def command(action: str, path: Path | None, max_size: int | None, older_than: fl
     if not given and action == "prune":
         raise click.UsageError("prune: expected --max-size SIZE, --older-than AGE, or both")
     file = path or default_path()
+    if path is not None and not file.exists():
+        raise InputError(Problem(str(path), "does not exist"))
     if not file.exists():
         say([f"{file}: no cached replies"])
         return 0

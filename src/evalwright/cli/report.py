@@ -55,7 +55,7 @@ _OF_A_RUN = (
     "--limit-chars",
     type=WholeRange(min=1000),
     metavar="N",
-    help="markdown: leave out whole sections beyond N characters (60,000).",
+    help="markdown: leave out whole sections beyond N characters (default: 60,000).",
 )
 @click.option(
     "--github",
