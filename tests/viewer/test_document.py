@@ -246,3 +246,10 @@ def test_cases_that_belong_together_are_told_beside_their_interval() -> None:
     told = summary(native={"conversations": 1, "cases_in_conversations": 2})
     assert "2 cases of 1 conversation: not independent" in Page(HtmlDocument().render(stored(), told)).said
     assert "not independent" not in Page(HtmlDocument().render(stored(), summary())).said
+
+
+def test_one_case_is_counted_as_one(tmp_path: Path) -> None:
+    run = run_suite(suite(tmp_path, ["hi"])).run_dir
+    with pytest.raises(SystemExit, match="0"):
+        main(["report", str(run), "--format", "html", "--out", str(tmp_path / "page.html")])
+    assert ">1 case, 1 cell<" in (tmp_path / "page.html").read_text()

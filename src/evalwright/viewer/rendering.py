@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from evalwright.errors import money
+from evalwright.errors import counted, money
 from evalwright.reports import numbers
 from evalwright.reports.text import json_line
 from evalwright.viewer.texts import few, first_part, pretty, shell_word, short_name, visible
@@ -90,6 +90,7 @@ def _environment() -> Environment:
         "percent": numbers.percent,
         "interval": numbers.interval,
         "count": lambda number: f"{number:,}",
+        "counted": counted,
         "name": short_name,
         "begin": first_part,
         "few": few,
