@@ -1,12 +1,16 @@
 """The evaluators that `evaluate` takes, and those that it chooses by what cases expect."""
 
 import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import evalwright as ew
 from api import agents
 from api.evaluations import evaluate, passes, problems
+from evalwright.plugins import ChatRequest
 
 
 def test_expectations_choose_the_evaluators():
@@ -112,6 +116,32 @@ def test_a_judge_without_a_key_is_told_before_the_run(monkeypatch):
     assert (
         "OPENAI_API_KEY is not set" in problems(["a"], agents.upper, evaluators=ew.Judge("gpt-5", "It is polite."))[0]
     )
+
+
+def replies(passed: bool) -> Callable[[ChatRequest], str]:
+    return lambda request: json.dumps({"assertions": [{"passed": passed, "reason": request.messages[-1].role}]})
+
+
+def test_a_function_can_be_the_model_of_a_judge() -> None:
+    for passed in (True, False):  # another function of the same name
+        run = ew.evaluate(["a"], agents.upper, evaluators=ew.Judge(replies(passed), "It is polite."), out=None)
+        assert run.cell("1").results["llm_judge"].passed is passed
+    panel = ew.Judge([replies(True), replies(False), replies(True)], "It is polite.", name="panel")
+    assert ew.evaluate(["a"], agents.upper, evaluators=panel, out=None).passed
+
+
+def test_a_judge_whose_model_returns_nonsense_is_named_as_what_failed() -> None:
+    run = ew.evaluate(["a"], agents.upper, evaluators=ew.Judge(lambda request: "yes", "It is polite."), out=None)
+    assert str(run.cell("1").error).endswith("expected a JSON object, found none (judge failed)")
+
+
+def test_a_judges_function_that_another_process_lacks_is_told_before_results_are_replaced(tmp_path: Path) -> None:
+    judge = ew.Judge(replies(True), "It is polite.")
+    stored = ew.evaluate(["a"], agents.upper, evaluators=judge, out=tmp_path).path
+    assert stored is not None
+    with pytest.raises(ew.InputError, match="is a function without a name to import it by"):
+        ew.re_evaluate(stored)
+    assert ew.open_run(stored).passed
 
 
 def test_a_misspelt_key_of_an_evaluator_is_reported_where_it_is_written():

@@ -23,12 +23,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _FUNCTION = "python_function"
 _OPTIONS = "__evalwright_evaluator__"
+_MODELS = ("model", "models")
+"""Keys of evaluators that name models: a function there is one, under the name that the run finds it by."""
 
 
 class _FunctionOptions(NamedTuple):
     name: str | None
     threshold: float | None
     uses_model: bool
+
+
+ModelFunction: TypeAlias = Callable[[Any], Any]
+"""A model of the user's own."""
 
 
 class Evaluator:
@@ -71,26 +77,38 @@ class Evaluator:
 class Judge(Evaluator):
     """A model that judges whether assertions are true of an answer.
 
-    Example:
+    Examples:
         `Judge("claude-sonnet-4-5", "The reply is polite and answers the question.", name="polite")`
+
+        `Judge(ask_gateway, "The reply is polite.")`, where `ask_gateway` takes a `ChatRequest` and returns text
     """
 
     __slots__ = ()
 
-    def __init__(self, model: str | Sequence[str], /, *assertions: str, name: str | None = None, **config: Any) -> None:
+    def __init__(
+        self,
+        model: str | ModelFunction | Sequence[str | ModelFunction],
+        /,
+        *assertions: str,
+        name: str | None = None,
+        **config: Any,
+    ) -> None:
         """
         Args:
-            model: The model to call, or several, whose majority decides.
+            model: The model to call, or several, whose majority decides. A function is a model of your own: it gets
+                a `ChatRequest` of `evalwright.plugins` and returns the reply, text or a `ChatReply`; it may be `async`.
             assertions: Sentences, all of which must be true of an answer.
             name: The name in results; None: "llm_judge".
             config: Further keys of `llm_judge`, such as `rubric`, `samples`, `temperature`, `cost_limit_usd`.
 
         Raises:
-            InputError: `model` is neither a text nor a list, or `llm_judge` does not have a key.
+            InputError: `model` is no text, function or list, or `llm_judge` does not have a key.
         """
-        if not isinstance(model, str | Sequence):
-            raise InputError(refused("Judge", f"expected the name of a model, or of several, found {model!r}"))
-        asked: dict[str, Any] = {"model": model} if isinstance(model, str) else {"models": list(model)}
+        alone = isinstance(model, str) or callable(model)
+        if not alone and not isinstance(model, Sequence):
+            expected = "the name of a model, a function that takes a ChatRequest, or a list of these"
+            raise InputError(refused("Judge", f"expected {expected}, found {model!r:.60}"))
+        asked: dict[str, Any] = {"model": model} if alone else {"models": list(cast(Sequence[Any], model))}
         if assertions:
             asked["nl_assertions"] = list(assertions)
         super().__init__("llm_judge", name=name, **asked, **config)
@@ -204,7 +222,7 @@ def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> Eval
         problems += wrong
         return None
     try:
-        spec = _of_type(one) if isinstance(one, Evaluator) else _of_function(one, places)
+        spec = _of_type(one, places) if isinstance(one, Evaluator) else _of_function(one, places)
         with with_objects(places.objects):
             build(spec)
     except InputError as error:
@@ -220,9 +238,15 @@ def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> Eval
     return spec
 
 
-def _of_type(one: Evaluator) -> EvaluatorSpec:
+def _of_type(one: Evaluator, places: Passed) -> EvaluatorSpec:
+    def named(value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(item) for item in value]
+        return f"python:{places.add(value)}" if callable(value) else value
+
+    given = {key: named(value) if key in _MODELS else value for key, value in one.config.items()}
     try:
-        config = msgspec.to_builtins(one.config)
+        config = msgspec.to_builtins(given)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(Problem("", f"expected plain data: {error}")) from error
     return EvaluatorSpec(one.name, one.type, config, threshold=one.threshold)

@@ -37,16 +37,19 @@ _MISTAKES = (
     TypeError,
 )
 """What mistakes in the code raise: the next attempt would raise the same. Anything else may be a gateway's own word for
-an overload. So is a plain ValueError, whose subclasses are raised by replies, too, that are not JSON or UTF-8."""
+an overload."""
 
 
 class CallableClient:
     """The function at `module:attribute`, or the provider that a package registers under a name."""
 
-    def __init__(self, route: Route) -> None:
+    def __init__(self, route: Route, function: Callable[[ChatRequest], Any] | None = None) -> None:
+        """`function` is the one at that place, if it need not be imported."""
         place = route.base_url or ""
         try:
-            self._function: Callable[[ChatRequest], Any] = _at(place) if ":" in place else load("providers", place)
+            self._function: Callable[[ChatRequest], Any] = function or (
+                _at(place) if ":" in place else load("providers", place)
+            )
         except EvalwrightError as error:
             raise CallFailed("bad_request", str(error)) from error
         except Exception as error:
@@ -62,7 +65,7 @@ class CallableClient:
         except (CallFailed, asyncio.CancelledError):
             raise
         except Exception as error:
-            mistaken = isinstance(error, _MISTAKES) or type(error) is ValueError
+            mistaken = isinstance(error, _MISTAKES)
             kind = "exception" if mistaken else "connection"
             raise CallFailed(kind, f"the provider raised {_told(error)}", retryable=not mistaken) from error
         if isinstance(response, str):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evalwright.files.masker import Masker
-from evalwright.llm.choices import ModelChoices
+from evalwright.llm.choices import ModelChoices, ModelClient
+from evalwright.llm.routes import Route
 from evalwright.model.chat import Models
 from evalwright.model.plan import Plan
 from evalwright.run.cells import RunState
 from evalwright.session import environment
+from evalwright.session.named_objects import passed_object
 
 __all__ = ["live_models"]
 
@@ -31,6 +33,15 @@ def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker, state:
         tell=plan.warnings.append,
         waiting=lambda calls: setattr(state, "waiting", calls),
         ends=lambda: state.stopping,
-        placed=state.models_placed,
+        placed=state.models_placed or _passed,
     )
     return LiveModels(plan.prices, given, environment(), built_in_prices=plan.has_list_prices)
+
+
+async def _passed(route: Route) -> ModelClient | None:
+    """The client of a function that was passed to the run; None for a model that is found by its name."""
+    if not route.is_function or (function := passed_object(str(route.base_url))) is None:
+        return None
+    from evalwright.llm.callable_client import CallableClient
+
+    return CallableClient(route, function)

@@ -12,7 +12,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem, did_you_mean, user_place
 from evalwright.session.imports import import_by_name, offered_instead, users_folders
 
-__all__ = ["is_unnamed", "named_object", "with_objects"]
+__all__ = ["is_unnamed", "named_object", "passed_object", "with_objects"]
 
 _passed: ContextVar[Mapping[str, Any]] = ContextVar("evalwright_objects", default=MappingProxyType({}))
 
@@ -25,6 +25,11 @@ def with_objects(objects: Mapping[str, Any]) -> Iterator[None]:
         yield
     finally:
         _passed.reset(token)
+
+
+def passed_object(place: str) -> Any:
+    """The object that was passed to the run under this place; None if there is none."""
+    return _passed.get().get(place)
 
 
 def is_unnamed(place: Any) -> bool:
