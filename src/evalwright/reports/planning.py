@@ -89,7 +89,7 @@ def _gate(gate: GatePlan, suite: str) -> list[str]:
 def _heading(row: PlanRow) -> str:
     needs = "".join(f"{f'{need.power:.0%} power':>11}" for need in row.needs)
     money = f"{'cost':>9}" if any(need.cost_usd is not None for need in row.needs) else ""
-    time = f"{'minutes':>8}" if any(need.minutes is not None for need in row.needs) else ""
+    time = f"{'minutes':>9}" if any(need.minutes is not None for need in row.needs) else ""
     return f"  trials{needs}{money}{time}  this suite shows"
 
 
@@ -97,6 +97,6 @@ def _row(row: PlanRow) -> str:
     needs = "".join(f"{'–' if need.cases is None else f'{need.cases:,}':>11}" for need in row.needs)
     usual = next((need for need in row.needs if need.power == 0.8), row.needs[-1])
     spent = "" if usual.cost_usd is None else f"{money(usual.cost_usd):>9}"
-    time = "" if usual.minutes is None else f"{usual.minutes:>8,.1f}"
+    time = "" if usual.minutes is None else f"{usual.minutes:>9,.1f}"
     shows = "–" if row.detectable is None else f"±{100 * row.detectable:.1f} pp"
     return f"  {row.trials:>6}{needs}{spent}{time}  {shows:>16}{' <-' if row.cheapest else ''}"
