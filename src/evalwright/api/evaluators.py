@@ -198,7 +198,7 @@ def specs_of(
             specs.append(spec)
     for name, number in Counter(spec.name for spec in specs).items():
         if number > 1:
-            problems.append(refused("evaluators", f"two evaluators are named {name!r}: give one another name"))
+            problems.append(refused("evaluators", f"two evaluators are named {name!r}: give one another `name=`"))
     return specs
 
 

@@ -102,7 +102,7 @@ def _variants(suite: Suite, target: str | None) -> list[Variant]:
     if not named:
         known = [v.name for v in suite.variants]
         raise InputError(
-            f"no target {target!r}{did_you_mean(target, known)}: expected module:callable or one of {', '.join(known)}"
+            f"no target {target!r}{did_you_mean(target, known)} (expected module:callable or one of {', '.join(known)})"
         )
     return named
 
