@@ -44,6 +44,14 @@ def test_the_table_and_the_rates_are_shown(made: Project) -> None:
     assert "no better than chance" in ended.out
 
 
+def test_labels_given_in_the_viewer_need_no_name(made: Project) -> None:
+    without = made.evalwright("calibrate", run_of(made))
+    assert (without.code, "no labels: pass --labels FILE, or label answers in" in without.err) == (2, True)
+    (run_of(made) / "labels.csv").write_text(LABELS)
+    found = made.evalwright("calibrate", run_of(made))
+    assert (found.code, found.out) == (0, calibrate(made, LABELS).out)
+
+
 def test_json_says_the_same_as_what_is_kept_with_the_run(made: Project) -> None:
     said = json.loads(calibrate(made, LABELS, "--json").out)
     assert said == json.loads((run_of(made) / "calibration.json").read_text())

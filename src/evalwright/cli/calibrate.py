@@ -20,12 +20,12 @@ __all__ = ["command"]
     "--labels",
     type=PathParam(dir_okay=False),
     metavar="FILE",
-    required=True,
-    help="CSV or JSON Lines with case_id, evaluator, verdict or score, and optionally variant and trial.",
+    help="CSV or JSON Lines with case_id, evaluator, verdict or score, and optionally variant and trial (default: the "
+    "labels given in the viewer).",
 )
 @as_json
 @color
-def command(run: Path, labels: Path, as_json: bool) -> int:
+def command(run: Path, labels: Path | None, as_json: bool) -> int:
     """Compare the evaluators of RUN with human labels: error rates, agreement, and corrected pass rates.
 
     The result is stored in the run folder; reports then show it beside the evaluator.

@@ -13,7 +13,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.run.baselines import is_promoted
-from evalwright.run.locations import NOTE, RUNS, find_run, folder_beside, is_on_a_server, is_written, run_places
+from evalwright.run.locations import NOTE, RUNS, find_run, is_on_a_server, is_written, label_sheet, run_places
 from evalwright.stores.local_files import is_run
 from evalwright.stores.local_files.lines import LineDecoder
 from evalwright.stores.lock import LOCK_NAME, is_held
@@ -94,7 +94,7 @@ class StoredRun:
     def labels_path(self) -> Path:
         reader, _ = self.open()
         with closing(reader):
-            return folder_beside(reader) / "labels.csv"
+            return label_sheet(reader)
 
     def is_baseline(self) -> bool:
         return is_promoted(self._path)

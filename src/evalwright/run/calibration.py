@@ -18,6 +18,7 @@ from evalwright.errors import InputError, Problem, counted
 from evalwright.evaluators.build import is_judge
 from evalwright.files.durable import PRIVATE, replace_file
 from evalwright.files.jsonl import lines_of
+from evalwright.files.paths import seen_from_here
 from evalwright.importers.labels import read_labels
 from evalwright.model.calibration import CalibrationReport, JudgeCalibration, Label
 from evalwright.model.damage import Mended
@@ -26,7 +27,7 @@ from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.summary import RunSummary
 from evalwright.run.label_sheet import labels_of
-from evalwright.run.locations import Place, find_run, folder_beside, labels_file
+from evalwright.run.locations import Place, find_run, folder_beside, label_sheet, labels_file
 from evalwright.run.stored_run import plan_of_run
 from evalwright.scoring.fold import fold
 from evalwright.scoring.re_judged import judged_answers
@@ -36,12 +37,14 @@ __all__ = ["CALIBRATION", "calibrate_run", "keep_calibration", "mark_judges", "s
 CALIBRATION = "calibration.json"
 
 
-def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
+def calibrate_run(run: Path | Place, file: Path | None) -> CalibrationReport:
     """Measure the evaluators of a run by the labels in `file`, which replace earlier labels of the same evaluators.
 
-    Raises InputError with every mistake of the file; nothing is changed then.
+    None: those that were given in the viewer. Raises InputError with every mistake of the file; nothing is changed
+    then.
     """
     place = find_run(run)
+    file = file or _given_in_viewer(place)
     found, problems = read_labels(file)
     rows, unsure = [row for row in found if not row.unsure], Counter(row.evaluator for row in found if row.unsure)
     if found and not rows and not problems:
@@ -68,6 +71,15 @@ def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
             if unsure[one.evaluator]:
                 one.notes.append(f"{counted(unsure[one.evaluator], 'answer')} labelled unsure, left out")
         return report
+
+
+def _given_in_viewer(place: Place) -> Path:
+    with closing(place.store.read(place.run_id)) as reader:
+        file = label_sheet(reader)
+    if not file.is_file():
+        seen = seen_from_here(file)
+        raise InputError(f"no labels: pass --labels FILE, or label answers in `evalwright view`, which writes {seen}")
+    return file
 
 
 def keep_calibration(writer: RunWriter, plan: Plan, summary: RunSummary) -> CalibrationReport | None:

@@ -40,6 +40,7 @@ __all__ = [
     "folder_beside",
     "is_on_a_server",
     "is_written",
+    "label_sheet",
     "labels_file",
     "run_places",
     "store_of",
@@ -112,6 +113,11 @@ def folder_beside(reader: RunReader) -> Path:
 def labels_file(reader: RunReader) -> Path:
     """Where the human labels of a run are, if it has any."""
     return folder_beside(reader) / "labels.jsonl"
+
+
+def label_sheet(reader: RunReader) -> Path:
+    """Where the viewer writes the labels that it is given."""
+    return folder_beside(reader) / "labels.csv"
 
 
 def _new_folder(runs: Path, name: str) -> Path:
