@@ -39,7 +39,9 @@ MAY_LOAD = {
     "validate eval.yaml": AUTHORED,
     "run eval.yaml": RUNNING,
     "run promptfooconfig.yaml": RUNNING,
+    "run recorded.jsonl": AUTHORED,
 }
+OF_NORTHSTAR = '{"id": "a", "messages": [{"role": "assistant", "content": "Hi"}], "expected": {"contains": ["Hi"]}}'
 OF_PROMPTFOO = "prompts: [Hi]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: Hi}]}]\n"
 
 
@@ -58,6 +60,7 @@ def must_load_little(folder: Path, command: str) -> None:
     made = project(folder, {"a": "thanks", "b": "no"}, TWO_SYSTEMS)
     made.run()
     (folder / "promptfooconfig.yaml").write_text(OF_PROMPTFOO)
+    (folder / "recorded.jsonl").write_text(OF_NORTHSTAR)
     assert loaded(folder, command) <= MAY_LOAD[command]
 
 

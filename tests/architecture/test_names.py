@@ -23,7 +23,7 @@ PARALLEL = {
 }
 """Names that several modules have because a reader expects them in each."""
 ORIGINALS = (
-    ".surface", ".formats.northstar.records", ".formats.pixie.scorers", ".formats.pixie.retrieval", ".letta.runner",
+    ".surface", ".formats.northstar.authored", ".formats.pixie.scorers", ".formats.pixie.retrieval", ".letta.runner",
     ".capture.spans",
 )  # fmt: skip
 """Modules with the names that an original's users import: ours must be called the same."""

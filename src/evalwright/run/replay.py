@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import multiprocessing
 import os
 import signal
 import sys
@@ -19,8 +18,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import takewhile
-from multiprocessing.connection import Connection, wait
-from multiprocessing.synchronize import Lock
 from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import EvalwrightError, StorageError
@@ -43,6 +40,9 @@ from evalwright.stores.local_files.writer import LocalWriter
 from evalwright.targets.failures import target_failure
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.synchronize import Lock
+
     from evalwright.run.steps.price import Pricing
 
 __all__ = ["processes_for", "replay_in_processes"]
@@ -83,6 +83,8 @@ def replay_in_processes(
     What has not been written by then is left for a later session.
     """
     assert isinstance(writer, LocalWriter)
+    import multiprocessing  # small runs have no such processes
+
     context = multiprocessing.get_context("fork")
     gc.freeze()  # what exists now stays: no collection in the children has to visit it
     turn = context.Lock()
@@ -114,6 +116,8 @@ def replay_in_processes(
 
 def _collect(receivers: list[Connection], tally: Tally, state: RunState, failed: list[StorageError]) -> bool:
     """Take the messages of all children; whether they have ended, so that all counts are there."""
+    from multiprocessing.connection import Connection, wait
+
     waiting = list(receivers)
     while waiting and not state.stopping:
         for receiver in wait(waiting, timeout=_SYNC_PERIOD):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,7 +22,7 @@ from evalwright.files.problems import ProblemKinds
 from evalwright.files.strict_json import with_json_lines
 from evalwright.formats.northstar.doubts import CaseDoubt, doubts_in
 from evalwright.formats.northstar.ids import Occurrences, ambiguous_ids, oddities
-from evalwright.formats.northstar.records import EvalCase, Record, checked, parsed_line, records_of
+from evalwright.formats.northstar.records import MOST_PROBLEMS, Record, parsed_line, records_of
 from evalwright.formats.northstar.traces import take_trace, unread_trace_keys
 from evalwright.model.conversation import (
     ConversationExpected,
@@ -34,10 +34,12 @@ from evalwright.model.recordings import RECORDING
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import UNDATED, Metrics, Output, Trace, TraceError
 
-__all__ = ["VARIANT", "Cases", "case_of", "expectations_of"]
+if TYPE_CHECKING:
+    from evalwright.formats.northstar.authored import EvalCase
+
+__all__ = ["CASE_KEYS", "VARIANT", "Cases", "case_of", "expectations_of"]
 
 VARIANT = "recorded"
-_MOST_PROBLEMS = 100
 
 
 class _Transition(StateTransition, forbid_unknown_fields=True):
@@ -74,6 +76,10 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     trace: dict[str, Any] | None = None
 
 
+CASE_KEYS: tuple[str, ...] = _Line.__struct_fields__
+"""What a record may have."""
+
+
 _MALFORMED = "malformed_trace"
 _decode = msgspec.json.Decoder(_Line).decode
 _encode = msgspec.json.Encoder().encode
@@ -102,7 +108,7 @@ class Cases:
                     if not wrong:
                         found, wrong = self._checked(record)
                     count += len(wrong)
-                    problems += wrong[: _MOST_PROBLEMS - len(problems)]
+                    problems += wrong[: MOST_PROBLEMS - len(problems)]
                 if found is None:
                     continue
                 trace = _trace(found, UNDATED)
@@ -143,6 +149,8 @@ class Cases:
             yield Problem(str(self._path), f"{what} (case {line.id!r})", record.line, key)
 
     def _checked(self, record: Record) -> tuple[_Line | None, list[Problem]]:
+        from evalwright.formats.northstar.authored import checked  # the models of pydantic take long to import
+
         case, problems = checked(record, str(self._path))
         return (None if case is None else _line_of(case)), problems
 
@@ -152,7 +160,7 @@ class Cases:
 
     def oddities(self) -> list[Problem]:
         """The first rows whose ids do not distinguish them; with `strict` each pass ends by reporting them."""
-        return list(islice(oddities(self._path, self._ambiguous, lines=self._lines), _MOST_PROBLEMS))
+        return list(islice(oddities(self._path, self._ambiguous, lines=self._lines), MOST_PROBLEMS))
 
 
 def case_of(case: EvalCase) -> Case:

@@ -18,10 +18,9 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
     record = _first_record(path, head)
     if not isinstance(record, Mapping) or not record.keys() >= _NEEDED:
         return False
-    # Imported only here: most JSON files are of other formats, and the shape of cases needs pydantic.
-    from evalwright.formats.northstar.records import EvalCase
+    from evalwright.formats.northstar.cases import CASE_KEYS  # only here: most JSON files are of other formats
 
-    return record.keys() <= EvalCase.model_fields.keys()
+    return record.keys() <= {*CASE_KEYS}
 
 
 def _first_record(path: Path, head: Mapping[str, Any]) -> Any:

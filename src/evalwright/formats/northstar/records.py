@@ -1,55 +1,23 @@
-"""Cases as NorthStar files write them, and the mistakes in them."""
+"""The records of NorthStar files, unchecked."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
-
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import lines_of
-from evalwright.files.key_paths import Place, bracketed
+from evalwright.files.key_paths import Place
 from evalwright.files.paths import unreadable
-from evalwright.formats.shared.findings import expectation, kind_found, remedy
-from evalwright.model.conversation_case import (
-    ConversationExpectation,
-    ExpectedStateTransition,
-    ExpectedToolArguments,
-    TraceExpectation,
-)
+from evalwright.formats.shared.findings import kind_found
 
-__all__ = ["MOST_PROBLEMS", "EvalCase", "EvalMetrics", "Record", "checked", "is_lines", "parsed_line", "records_of"]
+__all__ = ["MOST_PROBLEMS", "Record", "is_lines", "json_kind", "parsed_line", "records_of"]
 
 
 MOST_PROBLEMS = 100
 """The most mistakes reported for one file."""
-
-
-class EvalMetrics(BaseModel):
-    """The measurements of a recorded run; null for those not taken."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    latency_ms: float | None = None
-    cost_usd: float | None = None
-
-
-class EvalCase(BaseModel):
-    """One recorded conversation and what is expected of it."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    id: StrictStr
-    input: Any = None
-    trace: dict[str, Any] | None = None
-    """The exported trace of the run; looked at when the case is judged."""
-    messages: list[dict[str, Any]]
-    expected: ConversationExpectation = Field(default_factory=ConversationExpectation)
-    metrics: EvalMetrics = Field(default_factory=EvalMetrics)
-    metadata: dict[str, Any] = Field(default_factory=dict)
 
 
 class Record(NamedTuple):
@@ -122,55 +90,14 @@ def _listed(path: Path, document: Any) -> list[Any]:
     if isinstance(document, list):
         return document
     if not isinstance(document, dict):
-        found = _kind(document)
+        found = json_kind(document)
         message = f"Invalid JSON dataset: found {found}, expected a list of cases, an object with 'cases' or one case"
         raise InputError(Problem(str(path), message))
     cases = document["cases"]
     if not isinstance(cases, list):
-        raise InputError(Problem(str(path), f"'cases' must be a list, found {_kind(cases)}", key="cases"))
+        raise InputError(Problem(str(path), f"'cases' must be a list, found {json_kind(cases)}", key="cases"))
     return cases
 
 
-def checked(record: Record, file: str) -> tuple[EvalCase | None, list[Problem]]:
-    """The case of a record, or everything that is wrong with it."""
-    try:
-        return EvalCase.model_validate(record.value), []
-    except ValidationError as error:
-        problems = error.errors(include_url=False)
-    except RecursionError:
-        message = f"Invalid eval case ({record.place()}): nested too deeply"
-        return None, [Problem(file, message, record.line, bracketed(record.at))]
-    return None, list(_problems(record, file, problems))
-
-
-def _problems(record: Record, file: str, found: Iterable[Any]) -> Iterator[Problem]:
-    where = record.place()
-    for item in found:
-        place = item["loc"]
-        message = f"Invalid eval case ({where}): {_message(place, item)}"
-        yield Problem(file, message, record.line, bracketed((*record.at, *place)))
-
-
-_FIELDS: dict[str, type[BaseModel]] = {
-    "": EvalCase,
-    "expected": ConversationExpectation,
-    "expected.trace": TraceExpectation,
-    "metrics": EvalMetrics,
-    "tool_arguments": ExpectedToolArguments,
-    "allowed_state_transitions": ExpectedStateTransition,
-}
-
-
-def _message(place: tuple[Any, ...], item: Any) -> str:
-    if item["type"] == "missing":
-        return "it is missing"
-    if item["type"] == "extra_forbidden":
-        above = [step for step in place[:-1] if isinstance(step, str)]
-        kind = _FIELDS.get(".".join(above)) or _FIELDS.get(above[-1] if above else "", EvalCase)
-        return f"unknown key{did_you_mean(str(place[-1]), kind.model_fields)}"
-    wanted = expectation(item["msg"]).replace("a mapping", "an object")
-    return f"{wanted}, found {_kind(item['input'])}{remedy(item['type'], item['input'])}"
-
-
-def _kind(value: Any) -> str:
+def json_kind(value: Any) -> str:
     return kind_found(value, "an object")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalwright.formats.northstar.authored import EvalCase
 from evalwright.formats.northstar.plans import TRACE
-from evalwright.formats.northstar.records import EvalCase
 from evalwright.formats.shared.json_schema import lenient
 from evalwright.formats.shared.schema_parts import (
     NOT_BLANK,

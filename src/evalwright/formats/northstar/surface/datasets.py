@@ -16,7 +16,8 @@ from pydantic_core import PydanticCustomError
 
 from evalwright.errors import InputError
 from evalwright.evaluators.wording import listed
-from evalwright.formats.northstar.records import EvalCase, Record, checked, is_lines, records_of
+from evalwright.formats.northstar.authored import EvalCase, checked
+from evalwright.formats.northstar.records import Record, is_lines, records_of
 
 __all__ = ["Dataset"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from evalwright.errors import InputError
 from evalwright.evaluators.build import build_evaluator, calls_models
+from evalwright.formats.northstar.authored import EvalCase
 from evalwright.formats.northstar.plans import DETERMINISTIC
-from evalwright.formats.northstar.records import EvalCase
 from evalwright.formats.northstar.surface.judge_calls import settled
 from evalwright.formats.northstar.surface.results import GradeResult, failed_grade, grade_of
 from evalwright.formats.northstar.surface.runs import EvalRun, canonical

@@ -13,7 +13,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.conversation import ConversationJudge, Question
 from evalwright.evaluators.judges.readable_reply import JudgeReply
 from evalwright.evaluators.judges.scales import Reading, Scoring, scale_problem
-from evalwright.formats.northstar.records import EvalCase
+from evalwright.formats.northstar.authored import EvalCase
 from evalwright.formats.northstar.surface.graders import Grader
 from evalwright.formats.northstar.surface.judge_keys import check_key
 from evalwright.formats.northstar.surface.results import GradeResult, failed_grade

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from evalwright.evaluators.conversation.messages import conversation_of
 from evalwright.evaluators.steps.steps import steps_of_trace
+from evalwright.formats.northstar.authored import EvalCase, EvalMetrics
 from evalwright.formats.northstar.cases import VARIANT, expectations_of
-from evalwright.formats.northstar.records import EvalCase, EvalMetrics
 from evalwright.formats.northstar.surface.traces import EvalTraceDag, dag_of, steps_of
 from evalwright.model.conversation import Conversation, ToolUse
 from evalwright.model.conversation import ToolOutput as RecordedOutput

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalwright.errors import InputError
+from evalwright.formats.northstar.authored import EvalCase
 from evalwright.formats.northstar.cases import case_of
 from evalwright.formats.northstar.plans import DETERMINISTIC, configured
-from evalwright.formats.northstar.records import EvalCase
 from evalwright.formats.northstar.surface.graders import Grader, default_graders
 from evalwright.formats.northstar.surface.judge_calls import settled
 from evalwright.formats.northstar.surface.plans import grader_plan
