@@ -17,6 +17,7 @@ __all__ = [
     "advice_on",
     "decoded",
     "exact",
+    "has_each_key_once",
     "lines_of",
     "may_hold_halves",
     "refuse_halves",
@@ -98,13 +99,21 @@ def refuse_halves(value: Any) -> None:
         raise ValueError(f"it has {half} without its other half: a character beyond \\uffff takes two") from None
 
 
+_encode = msgspec.json.Encoder().encode
+
+
+def has_each_key_once(text: bytes, value: Any) -> bool:
+    """Whether no object of a JSON text has a key twice, told by the value that was read from it: of a repeated key only
+    the last value is read, and the text has more colons. Takes a tenth of the time of a full check.
+
+    False if that cannot tell. Raises TypeError, ValueError, RecursionError for a value that JSON cannot hold.
+    """
+    return text.count(b":") == _encode(value).count(b":") and b"\\u003" not in text  # a colon written as an escape
+
+
 def _may_repeat(text: bytes, decode: Callable[[bytes], Any] = msgspec.json.decode) -> bool:
-    """Whether a key may be repeated: the text then has more colons than its value. Takes a tenth of the time of a full
-    check."""
-    if b"\\u003" in text:  # a colon can be written as an escape
-        return True
     try:
-        return text.count(b":") != msgspec.json.encode(decode(text)).count(b":")
+        return not has_each_key_once(text, decode(text))
     except (ValueError, TypeError, RecursionError):
         return True
 

@@ -194,6 +194,20 @@ def test_rows_with_one_id_are_told_and_strictly_refused(tmp_path: Path) -> None:
     assert all(start[3:] in refusal(path, strict=True) for start in expected)
 
 
+@pytest.mark.parametrize("greeting", ["hi", r"hi\u003a"])
+def test_a_key_that_is_there_twice_is_told_whatever_the_texts_look_like(tmp_path: Path, greeting: str) -> None:
+    path = written(tmp_path, MUTE, GOOD)
+    path.write_text(path.read_text().replace('"hi"', f'"{greeting}"').replace("0.5", '9, "cost_usd": 0.5'))
+    warnings = ran(path).summary.warnings
+    assert [line for line in warnings if "d.jsonl:2" in line and "'cost_usd' occurs more than once" in line]
+
+
+def test_a_key_that_is_there_twice_is_told_where_as_many_others_are_missing(tmp_path: Path) -> None:
+    path = written(tmp_path, MUTE)  # neither expected nor metrics
+    path.write_text(path.read_text().replace('"id"', '"id": "a", "id": "b", "id"'))
+    assert [line for line in ran(path).summary.warnings if "'id' occurs more than once" in line]
+
+
 EXPORT = {"sessions": [{"id": "s"}], "runs": [{"id": "r", "session_id": "s", "name": "n", "names": []}]}
 DOUBTS: list[tuple[dict[str, Any], str, str]] = [
     ({"messages": [{"role": "user"}, ANSWERED]}, "messages[0].content", "says nothing"),

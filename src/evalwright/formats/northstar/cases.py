@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Problem, counted
-from evalwright.files.jsonl import lines_of
+from evalwright.files.jsonl import has_each_key_once, lines_of
 from evalwright.files.key_paths import bracketed
 from evalwright.files.plain import plain
 from evalwright.files.problems import ProblemKinds
@@ -76,12 +76,26 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     trace: dict[str, Any] | None = None
 
 
+class _Given(_Line, omit_defaults=True):
+    """A record as it is decoded: encoded again, it has no key that was not there."""
+
+    expected: _Expected | msgspec.UnsetType = msgspec.UNSET  # type: ignore[assignment]
+    metrics: _Metrics | msgspec.UnsetType = msgspec.UNSET  # type: ignore[assignment]
+
+    def filled(self) -> _Line:
+        if self.expected is msgspec.UNSET:
+            self.expected = _Expected()
+        if self.metrics is msgspec.UNSET:
+            self.metrics = _Metrics()
+        return self
+
+
 CASE_KEYS: tuple[str, ...] = _Line.__struct_fields__
 """What a record may have."""
 
 
 _MALFORMED = "malformed_trace"
-_decode = msgspec.json.Decoder(_Line).decode
+_decode = msgspec.json.Decoder(_Given).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -91,6 +105,8 @@ class Cases:
     def __init__(self, path: Path, *, lines: bool, strict: bool = False, must_expect: bool = False) -> None:
         self._path, self._lines, self._strict, self._must_expect = path, lines, strict, must_expect
         self._doubts = ProblemKinds()
+        self.without_repeats: Path | None = None
+        """The file, if the last pass has shown that no object in it has a key twice."""
 
     def unknown_keys(self) -> Iterable[Problem]:
         """Doubtful keys and values in the cases, as far as the last pass got."""
@@ -133,14 +149,20 @@ class Cases:
             for record in records_of(self._path, lines=False):
                 yield record, None, []
             return
+        once, self.without_repeats = True, None
         for index, (number, line) in enumerate(lines_of(self._path)):
             try:
-                yield Record(None, index, number), _decode(line), []
+                read = _decode(line)
+                once = once and has_each_key_once(line, read)
+                yield Record(None, index, number), read.filled(), []
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                once = False
                 try:
                     yield Record(parsed_line(self._path, number, line), index, number), None, []
                 except InputError as error:
                     yield Record(None, index, number), None, [*error.problems]
+        if once:
+            self.without_repeats = self._path
 
     def _doubts_in(self, record: Record, line: _Line, trace: Trace) -> Iterator[Problem]:
         found = doubts_in(line.messages, line.expected, must_expect=self._must_expect)
