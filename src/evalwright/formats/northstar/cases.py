@@ -94,6 +94,18 @@ CASE_KEYS: tuple[str, ...] = _Line.__struct_fields__
 """What a record may have."""
 
 
+class _Output(Output, omit_defaults=True):
+    pass
+
+
+class _Spent(Metrics, omit_defaults=True):
+    pass
+
+
+class _Recorded(Trace, omit_defaults=True):
+    """A recorded trace is stored with its case: without what it leaves at its default, that takes a third less."""
+
+
 _MALFORMED = "malformed_trace"
 _decode = msgspec.json.Decoder(_Given).decode
 _encode = msgspec.json.Encoder().encode
@@ -270,15 +282,15 @@ def _trace(line: _Line, started: datetime) -> Trace:
     """The trace without what follows from its messages: see `recorded_of`."""
     latency = line.metrics.latency_ms
     took = int(latency) if latency is not None and 0 <= latency < 1e12 else None
-    trace = Trace(
+    trace = _Recorded(
         line.id,
         VARIANT,
         started,
         started + timedelta(milliseconds=took) if took else started,
         took,
         None,
-        Output(),
-        metrics=Metrics(cost_usd=line.metrics.cost_usd),
+        _Output(),
+        metrics=_Spent(cost_usd=line.metrics.cost_usd),
         extra={RECORDING: {"messages": line.messages, "metrics": line.metrics}},
     )
     try:
