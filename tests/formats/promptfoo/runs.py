@@ -29,19 +29,20 @@ def write(folder: Path, config: Any, **files: str) -> Path:
     return path
 
 
-def _place(record: Trace | CaseVerdict) -> tuple[int, int]:
-    """Records are stored as cells finish; the sort keeps the variants of a case in the order in which they started."""
-    return record.case_index or 0, record.trial
-
-
 class Ran:
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        reader, _ = open_run(outcome.run_dir)
+        reader, plan = open_run(outcome.run_dir)
+        variants = [variant.name for variant in plan.variants]
+
+        def place(record: Trace | CaseVerdict) -> tuple[int, int, int]:
+            """In the plan: records are stored as cells finish."""
+            return record.case_index or 0, record.trial, variants.index(record.variant_name)
+
         with closing(reader):
-            self.traces = {(t.case_id, t.variant_name, t.trial): t for t in sorted(reader.traces(Trace), key=_place)}
+            self.traces = {(t.case_id, t.variant_name, t.trial): t for t in sorted(reader.traces(Trace), key=place)}
             self.verdicts = {
-                (v.case_id, v.variant_name, v.trial): v for v in sorted(reader.verdicts(CaseVerdict), key=_place)
+                (v.case_id, v.variant_name, v.trial): v for v in sorted(reader.verdicts(CaseVerdict), key=place)
             }
             self.rows = list(reader.results(EvaluationResult))
 
