@@ -158,12 +158,15 @@ def test_ctrl_c_finishes_what_runs_and_the_run_can_be_resumed(tmp_path):
 
 
 def test_a_cancelled_run_says_how_to_go_on_and_one_in_memory_has_nothing_to_name(tmp_path):
-    async def stuck(_):
-        await asyncio.sleep(60)
-
     async def cancelled(out):
+        begun = asyncio.Event()
+
+        async def stuck(_):
+            begun.set()
+            await asyncio.Event().wait()
+
         task = asyncio.create_task(ew.aevaluate(["a", "b"], stuck, evaluators=agents.loud, out=out))
-        await asyncio.sleep(0.5)
+        await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError) as ended:
             await task
