@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -242,6 +243,21 @@ def test_plain_spans_of_phoenix_are_read(shape, tmp_path):
     found = trace(tmp_path, {"name": "Chat", "span_kind": "LLM", "parent_id": None, **times, **shape}, plain=True)
     assert (found["input"]["user_message"], found["output"]["final_answer"]) == ("Hi", "Yo")
     assert (found["latency_ms"], found["metrics"]["token_input"]) == (1500, 3)
+
+
+@pytest.fixture
+def in_tokyo(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def test_times_without_a_zone_are_in_utc(tmp_path, in_tokyo):
+    times = {"start_time": "2026-05-01T10:00:00", "end_time": "2026-05-01T10:00:01"}
+    found = trace(tmp_path, {"name": "Chat", "span_kind": "LLM", "parent_id": None, **times, **NESTED}, plain=True)
+    assert (found["started_at"], found["finished_at"]) == ("2026-05-01T10:00:00Z", "2026-05-01T10:00:01Z")
 
 
 def test_spans_as_an_sdk_prints_them_are_read(tmp_path):
