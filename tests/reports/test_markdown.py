@@ -30,6 +30,13 @@ def test_a_rate_carries_n_and_interval() -> None:
     assert "| `old` | 75.0% | 55.1–88.0% | 24 |" in rendered()
 
 
+def test_names_are_to_the_left_and_numbers_to_the_right() -> None:
+    variants = rendered().partition("## Variants")[2]
+    titles, rule = (line.split(" | ") for line in variants.split("\n| ", 3)[1:3])
+    sides = dict(zip(titles, rule, strict=True))
+    assert (sides["variant"], sides["pass rate"]) == ("---", "---:")
+
+
 def test_cases_that_belong_together_are_told_beside_their_interval() -> None:
     text = rendered(native={"conversations": 1, "cases_in_conversations": 2})
     variants = text.partition("## Variants")[2].partition("\n## ")[0]
