@@ -89,10 +89,12 @@ def test_an_interrupted_run_has_not_failed(project):
 
 
 def test_a_dataset_without_samples_may_be_allowed(project):
-    assert ", 0 samples" in letta_evals(project, "validate", "bare.yaml", "--allow-empty").stdout
+    done = letta_evals(project, "validate", "bare.yaml", "--allow-empty")
+    assert (done.returncode, ", 0 samples" in done.stdout) == (0, True)
 
 
 def test_a_valid_suite_is_described(project):
-    said = letta_evals(project, "validate", "suite.yaml").stdout
-    assert "data.jsonl, 1 samples" in said
-    assert "Right answer: tool" in said
+    done = letta_evals(project, "validate", "suite.yaml")
+    assert done.returncode == 0
+    assert "data.jsonl, 1 samples" in done.stdout
+    assert "Right answer: tool" in done.stdout
