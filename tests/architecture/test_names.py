@@ -2,6 +2,7 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 from architecture.source import modules, nodes, room, tree
@@ -65,6 +66,7 @@ def clash(where: set[str]) -> bool:
     return len(where) > 1 and not (len(set(rooms)) == len(rooms) and set(rooms) <= FORMATS)
 
 
+@cache
 def public_names(path: Path) -> list[str]:
     for node in tree(path).body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
