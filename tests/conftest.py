@@ -37,6 +37,7 @@ TOGETHER = {
         "tests/evaluators/judges/test_over_http.py",
         "tests/formats/agentv/test_models.py",
         "tests/formats/pixie/test_premade.py",
+        "tests/formats/promptfoo/test_models.py",
         "tests/llm/",
         "tests/run/test_batches.py",
     ),
@@ -188,7 +189,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
         def _split_scope(self, nodeid: str) -> str:
             if "postgres" in nodeid.lower() or "database" in nodeid:
                 return "PostgreSQL"
-            return next((name for name, files in TOGETHER.items() if nodeid.startswith(files)), nodeid)
+            # A module by one worker: another one would make its fixtures again, and be told of each test by itself.
+            module = nodeid.partition("::")[0]
+            return next((name for name, files in TOGETHER.items() if nodeid.startswith(files)), module)
 
         def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
             # It is asked after each test, and finished ones left in it make the controller's work quadratic.
