@@ -7,6 +7,7 @@ ones.
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import resource
 import signal
@@ -49,6 +50,7 @@ TOGETHER = {
     "warm": ("tests/test_warm.py",),
 }
 """Tests that one worker runs, because they share what is costly or may not run at the same time."""
+_numbers = itertools.count()
 _begun = pytest.StashKey[float]()
 _left_out = pytest.StashKey[int]()
 _earlier_runs = pytest.StashKey[set[str]]()
@@ -89,6 +91,14 @@ def _cold(request: pytest.FixtureRequest) -> Iterator[None]:
     else:
         with warm.starting_cold():
             yield
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As that of pytest, which lists the folders of all earlier tests for the number of the next."""
+    path = tmp_path_factory.getbasetemp() / f"{request.node.originalname[:30]}{next(_numbers)}"
+    path.mkdir(mode=0o700)
+    return path
 
 
 @pytest.fixture
