@@ -102,6 +102,13 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture
+def collect() -> Callable[[], int]:
+    """Lets go the garbage of the test alone: to look through all that a worker keeps takes a second."""
+    gc.freeze()
+    return gc.collect
+
+
+@pytest.fixture
 def untouched_environment():
     """The variables of the process are afterwards what they were."""
     before = _variables()
@@ -165,6 +172,12 @@ def pytest_collection() -> Iterator[None]:
         gc.freeze()
         gc.unfreeze()
         gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """What pytest has just found to be in use is not looked through once more."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

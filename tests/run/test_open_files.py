@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import gc
 import os
 import resource
 import sys
@@ -57,14 +56,14 @@ def test_cells_wait_where_the_limit_cannot_be_raised(tmp_path, monkeypatch):
     assert "not 60" in warning
 
 
-def test_a_loop_that_cannot_have_its_files_leaves_no_traceback(monkeypatch):
+def test_a_loop_that_cannot_have_its_files_leaves_no_traceback(monkeypatch, collect):
     ignored = []
     monkeypatch.setattr(sys, "unraisablehook", ignored.append)
     lowest_free = os.open(os.devnull, os.O_RDONLY)
     os.close(lowest_free)
     with files(lowest_free + 2), pytest.raises(OSError, match="Too many open files"):
         new_loop()
-    gc.collect()
+    collect()
     assert ignored == []
 
 

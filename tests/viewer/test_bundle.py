@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import posixpath
 import re
@@ -38,14 +37,14 @@ def links_of(path: Path) -> set[Path]:
     return {Path(posixpath.normpath(path.parent / unquote(link))) for link in files}
 
 
-def test_reading_a_run_by_its_index_leaves_no_files_beside_it(tmp_path, pair):
+def test_reading_a_run_by_its_index_leaves_no_files_beside_it(tmp_path, pair, collect):
     run = copytree(pair[1], tmp_path / pair[1].name)
     with closing(open_run(run)[0]) as reader, closing(reader.index("to_keep")):
         pass
     before = sorted(one.name for one in run.iterdir())
     assert "index.sqlite" in before
     write_pages([run], tmp_path / "pages", "all", None, 100)
-    gc.collect()  # the end of a process does the same
+    collect()  # the end of a process does the same
     assert sorted(one.name for one in run.iterdir()) == before
 
 
