@@ -13,7 +13,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,16 +81,6 @@ def _unsynced() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", unsynced.fsync)
         yield
-
-
-@pytest.fixture(autouse=True)
-def _cold(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test marked `cold` runs starts an interpreter."""
-    if request.node.get_closest_marker("cold") is None:
-        yield
-    else:
-        with warm.starting_cold():
-            yield
 
 
 @pytest.fixture
@@ -182,16 +172,18 @@ def pytest_unconfigure() -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    item.stash[_begun] = _cpu_seconds()
+    if item.config.option.cpu_limit is not None:
+        item.stash[_begun] = _cpu_seconds()
     try:
-        return (yield)
+        with nullcontext() if item.get_closest_marker("cold") is None else warm.starting_cold():
+            return (yield)
     finally:
         gc.unfreeze()  # commands freeze what there is, and each run in this process would count it, object by object
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    if call.when == "teardown" and item.get_closest_marker("slow") is None:
+    if call.when == "teardown" and _begun in item.stash and item.get_closest_marker("slow") is None:
         item.user_properties.append((CPU_SECONDS, _cpu_seconds() - item.stash[_begun]))
     return (yield)
 
