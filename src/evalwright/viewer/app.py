@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from hmac import compare_digest
 from itertools import islice
@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from evalwright.errors import EvalwrightError
+from evalwright.errors import EvalwrightError, StorageError
 from evalwright.viewer.access import Access, Gatekeeper
 from evalwright.viewer.changes import ChangeTally
 from evalwright.viewer.filters import Filter
@@ -85,6 +85,7 @@ def viewer(
     ]
     handlers: dict[Any, Any] = {404: site.missing, 500: site.broken, BadQuery: site.misread, NotThere: site.missing}
     handlers[EvalwrightError] = site.unreadable
+    handlers[StorageError] = site.failing
     handlers[OSError] = site.unreadable  # a folder can be removed between any two steps
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
@@ -251,6 +252,9 @@ class _Site:
             runs = list(self._shelf.sources())[:20]
         except (EvalwrightError, OSError):  # a folder that has been removed, perhaps that of the run itself
             runs = []
+        return self._notice(status, title, text, back, runs)
+
+    def _notice(self, status: int, title: str, text: str, back: str = "/", runs: Sequence[str] = ()) -> Response:
         found = {"heading": title, "text": text, "back": back, "runs": runs}
         return self._answer(Page("problem.html", f"{title} · evalwright", found), status)
 
@@ -263,6 +267,12 @@ class _Site:
 
     def unreadable(self, request: Request, error: Exception) -> Response:
         return self._problem(404, "Cannot be read", str(error))
+
+    def failing(self, request: Request, error: Exception) -> Response:
+        """A disk is full, or a server does not answer: the same request may succeed later, and a list of runs now would
+        wait as long again."""
+        what = "stored" if request.method == "POST" else "read"
+        return self._notice(503, f"Cannot be {what}", str(error))
 
     def broken(self, request: Request, error: Exception) -> Response:
         return self._problem(500, "Internal error", f"{type(error).__name__}: {error}")
