@@ -3,18 +3,19 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from evalwright.decisions.claims import decided_rates
 from evalwright.decisions.comparison import RunComparison, against_baseline, comparison_of
 from evalwright.decisions.drift import drift
 from evalwright.decisions.runs import one_run, two_runs
 from evalwright.decisions.terms import Terms, margin_of
 from evalwright.errors import InputError
-from evalwright.model.plan import EvaluatorSpec, Plan, Variant
+from evalwright.model.plan import EvaluatorSpec, Plan, RunSettings, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case, case_digest, evaluator_digests
 from evalwright.model.summary import ComparisonReport
 from evalwright.model.trace import Metrics, Trace, TraceError
 from evalwright.reports.markdown import Markdown
-from evalwright.run.decided import add_tradeoffs
+from evalwright.run.decided import add_decisions, add_tradeoffs
 from evalwright.run.plan import score_rules
 from evalwright.scoring.fold import fold
 from evalwright.statistics.rates import wilson
@@ -310,6 +311,28 @@ def test_scores_whose_differences_are_beyond_floats_are_named_and_no_internal_er
             row.score = score  # type: ignore[union-attr]
     with pytest.raises(InputError, match="too large to be compared"):
         compared(a, b)
+
+
+def huge(*scores: float, variant: str = "v0") -> list[Record]:
+    records = run(*((f"c{i}", True) for i in range(len(scores))), variant=variant)
+    for row, score in zip(records[1::2], scores, strict=True):
+        row.score = score  # type: ignore[union-attr]
+    return records
+
+
+def test_a_claim_about_scores_that_are_too_large_is_undecided() -> None:
+    claim = {"at_least": 0.5, "metric": "e0", "alpha": 0.05, "on_undecided": "fail", "group": None, "rule": "interval"}
+    gate = decided_rates(claim, one_run(stored(huge(1e200, 2e200, 1e200), PLAN), PLAN, Terms(metric="e0")))
+    assert (gate.undecided, gate.reason) == (True, "the scores are too large for an interval")
+
+
+def test_a_run_ends_with_a_summary_if_its_variants_cannot_be_compared() -> None:
+    of = plan(evaluators=PLAN.evaluators, run=RunSettings(baseline_variant="v0"))
+    reader = stored([*huge(1e308, 1e308), *huge(-1e308, -1e308, variant="v1")], of)
+    summary = fold(reader, of).summary(of, MOMENT)
+    add_decisions(summary, reader, of)
+    assert summary.comparison is None
+    assert summary.warnings[-1].startswith("not compared with v0: scores or costs are too large")
 
 
 def test_the_order_in_which_trials_ended_changes_no_digit() -> None:

@@ -209,6 +209,13 @@ def test_means_and_weighted_means_have_an_interval_and_the_least_score_has_none(
     assert median == (1 / 3, 2 / 3)
 
 
+@pytest.mark.parametrize("scores", [[1.5e308, 1.2e308, -0.3e308], [1e200, 2e200, 3e200]])
+def test_scores_that_are_too_large_for_an_interval_have_a_mean(scores):
+    (part,) = decided(simple(), {"a": scores}, owned={"a": Owned(scores, range(3))}).parts
+    assert part.value == pytest.approx(scores[0] * 2 if scores[0] < 1e300 else 0.8e308)
+    assert (part.passed, part.ci95, part.interval_reason) == (True, None, "the scores are too large for one")
+
+
 def test_a_value_without_an_interval_says_why():
     scores = {"a": [i / 80 for i in range(80)], "b": [0.5] * 9}
     owned = {"a": Owned(scores["a"], range(80)), "b": Owned(scores["b"], [0] * 9)}

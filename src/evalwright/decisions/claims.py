@@ -103,21 +103,28 @@ def without_baseline(claim: Mapping[str, Any], why: str) -> GateOutcome:
 
 def decided_rates(claim: Mapping[str, Any], runs: TwoRuns) -> GateOutcome:
     """Whether the rate, or the mean score, of every variant of B is shown to be as high as claimed."""
-    least, metric, verdicts, parts, reasons = claim["at_least"], claim["metric"], [], [], []
+    least, metric, parts, reasons = claim["at_least"], claim["metric"], [], []
+    verdicts: list[DecisionVerdict] = []
     for side in runs.b.values():
         scale = scale_of(side, side, metric)
         worst, best = (Counting(*[end] * len(Counting())) for end in scale)
         groups = side.groups if claim["group"] is None else runs.known.groups
-        found = _rate(claim, side, groups, Counting())
+        name = f"{metric} of {side.variant}"
+        try:
+            found, *extremes = (_rate(claim, side, groups, one) for one in (Counting(), worst, best))
+        except OverflowError:
+            parts.append(GatePart(name, False, undecided=True))
+            verdicts.append("undecided")
+            reasons.append("the scores are too large for an interval")
+            continue
         verdict = _at_least(found, least, claim["rule"])
-        others = {_at_least(_rate(claim, side, groups, one), least, claim["rule"]) for one in (worst, best)}
+        others = {_at_least(one, least, claim["rule"]) for one in extremes}
         if verdict != "undecided" and others != {verdict}:
             verdict = "undecided"
             reasons += [_OPEN[reason] for reason in error_counts(side.outcomes(metric)).missing]
         elif verdict == "undecided":
             reasons.append("too few data" if found.n else "nothing was measured")
-        name, undecided = f"{metric} of {side.variant}", verdict == "undecided"
-        numbers = found.rate, "gte", least, found.n, found.ci, undecided
+        numbers = found.rate, "gte", least, found.n, found.ci, verdict == "undecided"
         parts.append(GatePart(name, verdict == "ship", *numbers, unit="rate" if metric == PASS_RATE else ""))
         verdicts.append(verdict)
     if not parts:

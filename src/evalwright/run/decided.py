@@ -84,7 +84,10 @@ def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan, shown: Run
         # if rates count errors as failed, as in evalh, comparisons do so as well
         terms = Terms(errors="fail" if plan.pass_criteria.errored_cases == "count" else "exclude")
         runs = one_run(reader, plan, terms)
-        summary.comparison = against_baseline(runs, plan.run.baseline_variant)
+        try:
+            summary.comparison = against_baseline(runs, plan.run.baseline_variant)
+        except InputError as error:  # the run has ended and is paid for
+            summary.warnings.append(f"not compared with {plan.run.baseline_variant}: {error.headline}")
         _mark_dominated(summary, runs)
     claims = _claims(plan)
     stored = shown if shown is not None or not claims else reader.summary()

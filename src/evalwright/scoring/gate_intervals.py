@@ -75,11 +75,18 @@ def ends_of_condition(rule: Mapping[str, Any], owned: Mapping[str, Owned], reach
         return Ends(None, f"the {word} score of a sample says nothing about other cases")
     if aggregation not in ("avg_score", "accuracy"):
         return _quantile(parts, QUANTILES[aggregation])
-    accuracy = aggregation == "accuracy"
-    units = _units(parts, list(weights.values()), reaches if accuracy else float)
+    try:
+        return _of_mean(parts, list(weights.values()), reaches if aggregation == "accuracy" else None)
+    except OverflowError:
+        return Ends(None, "the scores are too large for one")
+
+
+def _of_mean(parts: Sequence[Owned], weights: Sequence[float], reaches: Reaches | None) -> Ends:
+    """Of an accuracy, if `reaches` is given. Raises OverflowError for scores that cannot be squared or added up."""
+    units = _units(parts, weights, reaches or float)
     if units is None:
         return Ends(None, "the evaluators did not score the same cases")
-    if not accuracy:
+    if reaches is None:
         seen = [score for part in parts for score in part.scores]
         return Ends(score_ends(units, low=min(0.0, *seen), high=max(1.0, *seen)))
     ends = rate_of_units(units).ci if len(parts) == 1 else score_ends(units)
