@@ -109,6 +109,14 @@ def test_the_score_is_the_mean_of_the_scores_there_are() -> None:
     assert cell_verdict(PassCriteria(), [], a_trace(), results).score is None
 
 
+def test_the_score_does_not_depend_on_the_order_of_evaluators_and_is_finite() -> None:
+    def score(*scores: float) -> float | None:
+        return cell_verdict(PassCriteria(), [], a_trace(), [passed(f"e{s}", score=s) for s in scores]).score
+
+    assert score(0.1, 0.2, 0.3) == score(0.3, 0.2, 0.1)
+    assert score(1.5e308, 1.25e308) == 1.375e308
+
+
 def test_without_scores_there_is_none() -> None:
     assert cell_verdict(PassCriteria(), [], a_trace(), [passed()]).score is None
 

@@ -10,6 +10,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.trace import Trace
 from evalwright.registry import format_of_run
+from evalwright.statistics.sums import exact_mean
 
 __all__ = ["cell_status", "cell_verdict", "names_needed", "passes_over_errored", "told_of", "verdict_on"]
 
@@ -92,7 +93,7 @@ def cell_verdict(
     """
     status = cell_status(criteria, names, trace.error is not None, results)
     scores = [row.score for row in results if row.score is not None and row.error is None]
-    score = sum(scores) / len(scores) if scores and status != "error" else None
+    score = exact_mean(scores) if scores and status != "error" else None
     return verdict_on(trace, status, score, [] if status == "pass" else _reasons(trace, names, results))
 
 

@@ -71,9 +71,8 @@ def exact_sum(values: Sequence[float | Fraction]) -> float:
 
 def exact_mean(values: Sequence[float]) -> float:
     """The mean of some values from their exact sum, finite if they are."""
-    found = ExactSum()
-    found.add_all(values)
-    return found.over(len(values))
+    total = exact_sum(values)
+    return total / len(values) if isfinite(total) else _rounded(_exact(values), len(values))
 
 
 def _condensed(values: Sequence[float | Fraction]) -> list[float | Fraction]:
