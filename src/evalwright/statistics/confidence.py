@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from math import floor, fsum
 from typing import NamedTuple
+
+from evalwright.statistics.units import require_finite
 
 __all__ = ["Calibration", "calibration"]
 
@@ -19,8 +22,9 @@ class Calibration(NamedTuple):
 def calibration(confidence: Sequence[float], correct: Sequence[float], bins: int = 10) -> Calibration:
     """Brier 1950: mean (p - y)^2; calibration error over bins of equal width, the last one closed (Guo et al. 2017).
 
-    Raises ValueError unless both are of one length.
+    Raises ValueError unless both are of one length and finite.
     """
+    require_finite(chain(confidence, correct))
     if len(confidence) != len(correct):
         raise ValueError(f"expected an outcome for each prediction, found {len(correct)} for {len(confidence)}")
     n = len(confidence)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from math import exp, log, log1p
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import binomial_cdf, log_beta, t_cdf, t_quantile
 from evalwright.statistics.paired import paired_t
 from evalwright.statistics.rates import wilson
+from evalwright.statistics.units import require_finite
 
 __all__ = [
     "EValue",
@@ -37,8 +39,9 @@ class NonInferiority(NamedTuple):
 def non_inferiority(a: Sequence[float], b: Sequence[float], margin: float, alpha: float = 0.05) -> NonInferiority:
     """Paired t-tests against the margin and against 0; two one-sided tests for equivalence (Schuirmann 1987).
 
-    None below two pairs or without spread. Raises ValueError unless A and B are of one length.
+    None below two pairs or without spread. Raises ValueError unless A and B are of one length and finite.
     """
+    require_finite(chain(a, b))
     found = paired_t([after - before for before, after in zip(a, b, strict=True)])
     mean, error, df = found.mean, found.se, found.n - 1
     if mean is None or not error:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from evalwright.statistics.distributions import Interval, binomial_cdf
 from evalwright.statistics.rates import rate_with_design_effect
+from evalwright.statistics.units import require_finite
 
 __all__ = [
     "QuantileByUnit",
@@ -38,7 +39,9 @@ def quantiles(latency_ms: Sequence[float]) -> Quantiles:
     """Quantiles by linear interpolation between order statistics (Hyndman and Fan 1996, type 7).
 
     The median's interval has ranks l and n - l + 1, l the largest with P(Bin(n, 1/2) < l) <= 0.025 (Hahn and Meeker).
+    Raises ValueError for values that are not finite.
     """
+    require_finite(latency_ms)
     ordered, n = sorted(latency_ms), len(latency_ms)
     if not n:
         return Quantiles(None, None, None, None, None, None, None)

@@ -7,6 +7,8 @@ from math import fsum, sqrt
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import Interval, t_quantile, two_sided_z
+from evalwright.statistics.sums import exact_mean
+from evalwright.statistics.units import require_finite
 
 __all__ = [
     "MeanInterval",
@@ -19,7 +21,7 @@ __all__ = [
 
 def mean_of(values: Sequence[float]) -> float | None:
     """The mean, None without values."""
-    return fsum(values) / len(values) if values else None
+    return exact_mean(values) if values else None
 
 
 def variance_of(values: Sequence[float]) -> float | None:
@@ -53,7 +55,11 @@ class MeanInterval(NamedTuple):
 
 
 def mean_interval(scores: Sequence[float], confidence: float = 0.95) -> MeanInterval:
-    """Mean with se = sd(ddof 1)/sqrt(n), normal and Student intervals (Miller 2024, arXiv 2411.00640, section 2)."""
+    """Mean with se = sd(ddof 1)/sqrt(n), normal and Student intervals (Miller 2024, arXiv 2411.00640, section 2).
+
+    Raises ValueError for scores that are not finite.
+    """
+    require_finite(scores)
     n, mean, variance = len(scores), mean_of(scores), variance_of(scores)
     if mean is None or variance is None:
         return MeanInterval(n, mean, None, None, None, None)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from evalwright.statistics.distributions import Interval, two_sided_z
 from evalwright.statistics.ranks import kendall_tau_b, spearman
 from evalwright.statistics.rates import wilson
+from evalwright.statistics.units import require_finite
 
 __all__ = [
     "Agreement",
@@ -169,6 +170,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Any]]) -> Krippendorff:
     """Raters in rows, units in columns, None where a rater gave no rating (Krippendorff 2011).
 
     Units with one rating do not count; the upper levels are None for labels that are not numbers.
+    Raises ValueError for numbers that are not finite.
     """
     seen: dict[tuple[Any, Any], float] = {}
     for unit in zip(*ratings, strict=True):
@@ -186,6 +188,7 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Any]]) -> Krippendorff:
     nominal = 1 - (n - 1) * apart / (n * n - fsum(total * total for total in totals.values()))
     if not all(isinstance(value, int | float) for value in totals):
         return Krippendorff(nominal, None, None)
+    require_finite(totals)
     return Krippendorff(nominal, _alpha(seen, totals, _ranks(totals)), _alpha(seen, totals, {x: x for x in totals}))
 
 

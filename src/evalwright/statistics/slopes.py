@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import chain
 from math import fsum, sqrt
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import Interval, t_quantile
+from evalwright.statistics.units import require_finite
 
 __all__ = ["Slope", "slope"]
 
@@ -28,8 +30,9 @@ def slope(
 ) -> Slope:
     """The least-squares line, its error by leaving out one unit at a time (CR3; Cameron and Miller 2015), df units - 2.
 
-    Raises ValueError unless there is a y for each x.
+    Raises ValueError unless there is a y for each x, and all are finite.
     """
+    require_finite(chain(x, y))
     members: dict[Hashable, list[tuple[float, float]]] = {}
     for place, pair in enumerate(zip(x, y, strict=True)):
         members.setdefault(place if groups is None else groups[place], []).append(pair)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import fsum, isfinite
 from typing import NamedTuple
 
-__all__ = ["FEW_UNITS", "Cluster", "Units", "units_from", "units_of"]
+__all__ = ["FEW_UNITS", "Cluster", "Units", "require_finite", "units_from", "units_of"]
 
 FEW_UNITS = 12
 """With fewer units than this that differ from the rest, Student's t is not to be trusted."""
@@ -45,6 +45,12 @@ class Units(NamedTuple):
         return self.number - max(means.values(), default=0)
 
 
+def require_finite(values: Iterable[float]) -> None:
+    """Raises ValueError for NaN and infinity: an estimate from them would be NaN, too, or worse, look like a number."""
+    if not all(map(isfinite, values)):
+        raise ValueError("expected finite values, found NaN or infinity")
+
+
 def units_of(values: Sequence[float], groups: Sequence[Hashable] | None = None) -> Units:
     """The units of `values`; without `groups` each value is one.
 
@@ -62,8 +68,7 @@ def units_of(values: Sequence[float], groups: Sequence[Hashable] | None = None) 
 
 def units_from(parts: Mapping[Cluster, int]) -> Units:
     """Units from the number with each total and size. Raises ValueError for totals that are not finite."""
-    if not all(isfinite(unit.total) for unit in parts):
-        raise ValueError("expected finite values, found NaN or infinity")
+    require_finite(unit.total for unit in parts)
     n = sum(times * unit.size for unit, times in parts.items())
     squares = sum(times * unit.size**2 for unit, times in parts.items())
     total = fsum(times * unit.total for unit, times in parts.items())
