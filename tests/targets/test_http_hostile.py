@@ -170,6 +170,7 @@ def test_a_wrong_encoding_is_an_error(charset):
 def test_what_cannot_be_stored_is_replaced_and_noted():
     answer = ask(reply(b'{"answer": "a\\ud800b"}'))
     assert (answer.output.final_answer, len(answer.extra["replaced"])) == ("a\ufffdb", 1)
+    assert [doubt.what for doubt in answer.doubts] == ["a value was replaced or left out"]
 
 
 @pytest.mark.parametrize("size", [CAP - 20, CAP + 1])

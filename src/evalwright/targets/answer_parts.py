@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright.errors import TargetError
 from evalwright.files.plain import clean_text, plain
-from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
+from evalwright.model.trace import Answer, Doubt, Metrics, Output, ToolCall, ToolResult, TraceMessage
 
 __all__ = [
     "ANSWER_KEYS",
@@ -25,6 +25,7 @@ __all__ = [
     "text_part",
     "unmeasured",
     "with_name",
+    "with_notes",
 ]
 
 ANSWER_KEYS = frozenset(
@@ -51,9 +52,14 @@ RESULT_KEYS = frozenset({"tool_call_id", "name", "content", "role"})
 def answer_in(parts: dict[str, Any]) -> Answer:
     """The Answer in a mapping with our keys and lists written by a service, which may have added keys of its own."""
     notes: list[str] = []
-    answer = answer_from(parts, notes)
+    return with_notes(answer_from(parts, notes), notes)
+
+
+def with_notes(answer: Answer, notes: list[str]) -> Answer:
+    """The answer, to which notes are added of what was replaced or left out because no record can hold it."""
     if notes:
         answer.extra = {**answer.extra, "replaced": notes}
+        answer.doubts += (Doubt("a value was replaced or left out", notes[0]),)
     return answer
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from evalwright.errors import TargetError, did_you_mean
 from evalwright.files.plain import clean_text, plain
-from evalwright.model.trace import Answer, Doubt, Output
+from evalwright.model.trace import Answer, Output
 from evalwright.targets.answer_parts import (
     ANSWER_KEYS,
     CALL_KEYS,
@@ -26,9 +26,10 @@ from evalwright.targets.answer_parts import (
     text_part,
     unmeasured,
     with_name,
+    with_notes,
 )
 
-__all__ = ["answer_of", "says_nothing", "stored_form", "with_notes"]
+__all__ = ["answer_of", "says_nothing", "stored_form"]
 
 _TEXTS = ("answer", "output", "text", "content")
 """Keys under which a structured answer may hold its text; the first one present counts."""
@@ -83,14 +84,6 @@ def answer_of(
         if not evalh_rules and "final_answer" not in optional and says_nothing(answer):
             raise TargetError(_without_answer(returned, function))
     return with_notes(answer, notes)
-
-
-def with_notes(answer: Answer, notes: list[str]) -> Answer:
-    """The answer, to which notes are added of what was replaced or left out because no record can hold it."""
-    if notes:
-        answer.extra = {**answer.extra, "replaced": notes}
-        answer.doubts += (Doubt("a value was replaced or left out", notes[0]),)
-    return answer
 
 
 def stored_form(answer: Answer, function: Any) -> Answer:

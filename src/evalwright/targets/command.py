@@ -106,7 +106,7 @@ class Command:
             extra["truncated"] = cut
         answer = Answer(output=output, extra=extra)
         if notes:
-            from evalwright.targets.answers import with_notes  # few programs need it
+            from evalwright.targets.answer_parts import with_notes  # few programs need it
 
             with_notes(answer, notes)
         return answer

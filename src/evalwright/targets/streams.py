@@ -9,7 +9,7 @@ from typing import Any
 from evalwright.errors import TargetError
 from evalwright.files.plain import clean_text
 from evalwright.model.trace import Answer, Metrics, Output
-from evalwright.targets.answers import with_notes
+from evalwright.targets.answer_parts import with_notes
 
 __all__ = ["collected", "collected_async"]
 

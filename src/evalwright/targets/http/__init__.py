@@ -158,6 +158,7 @@ class Http:
         answer = self._mapping.answer(parts)
         unread = self._mapping.unread_numbers(parts, answer)
         answer.doubts = (
+            *(one for one in answer.doubts if not one.example.startswith("metrics.")),  # named by their paths below
             *(Doubt(f"{path} found nothing", if_all=True) for path in self._unfound.values()),
             *(Doubt(f"{path} found no number that can be used", self._excerpt(number)) for path, number in unread),
         )
@@ -202,7 +203,7 @@ class Http:
             interruption = f"{written} finds nothing in the {counted(whole.chunks, 'event')} of the stream"
         answer = whole.answer(self._strip_think, interruption)
         if interruption is not None:
-            answer.doubts = (Doubt("the end of the stream is missing", interruption),)
+            answer.doubts += (Doubt("the end of the stream is missing", interruption),)
         return answer
 
     def _excerpt(self, text: str) -> str:
