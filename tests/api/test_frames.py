@@ -32,6 +32,17 @@ def test_frames(backend):
     assert type(frame).__module__.startswith(backend)
 
 
+def test_what_was_not_judged_has_neither_passed_nor_failed():
+    def careful(output):
+        if output == "BOOM":
+            raise ValueError("no scale")
+        return output == "YES"
+
+    frame = evaluate(["yes", "no", "boom"], agents.upper, evaluators=careful).to_frame(backend="polars")
+    assert list(frame["careful.passed"]) == [True, False, None]
+    assert "no scale" in frame["careful.reason"][2]
+
+
 def test_a_frame_without_rows_has_its_columns():
     frame = evaluate(["a"], agents.upper).to_frame("tool_calls", backend="pandas")
     assert list(frame.columns) == ["case", "variant", "trial", "position", "name", "id", "arguments"]
