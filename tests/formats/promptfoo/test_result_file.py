@@ -61,11 +61,11 @@ def test_the_result_file_says_what_each_column_took(tmp_path):
     )
     config = {**ECHO, "providers": ["echo", "file://own.py"], "tests": [{"vars": {"q": x}} for x in "aab"]}
     run(tmp_path, config, options={"output": tmp_path / "out.json"}, own__py=code)
-    columns = json.loads((tmp_path / "out.json").read_text())["results"]["prompts"]
-    echoed, own = (one["metrics"] for one in columns)
+    document = json.loads((tmp_path / "out.json").read_text())["results"]
+    echoed, own = (one["metrics"] for one in document["prompts"])
     assert (echoed["cost"], echoed["tokenUsage"]) == (0, {"numRequests": 3})
     assert (own["cost"], own["tokenUsage"]) == (0.5, {"numRequests": 3, "prompt": 6, "completion": 8, "total": 14})
-    assert own["totalLatencyMs"] >= 0
+    assert own["totalLatencyMs"] == sum(row["latencyMs"] for row in document["results"] if row["promptIdx"] == 1)
 
 
 def test_what_promptfoo_recorded_is_judged_in_place_of_calls(tmp_path):
