@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalwright.model.plan import Variant
+from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.resumption import retry
 from evalwright.run.start import run_suite
@@ -54,3 +54,11 @@ def test_doubts_about_a_system_outlive_a_session_that_does_not_call_it(tmp_path,
     early = "late: early: the end is missing in 2 of 2 replies: cut off"
     assert open_run(run)[0].summary().warnings == [early, "late: the end is missing in 1 of 1 reply: cut off"]
     assert retry(run).summary.warnings == re_evaluate(run).summary.warnings == [early]
+
+
+@pytest.mark.parametrize(("at_once", "doubted"), [(2, True), (1, False)])
+def test_latencies_that_evaluators_may_have_lengthened_are_named(tmp_path, agents, at_once, doubted):
+    blocking = [EvaluatorSpec("blocking", "python_function", {"function": "verdicts:blocking"})]
+    outcome = run_suite(suite(tmp_path, [0.1] * 4, "agents:slow", evaluators=blocking, max_concurrency=at_once))
+    what = "main: the latency may include time in which evaluators kept this process busy in "
+    assert [one.startswith(what) for one in outcome.summary.warnings] == [True] * doubted

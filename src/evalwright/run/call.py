@@ -63,6 +63,8 @@ class Call:
     """Monotonic; None while no target code is being awaited."""
     overdue_since: float | None = None
     """When the call was cancelled for being late."""
+    judged: float = 0.0
+    """Seconds for which evaluators had kept the process busy when it began."""
     retried: list[TraceError] = field(default_factory=list)
     """Errors of earlier attempts at the same cell."""
     stopped: bool = False

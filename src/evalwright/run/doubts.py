@@ -8,9 +8,12 @@ import msgspec
 
 from evalwright.errors import counted
 from evalwright.model.summary import DoubtCount, Replies
-from evalwright.model.trace import Doubt
+from evalwright.model.trace import Doubt, Trace
 
-__all__ = ["Doubts", "texts", "together"]
+__all__ = ["Doubts", "doubts_about_latency", "texts", "together"]
+
+_SHARE = 0.1
+"""Share of a latency from which it matters what lengthened it."""
 
 
 class Doubts:
@@ -31,6 +34,14 @@ class Doubts:
     def replies(self, answers: Mapping[str, int]) -> dict[str, Replies]:
         """Those of each variant that gave so many `answers`."""
         return {name: Replies(total, _in_order(self._found.get(name, {}))) for name, total in answers.items()}
+
+
+def doubts_about_latency(trace: Trace, judged: float) -> Iterator[Doubt]:
+    """That it may be too long, if evaluators kept the process from receiving the answer for so many seconds."""
+    took = (trace.latency_ms or 0) / 1000
+    if judged > _SHARE * took and trace.extra.get("source") != "replay":
+        busy = f"up to {min(judged, took):.1f} of {took:.1f} s"
+        yield Doubt("the latency may include time in which evaluators kept this process busy", busy)
 
 
 def together(parts: Iterable[Mapping[str, Replies]]) -> dict[str, Replies]:

@@ -46,6 +46,8 @@ __all__ = ["Pipeline"]
 
 _LONG = 0.05
 """Seconds from which a call is so long that a separate write of its trace does not matter."""
+_NOTICED = 0.1
+"""Seconds from which it matters for a latency that evaluators kept the event loop from receiving the answer."""
 
 
 class Pipeline:
@@ -91,6 +93,8 @@ class Pipeline:
         self._standstill: Standstill | None = None
         self._doubts: Doubts | None = None
         self._comparing: Comparing | None = None
+        self._judged = 0.0
+        """Seconds for which evaluators have kept the process busy."""
         self._write_records: Callable[[], None] = lambda: None
         self.write: Callable[[], None] = self._write_records
         """Writes the records and lines that are held, if any are."""
@@ -188,6 +192,10 @@ class Pipeline:
             doubts: Sequence[Doubt] = () if self._enriching is None else await self._enriching.enrich(trace)
             if isinstance(answer, Answer) and answer.error is None:
                 self._state.answers[cell.variant.name] += 1
+                if (judged := self._judged - call.judged) > _NOTICED:
+                    from evalwright.run.doubts import doubts_about_latency
+
+                    doubts = (*doubts, *doubts_about_latency(trace, judged))
                 if answer.doubts or doubts:
                     self._doubt(cell, (*answer.doubts, *doubts))
         finally:
@@ -233,7 +241,7 @@ class Pipeline:
     def _attempt(self, call: Call, cell: Cell) -> Awaitable[Answer | TraceError]:
         name, sites = cell.variant.name, self._sites
         self._state.answers.setdefault(name, 0)
-        target = self._targets[name]
+        target, call.judged = self._targets[name], self._judged
         return call.ask(target, cell) if sites is None else sites.ask(call, target, cell)
 
     def _further_attempts(self) -> Attempts:
@@ -302,9 +310,11 @@ class Pipeline:
         if lines is not None and (status := lines.judge(case, trace)) is not None:
             self._state.count(status, trace.metrics.cost_usd)
             return None
+        begun = time.monotonic()
         results, pending = self._judge.evaluate(
             case, trace, [row.evaluator for row in known] if known else (), artifact
         )
+        self._judged += time.monotonic() - begun
         if pending or self._judge.comparisons(case):
             return self._judge_later(case, trace, results, pending, known)
         return self._conclude(case, trace, results, known)
