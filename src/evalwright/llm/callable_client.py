@@ -37,7 +37,7 @@ _MISTAKES = (
     TypeError,
 )
 """What mistakes in the code raise: the next attempt would raise the same. Anything else may be a gateway's own word for
-an overload."""
+an overload. So is a plain ValueError, whose subclasses are raised by replies, too, that are not JSON or UTF-8."""
 
 
 class CallableClient:
@@ -65,7 +65,7 @@ class CallableClient:
         except (CallFailed, asyncio.CancelledError):
             raise
         except Exception as error:
-            mistaken = isinstance(error, _MISTAKES)
+            mistaken = isinstance(error, _MISTAKES) or type(error) is ValueError
             kind = "exception" if mistaken else "connection"
             raise CallFailed(kind, f"the provider raised {_told(error)}", retryable=not mistaken) from error
         if isinstance(response, str):
