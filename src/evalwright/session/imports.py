@@ -138,8 +138,10 @@ def _put_modules_away(folders: Collection[str]) -> None:
     """Take the folders that only we had put there off the path, with the modules found there."""
     _left.difference_update(folders)
     added = {folder: before for folder in folders if (before := _added.pop(folder, None)) is not None}
+    if not added:
+        return
     # a large program has thousands of modules, and to ask each for its home at every run would take longer than the run
-    earlier = frozenset.intersection(*added.values()) if added else frozenset(sys.modules)
+    earlier = frozenset.intersection(*added.values())
     homes = {name: home_of(name) or "" for name in list(sys.modules) if name not in earlier}
     for name, home in homes.items():
         if home in added and name not in added[home] and not name.startswith(_PRIVATE):
