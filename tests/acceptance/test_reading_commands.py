@@ -64,6 +64,14 @@ def test_inspect_names_what_the_run_does_not_have(made: Project, asked: list[str
     assert (ended.code, ended.out, ended.err) == (0, "no traces match\n", f"{message}\n")
 
 
+def test_inspect_names_a_case_that_the_run_does_not_have_by_its_index(made: Project, tmp_path: Path) -> None:
+    run = shutil.copytree(run_of(made, "a"), tmp_path / "indexed")
+    made.evalwright("index", run)
+    said = [made.evalwright("inspect", run, "--case", case, "--variant", "z").err for case in ("a11", "a1")]
+    variant = "no variant 'z' in the run (there are: v, w)\n"
+    assert said == [f"no case 'a11' in the run; did you mean \"a1\"?\n{variant}", variant]
+
+
 def test_a_case_without_failures_is_no_mistake(made: Project) -> None:
     ended = made.evalwright("inspect", run_of(made, "a"), "--case", "a1", "--failed")
     assert (ended.code, ended.out, ended.err) == (0, "no traces match\n", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,8 +43,6 @@ def command(
 
     Unreadable records are listed at the end, and the exit code is 2.
     """
-    from contextlib import closing
-
     from evalwright.cli.screen import say, screen_paint
     from evalwright.reports.cells import Choice, chosen_cells
     from evalwright.reports.inspection import cell_lines, file_lines
@@ -87,7 +86,7 @@ def _unmatched(reader: RunReader, plan: Plan, case: str | None, variant: str | N
     That nothing failed is no mistake.
     """
     found = []
-    if case is not None and not any(case in (one.id, one.key) for one in reader.cases()):
+    if case is not None and not _has_case(reader, plan, case):
         near = did_you_mean(case, [one.id for one in islice(reader.cases(), _MOST_COMPARED)])
         found.append(f"no case {case!r} in the run{near}")
     if variant is not None and variant not in (names := [one.name for one in plan.variants]):
@@ -97,3 +96,14 @@ def _unmatched(reader: RunReader, plan: Plan, case: str | None, variant: str | N
         asked = [f"{kind} {name!r}" for kind, name in (("case", case), ("variant", variant)) if name is not None]
         found.append(f"{' and '.join(asked)}: no cell was run yet (evalwright resume runs what is missing)")
     return found
+
+
+def _has_case(reader: RunReader, plan: Plan, case: str) -> bool:
+    """Whether the run has a case of this id or key; where all cells were run, an index says so at once."""
+    from evalwright.model.cell_index import CellSelection, index_of
+
+    if plan.shard is None and (index := index_of(reader, "never")) is not None:
+        with closing(index):
+            if len(index) == plan.cells_planned:
+                return index.count(CellSelection(case=case)) > 0
+    return any(case in (one.id, one.key) for one in reader.cases())
