@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from evalwright.files.temporary import PREFIX, TemporaryFolder
-
-FILES = Path("/proc/self/fd")
-
-
-def opened_in(folder: Path) -> list[str]:
-    """What this process has open in a folder; other tests of the process open and close files elsewhere."""
-    found = []
-    for descriptor in FILES.iterdir():
-        with suppress(FileNotFoundError):
-            found.append(str(descriptor.readlink()))
-    return sorted(name for name in found if name.startswith(f"{folder}/"))
 
 
 def test_a_folder_whose_process_is_gone_is_removed_by_the_next_one(tmp_path: Path) -> None:
@@ -39,22 +28,30 @@ def test_the_folder_around_it_is_made_if_need_be(tmp_path: Path) -> None:
     assert not made.path.exists()
 
 
-@pytest.mark.skipif(not FILES.is_dir(), reason="looks at descriptors in /proc")
-def test_a_folder_in_use_stays_and_looking_at_it_leaves_nothing_open(tmp_path: Path) -> None:
+@pytest.fixture
+def opened(tmp_path: Path, descriptors: Callable[[], dict[str, str]]) -> Callable[[], list[str]]:
+    """What this process has open in the test's folder; other tests of the process open and close files elsewhere."""
+    return lambda: sorted(name for name in descriptors().values() if name.startswith(f"{tmp_path}/"))
+
+
+def test_a_folder_in_use_stays_and_looking_at_it_leaves_nothing_open(
+    tmp_path: Path, opened: Callable[[], list[str]]
+) -> None:
     used = TemporaryFolder(tmp_path)
-    before = opened_in(tmp_path)
+    before = opened()
     for _ in range(3):
         TemporaryFolder(tmp_path).close()
-    assert (used.path.is_dir(), opened_in(tmp_path)) == (True, before)
+    assert (used.path.is_dir(), opened()) == (True, before)
     used.close()
 
 
-@pytest.mark.skipif(not FILES.is_dir(), reason="looks at descriptors in /proc")
-def test_removing_folders_of_processes_that_are_gone_leaves_nothing_open(tmp_path: Path) -> None:
+def test_removing_folders_of_processes_that_are_gone_leaves_nothing_open(
+    tmp_path: Path, opened: Callable[[], list[str]]
+) -> None:
     for name in "abc":
         (tmp_path / f"{PREFIX}{name}").mkdir()
     TemporaryFolder(tmp_path).close()
-    assert ([*tmp_path.iterdir()], opened_in(tmp_path)) == ([], [])
+    assert ([*tmp_path.iterdir()], opened()) == ([], [])
 
 
 def test_a_folder_that_another_run_takes_for_a_leftover_is_left_to_it(
