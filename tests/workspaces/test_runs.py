@@ -179,7 +179,9 @@ def test_a_retried_cell_that_got_no_workspace_has_no_artifact_of_before(tmp_path
     inner = os.open(tmp_path / "project" / ("x" * 200), os.O_RDONLY)
     for _ in range(20):
         os.mkdir("x" * 200, dir_fd=inner)
-        inner = os.open("x" * 200, os.O_RDONLY, dir_fd=inner)
+        outer, inner = inner, os.open("x" * 200, os.O_RDONLY, dir_fd=inner)
+        os.close(outer)
+    os.close(inner)
     run = newest(tmp_path)
     retried = evalwright(tmp_path, "retry", run)
     assert "workspace_error" in retried.stdout, retried.stderr
