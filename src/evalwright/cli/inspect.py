@@ -49,8 +49,7 @@ def command(
     from evalwright.reports.text import harmless
     from evalwright.run.stored_artifacts import StoredArtifacts
     from evalwright.run.stored_run import open_run
-    from evalwright.scoring.contradictions import status_by_results
-    from evalwright.scoring.verdict import names_needed
+    from evalwright.scoring.verdict import names_needed, status_by_results
 
     reader, plan = open_run(run)
     paint, shown, limit = screen_paint(), 0, None if no_truncate else _LONGEST

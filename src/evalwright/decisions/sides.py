@@ -13,7 +13,6 @@ import msgspec
 
 from evalwright.decisions.kinds import HeldIndex, KindCells, KindOutcomes, tallied
 from evalwright.decisions.measures import MEASURES, KindMeasured, Measured, both_tokens
-from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.cell_index import CellEntry, CellPlaces, CellSelection, index_of
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
@@ -21,7 +20,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
 from evalwright.scoring.looked_up import facts_of, facts_of_count, indexed_cells
 from evalwright.scoring.newest import over_cells
-from evalwright.scoring.verdict import cell_status, names_needed
+from evalwright.scoring.verdict import names_needed, status_by_results, stored_statuses
 from evalwright.statistics.units import Cluster, Units, units_from, units_of
 
 __all__ = ["PASS_RATE", "WORTH_AN_INDEX", "CaseTotal", "SideCounts", "sides_of", "units_of_cases", "within_floats"]
@@ -179,37 +178,22 @@ def units_of_cases(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str])
     return units_from(counts)
 
 
-class _Verdicts(OfCase, gc=False):
-    variant_name: str
-    status: Status
-    trial: int = 0
-    attempt: Attempt = 1
-
-
-_Key = tuple[str, str, int, int]
-
-
 class _Judging(NamedTuple):
     plan: Plan
     needed: list[str]
-    stored: Mapping[_Key, Status]
+    stored: Mapping[tuple[str, str, int, int], Status]
     """The verdicts as stored, if only they tell the status of a cell."""
 
     def status(self, trace: TraceFacts, rows: Collection[ResultFacts]) -> Status | None:
         """The verdict of a cell; None if the run ended before its results were written."""
         if self.plan.needs_verdicts:
             return self.stored.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))
-        if self.needed and not rows and trace.error is None:
-            return None
-        return cell_status(self.plan.pass_criteria, self.needed, trace.error is not None, rows)
+        return status_by_results(self.plan, self.needed, trace.error is not None, rows)
 
 
 def sides_of(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
     """The variants of a stored run that have cells."""
-    stored: dict[_Key, Status] = {}
-    if plan.needs_verdicts:
-        stored = {(v.case_key, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_Verdicts)}
-    judging = _Judging(plan, names_needed(reader, plan), stored)
+    judging = _Judging(plan, names_needed(reader, plan), stored_statuses(reader) if plan.needs_verdicts else {})
     single = all(plan.trials_of(variant) == 1 for variant in plan.variants)
     index = None if plan.needs_verdicts else index_of(reader, least=WORTH_AN_INDEX if single else None)
     if index is None:

@@ -5,31 +5,21 @@ Counts are of the results, lists of cells show the verdicts: where the two diffe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 
 from evalwright.errors import counted
-from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.cell_index import CellIndex, CellSelection, index_of, rereading
-from evalwright.model.facts import ResultLike
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import Status
 from evalwright.scoring.looked_up import facts_of_count
 from evalwright.scoring.newest import over_cells
-from evalwright.scoring.verdict import cell_status, names_needed
+from evalwright.scoring.verdict import names_needed, status_by_results, stored_statuses
 
-__all__ = ["contradicted_verdicts", "status_by_results"]
+__all__ = ["contradicted_verdicts"]
 
 _MOST_NAMED = 5
-
-
-def status_by_results(plan: Plan, needed: Sequence[str], errored: bool, rows: Collection[ResultLike]) -> Status | None:
-    """The status of a cell by its results; None if they do not decide it, or are not there yet."""
-    if plan.needs_verdicts or (needed and not rows and not errored):
-        return None
-    return cell_status(plan.pass_criteria, needed, errored, rows)
 
 
 @rereading
@@ -67,7 +57,7 @@ def _in_index(index: CellIndex, plan: Plan, needed: Sequence[str]) -> Iterator[s
 
 
 def _scanned(reader: RunReader, plan: Plan, needed: Sequence[str]) -> Iterator[str]:
-    stored = {(v.case_key, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_Stored)}
+    stored = stored_statuses(reader)
     found: list[str] = over_cells(
         reader,
         plan,
@@ -79,10 +69,3 @@ def _scanned(reader: RunReader, plan: Plan, needed: Sequence[str]) -> Iterator[s
         ],
     )
     return iter(found)
-
-
-class _Stored(OfCase, gc=False):
-    variant_name: str
-    status: Status
-    trial: int = 0
-    attempt: Attempt = 1

@@ -1,9 +1,10 @@
-"""The verdict of one cell, from the error of its trace and its results."""
+"""The verdict of one cell: from the error of its trace and its results, or as it was stored."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.facts import ReasonedResult, ResultLike
 from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.protocols import RunReader
@@ -12,7 +13,28 @@ from evalwright.model.trace import Trace
 from evalwright.registry import format_of_run
 from evalwright.statistics.sums import exact_mean
 
-__all__ = ["cell_status", "cell_verdict", "names_needed", "passes_over_errored", "told_of", "verdict_on"]
+__all__ = [
+    "cell_status",
+    "cell_verdict",
+    "names_needed",
+    "passes_over_errored",
+    "status_by_results",
+    "stored_statuses",
+    "told_of",
+    "verdict_on",
+]
+
+
+class _Stored(OfCase, gc=False):
+    variant_name: str
+    status: Status
+    trial: int = 0
+    attempt: Attempt = 1
+
+
+def stored_statuses(reader: RunReader) -> dict[tuple[str, str, int, int], Status]:
+    """The statuses of the stored verdicts, by key of the case, variant, trial and attempt."""
+    return {(v.case_key, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_Stored)}
 
 
 def names_needed(reader: RunReader, plan: Plan) -> list[str]:
@@ -27,6 +49,13 @@ def passes_over_errored(plan: Plan) -> bool:
     """Whether no evaluator is called on a trace whose system raised an error: there is no answer to be judged."""
     judging = format_of_run(plan).judging
     return judging.on_errored_trace == "skip" and plan.pass_criteria.errored_cases == "error"
+
+
+def status_by_results(plan: Plan, needed: Sequence[str], errored: bool, rows: Collection[ResultLike]) -> Status | None:
+    """The status of a cell by its results; None if they do not decide it, or are not there yet."""
+    if plan.needs_verdicts or (needed and not rows and not errored):
+        return None
+    return cell_status(plan.pass_criteria, needed, errored, rows)
 
 
 def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, results: Collection[ResultLike]) -> Status:
