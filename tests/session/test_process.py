@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from evalwright.session import ExitRefused, Session, environment, learn, session
-from evalwright.session.process import Hiding
+from evalwright.session.streams import Hiding
 
 
 def in_thread(call):

@@ -200,7 +200,7 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
-        from evalwright.session.process import open_closed_streams
+        from evalwright.session.streams import open_closed_streams
 
         open_closed_streams()
     codecs.register_error(_AS_JSON, _escaped)

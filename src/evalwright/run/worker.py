@@ -18,7 +18,7 @@ from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer
 from evalwright.run.isolation import Request
 from evalwright.session.network import listen
-from evalwright.session.process import Router
+from evalwright.session.streams import Router
 from evalwright.session.workspace import working_in
 from evalwright.targets.build import build_target
 from evalwright.targets.failures import target_failure

@@ -256,7 +256,7 @@ def _prints_apart() -> AbstractContextManager[object]:
 
     Sessions do so for each context, but the command line itself, which reads suites, is in none that does.
     """
-    from evalwright.session.process import MaskedStream, Router
+    from evalwright.session.streams import MaskedStream, Router
 
     # a session that owns the process masks its stderr; a router has the prints of each context by itself
     apart = isinstance(sys.stderr, MaskedStream) and not isinstance(sys.stdout, Router)

@@ -8,234 +8,16 @@ replacement behind when two runs overlap.
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
+from typing import NoReturn, Protocol
 
-if TYPE_CHECKING:
-    from evalwright.files.masker import Masker
+from evalwright.session.streams import Diverted, Hiding, MaskedStream, Router
 
-__all__ = [
-    "ExitRefused",
-    "Hiding",
-    "Holder",
-    "MaskedStream",
-    "Process",
-    "Router",
-    "end_child",
-    "open_closed_streams",
-]
-
-
-class _Unclosable(io.BufferedWriter):
-    """Bytes with several writers: when one of them closes it, the others can still write."""
-
-    ended = False
-
-    def close(self) -> None:
-        super().close() if self.ended else self.flush()
-
-
-class Router(io.TextIOBase):
-    """A `sys.stdout` that decides at each write where the text goes: to stderr, or to the original stream.
-
-    User code that closes its standard output closes nothing of ours. A router may be kept beyond its end, as by a
-    logging handler or `redirect_stdout`; it then writes where output went `before`.
-    """
-
-    def __init__(
-        self, before: TextIO, goes_to_stderr: Callable[[], bool], mask: Callable[[str], str] = lambda text: text
-    ) -> None:
-        self.before = before
-        self._goes_to_stderr, self._mask = goes_to_stderr, mask
-        sys.stderr.flush()
-        # a descriptor of its own, as user code may close sys.stderr
-        self._bytes = _Unclosable(io.FileIO(os.dup(2), "wb"))
-        self._prints = io.TextIOWrapper(self._bytes, encoding="utf-8", errors="backslashreplace", line_buffering=True)
-
-    def end(self) -> None:
-        """Give the descriptor back."""
-        self._goes_to_stderr = _never
-        self._bytes.ended = True
-        with suppress(OSError, ValueError):  # user code may have closed the descriptor all the same
-            self._prints.close()
-
-    @property
-    def _stream(self) -> TextIO:
-        return self._prints if self._goes_to_stderr() else self.before
-
-    def write(self, text: str) -> int:
-        self._stream.write(self._mask(text))
-        return len(text)
-
-    def flush(self) -> None:
-        self._stream.flush()
-
-    def close(self) -> None:
-        with suppress(ValueError):  # the underlying stream may be closed by then
-            self.flush()
-
-    def fileno(self) -> int:
-        return self._stream.fileno()
-
-    def isatty(self) -> bool:
-        return self._stream.isatty()
-
-    def writable(self) -> bool:
-        return True
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self._stream.encoding
-
-    @property
-    def errors(self) -> str | None:  # type: ignore[override]
-        return self._stream.errors
-
-    @property
-    def buffer(self) -> Any:
-        """The bytes underneath."""
-        return _MaskedBytes(self._stream.buffer, self._mask)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-class _MaskedBytes(io.BufferedIOBase):
-    """The bytes underneath a masked stream, masked as text in UTF-8; closing them closes nothing of ours."""
-
-    def __init__(self, before: Any, mask: Callable[[str], str]) -> None:
-        self._before, self._mask = before, mask
-
-    def write(self, data: Any) -> int:
-        given = bytes(data)
-        text = given.decode("utf-8", "surrogateescape")
-        self._before.write(self._mask(text).encode("utf-8", "surrogateescape"))
-        return len(given)
-
-    def flush(self) -> None:
-        self._before.flush()
-
-    def close(self) -> None:
-        with suppress(ValueError):  # the underlying bytes may be closed by then
-            self.flush()
-
-    def fileno(self) -> int:
-        return int(self._before.fileno())
-
-    def isatty(self) -> bool:
-        return bool(self._before.isatty())
-
-    def writable(self) -> bool:
-        return True
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._before, name)
-
-
-class Hiding:
-    """Masks a text with the secrets known when it is written: those of suites, and of the environment, to which user
-    code may add."""
-
-    def __init__(self, secrets: Callable[[], Mapping[str, str]]) -> None:
-        self._secrets = secrets
-        self._known: tuple[Mapping[str, str], Mapping[Any, Any]] | None = None
-        self._masker: Masker | None = None
-
-    def __call__(self, text: str) -> str:
-        if text.isspace():  # each print writes its end by itself
-            return text
-        known = dict(self._secrets()), _variables()
-        if self._masker is None or known != self._known:
-            from evalwright.files.masker import Masker
-
-            self._known, self._masker = known, Masker.of(known[0], dict(os.environ))
-        return self._masker.mask_text(text)
-
-
-def _variables() -> Mapping[Any, Any]:
-    """The environment as `os.environ` holds it: decoding all of it at each print costs far more than masking a line."""
-    return dict(getattr(os.environ, "_data", os.environ))
-
-
-class MaskedStream(io.TextIOBase):
-    """A `sys.stderr` that masks its text; it may be kept beyond its session, as by a logging handler."""
-
-    def __init__(self, before: TextIO, mask: Callable[[str], str]) -> None:
-        self.before: TextIO = before
-        self._mask = mask
-
-    def write(self, text: str) -> int:
-        self.before.write(self._mask(text))
-        return len(text)
-
-    def flush(self) -> None:
-        self.before.flush()
-
-    def close(self) -> None:
-        with suppress(ValueError):  # the underlying stream may be closed by then
-            self.flush()
-
-    def fileno(self) -> int:
-        return self.before.fileno()
-
-    def isatty(self) -> bool:
-        return self.before.isatty()
-
-    def writable(self) -> bool:
-        return True
-
-    @property
-    def buffer(self) -> Any:
-        """The bytes underneath."""
-        return _MaskedBytes(self.before.buffer, self._mask)
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self.before.encoding
-
-    @property
-    def errors(self) -> str | None:  # type: ignore[override]
-        return self.before.errors
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.before, name)
-
-
-def _never() -> bool:
-    return False
-
-
-class _Diverted:
-    """Standard output itself leads to stderr: writes that bypass Python would corrupt a document printed later."""
-
-    def __init__(self) -> None:
-        self._kept: int | None = None
-        with suppress(OSError):  # there may be no standard output
-            self._kept = os.dup(1)
-            os.dup2(2, 1)
-
-    def end(self) -> None:
-        if self._kept is not None:
-            os.dup2(self._kept, 1)
-            os.close(self._kept)
-
-
-def open_closed_streams() -> None:
-    """Connect standard streams that the caller closed (`2>&-`) to nowhere, for the whole life of a process of ours.
-
-    Python has no objects for them then, and the next files opened get their numbers: output of a child of ours would
-    end up in a file of the run.
-    """
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(number, True)
-    os.close(number)
-    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
-    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+__all__ = ["ExitRefused", "Holder", "Process", "end_child"]
 
 
 def end_child(error: object = None) -> NoReturn:
@@ -286,7 +68,7 @@ class Process:
         self._exit: Callable[[int], object] | None = None
         self._router: Router | None = None
         self._errors: MaskedStream | None = None
-        self._diverted: _Diverted | None = None
+        self._diverted: Diverted | None = None
         self._mask = Hiding(self._secrets)
         self._shared: dict[str, list[tuple[Holder, str]]] = {}
         """By variable, the values that sessions have set, newest last; the variable did not exist before."""
@@ -311,7 +93,7 @@ class Process:
                 self._errors = MaskedStream(sys.stderr, self._mask)
                 sys.stderr = self._errors
             if session.to_stderr and session.owns_process and self._diverted is None:
-                self._diverted = _Diverted()
+                self._diverted = Diverted()
 
     def closed(self, session: Holder) -> None:
         """Undo the changes that no open session needs any more."""

@@ -57,7 +57,7 @@ from evalwright.run.executors.stand_ins import ModelsOfRun, Prints, asking
 from evalwright.session import Session, hide
 from evalwright.session.network import listen
 from evalwright.session.open_files import room_for
-from evalwright.session.process import Hiding
+from evalwright.session.streams import Hiding
 from evalwright.session.workspace import working_in
 from evalwright.targets.failures import target_failure
 from evalwright.targets.threads import Threads
