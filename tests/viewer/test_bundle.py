@@ -18,7 +18,7 @@ from evalwright.cli.bundling import write_pages
 from evalwright.errors import InputError, StorageError
 from evalwright.model.cell import cell_key
 from evalwright.run.stored_run import open_run
-from evalwright.viewer.bundle import MARKER
+from evalwright.viewer.bundle_files import MARKER
 from viewer.runs import made_run, with_messages
 from viewer.test_pages import cases, found, seen
 

@@ -21,7 +21,8 @@ def write_pages(
     from evalwright.cli.screen import say, tell
     from evalwright.cli.viewed_runs import runs_at, usual_places
     from evalwright.files.durable import storage_error
-    from evalwright.viewer.bundle import Bundle, write_bundle
+    from evalwright.viewer.bundle import Bundle
+    from evalwright.viewer.bundle_files import write_bundle
     from evalwright.viewer.pages.compare import same_variants
     from evalwright.viewer.pairing import PairedRuns
     from evalwright.viewer.shelf import OpenRun
@@ -47,7 +48,7 @@ def write_pages(
         said = "pages hold prompts, answers and replies as they are stored; --only not-passed leaves passed cells out"
         print(f"note: {said}", file=sys.stderr)
     try:
-        write_bundle(bundle, out)
+        write_bundle(bundle.files(), out)
     except OSError as error:
         raise storage_error("write", out, error) from error
     say([str(out)])

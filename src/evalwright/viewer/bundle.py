@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, counted
+from evalwright.errors import InputError, counted
 from evalwright.model.result import NOT_PASSED
 from evalwright.viewer.bundle_links import BundleLinks
 from evalwright.viewer.filters import Filter
@@ -31,13 +27,8 @@ from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellPlace, CellRow
 from evalwright.viewer.texts import first_part, visible
 
-__all__ = ["MARKER", "Bundle", "write_bundle"]
+__all__ = ["Bundle"]
 
-MARKER = ".evalwright-bundle"
-"""A folder with this file is ours to replace, if it holds nothing but what the file lists."""
-_TITLE = "evalwright bundle 2"
-_OF_DESKTOPS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
-"""Files that desktops leave in a folder which somebody has looked at."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'none'; base-uri 'none'"
 )
@@ -45,8 +36,6 @@ Comparison = tuple[Sides, PairedRuns]
 _BYTES_OF_A_CELL = 11_000
 _LARGEST_ROW = 250
 """Bytes of a cell in the data that the filter in the browser reads."""
-_MOMENT = (1980, 1, 1, 0, 0, 0)
-"""The date of every file in a zip, so that the same run gives the same bytes."""
 
 
 class Bundle:
@@ -277,93 +266,3 @@ def _cells_script(run: OpenRun, rows: list[CellRow]) -> bytes:
         lines.append(msgspec.json.encode([*known, text]).decode())
     joined = ",\n".join(lines).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return f"evalwrightCells([\n{joined}\n])\n".encode("utf-8", "replace")
-
-
-def write_bundle(bundle: Bundle, out: Path) -> None:
-    """Write it to a new folder, or a zip file, which then takes its place. Raises OSError, and InputError for a folder
-    or file that is something else, or holds anything else."""
-    out = Path(os.path.realpath(out))  # not the link that leads there
-    if out.suffix == ".zip":
-        _write_zip(bundle, out)
-        return
-    _must_be_ours(out)
-    draft, before = (out.with_name(f".{out.name}.evalwright-{kind}") for kind in ("new", "old"))
-    _put_back(before, out)  # a process may have died between the two renames below
-    for left in (draft, before):
-        shutil.rmtree(left, ignore_errors=True)
-    try:
-        draft.mkdir(parents=True)
-        for path, content in _with_marker(bundle.files()):
-            place = draft / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
-        if out.exists():
-            out.rename(before)  # at once, because half a bundle is none any more, and would not be replaced
-        draft.rename(out)
-    finally:
-        _put_back(before, out)
-        for left in (draft, before):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _with_marker(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """The files of a bundle, and the list of them by which it is told from what others put into its folder."""
-    names = []
-    for path, content in files:
-        names.append(path)
-        yield path, content
-    yield MARKER, "".join(f"{line}\n" for line in (_TITLE, *sorted(names))).encode("utf-8", "surrogateescape")
-
-
-def _must_be_ours(out: Path) -> None:
-    """Raises InputError unless it is a bundle and nothing else, an empty folder, or not there."""
-    if not os.path.lexists(out):
-        return
-    try:
-        title, *names = (out / MARKER).read_bytes().decode("utf-8", "surrogateescape").split("\n")
-    except (OSError, ValueError):
-        title, names = "", []
-    if title != _TITLE and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(Problem(str(out), "already exists and is not a bundle: choose another folder"))
-    others = sorted(_files_below(out).difference(names, [MARKER]))
-    if others:
-        more = f" and {counted(len(others) - 1, 'other file')}" if others[1:] else ""
-        raise InputError(Problem(str(out), f"holds {others[0]!r}{more}, not of the bundle: choose another folder"))
-
-
-def _files_below(folder: Path) -> set[str]:
-    """Paths of files and links below a folder, without those of desktops."""
-    found = set[str]()
-    for place, folders, files in os.walk(folder):
-        links = [name for name in folders if os.path.islink(f"{place}/{name}")]  # noqa: PTH114
-        kept = (name for name in (*files, *links) if name not in _OF_DESKTOPS)
-        found.update(os.path.relpath(f"{place}/{name}", folder) for name in kept)
-    return found
-
-
-def _put_back(before: Path, out: Path) -> None:
-    """Give a bundle its name again if there is no other one."""
-    if before.exists() and not out.exists():
-        before.rename(out)
-
-
-def _write_zip(bundle: Bundle, out: Path) -> None:
-    if out.exists() and not _is_packed_bundle(out):
-        raise InputError(Problem(str(out), "already exists and is not a bundle: choose another file"))
-    draft = out.with_name(f".{out.name}.new")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as packed:
-            for path, content in _with_marker(bundle.files()):
-                packed.writestr(zipfile.ZipInfo(path, _MOMENT), content, zipfile.ZIP_DEFLATED)
-        draft.replace(out)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _is_packed_bundle(file: Path) -> bool:
-    try:
-        with zipfile.ZipFile(file) as packed:
-            return MARKER in packed.namelist()
-    except (OSError, ValueError, zipfile.BadZipFile):
-        return False
