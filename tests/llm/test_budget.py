@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import EvaluatorError, TargetError, Unsent
-from evalwright.llm.budget import Most, Spending, most_of
+from evalwright.llm.budget import Spending
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed
 from evalwright.llm.funds import Funds
 from evalwright.llm.models import LiveModels
 from evalwright.llm.prices import most_dollars
+from evalwright.llm.token_estimates import Most, most_of
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.plan import Price
 from llm.models import JSON, Impatient

@@ -5,9 +5,10 @@ import math
 
 import pytest
 
-from evalwright.llm.budget import Most, Spending
+from evalwright.llm.budget import Spending
 from evalwright.llm.funds import Funds
 from evalwright.llm.patience import bounded_by
+from evalwright.llm.token_estimates import Most
 from evalwright.model.plan import Price
 from evalwright.run.call import Call
 

@@ -14,7 +14,7 @@ import msgspec
 from evalwright.errors import InputError
 from evalwright.files.masker import Masker, masked_in
 from evalwright.files.user_folder import user_folder
-from evalwright.llm.budget import Fare, Most, Spending, likely_tokens, most_of
+from evalwright.llm.budget import Fare, Spending
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, error_for
@@ -28,6 +28,7 @@ from evalwright.llm.replies import cut_by_budget, is_truncated, is_unfinished, u
 from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, key_of, load_library, route_of
 from evalwright.llm.thinking import ends_thinking, spoken
+from evalwright.llm.token_estimates import Most, likely_tokens, most_of
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Purpose
 from evalwright.model.plan import Price
 
