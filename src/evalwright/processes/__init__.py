@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evalwright.processes import ties
+from evalwright.processes.process_table import kill, kill_session, writers
 
 __all__ = ["OUTPUT_LIMIT", "Captured", "Finished", "finished", "run_command"]
 
@@ -120,7 +121,7 @@ def finished(command: Sequence[str], *, env: Mapping[str, str], patience: float)
         raise TimeoutError from None
     finally:
         if process.returncode is None:
-            _kill_session(process.pid)
+            kill_session(process.pid)
             process.communicate()
         ties.untie(*tied)
     found = [Captured(bytearray(text), len(text), text[-_LAST_WORDS:]) for text in streams]
@@ -218,7 +219,7 @@ class _Running:
 
     def kill(self) -> None:
         """Kill the session. Its leader is reaped only afterwards, so that no other process can get its number."""
-        _kill_session(self._process.pid)
+        kill_session(self._process.pid)
 
     async def clear_up(self) -> None:
         """Reap the killed process, read what is left in its pipes and close them."""
@@ -237,10 +238,8 @@ class _Running:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._silent.wait(), _MOMENT)
                 return
-            if (
-                attempt == 0
-            ):  # after the second wait the pipes are closed, even if another process holds their other ends
-                _kill(_writers({os.fstat(descriptor).st_ino for descriptor in self._outputs}))
+            if attempt == 0:  # after the second wait the pipes are closed, whoever holds their other ends
+                kill(writers({os.fstat(descriptor).st_ino for descriptor in self._outputs}))
 
     def _let_go(self) -> None:
         if self._watching is not None:
@@ -311,42 +310,3 @@ def _die_first(pid: int) -> None:
     """Make Linux kill this process rather than ours when memory runs out."""
     with suppress(OSError):
         Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
-
-
-def _kill_session(leader: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
-    # Shells with job control give each job a process group of its own; the session is still the same.
-    _kill(pid for pid in _processes() if _session(pid) == leader)
-
-
-def _processes() -> Iterator[int]:
-    with suppress(FileNotFoundError), os.scandir("/proc") as entries:
-        yield from [int(entry.name) for entry in entries if entry.name.isdecimal()]
-
-
-def _session(pid: int) -> int | None:
-    with suppress(OSError):
-        return os.getsid(pid)
-    return None
-
-
-def _kill(pids: Iterator[int]) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _writers(pipes: set[int]) -> Iterator[int]:
-    """Processes outside our session that can write to pipes with these inode numbers."""
-    ours, names = os.getsid(0), {f"pipe:[{inode}]" for inode in pipes}
-    return (pid for pid in _processes() if _session(pid) != ours and _writes_to(pid, names))
-
-
-def _writes_to(pid: int, names: set[str]) -> bool:
-    with suppress(OSError):
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(FileNotFoundError):
-                if str(link.readlink()) in names and link.lstat().st_mode & stat.S_IWUSR:
-                    return True
-    return False
