@@ -11,9 +11,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import stat
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
