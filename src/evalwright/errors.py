@@ -16,7 +16,7 @@ Interrupted                the user interrupted the run while user code was runn
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -25,6 +25,7 @@ __all__ = [
     "AllMistakes",
     "EvaluatorError",
     "EvalwrightError",
+    "FirstProblems",
     "InputError",
     "Interrupted",
     "LimitExceeded",
@@ -48,6 +49,8 @@ class EvalwrightError(Exception):
     exit_code = 4
 
 
+_MOST_LISTED = 100
+"""Problems of one file that an error lists."""
 _LONGEST = 4_096
 """Maximum length of a key or a message: what a file contains may be of any length, and no path is longer."""
 
@@ -78,6 +81,8 @@ class Problem:
     """Number of further places with the same problem, which are not listed."""
     option: str = ""
     """What an option of the command line could do about it, such as `or pass --allow-unpriced`: added there only."""
+    unlisted: int = 0
+    """For what stands in the place of problems that are not listed: how many these are."""
 
     def __post_init__(self) -> None:
         for name in ("message", "key"):
@@ -100,10 +105,35 @@ class Problem:
         return "  ".join(part for part in (place, self.key, message) if part)
 
 
+class FirstProblems:
+    """The first problems of a file, as each line of a large one may have one, and the number of all."""
+
+    def __init__(self, file: str) -> None:
+        self._file, self._first = file, list[Problem]()
+        self.count: int = 0
+
+    def add(self, problem: Problem) -> None:
+        self.count += problem.unlisted or 1
+        if len(self._first) < _MOST_LISTED and not problem.unlisted:
+            self._first.append(problem)
+
+    def refuse(self) -> None:
+        """Raise InputError if there are any."""
+        if self.count:
+            raise InputError(self)
+
+    def __iter__(self) -> Iterator[Problem]:
+        """Those that are held, and then how many more there are."""
+        yield from self._first
+        if (left := self.count - len(self._first)) > 0:
+            yield Problem(self._file, f"and {counted(left, 'more problem')}", unlisted=left)
+
+
 class InputError(EvalwrightError):
     """Files or arguments that cannot be used; nothing was run.
 
-    `problems` lists every mistake that was found, sorted by file and line.
+    `problems` lists every mistake that was found, sorted by file and line; of a file with very many, only the first,
+    and last how many more there are.
     """
 
     exit_code = 2
@@ -113,7 +143,8 @@ class InputError(EvalwrightError):
             headline, found = problems, list[Problem]()
         else:
             found = [problems] if isinstance(problems, Problem) else list(problems)
-        self.problems: tuple[Problem, ...] = tuple(sorted(found, key=lambda p: (p.file, p.line or 0)))
+        in_order = sorted(found, key=lambda p: (p.file, p.unlisted > 0, p.line or 0))
+        self.problems: tuple[Problem, ...] = tuple(in_order)
         self.headline: str = _cut(headline)
         super().__init__("\n".join([self.headline, *map(str, self.problems)] if headline else map(str, self.problems)))
 
@@ -121,6 +152,11 @@ class InputError(EvalwrightError):
     def listed(self) -> tuple[Problem, ...]:
         """Every mistake; the headline as the only one if that is all there is."""
         return self.problems or (Problem("", self.headline),)
+
+    @property
+    def count(self) -> int:
+        """Number of mistakes, with those that are not listed."""
+        return sum(problem.unlisted or 1 for problem in self.problems)
 
 
 def with_others(problems: Sequence[Problem], others: Iterable[Problem]) -> list[Problem]:

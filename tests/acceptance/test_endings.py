@@ -9,7 +9,7 @@ import pytest
 
 from evalwright.cli import exit_code_of
 from evalwright.cli.screen import warn
-from evalwright.errors import InputError, Problem, StorageError
+from evalwright.errors import FirstProblems, InputError, Problem, StorageError
 from evalwright.session.open_files import limit_of_files
 
 
@@ -91,6 +91,14 @@ def test_problems_are_aligned_and_counted(capsys: pytest.CaptureFixture[str]) ->
 def test_a_very_long_list_of_problems_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     ended_by(InputError([Problem("cases.jsonl", "bad", line) for line in range(1, 201)]))
     assert capsys.readouterr().err.splitlines()[-2:] == ["... and 150 more", "200 problems in cases.jsonl"]
+
+
+def test_problems_that_are_not_listed_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    problems = FirstProblems("cases.jsonl")
+    for line in range(1, 10_001):
+        problems.add(Problem("cases.jsonl", "bad", line))
+    ended_by(InputError(problems))
+    assert capsys.readouterr().err.splitlines()[-2:] == ["... and 9,950 more", "10,000 problems in cases.jsonl"]
 
 
 def test_a_message_that_begins_with_its_key_does_not_show_it_twice(capsys: pytest.CaptureFixture[str]) -> None:

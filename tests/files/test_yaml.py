@@ -74,7 +74,7 @@ def test_duplicate_keys_are_all_told_with_both_lines() -> None:
 
 def test_a_hundred_duplicate_keys_are_listed() -> None:
     assert len(problems_of("a: 1\n" * 100)) == 99
-    assert len(problems_of("a: 1\n" * 150)) == 100
+    assert str(problems_of("a: 1\n" * 150)[-1]) == "x.yaml  and 49 more problems"
 
 
 def test_a_key_that_is_a_list_hides_no_duplicate() -> None:

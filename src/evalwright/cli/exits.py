@@ -152,13 +152,12 @@ def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
     """`file:line  key.path  what was found` for each problem, and the number of problems."""
     if not error.problems:
         return [f"{_ERROR} {error.headline}" + (f"; {nothing_done}" if nothing_done else "")]
-    shown = _first_of_each_file(error.problems)
-    counts_them = error.headline.endswith(":")
-    lines = [f"{_ERROR} {error.headline}"] if error.headline and not counts_them else []
+    shown = _first_of_each_file([problem for problem in error.problems if not problem.unlisted])
+    lines = [f"{_ERROR} {error.headline}"] if error.headline else []
     lines += _aligned([(_place(p), p.key, ", ".join(filter(None, (p.beside_key, p.option)))) for p in shown])
-    if len(error.problems) > len(shown):
-        lines.append(f"... and {len(error.problems) - len(shown):,} more")
-    count = error.headline.rstrip(":") if counts_them else _count(error.problems)
+    if error.count > len(shown):
+        lines.append(f"... and {error.count - len(shown):,} more")
+    count = _count(error)
     return [*lines, f"{count}; {nothing_done}" if nothing_done else count]
 
 
@@ -173,9 +172,9 @@ def _first_of_each_file(problems: Sequence[Problem]) -> list[Problem]:
     return [problems[position] for position in sorted(chosen)]
 
 
-def _count(problems: Sequence[Problem]) -> str:
-    places = {problem.file for problem in problems}
-    count = counted(len(problems), "problem")
+def _count(error: InputError) -> str:
+    places = {problem.file for problem in error.problems}
+    count = counted(error.count, "problem")
     if any(not place or place.startswith("--") for place in places):  # some are about options
         return count
     return f"{count} in {next(iter(places)) if len(places) == 1 else f'{len(places)} files'}"

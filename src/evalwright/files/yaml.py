@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import FirstProblems, InputError, Problem
 from evalwright.files.bulk import collector_paused
 from evalwright.files.key_paths import Place
 from evalwright.files.paths import unreadable
@@ -48,8 +48,6 @@ _MAX_ALIASED = 1_000_000
 _MAX_DIGITS = 1000
 """Characters of a number: the time to read one in base 60 grows with the square of its length."""
 _MAX_SHOWN = 200
-_MOST_PROBLEMS = 100
-"""Duplicate keys that are listed: no reader wants more of them."""
 
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -119,8 +117,7 @@ def parse(data: bytes, file: str, flavour: Flavour) -> Document:
     with mistakes_of(file, data), collector_paused():
         values = _Values(file, flavour, frees=b"<<" not in data and b"!" not in data)
         value = None if root is None else values.of(root)
-    if values.problems:
-        raise InputError(values.problems)
+    values.problems.refuse()
     return Document(file, value, data)
 
 
@@ -160,7 +157,7 @@ class _Values:
     """
 
     def __init__(self, file: str, flavour: Flavour, *, frees: bool) -> None:
-        self.problems: list[Problem] = []
+        self.problems = FirstProblems(file)
         self._file, self._frees = file, frees
         self._tag_of = tag_of(flavour)
         self._constructor = constructor(flavour)
@@ -224,7 +221,7 @@ class _Values:
                 continue
             name, line = (key.tag, key.value), key.start_mark.line + 1
             if name in seen:
-                self._report(Problem(self._file, f"duplicate key {key.value!r}, first on line {seen[name]}", line))
+                self.problems.add(Problem(self._file, f"duplicate key {key.value!r}, first on line {seen[name]}", line))
             seen.setdefault(name, line)
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
@@ -233,9 +230,9 @@ class _Values:
         if (known := self._plain.get(node.value)) is not None:
             node.tag, value = known
             return value
-        node.tag, problems_before = self._tag_of(node.value), len(self.problems)
+        node.tag, problems_before = self._tag_of(node.value), self.problems.count
         value = node.value if node.tag == STR else self._constructed(node)
-        if len(self.problems) == problems_before:  # a scalar with a mistake is read again, to report each place
+        if self.problems.count == problems_before:  # a scalar with a mistake is read again, to report each place
             self._plain[node.value] = node.tag, value
         return value
 
@@ -244,21 +241,17 @@ class _Values:
         if node.tag in _NUMBERS and len(node.value) > _MAX_DIGITS:
             raise yaml_error(f"a number of {len(node.value)} characters", node)
         scalar = isinstance(node, yaml.ScalarNode)
-        if self.problems and not scalar:
+        if self.problems.count and not scalar:
             return None
         try:
             return self._constructor.construct_object(node, deep=True)
         except yaml.MarkedYAMLError as error:
-            self._report(problem_of(error, self._file))
+            self.problems.add(problem_of(error, self._file))
         except _MISREAD:
             found = repr(textwrap.shorten(node.value, _MAX_SHOWN)) if scalar else "this value"
             message = f"{found} is not a valid {node.tag.rpartition(':')[2]}"
-            self._report(problem_of(yaml_error(message, node), self._file))
+            self.problems.add(problem_of(yaml_error(message, node), self._file))
         return None
-
-    def _report(self, problem: Problem) -> None:
-        if len(self.problems) < _MOST_PROBLEMS:
-            self.problems.append(problem)
 
 
 def _merges(key: yaml.ScalarNode) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import AllMistakes, InputError, Problem, counted
+from evalwright.errors import AllMistakes, FirstProblems, InputError, Problem, counted
 from evalwright.importers.mapping import compile_mapping
 from evalwright.importers.recording import ReadConversation, Recording, RecordReader
 from evalwright.importers.recordings import RecordingPlace, Recordings, open_recordings
@@ -32,8 +32,6 @@ from evalwright.importers.written_suite import (
 from evalwright.model.import_result import ImportResult
 
 __all__ = ["import_recordings"]
-
-_MOST_PROBLEMS = 100
 
 
 def import_recordings(
@@ -152,7 +150,7 @@ def _survey(sources: list[_Source]) -> _Survey:
     _name(entries, any(source.reader.names_cases for source in sources))
     survey.cases = _by_case(entries, any(source.reader.counts_trials for source in sources))
     if problems := [problem for source in sources for problem in source.reader.problems]:
-        raise InputError(_shortened(problems))
+        raise InputError(_first_of(problems))
     return survey
 
 
@@ -192,14 +190,13 @@ def _by_case(entries: list[_Entry], counts_trials: bool) -> dict[str, list[_Entr
     return cases
 
 
-def _shortened(problems: list[Problem]) -> list[Problem]:
+def _first_of(problems: list[Problem]) -> FirstProblems:
     """The first problems, and how many more there are."""
-    more = len(problems) - _MOST_PROBLEMS
-    if more <= 0:
-        return problems
-    shown = sorted(problems, key=lambda problem: (problem.file, problem.line or 0))[:_MOST_PROBLEMS]
-    last = shown[-1]
-    return [*shown, Problem(last.file, f"and {counted(more, 'more problem')}", last.line)]
+    in_order = sorted(problems, key=lambda problem: (problem.file, problem.line or 0))
+    first = FirstProblems(in_order[-1].file)
+    for problem in in_order:
+        first.add(problem)
+    return first
 
 
 def _case_lines(survey: _Survey) -> Iterator[bytes]:

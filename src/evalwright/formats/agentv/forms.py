@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import FirstProblems, InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
 from evalwright.formats.agentv.detection import first_line, is_case
@@ -19,8 +19,6 @@ __all__ = ["other_form"]
 
 Tell = Callable[[Problem], None]
 """Reports a loss: the case as `file`, the place in it as `key`, and why."""
-
-_MOST_PROBLEMS = 100
 
 
 def other_form(source: Path, target: Path | None, output: OutputFolder, tell: Tell) -> Path | None:
@@ -119,21 +117,18 @@ def _case(row: Any, number: int) -> str:
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each line with its number. At the end raises InputError with every line that is not an object."""
-    problems = []
+    problems = FirstProblems(str(path))
     for number, line in lines_of(path):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            problems.append(Problem(str(path), f"malformed JSON: {error}", number))
+            problems.add(Problem(str(path), f"malformed JSON: {error}", number))
             continue
         if isinstance(row, dict):
             yield number, row
         else:
-            problems.append(Problem(str(path), f"expected an object, found {type(row).__name__}", number))
-        if len(problems) >= _MOST_PROBLEMS:
-            break
-    if problems:
-        raise InputError(problems)
+            problems.add(Problem(str(path), f"expected an object, found {type(row).__name__}", number))
+    problems.refuse()
 
 
 def _faithful(written: Any, value: Any, place: str, tell: Tell) -> str:

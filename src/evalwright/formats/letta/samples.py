@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import FirstProblems, InputError, Problem
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.bulk import Repeats
 from evalwright.files.key_paths import Place
@@ -26,7 +26,6 @@ __all__ = ["RESERVED", "Samples", "Selection"]
 
 RESERVED = ("input", "ground_truth", "submission")
 """Names in rubrics that a sample's own variables must not use."""
-_MOST_PROBLEMS = 100
 _EMPTY = "the dataset is empty: no samples"
 _NOTHING = ExpectedBehavior()
 
@@ -57,19 +56,19 @@ class Selection(NamedTuple):
 
 
 class _Mistakes:
-    """Counts the mistakes of a file and keeps the first of them."""
+    """The mistakes of a file, each with its row."""
 
     def __init__(self, file: str) -> None:
-        self.count = 0
         self.row: DatasetRow | None = None
         """The row being read."""
-        self._file = file
-        self._kept: list[Problem] = []
+        self._file, self._found = file, FirstProblems(file)
+
+    @property
+    def count(self) -> int:
+        return self._found.count
 
     def tell(self, field: str, message: str) -> None:
-        self.count += 1
-        if len(self._kept) < _MOST_PROBLEMS:
-            self._kept.append(self._problem(field, message))
+        self._found.add(self._problem(field, message))
 
     def _problem(self, field: str, message: str) -> Problem:
         if self.row is None:
@@ -79,10 +78,7 @@ class _Mistakes:
 
     def refuse(self) -> None:
         """Raise InputError if there are any."""
-        if self.count:
-            noun = "problem" if self.count == 1 else "problems"
-            shown = f", the first {_MOST_PROBLEMS}:" if self.count > _MOST_PROBLEMS else ":"
-            raise InputError(self._kept, f"{self.count} {noun} in {self._file}{shown}")
+        self._found.refuse()
 
 
 class Samples:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Union
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from evalwright.errors import InputError, Problem, counted, with_others
+from evalwright.errors import FirstProblems, InputError, Problem, with_others
 from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import has_each_key_once, lines_of
 from evalwright.files.key_paths import Place, bracketed
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Dataset", "ReadCase", "jsonl"]
 
-_MOST_PROBLEMS = 100
 _MOST_ASKED = 1000
 """Cases that can say what a filter could have matched."""
+_MOST_STRANGERS = 100
+"""Unknown keys that are listed beside other mistakes."""
 
 _INCLUDED = "answer_should_include"
 _DEEPEST = 200
@@ -129,31 +130,23 @@ class Dataset:
             yield tell(("expected", _INCLUDED), empty_text_expected(number))
 
     def _fitting(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
-        problems: list[Problem] = []
-        count, ids = 0, Repeats()
+        problems, ids = FirstProblems(str(self._path)), Repeats()
         self._hollow = (None, 0)
         for case, wrong, tell in self.found():
-            if wrong:
-                count += len(wrong)
-                problems += wrong[: _MOST_PROBLEMS - len(problems)]
+            for problem in wrong:
+                problems.add(problem)
             if case is None:
                 continue
             ids.add(case.id if getattr(case, "occurrence", UNSET) is UNSET else _identity(case))
-            if not problems and (not self._filter or self._fits(case)):
+            if not problems.count and (not self._filter or self._fits(case)):
                 if "" in case.expected.answer_should_include:
                     self._hollow = self._hollow[0] or tell, self._hollow[1] + 1
                 yield case, tell
         if repeated := ids.hashes():
-            duplicates = list(self._duplicates(repeated))
-            count += len(duplicates)
-            problems += duplicates
-        if problems:
-            every = with_others(problems, islice(self._strangers(), _MOST_PROBLEMS))
-            count += len(every) - len(problems)
-            shown = f", the first {_MOST_PROBLEMS}:" if count > _MOST_PROBLEMS else ":"
-            files = {problem.file for problem in every}
-            where = self._path if files <= {str(self._path)} else counted(len(files), "file")
-            raise InputError(every[:_MOST_PROBLEMS], f"{counted(count, 'problem')} in {where}{shown}")
+            for problem in self._duplicates(repeated):
+                problems.add(problem)
+        if problems.count:
+            raise InputError(with_others([*problems], islice(self._strangers(), _MOST_STRANGERS)))
 
     def _strangers(self) -> Iterator[Problem]:
         """Keys of the cases that nothing reads, found by reading the file once more as `_duplicates` are."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from evalwright.errors import EvalwrightError, InputError, Problem, counted
+from evalwright.errors import EvalwrightError, FirstProblems, InputError, Problem
 from evalwright.files.jsonl import has_each_key_once, lines_of
 from evalwright.files.key_paths import bracketed
 from evalwright.files.plain import plain
@@ -22,7 +22,7 @@ from evalwright.files.problems import ProblemKinds
 from evalwright.files.strict_json import with_json_lines
 from evalwright.formats.northstar.doubts import CaseDoubt, doubts_in
 from evalwright.formats.northstar.ids import Occurrences, ambiguous_ids, oddities
-from evalwright.formats.northstar.records import MOST_PROBLEMS, Record, parsed_line, records_of
+from evalwright.formats.northstar.records import Record, parsed_line, records_of
 from evalwright.formats.northstar.traces import take_trace, unread_trace_keys
 from evalwright.model.conversation import (
     ConversationExpected,
@@ -107,6 +107,7 @@ class _Recorded(Trace, omit_defaults=True):
 
 
 _MALFORMED = "malformed_trace"
+_MOST_ODDITIES = 100
 _decode = msgspec.json.Decoder(_Given).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -125,8 +126,7 @@ class Cases:
         return with_json_lines(self._doubts)
 
     def __iter__(self) -> Iterator[Case]:
-        problems: list[Problem] = []
-        count, occurrences = 0, Occurrences(self._ambiguous)
+        problems, occurrences = FirstProblems(str(self._path)), Occurrences(self._ambiguous)
         doubts = ProblemKinds()
         self._doubts = doubts
         try:
@@ -135,25 +135,24 @@ class Cases:
                 if found is None:
                     if not wrong:
                         found, wrong = self._checked(record)
-                    count += len(wrong)
-                    problems += wrong[: MOST_PROBLEMS - len(problems)]
+                    for problem in wrong:
+                        problems.add(problem)
                 if found is None:
                     continue
                 trace = _trace(found, UNDATED)
                 for doubt in self._doubts_in(record, found, trace):
                     doubts.add(doubt)
-                if not problems:
+                if not problems.count:
                     case = _case(found, trace) if line is not None else _parsed_case(found, trace)
                     case.occurrence = occurrences.of(case.id)
                     yield case
         except InputError as error:
-            count += len(error.problems)
-            problems += error.problems
-        if self._strict:
-            problems += [*self.oddities(), *doubts]
-        if problems:
-            count = max(count, len(problems))
-            raise InputError(with_json_lines(problems), f"{counted(count, 'problem')} in {self._path}:")
+            for problem in error.problems:
+                problems.add(problem)
+        for problem in (*self.oddities(), *doubts) if self._strict else ():
+            problems.add(problem)
+        if problems.count:
+            raise InputError(with_json_lines(problems))
 
     def _read(self) -> Iterator[tuple[Record, _Line | None, list[Problem]]]:
         """Clean records of JSON Lines, as they are; all others as plain data or with their problems."""
@@ -194,7 +193,7 @@ class Cases:
 
     def oddities(self) -> list[Problem]:
         """The first rows whose ids do not distinguish them; with `strict` each pass ends by reporting them."""
-        return list(islice(oddities(self._path, self._ambiguous, lines=self._lines), MOST_PROBLEMS))
+        return list(islice(oddities(self._path, self._ambiguous, lines=self._lines), _MOST_ODDITIES))
 
 
 def case_of(case: EvalCase) -> Case:

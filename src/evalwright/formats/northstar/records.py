@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import FirstProblems, InputError, Problem
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import Place
 from evalwright.files.paths import unreadable
 from evalwright.formats.shared.findings import kind_found
 
-__all__ = ["MOST_PROBLEMS", "Record", "is_lines", "json_kind", "parsed_line", "records_of"]
+__all__ = ["Record", "is_lines", "json_kind", "parsed_line", "records_of"]
 
 
-MOST_PROBLEMS = 100
 """The most mistakes reported for one file."""
 
 
@@ -47,14 +46,14 @@ def is_lines(path: Path) -> bool:
 def records_of(path: Path, *, lines: bool) -> Iterator[Record]:
     """Every record, unchecked. Raises InputError if it is not JSON; in JSON Lines at the end, with all mistakes."""
     if lines:
-        problems: list[Problem] = []
+        problems = FirstProblems(str(path))
         for index, (number, line) in enumerate(lines_of(path)):
             try:
                 yield Record(parsed_line(path, number, line), index, number)
             except InputError as error:
-                problems += error.problems[: MOST_PROBLEMS - len(problems)]
-        if problems:
-            raise InputError(problems)
+                for problem in error.problems:
+                    problems.add(problem)
+        problems.refuse()
         return
     document = _document(path)
     if isinstance(document, dict) and "cases" not in document:
