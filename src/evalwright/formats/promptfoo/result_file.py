@@ -6,17 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.files.durable import make_folder, must_be_writable, write_output
 from evalwright.formats.promptfoo.extensions import test_of
 from evalwright.formats.promptfoo.numbering import TestNumbers, test_numbers
 from evalwright.formats.promptfoo.values import dense
+from evalwright.formats.shared.report_file import ReportFile
 from evalwright.model.plan import Plan, Variant
-from evalwright.model.protocols import RunReader, RunWriter
+from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
@@ -29,25 +28,11 @@ _ASSERT, _ERROR = 1, 2
 """Why a result is not a success, in promptfoo's numbers."""
 
 
-class ResultsFile:
+class ResultsFile(ReportFile):
     """promptfoo's result file at `path`, written whenever a session of the run ends."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._path = Path(config["path"])
-
-    @property
-    def places(self) -> tuple[Path, ...]:
-        return (self._path,)
-
-    def check(self) -> None:
-        """Raises InputError if the file cannot be written there."""
-        must_be_writable(self._path)
-
-    def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
-        """Raises StorageError."""
-        text = ResultsReport().render(run, summary)
-        make_folder(self._path.parent)
-        write_output(self._path, [run.mask(text).encode("utf-8", "backslashreplace")])
+        super().__init__({"report": "promptfoo", **config})
 
 
 class ResultsReport:

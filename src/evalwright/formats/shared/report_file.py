@@ -1,4 +1,4 @@
-"""The result file next to the run, written whenever a session of the run ends."""
+"""A report that is written to a file of the user's choice whenever a session of the run ends."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from evalwright.model.protocols import RunWriter
 from evalwright.model.summary import RunSummary
 from evalwright.registry import load
 
-__all__ = ["ResultFile"]
+__all__ = ["ReportFile"]
 
 
-class ResultFile:
-    """AgentV's result file at `path`, in the format that `report` names."""
+class ReportFile:
+    """A result file at `path`, in the format that `report` names, written whenever a session of the run ends."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._path, self._report = Path(config["path"]), config["report"]
