@@ -13,6 +13,7 @@ import yaml
 
 from evalwright.processes import ties
 from evalwright.processes.reaper import end_all
+from living import living
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for processes in /proc")
 
@@ -32,18 +33,6 @@ SHARD = ("--shard", "1/2")
 ANOTHER_END = pytest.mark.slow("a run with systems of every kind again")
 STARTED = {"command": 3, "without its pipes": 2, "isolated": 1}
 """Processes of each whose arguments hold the mark, at least."""
-
-
-def living(mark: str) -> list[int]:
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                if mark.encode() in (folder / "cmdline").read_bytes():
-                    found.append(int(folder.name))
-            except OSError:
-                continue
-    return found
 
 
 def wait_for(reached, seconds: float) -> bool:

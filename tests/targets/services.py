@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import warm
@@ -93,28 +92,6 @@ def suite(
     text = SUITE.format(branch=branch, command=command, healthcheck=healthcheck, patience=patience)
     (folder / "eval.yaml").write_text(text)
     (folder / "cases.yaml").write_text("cases:\n  - {id: a, input: {word: x}}\n  - {id: b, input: {word: y}}\n")
-
-
-def living(mark: str) -> list[str]:
-    """Command lines of the processes that have a word among their arguments."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdecimal():
-            try:
-                words = (process / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if mark.encode() in words:
-                found.append(b" ".join(words).decode())
-    return found
-
-
-def none_left(mark: str) -> bool:
-    """Whether all processes with a mark are gone, within a moment."""
-    until = time.monotonic() + 5
-    while living(mark) and time.monotonic() < until:
-        time.sleep(0.02)
-    return not living(mark)
 
 
 def evalwright(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:

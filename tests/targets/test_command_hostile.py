@@ -4,7 +4,6 @@ import asyncio
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from evalwright.errors import TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.registry import load
+from living import left_after_a_moment, living
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for processes in /proc")
 
@@ -27,26 +27,6 @@ SLEEPER = (
 def mark(request, tmp_path):
     """A word in the arguments of every process of a test, by which they are found."""
     return f"mark-{os.getpid()}-{tmp_path.name}"
-
-
-def living(mark):
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal() and int(folder.name) != os.getpid():
-            try:
-                if mark.encode() in (folder / "cmdline").read_bytes():
-                    found.append(int(folder.name))
-            except OSError:
-                continue
-    return found
-
-
-def left_after_a_moment(mark):
-    """What a kill has not ended: a killed process may take an instant to go."""
-    ends = time.monotonic() + 5
-    while (found := living(mark)) and time.monotonic() < ends:
-        time.sleep(0.02)
-    return found
 
 
 def target(program, mark, **config):

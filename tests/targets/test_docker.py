@@ -10,7 +10,8 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.model.plan import Variant
 from evalwright.registry import load
-from targets.services import SERVICE, evalwright, none_left
+from living import left_after_a_moment
+from targets.services import SERVICE, evalwright
 
 STAND_IN = """#!{python}
 # Stands in for the docker command: `run` starts the service of the tests in a process, `rm` kills it.
@@ -96,7 +97,7 @@ def test_a_container_answers_and_is_removed(tmp_path, mark):
     assert words[-2:] == ["--", "shop:1"]
     removed = next(words for words, _ in calls if words[0] == "rm")
     assert removed[-1] == words[words.index("--name") + 1]
-    assert none_left(mark)
+    assert left_after_a_moment(mark) == []
 
 
 def test_values_reach_the_container_without_being_seen_among_the_arguments(tmp_path, mark):
@@ -122,7 +123,7 @@ def test_a_container_that_does_not_come_up_is_removed_and_told(tmp_path, mark, i
     assert done.returncode == 2
     assert told in done.stderr
     assert calls[-1][0][0] == "rm"
-    assert none_left(mark)
+    assert left_after_a_moment(mark) == []
 
 
 def test_without_the_command_that_is_what_is_said(tmp_path):

@@ -13,7 +13,8 @@ from evalwright.errors import InputError
 from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.plan import Variant
 from evalwright.registry import load
-from targets.services import evalwright, git, living, none_left, repository, suite
+from living import left_after_a_moment, living
+from targets.services import evalwright, git, repository, suite
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for processes in /proc")
 
@@ -25,7 +26,7 @@ def mark(tmp_path):
 
 
 def nothing_left(folder, mark):
-    return none_left(mark) and list((folder / "tmp").iterdir()) == []
+    return left_after_a_moment(mark) == [] and list((folder / "tmp").iterdir()) == []
 
 
 @pytest.mark.parametrize("branch", ["main", "feature"])
@@ -96,7 +97,7 @@ def test_an_interrupted_run_leaves_nothing_of_the_service(tmp_path, mark, number
         time.sleep(0.5)
         running.send_signal(number)
     assert running.wait(30) != 0
-    assert none_left(mark)
+    assert left_after_a_moment(mark) == []
     if number == signal.SIGKILL:
         TemporaryFolder(tmp_path / "tmp").close()
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -20,6 +20,8 @@ from evalwright.run.executors.host import Host
 from run.executors.far_end import WAITS, DiedError, FarEnd
 
 TESTS = Path(__file__).parents[2]
+SECRET = "sesame-canary-77"
+"""The value of the variable KEY_HERE, where a test has the fixture `near`."""
 METHODS = ("open", "send", "receive", "collect", "piece", "discard", "close")
 
 

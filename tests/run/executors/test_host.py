@@ -16,9 +16,8 @@ from evalwright.model.trace import Trace
 from evalwright.run.outcomes import Outcome
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
-from run.executors.near_end import NearEnd
+from run.executors.near_end import SECRET
 
-SECRET = "sesame-canary-77"
 AGENT = """
 import asyncio, os, sys
 
@@ -82,18 +81,6 @@ PACKAGE = {
     "METADATA": "Metadata-Version: 2.1\nName: packaged\nVersion: 1\n",
     "entry_points.txt": "[evalwright.targets]\npackaged = agent:Packaged\n",
 }
-
-
-@pytest.fixture
-def near(tmp_path, monkeypatch):
-    end = NearEnd(tmp_path / "copy")
-    monkeypatch.setitem(sys.modules, "ray", end)
-    monkeypatch.setenv("KEY_HERE", SECRET)
-    (tmp_path / "project").mkdir()
-    monkeypatch.chdir(tmp_path / "project")
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    yield end
-    end.close()
 
 
 def ran(

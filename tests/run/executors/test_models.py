@@ -18,9 +18,8 @@ from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
-from run.executors.near_end import NearEnd
+from run.executors.near_end import SECRET
 
-SECRET = "sesame-canary-77"
 MODEL = """
 import json, os, signal
 from pathlib import Path
@@ -48,18 +47,6 @@ def fair(request):
 if os.environ["PLAIN"] == "no import":
     raise RuntimeError("no card here")
 """
-
-
-@pytest.fixture
-def near(tmp_path, monkeypatch):
-    end = NearEnd(tmp_path / "copy")
-    monkeypatch.setitem(sys.modules, "ray", end)
-    monkeypatch.setenv("KEY_HERE", SECRET)
-    (tmp_path / "project").mkdir()
-    monkeypatch.chdir(tmp_path / "project")
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    yield end
-    end.close()
 
 
 def judged(folder: Path, *, plain: str = "", judges: object = True, model: str = "python:model:fair", **run: object):

@@ -1,0 +1,28 @@
+"""Processes that a test has started, found by a word that only they have among their arguments."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+
+def living(mark: str) -> list[int]:
+    """The processes with a word in their command line, without our own."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal() and int(folder.name) != os.getpid():
+            try:
+                if mark.encode() in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
+
+
+def left_after_a_moment(mark: str) -> list[int]:
+    """Those that are still there after five seconds: a killed process may take an instant to go."""
+    ends = time.monotonic() + 5
+    while (found := living(mark)) and time.monotonic() < ends:
+        time.sleep(0.02)
+    return found
