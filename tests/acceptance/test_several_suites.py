@@ -43,6 +43,12 @@ def test_each_suite_gets_a_run(both: Project, paths: list[str]) -> None:
     assert "2 suites: 1 passed, 1 did not pass" in ended.err
 
 
+@pytest.mark.slow("a run for each of two suites")
+def test_suites_that_did_not_pass_are_named_at_the_end(both: Project) -> None:
+    *_, counts, which = both.evalwright("run", "--quiet", "one", "deep").err.splitlines()
+    assert (counts.startswith("2 suites"), which.split()) == (True, ["did", "not", "pass", "deep/two/eval.yaml"])
+
+
 @pytest.mark.slow("two commands over two suites")
 def test_options_are_those_of_each_run(both: Project) -> None:
     out = both.evalwright("run", "one", "deep", "--quiet", "--trials", "2", "--tag", "a", "--tag", "b").out

@@ -69,10 +69,19 @@ def run_each(files: Sequence[tuple[Path, RunOptions]], context: click.Context) -
         codes.append(_ended([*words, *_options(context, given), "--", str(file)]))
         if codes[-1] == _INTERRUPTED:
             break
-    counts = [f"{codes.count(code)} {_SAID.get(code, f'ended with {code}')}" for code in sorted(set(codes))]
-    left = f", {len(files) - len(codes)} not run" if len(codes) < len(files) else ""
-    tell([f"{counted(len(files), 'suite')}: {', '.join(counts)}{left}"])
+    tell(_ends([file for file, _ in files], codes))
     return max(codes)
+
+
+def _ends(files: Sequence[Path], codes: Sequence[int]) -> Iterator[str]:
+    """How many suites ended in which way, and which of them did not pass."""
+    said = {code: _SAID.get(code, f"ended with {code}") for code in sorted(set(codes))}
+    counts = [f"{codes.count(code)} {how}" for code, how in said.items()]
+    left = f", {len(files) - len(codes)} not run" if len(codes) < len(files) else ""
+    yield f"{counted(len(files), 'suite')}: {', '.join(counts)}{left}"
+    for file, code in zip(files, codes, strict=False):  # shorter if the run was interrupted
+        if code:
+            yield f"  {said[code]:{max(map(len, said.values()))}}  {file}"
 
 
 def _options(context: click.Context, params: Mapping[str, Any]) -> Iterator[str]:
