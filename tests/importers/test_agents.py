@@ -31,6 +31,13 @@ def claude(folder: Path, lines: list, **more: object):
     return done, cases[0]["embedded_trace"], cases[0]
 
 
+@pytest.mark.parametrize(("sessions", "name"), [(["first"], "first"), (["first", "second"], "out")])
+def test_a_suite_is_named_after_its_only_file_or_its_folder(tmp_path: Path, sessions: list[str], name: str) -> None:
+    lines = [session_line(0, "user", "why?"), session_line(1, "assistant", "Because.", "m1")]
+    imported(tmp_path, "claude-code", *(written(tmp_path / f"{session}.jsonl", lines) for session in sessions))
+    assert f"name: {name}\n" in (tmp_path / "out" / "eval.yaml").read_text()
+
+
 def test_lines_of_one_message_are_one_turn_wherever_results_stand(tmp_path):
     lines = [
         session_line(0, "user", "why?"),

@@ -25,6 +25,7 @@ from evalwright.importers.written_suite import (
     REWARDED,
     check_free,
     described_suite,
+    suite_name,
     without_secrets,
     write_cases,
     write_suite,
@@ -53,7 +54,7 @@ def import_recordings(
         survey = _survey(sources)
         write_cases(out, without_secrets(_case_lines(survey)))
     description = described_suite(survey.traces, len(survey.cases))
-    written = write_suite(out, files[0].stem, description, _evaluators(survey), survey.trials)
+    written = write_suite(out, suite_name(files, out), description, _evaluators(survey), survey.trials)
     return ImportResult(len(survey.cases), survey.trials, survey.traces, written, survey.notes())
 
 

@@ -22,6 +22,7 @@ from evalwright.importers.wire_spans import WireSpan
 from evalwright.importers.written_suite import (
     ANSWERED,
     check_free,
+    suite_name,
     without_secrets,
     write_cases,
     write_suite,
@@ -81,7 +82,7 @@ def import_spans(
         written = _Cases(sources, losses)
         write_cases(out, without_secrets(written.lines(spool)))
     description = f"{written.cases} recorded traces, replayed and judged"
-    files = write_suite(out, source.stem, description, [ANSWERED])
+    files = write_suite(out, suite_name(sources, out), description, [ANSWERED])
     return ImportResult(written.cases, 1, written.cases, files, written.notes())
 
 

@@ -23,6 +23,7 @@ from evalwright.importers.written_suite import (
     check_free,
     described_suite,
     secrets_here,
+    suite_name,
     write_cases,
     write_suite,
 )
@@ -74,7 +75,7 @@ def import_traces(
     evaluators, deciding = gathered.evaluators(reading)
     written = write_suite(
         out,
-        reading.name or files[0].stem,
+        reading.name or suite_name(files, out),
         described_suite(gathered.traces, cases),
         evaluators,
         gathered.trials,

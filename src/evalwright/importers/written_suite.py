@@ -20,6 +20,7 @@ __all__ = [
     "check_free",
     "described_suite",
     "secrets_here",
+    "suite_name",
     "without_secrets",
     "write_cases",
     "write_suite",
@@ -98,6 +99,11 @@ def described_suite(traces: int, cases: int) -> str:
     if not traces:
         return f"{counted(cases, 'case')} without recordings"
     return f"{counted(traces, 'recording')} of {counted(cases, 'case')}, replayed and judged"
+
+
+def suite_name(files: Sequence[Path], out: Path) -> str:
+    """The name of the written suite: that of the only file, or of its folder, as one of many files says little."""
+    return files[0].stem if len(files) == 1 else out.resolve().name
 
 
 def write_suite(
