@@ -56,6 +56,14 @@ def test_later_lines_of_a_block_are_indented() -> None:
     assert block("one\ntwo", "    ", None) == "one\n    two"
 
 
+def test_a_block_of_short_lines_is_cut_too() -> None:
+    assert block("ok\n" * 100, "", 400).splitlines() == [*["ok"] * 20, "… (+81 lines)"]
+
+
+def test_a_block_without_a_limit_has_all_lines() -> None:
+    assert block("ok\n" * 100, "", None) == "ok\n" * 100
+
+
 def test_wide_characters_take_two_columns() -> None:
     assert width("値段 e\u0301") == 6
 

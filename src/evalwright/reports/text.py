@@ -40,6 +40,7 @@ _COMMAND = re.compile(r"(?<=\n)([ \t]*)::")
 _COLOUR = re.compile(r"\x1b\[\d+m")
 _LINE_END = re.compile(r"\s*\n\s*")
 _SPACE = re.compile(r"[ \t\n]+")
+_MOST_LINES = 20
 _STYLES = {
     "bold": "1",
     "dim": "2",
@@ -136,8 +137,11 @@ def folded(pieces: Iterable[str], columns: int | None, first: str = "", indent: 
 
 
 def block(text: str, indent: str, limit: int | None) -> str:
-    """Harmless text of several lines, at most `limit` characters, its later lines indented."""
+    """Harmless text of several lines, its later lines indented; with a `limit` of characters also at most 20 lines."""
     shown = capped(text, limit)
+    if limit is not None and shown.count("\n") > _MOST_LINES:
+        left = text.count("\n") + 1 - _MOST_LINES
+        shown = "\n".join([*shown.split("\n", _MOST_LINES)[:_MOST_LINES], f"… (+{left:,} lines)"])
     if _is_plain(shown):
         return shown
     return harmless(shown).replace("\t", "    ").replace("\n", "\n" + indent)
