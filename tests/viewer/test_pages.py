@@ -84,6 +84,11 @@ def test_a_run_has_its_summary_reasons_and_cells_in_the_order_of_the_suite(run, 
     assert found(page(client, link)) == f"{counts[0]} of 14 cells"
 
 
+def test_a_reason_that_is_the_same_in_all_cells_keeps_its_numbers(client, run):
+    shown = re.findall(r"<b>2 ×</b> ([^<]*)</a>", page(client, f"/runs/{run.name}"))
+    assert [text for text in shown if "no order 4" in text]
+
+
 FILTERS = {
     "status=error": 2,
     "status=fail&status=error": 7,

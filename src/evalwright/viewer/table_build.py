@@ -101,6 +101,7 @@ class _Builder:
         self._tags: dict[int, str] = {}
         self._pending: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
         self._groups: dict[str, str] = {}
+        """What is shown of each reason: the reason itself if it is the same in all cells, else its shape."""
 
     def number(self, record: Any, position: int) -> int:
         """The place of a cell in the order of the suite: case, variant, trial. Known before all cells are."""
@@ -188,9 +189,11 @@ class _Builder:
                 place = (number, cell_key(verdict.case_key, verdict.variant_name, verdict.trial), verdict.case_key)
                 at = (self.position(verdict), verdict.variant_name, verdict.trial, verdict.attempt)
                 rows.append((*place, *at, verdict.status, verdict.score))
-                for nth, shape in enumerate(reasons_of(verdict) if verdict.status in NOT_PASSED else ()):
+                reasons = reasons_of(verdict) if verdict.status in NOT_PASSED else {}
+                for nth, (shape, text) in enumerate(reasons.items()):
                     key = reason_key(shape)
-                    self._groups.setdefault(key, shape)
+                    if self._groups.setdefault(key, text) != text:
+                        self._groups[key] = shape
                     self._add("reasons", (key, number, nth))
             self._file.executemany(_VERDICT, rows)
 
