@@ -21,7 +21,8 @@ from evalwright.decisions.sides import sides_of
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Variant
 from evalwright.model.result import CaseVerdict
-from evalwright.model.summary import GateOutcome
+from evalwright.model.suite import Suite
+from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.reports import numbers
 from evalwright.reports.junit import JUnit
 from evalwright.reports.markdown import Markdown
@@ -55,6 +56,8 @@ class Shape:
     code: int = 1
 
 
+Table = dict[str, tuple[str, dict[str, int]]]
+"""By variant, the pass rate as it is written and the cells by status."""
 SHAPES = {
     "errors": Shape({"main": "1101e0ee"}, code=3),
     "only errors": Shape({"main": "eee"}, code=3),
@@ -69,10 +72,69 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_run_has_the_same_numbers_everywhere(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shape = SHAPES[name]
-    asked = suite(tmp_path, [], evaluators=shape.evaluators, stop_after_errors=0, **shape.settings)
+@dataclass
+class Shown:
+    """A finished run, as each program and report shows it."""
+
+    shape: Shape
+    run: Path
+    code: int
+    summary: RunSummary
+    counted: Counter[tuple[str, str]]
+    """Cells by variant and status, counted from the verdicts."""
+    compared: dict[str, tuple[int, int]]
+    """By variant, the passed and the judged trials that a comparison would see."""
+    texts: dict[str, str]
+
+    @property
+    def rates(self) -> dict[str, str]:
+        return {
+            one.name: f"{one.pass_rate:.1%}" if one.pass_rate_n and one.pass_rate is not None else ""
+            for one in self.summary.variants
+        }
+
+    @property
+    def expected(self) -> Table:
+        return {
+            name[:_NAME]: (self.rates[name], {status: self.counted[name, status] for status in STATUSES})
+            for name in self.shape.answers
+        }
+
+    @property
+    def total(self) -> Counter[str]:
+        return Counter({status: sum(counts[status] for _, counts in self.expected.values()) for status in STATUSES})
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    shape, folder = SHAPES[request.param], tmp_path_factory.mktemp("run")
+    outcome = run_suite(suite_of(shape, folder))
+    run = outcome.run_dir
+    reader, plan = open_run(run)
+    with closing(reader):
+        summary = folded_summary(reader, plan)
+        counted = Counter((one.variant_name, one.status) for one in reader.verdicts(CaseVerdict))
+        passes = {name: side.passes.values() for name, side in sides_of(reader, plan).items()}
+        texts = {
+            "terminal": "\n".join(run_lines(plan, summary, Paint(columns=None))),
+            "narrow terminal": "\n".join(run_lines(plan, summary, Paint(columns=80))),
+            "Markdown": Markdown().render(reader, summary),
+            "HTML": HtmlDocument().render(reader, summary),
+            "JUnit": JUnit().render(reader, summary),
+        }
+    write_pages([run], folder / "pages", "all", None, 1000)
+    texts["bundle"] = (folder / "pages" / "runs" / run.name / "index.html").read_text()
+    app = viewer(lambda: runs_at([run]), Access(None, ("127.0.0.1:7766",), 7766))
+    client = TestClient(app, base_url="http://127.0.0.1:7766")
+    texts |= {"viewer": client.get(f"/runs/{run.name}").text, "list of runs": client.get("/").text}
+    compared = {
+        name: (sum(case.total for case in cases), sum(case.judged for case in cases)) for name, cases in passes.items()
+    }
+    return Shown(shape, run, outcome.exit_code, summary, counted, compared, texts)
+
+
+def suite_of(shape: Shape, folder: Path) -> Suite:
+    asked = suite(folder, [], evaluators=shape.evaluators, stop_after_errors=0, **shape.settings)
     asked.variants = [
         Variant(name, "python_function", {"target": "agents:tabled", "answers": row})
         for name, row in shape.answers.items()
@@ -82,77 +144,75 @@ def test_a_run_has_the_same_numbers_everywhere(name: str, tmp_path: Path, monkey
         for i in range(max(map(len, shape.answers.values())))
     ]
     asked.gate = shape.gate
-    outcome = run_suite(asked)
-    assert outcome.exit_code == shape.code
-    run = outcome.run_dir
-    reader, plan = open_run(run)
-    with closing(reader):
-        summary = folded_summary(reader, plan)
-        counted = Counter((one.variant_name, one.status) for one in reader.verdicts(CaseVerdict))
-        rates = {
-            one.name: f"{one.pass_rate:.1%}" if one.pass_rate_n and one.pass_rate is not None else ""
-            for one in summary.variants
-        }
-        expected = {
-            one[:_NAME]: (rates[one], {status: counted[one, status] for status in STATUSES}) for one in shape.answers
-        }
-        compared = {
-            name: (sum(case.total for case in side.passes.values()), sum(case.judged for case in side.passes.values()))
-            for name, side in sides_of(reader, plan).items()
-        }
-        wide = run_lines(plan, summary, Paint(columns=None))
-        narrow = run_lines(plan, summary, Paint(columns=80))
-        markdown = Markdown().render(reader, summary)
-        document = HtmlDocument().render(reader, summary)
-        junit = ElementTree.fromstring(JUnit().render(reader, summary))
-    assert max(map(width, narrow)) <= 80
-    assert compared == {
-        name: (counted[name, "pass"], sum(counted[name, status] for status in ("pass", "borderline", "fail")))
-        for name in shape.answers
-    }
-    write_pages([run], tmp_path / "pages", "all", None, 1000)
-    bundled = (tmp_path / "pages" / "runs" / run.name / "index.html").read_text()
-    app = viewer(lambda: runs_at([run]), Access(None, ("127.0.0.1:7766",), 7766))
-    client = TestClient(app, base_url="http://127.0.0.1:7766")
-    shown, listed = client.get(f"/runs/{run.name}").text, client.get("/").text
+    return asked
 
+
+def test_the_tables_of_variants_are_the_same(shown: Shown) -> None:
     tables = {
-        "terminal": in_terminal("\n".join(wide), shape),
-        "Markdown": in_markdown(markdown),
-        "HTML": in_html(document),
-        "viewer": in_html(shown),
-        "bundle": in_html(bundled),
+        "terminal": in_terminal(shown.texts["terminal"], shown.shape),
+        "Markdown": in_markdown(shown.texts["Markdown"]),
+        **{name: in_html(shown.texts[name]) for name in ("HTML", "viewer", "bundle")},
     }
-    assert tables == dict.fromkeys(tables, expected)
+    assert tables == dict.fromkeys(tables, shown.expected)
 
-    total = Counter({status: sum(counts[status] for _, counts in expected.values()) for status in STATUSES})
-    cells = sum(total.values())
-    assert in_junit(junit, gated=shape.gate is not None) == {
-        "tests": cells,
+
+def test_a_narrow_terminal_is_wide_enough(shown: Shown) -> None:
+    assert max(map(width, shown.texts["narrow terminal"].splitlines())) <= 80
+
+
+def test_a_comparison_sees_the_same_trials(shown: Shown) -> None:
+    assert shown.compared == {
+        name: (
+            shown.counted[name, "pass"],
+            sum(shown.counted[name, status] for status in ("pass", "borderline", "fail")),
+        )
+        for name in shown.shape.answers
+    }
+
+
+def test_junit_counts_the_same_cells(shown: Shown) -> None:
+    total = shown.total
+    assert in_junit(ElementTree.fromstring(shown.texts["JUnit"]), gated=shown.shape.gate is not None) == {
+        "tests": total.total(),
         "failures": total["fail"] + total["borderline"],
         "errors": total["error"],
         "skipped": total["skip"],
     }
-    for text in (shown, bundled):
-        assert f'<p role="status">{cells} of {cells} cells</p>' in text
-    assert (summary.gate is not None) == (shape.gate is not None)
-    best = max((rate for rate in rates.values() if rate), key=lambda rate: float(rate[:-1]), default="no verdicts")
+
+
+def test_pages_say_how_many_cells_there_are_and_the_best_rate(shown: Shown) -> None:
+    cells = shown.total.total()
+    for name in ("viewer", "bundle"):
+        assert f'<p role="status">{cells} of {cells} cells</p>' in shown.texts[name]
+    known = [rate for rate in shown.rates.values() if rate]
+    listed = shown.texts["list of runs"]
+    best = max(known, key=lambda rate: float(rate[:-1]), default="no verdicts")
     assert best in said(listed[listed.index('data-label="Pass rate"') :])
 
-    step_summary, outputs = on_github(run, tmp_path, monkeypatch)
-    assert in_markdown(step_summary) == expected
-    assert (outputs["passed"], outputs["failed"], outputs["errors"], outputs["exit_code"]) == (
-        str(total["pass"]),
-        str(total["fail"] + total["borderline"]),
-        str(total["error"]),
-        str(shape.code),
-    )
-    least = min((one.pass_rate or 0.0 for one in summary.variants if one.pass_rate_n), default=None)
-    assert outputs["pass_rate"] == ("" if least is None else f"{least:.6g}")
 
-    if summary.gate is not None:
-        for text in ("\n".join(wide), markdown, said(document), said(shown), said(bundled)):
-            assert tells(text, summary.gate)
+def test_github_is_told_the_same_numbers(shown: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step_summary, outputs = on_github(shown.run, tmp_path, monkeypatch)
+    assert in_markdown(step_summary) == shown.expected
+    total = shown.total
+    least = min((one.pass_rate or 0.0 for one in shown.summary.variants if one.pass_rate_n), default=None)
+    wanted = {
+        "passed": str(total["pass"]),
+        "failed": str(total["fail"] + total["borderline"]),
+        "errors": str(total["error"]),
+        "exit_code": str(shown.shape.code),
+        "pass_rate": "" if least is None else f"{least:.6g}",
+    }
+    assert {name: outputs[name] for name in wanted} == wanted
+
+
+def test_the_exit_code_and_the_gate_are_told_alike(shown: Shown) -> None:
+    assert shown.code == shown.shape.code
+    gate = shown.summary.gate
+    assert (gate is not None) == (shown.shape.gate is not None)
+    if gate is not None:
+        plain = {name: shown.texts[name] for name in ("terminal", "Markdown")}
+        pages = {name: said(shown.texts[name]) for name in ("HTML", "viewer", "bundle")}
+        assert [name for name, text in (plain | pages).items() if not tells(text, gate)] == []
 
 
 def in_junit(junit: ElementTree.Element, *, gated: bool) -> dict[str, int]:
@@ -192,13 +252,13 @@ def counts_of(titles: list[str], row: list[str]) -> tuple[str, dict[str, int]]:
     return rate if rate.endswith("%") else "", {status: int(named.get(status) or 0) for status in STATUSES}
 
 
-def in_markdown(text: str) -> dict[str, tuple[str, dict[str, int]]]:
+def in_markdown(text: str) -> Table:
     table = text[text.index("## Variants") :].split("\n\n")[1].splitlines()
     titles, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
     return {row[0].strip("` ")[:_NAME]: counts_of(titles, row) for row in rows}
 
 
-def in_html(text: str) -> dict[str, tuple[str, dict[str, int]]]:
+def in_html(text: str) -> Table:
     table = text[text.index('<table class="list" aria-label="Variants"') :].partition("</table>")[0]
     titles, *rows = [
         [said(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)]
@@ -207,7 +267,7 @@ def in_html(text: str) -> dict[str, tuple[str, dict[str, int]]]:
     return {row[0][:_NAME]: counts_of(titles, row) for row in rows}
 
 
-def in_terminal(text: str, shape: Shape) -> dict[str, tuple[str, dict[str, int]]]:
+def in_terminal(text: str, shape: Shape) -> Table:
     """Columns are at the places of their titles, numbers at the right."""
     lines = text.splitlines()
     first = next(i for i, line in enumerate(lines) if line.split()[:1] == ["variant"])
