@@ -19,8 +19,8 @@ from evalwright.errors import InputError, StorageError
 from evalwright.model.cell import cell_key
 from evalwright.run.stored_run import open_run
 from evalwright.viewer.bundle_files import MARKER
+from viewer.reading import cases, found, seen
 from viewer.runs import made_run, with_messages
-from viewer.test_pages import cases, found, seen
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import pytest
 from evalwright.cli.viewed_runs import runs_at
 from evalwright.model.cell import cell_key
 from evalwright.viewer.worddiff import abridged, changes
+from viewer.reading import cases, found, page, seen
 from viewer.runs import ATTACK, cut_short, made_run, site, site_of, with_outputs
-from viewer.test_pages import cases, found, page, seen
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ import pytest
 
 from evalwright.cli import main
 from evalwright.model.cell import cell_key
+from viewer.reading import cases, found, page
 from viewer.runs import site
-from viewer.test_pages import cases, found, page
 
 COMMANDS = (
     ("report", "RUN", "--format", "html"),

@@ -19,8 +19,8 @@ from evalwright.model.plan import Plugin
 from evalwright.run.calibration import calibrate_run
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
+from viewer.reading import page, seen
 from viewer.runs import made_run, site, site_of
-from viewer.test_pages import page, seen
 
 TOKEN = "t" * 32
 CALLING = """

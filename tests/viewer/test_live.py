@@ -10,8 +10,8 @@ from evalwright.model.plan import Shard
 from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from evalwright.viewer.live import LiveRun
+from viewer.reading import page, seen
 from viewer.runs import cut_short, made_run, site, site_of
-from viewer.test_pages import page, seen
 
 
 def test_progress_counts_whole_lines_as_they_come(tmp_path):
