@@ -28,7 +28,7 @@ class Spread(NamedTuple):
     changed: float | None = None
     """Share of pairs that change with one trial per side, if known."""
     design_effect: float = 1.0
-    """How many cases of groups are worth one that is independent."""
+    """The cases of groups that say as much as one independent case."""
     cell_usd: float | None = None
     cell_ms: float | None = None
     rate: float | None = None
@@ -106,7 +106,7 @@ def trials_share(side: SideCounts) -> float | None:
 
 
 def design_effect(side: SideCounts) -> float:
-    """How many cases of groups are worth one that is independent, at least 1."""
+    """The cases of groups that say as much as one independent case, at least 1."""
     if not side.groups:
         return 1.0
     alone, together = (rate_of_units(units_of_cases(side.passes, groups)) for groups in ({}, side.groups))

@@ -54,7 +54,7 @@ def _flaw(file: Path, data: bytes) -> Problem | None:
 
 
 def no_format_fits(file: Path) -> InputError:
-    """The error that no format fits, with the mark of each."""
+    """The error for a file whose format is not recognised: it lists the formats and what each was recognised by."""
     looked = "\n".join(f"  {name:<18}  {mark}" for name, _, mark in FORMAT_MARKS)
     rows = "or read its rows as cases with `dataset: {path: ..., map: ...}` in an eval.yaml"
     problem = Problem(str(file), f"no known format was recognised; pass --format NAME, {rows}. Looked for:")

@@ -315,7 +315,7 @@ class Plan(msgspec.Struct):
 
     @property
     def needs_verdicts(self) -> bool:
-        """Whether only the stored verdict tells what became of a cell: the pass criteria and its results do not
+        """Whether only the stored verdict has the outcome of a cell: the pass criteria and its results do not
         suffice if each case brings its own evaluators, or if scores are weighed."""
         return self.evaluators_by_case or self.pass_criteria.rule != "evaluators"
 

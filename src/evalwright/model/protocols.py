@@ -335,8 +335,8 @@ class JudgedBlocks(Protocol):
         """Append results and verdicts of some cells as lines of JSON, not masked yet."""
 
     def noting(self) -> Callable[[Sequence[RejudgedCell], datetime], None] | None:
-        """A function to be told which cells the next results and verdicts belong to, in order, and when the last of
-        these was finished, before the verdicts are appended; None if nobody needs to know."""
+        """A function to be called before verdicts are appended, with the cells that the next results and verdicts
+        belong to, in order, and the time at which the last of these was finished; None if it is not needed."""
 
 
 class Store(Protocol):

@@ -286,7 +286,7 @@ class RunSummary(msgspec.Struct):
     warnings: list[str] = []
     """The plan's (`Plan.warnings`), and what the numbers alone do not show."""
     call_warnings: list[str] | msgspec.UnsetType = msgspec.UNSET
-    """Those that the calls of systems gave, if any: they hold however often the answers are judged again."""
+    """Those that the calls of systems gave, if any: they hold however often the answers are re-evaluated."""
     cells_unread: int | msgspec.UnsetType = msgspec.UNSET
     """Cells whose case could not be read, if there are any: they are errors until the suite is fixed."""
     scored: bool | msgspec.UnsetType = msgspec.UNSET

@@ -80,15 +80,15 @@ async def run_command(
     cwd: str | None = None,
     stdin: bytes = b"",
     output_limit: int = OUTPUT_LIMIT,
-    heard: Callable[[bytes], None] | None = None,
+    on_stdout: Callable[[bytes], None] | None = None,
 ) -> Finished:
     """Run `command`, found on the PATH of `env`, to its end. `env` is its whole environment.
 
-    `heard` gets all output on stdout as it arrives, whatever the limit; it must not raise. Limit the time by cancelling
-    the call: however the call ends, even by the death of this process, nothing of the command is left. Raises OSError
-    if it cannot be started.
+    `on_stdout` gets all output on stdout as it arrives, whatever the limit; it must not raise. Limit the time by
+    cancelling the call: however the call ends, even by the death of this process, nothing of the command is left.
+    Raises OSError if it cannot be started.
     """
-    running = _Running(command, env, cwd, stdin, output_limit, heard)
+    running = _Running(command, env, cwd, stdin, output_limit, on_stdout)
     try:
         await running.ended.wait()
     finally:
@@ -141,13 +141,13 @@ class _Running:
         cwd: str | None,
         stdin: bytes,
         limit: int,
-        heard: Callable[[bytes], None] | None,
+        on_stdout: Callable[[bytes], None] | None,
     ) -> None:
         self._process, self._pipes, self._ties = _started(command, env, cwd, with_stdin=bool(stdin))
         _die_first(self._process.pid)
         self._loop = asyncio.get_running_loop()
         self.stdout, self.stderr = Captured(), Captured()
-        self._heard = heard
+        self._on_stdout = on_stdout
         self.ended, self._silent = asyncio.Event(), asyncio.Event()
         self._stdin = memoryview(stdin)
         self._watching: asyncio.Task[None] | None = None
@@ -183,8 +183,8 @@ class _Running:
             return
         if chunk:
             captured.add(chunk, limit)
-            if self._heard is not None and captured is self.stdout:
-                self._heard(chunk)
+            if self._on_stdout is not None and captured is self.stdout:
+                self._on_stdout(chunk)
             return
         self._loop.remove_reader(descriptor)
         self._outputs.discard(descriptor)

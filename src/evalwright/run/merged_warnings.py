@@ -1,4 +1,4 @@
-"""Warnings of shards as those of the run: what they say in numbers is counted anew, and not told shard by shard."""
+"""Warnings of shards as those of the run: their numbers are counted for the whole run, not shard by shard."""
 
 from __future__ import annotations
 

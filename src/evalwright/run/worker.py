@@ -66,7 +66,7 @@ async def _answered(target: Target, data: bytes) -> Answer:
 
 
 def _frame(requests: BinaryIO) -> bytes | None:
-    """The next request; None if there is nobody to make one."""
+    """The next request; None if the other process has ended."""
     size = requests.read(8)
     return requests.read(int.from_bytes(size, "big")) if len(size) == 8 else None
 

@@ -301,7 +301,7 @@ def home_of(name: str) -> str | None:
 
 
 def _forget(name: str) -> None:
-    """Let the next import of a module find it anew, and all that is inside it."""
+    """Let the next import of a module load it again, with all that is inside it."""
     package, _, last = name.rpartition(".")
     bound = vars(sys.modules[package]) if package in sys.modules else {}
     if name in sys.modules and bound.get(last) is sys.modules[name]:

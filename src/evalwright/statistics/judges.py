@@ -41,7 +41,7 @@ def rogan_gladen(
 ) -> RoganGladen:
     """(q + tnr - 1)/(tpr + tnr - 1) for a judge's share q of passes (Rogan and Gladen 1978; Lee et al. 2025).
 
-    All counts may be fractional: of as many independent answers as those of several trials are worth.
+    All counts may be fractional: trials of a case count as the number of independent answers that say as much.
     The delta method's error carries the uncertainty of the calibration table (tp, fn, tn, fp) too.
     Undefined for a judge no better than chance, tpr + tnr <= 1.
     """
@@ -89,8 +89,8 @@ def _within(low: float, high: float, least: float, most: float) -> Interval | No
 
 
 def worth_of_labels(right: Sequence[bool], units: Sequence[Hashable]) -> tuple[float, float]:
-    """The labels of one kind on which the judge is right and on which it is wrong: as many as are worth independent
-    ones, where several are of one unit."""
+    """The labels of one kind on which the judge is right, and on which it is wrong; where several are of one unit,
+    the number of independent labels that say as much."""
     yes, n = sum(right), len(right)
     if len({*units}) < n:
         worth = min(float(n), rate_with_design_effect([float(one) for one in right], units).effective_n)

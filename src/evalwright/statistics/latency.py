@@ -88,7 +88,7 @@ class QuantileByUnit(NamedTuple):
 
     quantile: float
     ends: Interval | None
-    """As `quantile_ends`, for as many values as these are worth; None for too few."""
+    """As `quantile_ends`, for the number of independent values that say as much; None for too few."""
     jump: float
     """The largest ratio of neighbouring values between the ends."""
     worth: int

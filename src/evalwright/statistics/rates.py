@@ -1,4 +1,4 @@
-"""The rate of one run from the shares of its cases; trials and groups count for what they are worth."""
+"""The rate of one run from the shares of its cases; trials and groups count for the independent cases they equal."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval | N
 
 
 class DesignRate(NamedTuple):
-    """A rate with as many independent cases as its spread is worth; None without cases."""
+    """A rate, and the number of independent cases that would spread as much; None without cases."""
 
     rate: float | None
     effective_n: float
@@ -111,7 +111,7 @@ def rate_of_singles(passed: int, judged: int, groups: Iterable[tuple[int, int]] 
 
 
 def _rate(mean: float, effective: float, error: float, df: float, units: int, confidence: float) -> DesignRate:
-    """Wilson's interval for as many cases as the standard error is worth; for the effective units if it is 0."""
+    """Wilson's interval for the number of cases that the standard error implies; for the effective units if it is 0."""
     rate = min(1.0, max(0.0, mean))
     if error > 0:
         price = two_sided_z(confidence) / t_quantile((1 + confidence) / 2, df)

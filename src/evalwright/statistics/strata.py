@@ -59,11 +59,11 @@ class _Part(NamedTuple):
 def stratified_rates(strata: Sequence[Stratum], units: float, confidence: float = 0.95) -> StratifiedRates | None:
     """The rate of human passes, and a judge's accuracy, TPR and TNR, with each label weighted by size/n.
 
-    None unless every stratum that has answers has labels. `units` is the number of independent cases that all answers
-    are worth: the cases are a sample too (double sampling for stratification, Cochran 1977, 12.2; for TPR and TNR Begg
-    and Greenes 1983). The intervals of the strata (Agresti and Coull 1998) are joined by recovering variances (Zou and
-    Donner 2008), so that a stratum whose labels are all alike is not taken to be without error; those of TPR and TNR
-    hold the values that cannot be rejected (Donner and Zou 2012).
+    None unless every stratum that has answers has labels. `units` is the number of independent cases that say
+    as much as all answers: the cases are a sample too (double sampling for stratification, Cochran 1977, 12.2; for
+    TPR and TNR Begg and Greenes 1983). The intervals of the strata (Agresti and Coull 1998) are joined by
+    recovering variances (Zou and Donner 2008), so that a stratum whose labels are all alike is not taken to be
+    without error; those of TPR and TNR hold the values that cannot be rejected (Donner and Zou 2012).
     """
     whole = sum(stratum.size for stratum in strata)
     parts: list[_Part] = []

@@ -241,7 +241,7 @@ def _only_these(context: dict[str, Any], rows: list[CellRow], chosen: Filter) ->
 
 
 def _outside_of_texts(page: str) -> Iterator[str]:
-    """The lines of a page, without what indents them; a `pre` is one of them, as its lines are what somebody wrote."""
+    """The lines of a page, without what indents them; a `pre` is one of them, as its lines are an author's."""
     for place, part in enumerate(re.split(r"(<pre\b.*?</pre>)", page, flags=re.DOTALL)):
         if place % 2:
             yield part

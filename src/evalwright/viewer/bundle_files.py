@@ -16,7 +16,7 @@ MARKER = ".evalwright-bundle"
 """A folder with this file is ours to replace, if it holds nothing but what the file lists."""
 _TITLE = "evalwright bundle 2"
 _OF_DESKTOPS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
-"""Files that desktops leave in a folder which somebody has looked at."""
+"""Files that desktops leave in a folder that was looked at."""
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 """The date of every file in a zip, so that the same run gives the same bytes."""
 
@@ -51,7 +51,7 @@ def write_bundle(files: Iterable[tuple[str, bytes]], out: Path) -> None:
 
 
 def _with_marker(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """The files of a bundle, and the list of them by which it is told from what others put into its folder."""
+    """The files of a bundle, and the list of them, by which other files in its folder are recognised."""
     names = []
     for path, content in files:
         names.append(path)

@@ -1,4 +1,4 @@
-"""The runs that can be viewed: listed anew for each request, each opened on demand."""
+"""The runs that can be viewed: listed for each request, each opened on demand."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class Shelf:
         self._listed: tuple[float, dict[str, RunSource]] = (0.0, {})
 
     def sources(self) -> dict[str, RunSource]:
-        """Listed anew for each request, but at most once in a tenth of a second."""
+        """Listed for each request, but at most once in a tenth of a second."""
         now = time.monotonic()
         if now - self._listed[0] > 0.1 or not self._listed[1]:
             found: dict[str, RunSource] = {}

@@ -16,7 +16,7 @@ __all__ = ["Unfolded", "named_file", "unfolded"]
 Complain = Callable[[Place, str], None]
 
 _MOST = 1_000
-"""The most systems of one matrix: more are a mistake, and all would be built before anybody noticed."""
+"""The most systems of one matrix: more are a mistake, and all would be built before it was noticed."""
 _LONGEST_NAME = 40
 """The most characters that a value may add to its system's name; a longer one is numbered."""
 _FILE = "file://"

@@ -91,7 +91,7 @@ def adopt_run(folder: Path) -> Suite | None:
         return None
     document = yaml.load(config)
     suite = as_in_evalh(_Reading(SuiteFile(config, document, None, original=True)).suite(to_run=False), document.value)
-    # Files of artifacts, which evalh did not keep, cannot be judged again; that does not make the run a failure.
+    # Files of artifacts, which evalh did not keep, cannot be re-evaluated; that does not make the run a failure.
     criteria = msgspec.structs.replace(suite.pass_criteria, errored_evaluators="error")
     return msgspec.structs.replace(suite, pass_criteria=criteria)
 

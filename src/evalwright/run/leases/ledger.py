@@ -93,7 +93,7 @@ class Ledger(ABC):
         """Take more of a limit, of which the shard has `used` an amount; returns what it holds, and whether that is
         all that there was.
 
-        It gets what it wants, but no more unused than its part of what nobody has used or holds, so that something is
+        It gets what it wants, but no more unused than its part of what is neither used nor held, so that something is
         left for the other shards; unless it needs more, at `least`, to make a single call.
         """
         with self._transaction() as execute:
@@ -126,7 +126,7 @@ class Ledger(ABC):
         return [(first + nth * gap - now) / _SECOND for nth in range(count)]
 
     def pause(self, place: str, seconds: float) -> None:
-        """Note that nobody should call a place for this many seconds."""
+        """Note that no shard should call a place for this many seconds."""
         with self._transaction() as execute:
             now = self._now(execute)
             execute("DELETE FROM lease_pauses WHERE until < ?", now)

@@ -67,7 +67,7 @@ def connect(path: Path) -> sqlite3.Connection:
     """A connection to an existing or new file, brought up to date if it can be written. Raises sqlite3.Error and
     InputError."""
     must_be_runs(path)
-    # a reader writes as well, into files beside it, unless it is told that nobody does
+    # a reader writes as well, into files beside it, unless it knows that no process does
     writes = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
     place = path if writes else read_only(path)
     connection = sqlite3.connect(

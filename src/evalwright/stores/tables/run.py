@@ -233,7 +233,7 @@ class TableWriter(TableReader):
             except StorageError as error:
                 self._failure = error
                 raise
-            except BaseException:  # the user's patience is at its end: nobody knows whether the rows were written
+            except BaseException:  # the user's patience is at its end: it is unknown whether the rows were written
                 with self._adding:
                     batch.extend(self._pending)
                     self._pending, self._size = batch, self._size + size

@@ -126,7 +126,7 @@ class Agent:
                         cwd=started.cwd,
                         stdin=stdin,
                         output_limit=_KEPT,
-                        heard=stream.hear,
+                        on_stdout=stream.hear,
                     )
         except TimeoutError:
             return None

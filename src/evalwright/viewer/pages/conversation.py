@@ -40,7 +40,7 @@ class ToolCalls(NamedTuple):
 def ends(items: Iterable[T], most: int | None = MOST_ON_A_PAGE) -> tuple[list[tuple[int, T]], int]:
     """The items with their places; of more than `most`, the first and the last half of them, and how many are left out.
 
-    What went wrong with a long conversation is told by its beginning and its end.
+    The beginning and the end of a long conversation show what went wrong.
     """
     placed = list(enumerate(items))
     hidden = 0 if most is None else max(0, len(placed) - most)

@@ -1,4 +1,4 @@
-"""What became of the gate of a run, as pages show it."""
+"""The outcome of a run's gate, as pages show it."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def _unreadable(grader: Grader, text: str, why: object) -> EvaluatorError:
 
 
 async def graded_reply(grader: Grader, messages: list[dict[str, Any]], read: Callable[[str], T]) -> tuple[T, str]:
-    """What `read` makes of the grader's reply, and the reply. If `read` raises BadReply, the grader is told why and
-    called again, as often as it allows. Raises EvaluatorError."""
+    """What `read` makes of the grader's reply, and the reply. If `read` raises BadReply, the grader gets the reason
+    and is called again, as often as it allows. Raises EvaluatorError."""
     question, asked = messages, []
     for left in range(grader.reply_retries, -1, -1):
         asked.append(question)

@@ -1,4 +1,4 @@
-"""What judges are told: a configuration's own prompts, else ours, and the judge that gets them."""
+"""Prompts of judges: a configuration's own, else ours, and the judge that gets them."""
 
 from __future__ import annotations
 
