@@ -432,6 +432,17 @@ def test_providers_have_the_names_that_promptfoo_gives_them(tmp_path):
     assert run_at(path, tmp_path).statuses == ["pass"] * 6
 
 
+def test_a_provider_that_is_a_key_may_have_an_id_of_its_own(tmp_path):
+    second = {"exec:sh -c 'echo b'": {"id": "second", "label": "s"}}
+    providers = [{"echo": {"id": "first"}}, second, {"echo": {"id": "echo"}}]
+    tests = [{"vars": {"q": "a"}, "providers": [name]} for name in ("first", "second", "echo")]
+    found = run(tmp_path, {**ECHO, "providers": providers, "tests": tests})
+    chosen = {key[1]: trace.extra["promptfoo"] for key, trace in found.traces.items() if trace.output.final_answer}
+    assert {name: (seen["output"], seen["provider"]["id"]) for name, seen in chosen.items()} == {
+        "first": ("a", "first"), "s": ("b", "second"), "echo": ("a", "echo"),
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("written", "unset", "set_"),
     [

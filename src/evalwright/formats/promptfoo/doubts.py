@@ -15,7 +15,7 @@ from evalwright.formats.promptfoo.file import env_names
 from evalwright.formats.promptfoo.kinds import CALL_MODELS, CHECKS, base_of, in_module
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
-from evalwright.formats.promptfoo.providers import provider_kind
+from evalwright.formats.promptfoo.providers import called_of, provider_kind
 from evalwright.formats.promptfoo.sources import in_file
 from evalwright.formats.promptfoo.templates import holds_template, is_cut, plain_names
 from evalwright.model.plan import Variant
@@ -104,7 +104,7 @@ def doubt_requests(variants: Sequence[Variant], cases: Sequence[Case], origin: O
     if _makes_variables(variants, cases):
         return
     providers = [variant.config["provider"] for variant in variants]
-    configs = [one.get("config") or {} for one in providers if provider_kind(str(one["id"])) == "http"]
+    configs = [one.get("config") or {} for one in providers if provider_kind(called_of(one)) == "http"]
     written = [text for one in configs for key in _OF_REQUEST for text in _texts_in(one.get(key))]
     _doubt_names(written, cases, origin.at("providers"), ("prompt",))
 
@@ -133,7 +133,7 @@ def doubt_guardrails(variants: Iterable[Variant], cases: Iterable[Case], origin:
     """Warn of guardrails of providers that cannot say whether anything was flagged."""
     if not any(_has_guardrails(spec.config.get("assertion")) for case in cases for spec in case.evaluators or ()):
         return
-    providers = {str(one["id"]): one for one in (variant.config["provider"] for variant in variants)}
+    providers = {called_of(one): one for one in (variant.config["provider"] for variant in variants)}
     silent = [name for name, one in providers.items() if _says_only_its_output(name, one.get("config") or {})]
     if silent:
         names = ", ".join(silent)

@@ -15,7 +15,7 @@ from evalwright.errors import EvaluatorError, TargetError
 from evalwright.evaluators.judges.calls import unheard
 from evalwright.formats.promptfoo.calls import ProviderCall, caller_of
 from evalwright.formats.promptfoo.models import embedding_model, request_of
-from evalwright.formats.promptfoo.providers import REPLY_RETRIES, Provider, provider_kind
+from evalwright.formats.promptfoo.providers import REPLY_RETRIES, Provider, called_of, provider_kind
 from evalwright.formats.promptfoo.values import compact_json, shown_text
 from evalwright.llm.kept_calls import kept_call
 from evalwright.model.chat import ChatRequest
@@ -76,7 +76,7 @@ class Grader:
 
     @property
     def _is_model(self) -> bool:
-        return provider_kind(self._provider["id"]) == "chat"
+        return provider_kind(called_of(self._provider)) == "chat"
 
     def _request(self, messages: list[dict[str, Any]]) -> ChatRequest:
         return request_of(self._provider, compact_json(messages), {}, self._folder)
@@ -112,7 +112,7 @@ def grader_of(
     for given in (assertion.get("provider"), options.get("provider")):
         if isinstance(given, dict):
             chosen = given if "id" in given else given.get(kind)
-            if chosen and (kind == "text" or provider_kind(chosen["id"]) in ("embedding", "chat")):
+            if chosen and (kind == "text" or provider_kind(called_of(chosen)) in ("embedding", "chat")):
                 return Grader(chosen if kind == "text" else _embedding(chosen), folder, variables)
     named = _EMBEDDINGS if kind == "embedding" else _by_keys()
     return Grader({"id": named, "label": named}, folder, variables)
@@ -120,7 +120,7 @@ def grader_of(
 
 def _embedding(provider: Provider) -> Provider:
     """A text model cannot embed: promptfoo then uses its own default."""
-    embeds = provider_kind(provider["id"]) == "embedding"
+    embeds = provider_kind(called_of(provider)) == "embedding"
     return provider if embeds else {"id": _EMBEDDINGS, "label": _EMBEDDINGS}
 
 

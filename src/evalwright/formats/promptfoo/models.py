@@ -11,7 +11,14 @@ from urllib.parse import quote
 
 from evalwright.errors import InputError
 from evalwright.files import yaml
-from evalwright.formats.promptfoo.providers import COMPANIES, KEYS_OF_COMPANIES, PASSED_ON, Provider, with_our_names
+from evalwright.formats.promptfoo.providers import (
+    COMPANIES,
+    KEYS_OF_COMPANIES,
+    PASSED_ON,
+    Provider,
+    called_of,
+    with_our_names,
+)
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.llm.replies import arguments_in
 from evalwright.model.chat import ChatMessage, ChatRequest
@@ -33,7 +40,7 @@ _REASONING = ("o1", "o3", "o4", "gpt-5")
 
 def model_of(provider: Provider) -> tuple[str, str]:
     """The names of a provider's company and model."""
-    prefix, _, rest = provider["id"].partition(":")
+    prefix, _, rest = called_of(provider).partition(":")
     word, _, model = rest.partition(":")
     if word not in _WORDS:
         model = rest
@@ -90,7 +97,7 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
         api_key_env=_key(provider, config),
         extra=extra,
     )
-    return _responding(request) if ":responses:" in provider["id"] else request
+    return _responding(request) if ":responses:" in called_of(provider) else request
 
 
 def offered_tools(provider: Provider, folder: str) -> dict[str, Any]:
@@ -146,7 +153,7 @@ def _key(provider: Provider, config: Mapping[str, Any]) -> str | None:
         return str(named)
     key = config.get("apiKey")
     if not isinstance(key, str) or not key:
-        return _AZURE_KEY if provider["id"].startswith("azure") and environment().get(_AZURE_KEY) else None
+        return _AZURE_KEY if called_of(provider).startswith("azure") and environment().get(_AZURE_KEY) else None
     name = "PROMPTFOO_" + "".join(sign if sign.isalnum() else "_" for sign in provider["label"].upper()) + "_KEY"
     learn({name: key})
     hide({name: key})

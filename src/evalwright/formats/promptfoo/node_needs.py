@@ -7,7 +7,7 @@ from typing import Any
 
 from evalwright.formats.promptfoo.javascript_code import needs_node
 from evalwright.formats.promptfoo.kinds import SET, base_of
-from evalwright.formats.promptfoo.providers import provider_kind
+from evalwright.formats.promptfoo.providers import called_of, provider_kind
 from evalwright.formats.promptfoo.sources import in_file, split_function
 from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.model.plan import Variant
@@ -48,7 +48,7 @@ def _codes_of(config: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _codes_of_provider(provider: Mapping[str, Any]) -> Iterator[Any]:
-    if provider_kind(provider["id"]) == "javascript":
+    if provider_kind(called_of(provider)) == "javascript":
         yield "file://provider.js"
     yield provider.get("transform")
     inner = provider.get("config", {})

@@ -19,6 +19,7 @@ __all__ = [
     "PASSED_ON",
     "REPLY_RETRIES",
     "Provider",
+    "called_of",
     "provider_kind",
     "provider_of",
     "providers_of",
@@ -26,7 +27,8 @@ __all__ = [
 ]
 
 Provider = dict[str, Any]
-"""`id`, `label`, `config`, and possibly `prompts`, `transform`, `delay`, `env`, `inputs`: plain data."""
+"""`id`, `label`, `config`, and possibly `prompts`, `transform`, `delay`, `env`, `inputs`: plain data. `calls` is
+what is called, if the id is another name for it."""
 
 COMPANIES: Mapping[str, str] = {
     "openai": "openai", "azure": "azure", "azureopenai": "azure", "anthropic": "anthropic", "openrouter": "openrouter",
@@ -129,8 +131,8 @@ def _entry(one: Any, sources: Sources, origin: Origin) -> list[Provider]:
         return _checked({"id": _full_name(one)}, sources, origin)
     if isinstance(one, dict) and "id" not in one and len(one) == 1:
         ((name, inner),) = one.items()
-        if isinstance(inner, dict) and name not in PROVIDER:
-            return _checked({**inner, "id": inner.get("id", name)}, sources, origin)
+        if isinstance(inner, dict) and name not in PROVIDER and isinstance(inner.get("id", name), str):
+            return _checked({**inner, "id": name}, sources, origin, inner.get("id", name))
     if isinstance(one, dict) and isinstance(one.get("id"), str):
         return _checked(one, sources, origin)
     origin.tell(f"expected the id of a provider, or a mapping with one, found {type(one).__name__} {one!r:.60}")
@@ -153,7 +155,8 @@ def _full_name(named: str) -> str:
     return f"python:{path}:{function or 'default'}"
 
 
-def _checked(one: dict[str, Any], sources: Sources, origin: Origin) -> list[Provider]:
+def _checked(one: dict[str, Any], sources: Sources, origin: Origin, other: str | None = None) -> list[Provider]:
+    """The provider, under its `other` name if it has one."""
     warn_of_others(one, PROVIDER, origin)
     one = what_fits(one, PROVIDER, origin)
     named = str(one["id"])
@@ -174,7 +177,8 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin) -> list[Prov
         return []
     kept = {key: one[key] for key in PROVIDER if one.get(key) is not None}
     own = {"config": config} if config else {}
-    return [{**kept, **own, "id": named, "label": str(one.get("label") or without_credentials(named))}]
+    name = {"id": named} if other is None or other == named else {"id": other, "calls": named}
+    return [{**kept, **own, **name, "label": str(one.get("label") or without_credentials(name["id"]))}]
 
 
 def _config(config: dict[str, Any], kind: str, prefix: str, sources: Sources, origin: Origin) -> dict[str, Any]:
@@ -197,6 +201,11 @@ def _config(config: dict[str, Any], kind: str, prefix: str, sources: Sources, or
     for key in ("transformResponse", "responseParser", "transformRequest"):
         sources.code(config.get(key), origin.at(key))
     return config
+
+
+def called_of(provider: Mapping[str, Any]) -> str:
+    """What is called, under promptfoo's name for it."""
+    return str(provider.get("calls", provider["id"]))
 
 
 def with_our_names(prefix: str, config: Mapping[str, Any]) -> Mapping[str, Any]:

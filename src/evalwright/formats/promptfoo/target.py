@@ -124,7 +124,7 @@ class PromptfooTarget:
         values, prompt, config = await self._prompted(case, trial, given, options)
         context = self._context(values, prompt, config)
         provider = own.get("provider", self._provider)
-        seen.update(prompt=prompt, provider={"id": provider["id"], "label": provider["label"]})
+        seen.update(prompt=prompt, provider={key: provider[key] for key in ("id", "label", "calls") if key in provider})
         if any(reads_tools(spec.config["assertion"]) for spec in case.evaluators or () if "assertion" in spec.config):
             from evalwright.formats.promptfoo.models import offered_tools
 

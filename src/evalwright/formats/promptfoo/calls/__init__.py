@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from evalwright.formats.promptfoo.providers import Provider, provider_kind
+from evalwright.formats.promptfoo.providers import Provider, called_of, provider_kind
 from evalwright.model.chat import ChatRequest
 from evalwright.registry import resolve
 
@@ -58,5 +58,5 @@ class Caller(Protocol):
 
 def caller_of(provider: Provider, folder: str) -> Caller:
     """The caller for a provider. Raises InputError for a configuration that it cannot use."""
-    made: Caller = resolve(_CALLERS[provider_kind(provider["id"])])(provider, folder)
+    made: Caller = resolve(_CALLERS[provider_kind(called_of(provider))])(provider, folder)
     return made

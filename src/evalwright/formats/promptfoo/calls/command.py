@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
-from evalwright.formats.promptfoo.providers import Provider
+from evalwright.formats.promptfoo.providers import Provider, called_of
 from evalwright.formats.promptfoo.values import compact_json
 from evalwright.model.chat import ChatRequest
 from evalwright.processes import run_command
@@ -21,11 +21,11 @@ _TAIL = 2000
 class Command:
     def __init__(self, provider: Provider, folder: str) -> None:
         try:
-            self._words = shlex.split(provider["id"].removeprefix("exec:"))
+            self._words = shlex.split(called_of(provider).removeprefix("exec:"))
         except ValueError as error:
-            raise InputError(Problem("", f"{provider['id']!r}: {error}", key="providers")) from None
+            raise InputError(Problem("", f"{called_of(provider)!r}: {error}", key="providers")) from None
         if not self._words:
-            raise InputError(Problem("", f"{provider['id']!r} names no command", key="providers"))
+            raise InputError(Problem("", f"{called_of(provider)!r} names no command", key="providers"))
         self._folder = folder
         known = {key: provider[key] for key in ("id", "label", "config") if key in provider}
         self._options = compact_json({"config": {}, **known})

@@ -12,7 +12,7 @@ import httpx
 from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
-from evalwright.formats.promptfoo.providers import Provider
+from evalwright.formats.promptfoo.providers import Provider, called_of
 from evalwright.formats.promptfoo.scripts import call_file, run_javascript
 from evalwright.formats.promptfoo.sources import in_file
 from evalwright.formats.promptfoo.templates import render, render_all
@@ -32,7 +32,7 @@ _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 class HttpProvider:
     def __init__(self, provider: Provider, folder: str) -> None:
         self._config: dict[str, Any] = provider.get("config", {})
-        self._url = str(self._config.get("url") or provider["id"])
+        self._url = str(self._config.get("url") or called_of(provider))
         self._folder = folder
         self._client: httpx.AsyncClient | None = None
 

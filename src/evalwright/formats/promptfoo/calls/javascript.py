@@ -8,7 +8,7 @@ from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.calls.replies import reply_in
 from evalwright.formats.promptfoo.faults import ScriptError
-from evalwright.formats.promptfoo.providers import Provider
+from evalwright.formats.promptfoo.providers import Provider, called_of
 from evalwright.formats.promptfoo.scripts import provide
 from evalwright.formats.promptfoo.sources import split_function
 from evalwright.model.chat import ChatRequest
@@ -19,7 +19,7 @@ __all__ = ["JavaScriptFile"]
 class JavaScriptFile:
     def __init__(self, provider: Provider, folder: str) -> None:
         self._folder = folder
-        self._file, self._name = split_function(provider["id"].removeprefix("javascript:"))
+        self._file, self._name = split_function(called_of(provider).removeprefix("javascript:"))
         self._options = {"id": provider["id"], "config": provider.get("config", {}), "env": provider.get("env", {})}
 
     async def __call__(self, call: ProviderCall) -> ProviderReply:

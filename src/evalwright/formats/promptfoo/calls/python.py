@@ -9,7 +9,7 @@ from evalwright.errors import InputError, Problem, TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.calls.replies import reply_in
 from evalwright.formats.promptfoo.faults import ScriptError
-from evalwright.formats.promptfoo.providers import Provider
+from evalwright.formats.promptfoo.providers import Provider, called_of
 from evalwright.formats.promptfoo.scripts import called, python_function
 from evalwright.formats.promptfoo.sources import split_function
 from evalwright.model.chat import ChatRequest
@@ -22,7 +22,7 @@ _DEFAULT = "call_api"
 
 class PythonFile:
     def __init__(self, provider: Provider, folder: str) -> None:
-        path, name = split_function(provider["id"].removeprefix("python:"))
+        path, name = split_function(called_of(provider).removeprefix("python:"))
         name = _DEFAULT if name in ("", "default") else name
         self._options = {"id": provider["id"], "config": {**provider.get("config", {})}}
         self._threads, self._name = Threads(), name

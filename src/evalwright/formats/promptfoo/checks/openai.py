@@ -11,7 +11,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.ajv import validator_of
 from evalwright.formats.promptfoo.checks.structures import objects_in
 from evalwright.formats.promptfoo.evaluator import Asked
-from evalwright.formats.promptfoo.providers import provider_kind
+from evalwright.formats.promptfoo.providers import called_of, provider_kind
 from evalwright.model.result import Evaluation
 
 __all__ = ["is_refusal", "is_valid_function_call", "is_valid_openai_tools_call", "tool_call_f1"]
@@ -113,7 +113,7 @@ def is_valid_function_call(question: Asked) -> Evaluation:
     """The output is a call of one of the model's `functions`, with valid arguments; not inverted, either."""
     output = question.output
     call = output["function_call"] if isinstance(output, dict) and "function_call" in output else output
-    if provider_kind(str(question.trace.extra["promptfoo"]["provider"]["id"])) != "chat":
+    if provider_kind(called_of(question.trace.extra["promptfoo"]["provider"])) != "chat":
         return _plain("the provider is no model with functions")
     if not isinstance(call, dict) or not _is_call(call):
         return _plain(f"the output is no call: {question.text:.200}")
