@@ -433,6 +433,13 @@ def test_code_sees_the_prompt_as_it_was_written_and_the_variables_as_they_were_m
     }
     [trace] = run(tmp_path, config).traces.values()
     assert trace.extra["promptfoo"]["output"] == "{} {{q}} {{q}} x!"
+def test_an_address_has_no_line_breaks_of_its_variables(tmp_path):
+    with service() as (address, asked):
+        provider = {"id": f"{address}?q={{{{q}}}}"}
+        run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "a\nb"}}]})
+    assert [path.partition("?")[2] for _, path, _, _ in asked] == ["q=ab"]
+
+
     assert trace.extra["promptfoo"]["vars"] == {"q": "x!", "r": 1}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -26,6 +27,8 @@ __all__ = ["HttpProvider"]
 
 _CAP = 10 * 2**20
 """Bytes of a response."""
+_LINE_ENDS = re.compile(r"[\t\r\n]")
+"""What the standard of URLs leaves out of them."""
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
 
@@ -71,7 +74,7 @@ class HttpProvider:
             if not any(name.lower() == "content-type" for name in headers):
                 headers["Content-Type"] = _JSON if structured else _FORM
         query = {name: render(template_text(value), names) for name, value in config.get("queryParams", {}).items()}
-        url = httpx.URL(render(self._url, names))
+        url = httpx.URL(_LINE_ENDS.sub("", render(self._url, names)))
         url = url.copy_merge_params(query) if query else url  # httpx encodes the whole query again
         return client.build_request(method, url, headers=headers, content=content)
 
