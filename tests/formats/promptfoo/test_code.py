@@ -176,6 +176,13 @@ def test_a_scoring_function_replaces_the_outcome(tmp_path):
     assert (found.verdict.status, found.verdict.score) == ("pass", 0.8)
 
 
+def test_a_prompt_function_knows_the_settings_of_its_prompt(tmp_path):
+    code = "def ask(context):\n    return f\"say {context['config'].get('word')}\"\n"
+    prompts = ["file://p.py:ask", {"id": "file://p.py:ask", "label": "own", "config": {"word": "hi"}}]
+    found = run(tmp_path, {**ECHO, "prompts": prompts, "tests": [{"vars": {"q": "a"}}]}, p__py=code)
+    assert found.outputs == ["say None", "say hi"]
+
+
 @pytest.mark.parametrize(
     ("named", "status"), [("s.py:raises", "fail"), ("s.py:gone", "error"), ("s.js:gone", "error"), ("s.js", "fail")]
 )
@@ -406,6 +413,13 @@ def test_bodies_of_requests_are_those_of_promptfoo(tmp_path, config, body):
     assert kind == config.get("headers", {"Content-Type": FORM})["Content-Type"]
 
 
+def test_an_address_has_no_line_breaks_of_its_variables(tmp_path):
+    with service() as (address, asked):
+        provider = {"id": f"{address}?q={{{{q}}}}"}
+        run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "a\nb"}}]})
+    assert [path.partition("?")[2] for _, path, _, _ in asked] == ["q=ab"]
+
+
 def test_a_request_by_get_has_no_body_and_null_is_the_text_of_a_response(tmp_path):
     with service(lambda *_: b"null") as (address, asked):
         provider = {"id": address, "config": {"headers": JSON, "body": {"a": 1}}}
@@ -433,13 +447,6 @@ def test_code_sees_the_prompt_as_it_was_written_and_the_variables_as_they_were_m
     }
     [trace] = run(tmp_path, config).traces.values()
     assert trace.extra["promptfoo"]["output"] == "{} {{q}} {{q}} x!"
-def test_an_address_has_no_line_breaks_of_its_variables(tmp_path):
-    with service() as (address, asked):
-        provider = {"id": f"{address}?q={{{{q}}}}"}
-        run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "a\nb"}}]})
-    assert [path.partition("?")[2] for _, path, _, _ in asked] == ["q=ab"]
-
-
     assert trace.extra["promptfoo"]["vars"] == {"q": "x!", "r": 1}
 
 

@@ -107,7 +107,7 @@ class Rendering:
         file, name = self._prompt["function"]
         label = self._provider["label"]
         provider = {"id": self._provider["id"], "label": "" if label == self._provider["id"] else label}
-        context = {"vars": dict(read), "provider": provider}
+        context = {"vars": dict(read), "provider": provider, "config": dict(self._prompt.get("config") or {})}
         given = await call_file(self._folder, f"{file}:{name}" if name else file, "get_prompt", [context], walled=False)
         if isinstance(given, str):
             return given, {}
