@@ -176,6 +176,18 @@ def test_a_scoring_function_replaces_the_outcome(tmp_path):
     assert (found.verdict.status, found.verdict.score) == ("pass", 0.8)
 
 
+def test_the_named_scores_of_a_scoring_function_replace_those_of_assertions(tmp_path):
+    asked = [{"type": "contains", "value": one, "metric": "x", "weight": 2} for one in "az"]
+    code = (
+        "def grade(scores, context):\n"
+        "    return {'pass': True, 'score': 1, 'reason': 'r', 'namedScores': {'x': 0.25, 'y': 0.5}}\n"
+    )
+    test = {"vars": {"q": "a"}, "assert": asked, "assertScoringFunction": "file://s.py:grade"}
+    found = run(tmp_path, {**ECHO, "tests": [test]}, **{"s.py": code})
+    assert found.verdict.named_scores == {"x": 0.25, "y": 0.5}
+    assert found.native["prompts"][0]["namedScores"] == {"x": 1.0, "y": 0.5}
+
+
 def test_a_prompt_function_knows_the_settings_of_its_prompt(tmp_path):
     code = "def ask(context):\n    return f\"say {context['config'].get('word')}\"\n"
     prompts = ["file://p.py:ask", {"id": "file://p.py:ask", "label": "own", "config": {"word": "hi"}}]

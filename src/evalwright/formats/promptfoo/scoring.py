@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.checks.code import is_result
+from evalwright.formats.promptfoo.checks.code import finite_scores, is_result
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.scripts import call_file
 from evalwright.formats.promptfoo.verdicts import named_scores
@@ -40,4 +40,5 @@ class ScoringFunction:
             return Evaluation(False, 0.0, f"{self._function} raised {error}", {"threw": True})
         if not is_result(said):
             return Evaluation(False, 0.0, f"{self._function} must give pass, score and reason: found {said!r:.80}")
-        return Evaluation(said["pass"], float(said["score"]), said["reason"])
+        detail = {"named_scores": given} if (given := finite_scores(said)) is not None else {}
+        return Evaluation(said["pass"], float(said["score"]), said["reason"], detail)

@@ -41,6 +41,7 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
     status: Status = "error" if errored else _status(case, rows, score)
     if own is not None and not errored:
         score, status = own.score or 0.0, "pass" if own.passed else "fail"
+        named = _replaced(named, own.detail.get("named_scores"))
     if beaten and not errored:
         score, status = 0.0, "fail"
     reasons = [] if status == "pass" else _reasons(trace, results, missing)
@@ -120,6 +121,14 @@ class _Member:
         self.passed: bool = bool(row.get("passed"))
         self.score: float | None = row.get("score")
         self.detail: dict[str, Any] = row.get("detail") or {}
+def _replaced(named: dict[str, _Scores], given: Mapping[str, float] | None) -> dict[str, _Scores]:
+    """The scores that a scoring function gives in place of the others, with the weights that these had."""
+    if given is None:
+        return named
+    old = {name: named.get(name, _Scores(0.0, 1.0, 1)) for name in given}
+    return {name: _Scores(score * old[name].weight, old[name].weight, old[name].n) for name, score in given.items()}
+
+
 
 
 def _all(rows: Iterable[Any]) -> Iterator[Any]:

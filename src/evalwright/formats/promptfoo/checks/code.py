@@ -16,7 +16,7 @@ from evalwright.formats.promptfoo.scripts import call_file, run_javascript, run_
 from evalwright.formats.promptfoo.sources import in_file
 from evalwright.model.result import Evaluation
 
-__all__ = ["finite", "is_result", "javascript", "python"]
+__all__ = ["finite", "finite_scores", "is_result", "javascript", "python"]
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
 """What JavaScript's `parseFloat` reads."""
@@ -117,8 +117,7 @@ def _described(question: Asked, said: Mapping[str, Any]) -> Evaluation:
     if question.negated:
         passed = not passed
     detail: dict[str, Any] = {}
-    named = {str(k): float(v) for k, v in _mapping(said.get("namedScores")).items() if finite(v) is not None}
-    if named:
+    if named := finite_scores(said):
         detail["named_scores"] = named
     parts = [one for one in said.get("componentResults") or () if isinstance(one, Mapping)]
     if parts:
@@ -133,8 +132,12 @@ def _described(question: Asked, said: Mapping[str, Any]) -> Evaluation:
     return Evaluation(passed, score, said["reason"] or ("" if passed else "the code says that it fails"), detail)
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def finite_scores(said: Mapping[str, Any]) -> dict[str, float] | None:
+    """The named scores of a result; None if it has none."""
+    given = said.get("namedScores")
+    if not isinstance(given, Mapping):
+        return None
+    return {str(name): float(score) for name, score in given.items() if finite(score) is not None}
 
 
 def finite(value: Any) -> float | None:
