@@ -188,6 +188,14 @@ def test_the_named_scores_of_a_scoring_function_replace_those_of_assertions(tmp_
     assert found.native["prompts"][0]["namedScores"] == {"x": 1.0, "y": 0.5}
 
 
+@pytest.mark.parametrize("kind", ["is-json", "equals"])
+@pytest.mark.parametrize("made", ["False", "{'pass': True, 'score': 1, 'reason': 'r'}"])
+def test_a_function_in_place_of_a_value_gives_no_verdict(tmp_path, kind, made):
+    code = f"def f(output, context):\n    return {made}\n"
+    found = asserted(tmp_path, '{"pass": true}', {"type": kind, "value": "file://v.py:f"}, v__py=code)
+    assert [(row.status, row.error.type) for row in found.rows] == [("error", "bad_value")]
+
+
 def test_a_prompt_function_knows_the_settings_of_its_prompt(tmp_path):
     code = "def ask(context):\n    return f\"say {context['config'].get('word')}\"\n"
     prompts = ["file://p.py:ask", {"id": "file://p.py:ask", "label": "own", "config": {"word": "hi"}}]

@@ -172,9 +172,13 @@ class PromptfooAssertion:
         if not split_function(named)[0].endswith(SCRIPTS):
             raise EvaluatorError(f"there is no file {named!r}", "missing_file")
         try:
-            return await call_file(self._folder, named, "get_assert", [question.output, context_of(question)])
+            value = await call_file(self._folder, named, "get_assert", [question.output, context_of(question)])
         except ScriptError as error:
             raise EvaluatorError(f"{named}: {error}", error.type) from None
+        if isinstance(value, bool) or (isinstance(value, dict) and "pass" in value):
+            said = f"{named} gave a verdict, {value!r:.80}, where {self._kind} needs a value to compare with"
+            raise EvaluatorError(f"{said}; code that judges is a javascript or python assertion", "bad_value")
+        return value
 
     async def _set(self, case: Case, trace: Trace) -> Evaluation:
         """The members, one after the other, and their weighted mean."""
