@@ -69,7 +69,7 @@ def dense(text: str) -> str:
     if text[:1] not in ("{", "["):
         return text
     try:
-        return compact_json(json.loads(text))
+        return compact_json(json_parse(text))
     except ValueError:
         return text
 
