@@ -25,6 +25,14 @@ def test_the_result_file_of_promptfoo_is_written(tmp_path):
     assert (part["pass"], part["assertion"]) == (False, {"type": "equals", "value": "a"})
 
 
+def test_a_result_has_the_metadata_of_its_test_and_of_its_provider(tmp_path):
+    provider = "def call_api(prompt, options, context):\n    return {'output': prompt, 'metadata': {'b': 2, 'c': 3}}\n"
+    config = {**ECHO, "providers": ["file://p.py"], "tests": [{"vars": {"q": "x"}, "metadata": {"a": 1, "b": 1}}]}
+    run(tmp_path, config, options={"output": tmp_path / "out.json"}, p__py=provider)
+    [result] = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
+    assert result["metadata"] == {"a": 1, "b": 2, "c": 3}
+
+
 def test_the_result_file_keeps_what_is_unknown_and_one_name_for_each_prompt(tmp_path):
     prompts = ["A first long prompt that asks for {{q}}", "Another prompt, as long as that, asks for {{q}}"]
     provider = "def call_api(prompt, options, context):\n    return {'output': prompt, **context['vars']['more']}\n"

@@ -67,11 +67,10 @@ class AfterHooks:
         result = written_result(
             trace, verdict, [*results], case, number, result_column(self._columns, trace.variant_name)
         )
-        metadata = {**case.metadata, **seen.get("metadata", {})}
         if isinstance(variables, dict) and "sessionId" in variables:
-            metadata.setdefault("sessionId", variables["sessionId"])
+            result["metadata"].setdefault("sessionId", variables["sessionId"])
         test = {**test_of(case), "vars": variables}
-        result |= {"testCase": test, "vars": variables, "metadata": metadata}
+        result |= {"testCase": test, "vars": variables}
         if self._results is not None:
             self._note(result)
         self._call(AFTER_EACH, {"test": test, "result": result})

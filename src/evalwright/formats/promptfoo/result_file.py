@@ -204,6 +204,7 @@ def written_result(
         "cost": trace.metrics.cost_usd,
         "failureReason": 0 if verdict.status == "pass" else _ERROR if verdict.status == "error" else _ASSERT,
         "response": _response(trace, seen, reasons),
+        "metadata": {**case.metadata, **seen.get("metadata", {})},
     }
     if verdict.status != "pass":
         result["error"] = reasons
