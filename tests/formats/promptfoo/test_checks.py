@@ -186,6 +186,16 @@ def test_what_a_provider_says_of_its_output(tmp_path, said, assertions, statuses
     assert [row.status for row in found.rows] == statuses.split()
 
 
+@pytest.mark.parametrize(("kind", "status"), [("guardrails", "pass"), ("contains", "fail")])
+def test_a_guardrail_that_stops_a_red_team_passes_the_test(tmp_path, kind, status):
+    blocked = {"type": kind, "value": "x", "config": {"purpose": "redteam"}}
+    given = [blocked, {"type": "contains", "value": "zz"}]
+    said = {"said": {"guardrails": {"flagged": True}}}
+    tests = [{"vars": said, "assert": given}, {"vars": said, "assert": [{"type": "assert-set", "assert": given}]}]
+    found = run(tmp_path, {"providers": ["python:p.py"], "tests": tests}, **{"p.py": SAYING})
+    assert found.statuses == [status, status]
+
+
 @pytest.mark.parametrize(
     ("numbers", "scores"),
     [([-0.1, -0.2], [1.0, 0.0, 0.4626, 0.4626, 0.5374]), ([-9999, 0], [0.0, 1.0, 0.0, 0.0, 1.0])],

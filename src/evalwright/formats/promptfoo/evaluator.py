@@ -182,7 +182,7 @@ class PromptfooAssertion:
 
     async def _set(self, case: Case, trace: Trace) -> Evaluation:
         """The members, one after the other, and their weighted mean."""
-        from evalwright.formats.promptfoo.verdicts import weighted
+        from evalwright.formats.promptfoo.verdicts import is_blocked, weighted
 
         rows = []
         cost: float | None = None
@@ -197,6 +197,7 @@ class PromptfooAssertion:
         score = weighted((row["score"], row["detail"].get("weight", 1)) for row in rows)
         threshold = self._assertion.get("threshold")
         passed = all(row["passed"] for row in rows) if threshold is None else score >= threshold
+        passed = passed or is_blocked(row["detail"] for row in rows)
         failed = [f"{row['evaluator']}: {row['reason']}" for row in rows if not row["passed"]]
         return Evaluation(passed, score, "" if passed else "; ".join(failed), {"children": rows}, cost_usd=cost)
 

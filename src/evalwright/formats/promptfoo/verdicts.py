@@ -13,7 +13,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.scoring.verdict import verdict_on
 
-__all__ = ["named_scores", "verdict", "weighted"]
+__all__ = ["is_blocked", "named_scores", "verdict", "weighted"]
 
 _SCORING = "assertScoringFunction"
 
@@ -73,10 +73,17 @@ def _skipped(trace: Trace) -> CaseVerdict:
 
 
 def _status(case: Case, rows: Sequence[EvaluationResult], score: float) -> Status:
+    if is_blocked(row.detail for row in rows):
+        return "pass"
     threshold = case.extra.get("promptfoo", {}).get("threshold")
     if threshold is None:
         return "pass" if all(row.passed for row in rows) else "fail"
     return "pass" if score >= threshold else "fail"
+
+
+def is_blocked(details: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a guardrail did what a red team asks of it: then all else passes, too."""
+    return any(one.get("blocked") for one in details)
 
 
 def named_scores(rows: Iterable[EvaluationResult]) -> dict[str, float]:
@@ -114,13 +121,6 @@ def _named(rows: Iterable[Any]) -> dict[str, _Scores]:
     return found
 
 
-class _Member:
-    """A row within the row of a set, or a part of a check's result."""
-
-    def __init__(self, row: Mapping[str, Any]) -> None:
-        self.passed: bool = bool(row.get("passed"))
-        self.score: float | None = row.get("score")
-        self.detail: dict[str, Any] = row.get("detail") or {}
 def _replaced(named: dict[str, _Scores], given: Mapping[str, float] | None) -> dict[str, _Scores]:
     """The scores that a scoring function gives in place of the others, with the weights that these had."""
     if given is None:
@@ -129,6 +129,13 @@ def _replaced(named: dict[str, _Scores], given: Mapping[str, float] | None) -> d
     return {name: _Scores(score * old[name].weight, old[name].weight, old[name].n) for name, score in given.items()}
 
 
+class _Member:
+    """A row within the row of a set, or a part of a check's result."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        self.passed: bool = bool(row.get("passed"))
+        self.score: float | None = row.get("score")
+        self.detail: dict[str, Any] = row.get("detail") or {}
 
 
 def _all(rows: Iterable[Any]) -> Iterator[Any]:

@@ -27,13 +27,18 @@ def finish_reason(question: Asked) -> Evaluation:
 
 
 def guardrails(question: Asked) -> Evaluation:
-    """The provider has not flagged prompt or output. Without a word on it, as in promptfoo, nothing is flagged."""
+    """The provider has not flagged prompt or output. Without a word on it, as in promptfoo, nothing is flagged. With
+    `purpose: redteam`, a flag says that an attack was blocked, and the test passes."""
     said = _remarks(question).get("guardrails")
     flags: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
     if not flags.get("flagged"):
         return question.of(True, "nothing was flagged")
     part = "the prompt" if flags.get("flaggedInput") else "the output" if flags.get("flaggedOutput") else "the content"
-    return question.of(False, str(flags.get("reason") or f"{part} was flagged"))
+    found = question.of(False, str(flags.get("reason") or f"{part} was flagged"))
+    purpose = (question.assertion.get("config") or {}).get("purpose")
+    if purpose == "redteam" and not question.negated:
+        found.detail = {"blocked": True}
+    return found
 
 
 def perplexity(question: Asked) -> Evaluation:
