@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from importlib import import_module
+from functools import cache
 from pathlib import Path
 
 import click
@@ -13,6 +13,7 @@ import pytest
 
 import evalwright
 from architecture.source import nodes
+from evalwright import registry
 from evalwright.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -50,8 +51,8 @@ def banned(text: str) -> list[str]:
 
 
 def helps(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
-    context = click.Context(command, info_name=name)
-    yield name, " ".join(command.get_help(context).split())
+    context = click.Context(command, info_name=name, terminal_width=80)
+    yield name, command.get_help(context)
     if isinstance(command, click.Group):
         for inner in command.list_commands(context):
             found = command.get_command(context, inner)
@@ -80,12 +81,26 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, text
 
 
+@cache
+def all_helps() -> dict[str, str]:
+    """What `--help` prints in 80 columns, by command."""
+    places = {name: place for name, (place, _) in COMMANDS.items()}
+    places |= {name: str(registry.format_of(name).command) for name in registry.WITH_COMMAND}
+    found: dict[str, str] = {}
+    for name, place in places.items():
+        found |= helps(registry.resolve(place), name)
+    return found
+
+
 def test_help_says_it_in_our_words() -> None:
     said = {f"{name} in the list": line for name, (_, line) in COMMANDS.items()}
-    for name, (place, _) in COMMANDS.items():
-        module, _, attribute = place.partition(":")
-        said |= helps(getattr(import_module(module), attribute), name)
+    said |= {name: " ".join(text.split()) for name, text in all_helps().items()}
     assert {called: hits for called, text in said.items() if (hits := banned(text))} == {}
+
+
+def test_help_fits_in_80_columns_and_is_not_cut() -> None:
+    lines = [(name, line) for name, text in all_helps().items() for line in text.splitlines()]
+    assert [(name, line) for name, line in lines if len(line) > 80 or re.search(r"[a-z,;]\.\.\.$", line)] == []
 
 
 def test_docs_say_it_in_our_words() -> None:

@@ -130,13 +130,13 @@ def _evalwright() -> None:
 
     \b
     Exit codes:
-      0    every cell passed or was skipped
-      1    some cell did not pass
+      0    every cell passed or was skipped, or the suite's gate passed
+      1    some cell did not pass, or the gate did not
       2    wrong usage or input
       3    some cell has no verdict because of errors
       4    internal error
       5    a record could not be stored
-      130  interrupted
+      130  interrupted; continue with `resume`
     """
     try:
         os.getcwd()  # noqa: PTH109 - pathlib may not be loaded yet

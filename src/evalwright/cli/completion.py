@@ -28,7 +28,8 @@ def command(shell: str) -> int:
     """Print the completion script of a shell, which completes commands, options, evaluators, cases and runs.
 
     \b
-    bash  evalwright completion bash > ~/.local/share/bash-completion/completions/evalwright
+    bash  evalwright completion bash \\
+            > ~/.local/share/bash-completion/completions/evalwright
     zsh   evalwright completion zsh > "${fpath[1]}/_evalwright"
     fish  evalwright completion fish > ~/.config/fish/completions/evalwright.fish
     """

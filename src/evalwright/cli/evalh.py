@@ -39,6 +39,10 @@ class _Commands(AsTheOriginal):
         found: click.Command | None = resolve(COMMANDS[_OURS[cmd_name]][0]) if cmd_name in _OURS else None
         return found
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[ours][1]) for name, ours in _OURS.items()])
+
 
 @click.group(FORMAT.original, cls=_Commands, context_settings={"default_map": _AS_THERE})
 def command() -> None:
