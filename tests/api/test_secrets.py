@@ -29,6 +29,25 @@ def evaluate(cases, **options):
     return ew.evaluate(cases, tells, evaluators=quotes, **{"out": None, **options})
 
 
+def test_no_suite_shows_one_in_a_notebook(tmp_path):
+    (tmp_path / "eval.yaml").write_text(
+        """eval: {name: shop}
+dataset: {type: yaml, path: cases.yaml}
+systems:
+  - name: shop
+    adapter: http
+    endpoint: https://shop.example/ask
+    headers: {Authorization: "Bearer ${SOME_API_KEY}"}
+    provider: simple
+evaluators: [{name: says, type: contains_text}]
+output: {type: local_files, path: runs}
+"""
+    )
+    (tmp_path / "cases.yaml").write_text("cases: [{id: a, input: {word: a}}]")
+    shown = repr(ew.load(tmp_path / "eval.yaml"))
+    assert (KEY in shown, shown.endswith("1 variant, 1 evaluator>")) == (False, True)
+
+
 @pytest.mark.parametrize("format", ["markdown", "html", "json", "junit"])
 def test_no_report_of_a_run_in_memory_has_one(tmp_path, format):
     run = evaluate(["a", "broken"])

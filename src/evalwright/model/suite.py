@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from evalwright.errors import Problem
+from evalwright.errors import Problem, counted
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RunSettings, Variant
 from evalwright.model.snapshot import Case
 
@@ -70,3 +70,7 @@ class Suite(msgspec.Struct, kw_only=True):
     unexecuted: list[Problem] = []
     """What users' code would produce, missing if none is executed."""
     metadata: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        parts = f"{counted(len(self.variants), 'variant')}, {counted(len(self.evaluators), 'evaluator')}"
+        return f"<Suite {self.name!r} of {str(self.source)!r}: {parts}>"  # notebooks show it: no value may be a secret
