@@ -27,7 +27,7 @@ def cell_key(case_key: str, variant: str, trial: int) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-class OfCase(msgspec.Struct, gc=False, kw_only=True):
+class OfCase(msgspec.Struct, gc=False, kw_only=True, repr_omit_defaults=True):
     """A record of a case, or a part of one. `occurrence` is not written if the id is enough."""
 
     case_id: str

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Case", "Expected", "case_digest", "evaluator_digests", "metadata_text", "snapshot", "with_digest"]
 
 
-class Expected(msgspec.Struct, gc=False):
+class Expected(msgspec.Struct, gc=False, repr_omit_defaults=True):
     """What the author expects of an answer; see `ExpectedBehavior`."""
 
     must_call_tools: list[str] = []
@@ -39,7 +39,7 @@ class Expected(msgspec.Struct, gc=False):
     """What is expected of the conversation as a whole; None if the case expects nothing."""
 
 
-class Case(msgspec.Struct, gc=False):
+class Case(msgspec.Struct, gc=False, repr_omit_defaults=True):
     """One case of a run.
 
     `recorded` is the raw JSON of a recorded trace, decoded by the replay target only.

@@ -64,7 +64,7 @@ class TraceError(msgspec.Struct, frozen=True, gc=False):
     """How often a model was called: the layer that calls models retries itself, so that no other layer has to."""
 
 
-class ToolCall(msgspec.Struct, gc=False):
+class ToolCall(msgspec.Struct, gc=False, repr_omit_defaults=True):
     """One call of a tool by the system."""
 
     name: str
@@ -73,7 +73,7 @@ class ToolCall(msgspec.Struct, gc=False):
     started_at: datetime | None = None
 
 
-class ToolResult(msgspec.Struct, gc=False):
+class ToolResult(msgspec.Struct, gc=False, repr_omit_defaults=True):
     """What a tool returned."""
 
     name: str
@@ -81,7 +81,7 @@ class ToolResult(msgspec.Struct, gc=False):
     tool_call_id: str | None = None
 
 
-class TraceMessage(msgspec.Struct, gc=False):
+class TraceMessage(msgspec.Struct, gc=False, repr_omit_defaults=True):
     """One message of the conversation; `name` is the tool's name for role `tool`."""
 
     role: str
@@ -91,7 +91,7 @@ class TraceMessage(msgspec.Struct, gc=False):
     name: str | None = None
 
 
-class Output(msgspec.Struct, gc=False):
+class Output(msgspec.Struct, gc=False, repr_omit_defaults=True):
     """The system's answer; thinking is never part of `final_answer`."""
 
     final_answer: str | None = None
@@ -99,7 +99,7 @@ class Output(msgspec.Struct, gc=False):
     structured: dict[str, Any] | None = None
 
 
-class Metrics(msgspec.Struct, gc=False):
+class Metrics(msgspec.Struct, gc=False, repr_omit_defaults=True):
     """What the call used: tokens, US dollars, milliseconds; null if not reported."""
 
     token_input: int | None = None
@@ -115,7 +115,7 @@ class Metrics(msgspec.Struct, gc=False):
     custom: dict[str, Any] = {}
 
 
-class SpanEvent(msgspec.Struct, gc=False):
+class SpanEvent(msgspec.Struct, gc=False, repr_omit_defaults=True):
     """An event at one moment inside a span."""
 
     name: str
@@ -123,7 +123,7 @@ class SpanEvent(msgspec.Struct, gc=False):
     attributes: dict[str, Any] = {}
 
 
-class Span(msgspec.Struct, gc=False):
+class Span(msgspec.Struct, gc=False, repr_omit_defaults=True):
     """One step inside the system: a model call, a tool call, a retrieval, an agent's turn.
 
     `kind` is one word (agent, llm, tool, retriever, embedding, chain, span); `status` is `ok`, `error` or `unset`.
