@@ -44,6 +44,19 @@ def test_variants_are_paired_by_name_or_as_told():
         ew.compare(two, two, variant="c")
 
 
+@pytest.mark.parametrize("ask", [ew.compare, ew.decide])
+def test_a_run_compared_with_itself_is_warned_of(ask):
+    two = evaluate({"1": "1"}, {"a": agents.upper, "b": agents.upper})
+    said = "before and after are the same run"
+    assert (said in str(ask(two, two)), said in str(ask(two, two, variant={"a": "b"}))) == (True, False)
+    assert said not in str(ask(two, evaluate({"1": "1"}, {"a": agents.upper, "b": agents.upper})))
+
+
+def test_a_decision_is_its_sentence_in_a_notebook():
+    decision = ew.decide(graded(20), graded(30))
+    assert repr(decision) == f"<Decision {decision}>"
+
+
 def test_cases_are_compared_by_metadata():
     cases = [{"input": "x", "metadata": {"lang": lang}} for lang in ("de", "en", "de")]
     run = evaluate(cases, agents.upper)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.api.arguments import kind_problems
 from evalwright.api.decisions import Decision, VariantDecision
-from evalwright.api.pairs import paired_variants
+from evalwright.api.pairs import paired_variants, warnings_of_same_run
 from evalwright.api.problems import named_as_arguments, points_of, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, Problem, counted
@@ -178,6 +178,9 @@ def _found(
         runs.mistakes.refuse()
         decisions = [runs.decision(*pair) for pair in pairs]
         explain(runs.before, reader_b, decisions)
+        if same := warnings_of_same_run(one, other, pairs):
+            for one_of_them in decisions:
+                one_of_them.warnings = [*same, *one_of_them.warnings]
         return list(zip(pairs, decisions, strict=True)), runs.dominated(pairs)
 
 

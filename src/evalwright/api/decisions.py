@@ -101,6 +101,9 @@ class Decision:
         warnings = dict.fromkeys(line for one in self.variants for line in one.warnings)
         return "\n".join([*lines, *(f"warning: {line}" for line in warnings)])
 
+    def __repr__(self) -> str:
+        return f"<Decision {self}>"
+
     def _sentence(self, one: VariantDecision) -> str:
         if one.difference is None or one.interval is None or one.p is None:
             return "undecided: no case was judged in both runs"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evalwright.model.protocols import RunReader
     from evalwright.model.summary import VariantDelta
 
-__all__ = ["compare", "paired_variants"]
+__all__ = ["compare", "paired_variants", "warnings_of_same_run"]
 
 
 @rereading
@@ -55,7 +55,8 @@ def compare(
     reader_b, plan_b = other._opened()
     with closing(reader_a), closing(reader_b):
         found = list(_deltas(reader_a, plan_a, reader_b, plan_b, variant, by))
-    warnings = (line for _, decision in found for line in decision.warnings)
+    same = warnings_of_same_run(one, other, paired_variants(one.variants, other.variants, variant))
+    warnings = (*same, *(line for _, decision in found for line in decision.warnings))
     return Comparison(one._label, other._label, adjusted([delta for delta, _ in found]), warnings)
 
 
@@ -102,6 +103,14 @@ def _metadata(reader: RunReader, by: str) -> dict[str, str]:
     return found
 
 
+def warnings_of_same_run(before: Run, after: Run, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """What to say where a variant of a run is compared with itself, which shows nothing."""
+    same = before is after or (before.path is not None and before.path == after.path)
+    if not same or all(one != other for one, other in pairs):
+        return []
+    return ["before and after are the same run; its variants are compared by variant={'A': 'B'}"]
+
+
 def paired_variants(
     before: Sequence[str], after: Sequence[str], chosen: str | Mapping[str, str] | None
 ) -> list[tuple[str, str]]:
@@ -115,7 +124,11 @@ def paired_variants(
     else:
         pairs = [(name, name) for name in before if name in after]
     problems = [
-        refused("variant", f"no variant {name!r} {when}{did_you_mean(name, known)} (there are: {', '.join(known)})")
+        refused(
+            "variant",
+            f"no variant {name!r} {when}{did_you_mean(name, known)}"
+            f" (there are: {', '.join(known)}; a mapping {{'A': 'B'}} pairs two names)",
+        )
         for pair in pairs
         for name, known, when in zip(pair, (before, after), ("before", "after"), strict=True)
         if name not in known
