@@ -340,6 +340,15 @@ def test_a_document_that_is_nested_too_deeply_hides_no_other_run(made: Project, 
     assert made.evalwright("report", tmp_path / "one").code == 2
 
 
+def test_list_finds_the_runs_of_a_suite_that_keeps_them_elsewhere(tmp_path: Path) -> None:
+    suite = project(tmp_path, {"a": "thanks"})
+    text = (tmp_path / "eval.yaml").read_text()
+    (tmp_path / "eval.yaml").write_text(text.replace("path: runs", "path: kept"))
+    assert suite.evalwright("list", "runs").out.startswith("no runs here; `evalwright list runs FOLDER`")
+    assert suite.evalwright("run", "eval.yaml", "-q").out.startswith("kept/")
+    assert suite.evalwright("list", "runs").out.count(" complete ") == 1
+
+
 def test_list_of_a_folder_without_runs_says_so(made: Project) -> None:
     (made.folder / "empty").mkdir()
     assert made.evalwright("list", "runs", "empty").out == "no runs in empty\n"

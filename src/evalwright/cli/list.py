@@ -58,7 +58,9 @@ def _complete_names(ctx: click.Context, param: click.Parameter, incomplete: str)
 @color
 @click.pass_context
 def command(ctx: click.Context, kind: str, name: str, as_json: bool) -> int:
-    """List the registered names of a KIND, or the runs in FOLDER (default: runs), oldest first.
+    """List the registered names of a KIND, or the runs in FOLDER, oldest first.
+
+    Without FOLDER, these are the runs in `runs`, or else where the suites here keep theirs.
 
     FOLDER may also be a SQLite file or `postgres:SCHEMA`.
 
@@ -67,7 +69,7 @@ def command(ctx: click.Context, kind: str, name: str, as_json: bool) -> int:
     if kind == "evaluators":
         _evaluators(name, as_json)
     elif kind == "runs":
-        _runs(Path(name or "runs"), store_choice(ctx), as_json)
+        _runs(Path(name) if name else None, store_choice(ctx), as_json)
     else:
         _names(kind, name, as_json)
     return 0
@@ -100,13 +102,15 @@ def _names(kind: str, name: str, as_json: bool) -> None:
     _print(table, f"no {kind}")
 
 
-def _runs(folder: Path, trusted: Mapping[str, Any], as_json: bool) -> None:
+def _runs(folder: Path | None, trusted: Mapping[str, Any], as_json: bool) -> None:
+    from evalwright.cli.viewed_runs import places_here
     from evalwright.run.locations import RUNS, is_on_a_server, run_places
 
     # it is no mistake if there are none yet
-    if not os.path.exists(folder) and folder != RUNS and not is_on_a_server(folder):
+    if folder is not None and not os.path.exists(folder) and folder != RUNS and not is_on_a_server(folder):
         raise InputError(Problem(str(folder), f"there is no such folder{near_file(folder)}"))
-    rows = [_run_row(place, trusted) for place in run_places(folder)]
+    places = places_here() if folder is None else [folder]
+    rows = [_run_row(place, trusted) for one in places for place in run_places(one)]
     if as_json:
         _print_json(rows)
         return
@@ -119,7 +123,8 @@ def _runs(folder: Path, trusted: Mapping[str, Any], as_json: bool) -> None:
         cells = "" if row.cells is None else f"{row.cells:,}"
         status = (row.status, "error") if row.problem else row.status
         table.add([started, (row.run, "bold"), status, cells, row.problem or rates])
-    _print(table, f"no runs in {folder}")
+    none = "no runs here; `evalwright list runs FOLDER` lists those in another folder"
+    _print(table, none if folder is None else f"no runs in {folder}")
 
 
 class _Run(msgspec.Struct):

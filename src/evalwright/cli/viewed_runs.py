@@ -19,7 +19,7 @@ from evalwright.stores.local_files.lines import LineDecoder
 from evalwright.stores.lock import LOCK_NAME, is_held
 from evalwright.viewer.live import Mark
 
-__all__ = ["StoredRun", "runs_at", "usual_places"]
+__all__ = ["StoredRun", "places_here", "runs_at", "usual_places"]
 
 _RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl", "summary.yaml", "plan.json")
 _DEEPEST = 2
@@ -124,16 +124,20 @@ def runs_at(places: Sequence[Path]) -> Iterator[StoredRun]:
 
 
 def usual_places() -> list[Path]:
-    """The folder `runs` here, else where the suites here keep their runs. Raises InputError if nothing is there."""
+    """The places of `places_here`. Raises InputError if there are none."""
+    if places := places_here():
+        return places
+    raise InputError("there is no folder 'runs' here, and no suite with runs: name a run, or a folder with runs")
+
+
+def places_here() -> list[Path]:
+    """The folder `runs` here, else where the suites here keep their runs; none if nothing is there."""
     if RUNS.is_dir():
         return [RUNS]
     from evalwright.formats.loading import fitting  # needed only here: the import takes long
 
     suites = [file for file in sorted(Path().glob("*.y*ml")) if fitting(file)]
-    places = dict.fromkeys(place for place in map(_place_of_runs, suites) if place is not None and place.exists())
-    if not places:
-        raise InputError("there is no folder 'runs' here, and no suite with runs: name a run, or a folder with runs")
-    return [*places]
+    return [*dict.fromkeys(place for place in map(_place_of_runs, suites) if place is not None and place.exists())]
 
 
 def _place_of_runs(suite: Path) -> Path | None:
