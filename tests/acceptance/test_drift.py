@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from acceptance.projects import EVAL, Project, project
+from acceptance.projects import EVAL, TWO_SYSTEMS, Project, project
 from evalwright.run.baselines import baseline_of, is_promoted, promote
 
 
@@ -89,6 +89,21 @@ def test_a_regression_can_fail_the_command(drifted):
     made, before, after = drifted
     assert made.evalwright("drift", after, "--baseline", before, "--exit-nonzero-on-regression").code == 1
     assert made.evalwright("drift", before, "--baseline", before, "--exit-nonzero-on-regression").code == 0
+
+
+def test_a_run_that_is_its_own_baseline_is_warned_of(drifted):
+    made, before, after = drifted
+    made.evalwright("promote", before)
+    said = "is its own baseline"
+    assert said in made.evalwright("drift", before).err
+    assert said not in made.evalwright("drift", after).err
+
+
+def test_the_change_of_each_of_several_variants_has_its_name(tmp_path):
+    made = project(tmp_path, {"a": "thanks"}, TWO_SYSTEMS)
+    before, after = made.run(), made.run()
+    changes = made.evalwright("drift", after, "--baseline", before).out.splitlines()[4:6]
+    assert [line.split(":")[0] for line in changes] == ["- `v`", "- `w`"]
 
 
 def test_a_cell_with_an_error_did_not_pass_whatever_was_said_of_it(tmp_path):

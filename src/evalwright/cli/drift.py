@@ -57,7 +57,7 @@ def command(
     import msgspec
 
     from evalwright.cli.pairs import opened_pair
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, warn
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.comparison import regressed
     from evalwright.decisions.drift import drift
@@ -89,6 +89,8 @@ def command(
         found = drift(opened.before, opened.after, opened.plan_before.run_id, opened.runs)
         decisions = decisions_of(found.report)
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
+    if opened.before.location == opened.after.location:
+        warn([f"{plan.run_id} is its own baseline: `drift` compares a later run with it"])
     if folder.is_dir():
         replace_file(folder / "drift.yaml", dump(msgspec.to_builtins(found.report)).encode())
     say(drift_lines(found, plan.run_id))

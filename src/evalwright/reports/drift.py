@@ -28,7 +28,7 @@ def drift_lines(found: Drift, current: str) -> list[str]:
         "",
         f"Baseline: {code(report.baseline)}",
         "",
-        *(f"- {claim(one)}: {change_of(one)}" for one in decisions),
+        *(f"- {f'{code(one.variant_b)}: ' * (len(decisions) > 1)}{claim(one)}: {change_of(one)}" for one in decisions),
         f"- regressions: {report.regressions_count}{over}",
         f"- improvements: {report.improvements_count}{over}",
     ]
