@@ -138,6 +138,23 @@ def test_the_last_line_of_a_stream_says_how_it_ended(tmp_path, end, error, stopp
     assert (trace["latency_ms"], trace["metrics"]["cost_usd"], trace["metrics"]["token_input"]) == (70, 0.5, 9)
 
 
+@pytest.mark.parametrize(("broke", "error"), [(True, "api_error"), (False, None)])
+def test_what_the_tool_says_in_the_name_of_the_assistant_is_no_answer(tmp_path, broke, error):
+    own = {"message": {"model": "<synthetic>", **used(0, 0)}}
+    failed = [session_line(2, "assistant", "API Error: 529", "m2", isApiErrorMessage=True, **own)] if broke else []
+    lines = [
+        session_line(0, "user", "fix"),
+        session_line(1, "assistant", "Fixed.", "m1", message={"model": "m", **used(5, 2)}),
+        *failed,
+        session_line(3, "assistant", [{"type": "text", "text": "No response requested."}], "m3", **own),
+    ]
+    done, (case,) = imported(tmp_path, "claude-code", written(tmp_path / "s.jsonl", lines))
+    trace = case["embedded_trace"]
+    assert (trace["output"]["final_answer"], trace["extra"]["models"]) == ("Fixed.", ["m"])
+    assert (trace["error"] and trace["error"]["type"]) == error
+    assert "lost: messages of the assistant that the tool wrote itself: 1" in done.notes
+
+
 def test_sessions_whose_lines_are_mixed_are_cases_of_their_own(tmp_path):
     lines = [
         session_line(0, "user", "one"),

@@ -52,6 +52,7 @@ class SessionLine(SessionName, gc=False):
     forkedFrom: Any = None
     parent_tool_use_id: Any = None
     isApiErrorMessage: Any = None
+    is_api_error_message: Any = None
     costUSD: Any = None
     model: Any = msgspec.UNSET
     cwd: Any = msgspec.UNSET

@@ -28,6 +28,8 @@ _LEFT_OUT = {
     "last-prompt", "custom-title", "agent-name", "permission-mode",
 }  # fmt: skip
 """Lines without conversation: bookkeeping, hooks, parts that a later line repeats in full."""
+_BY_THE_TOOL = "<synthetic>"
+"""The model of messages that the tool writes in the name of the assistant, such as `No response requested.`"""
 _STOPPED = ("error_max_turns", "error_max_budget_usd")
 _RESULT = "result"
 CUT = "the last line breaks off and was left out"
@@ -137,8 +139,11 @@ class ClaudeSession:
             if message is None:
                 self._notes.lose(f"lines of type {line.type!r} without a message")
                 message = _NOTHING
-            if line.isApiErrorMessage:
+            if line.isApiErrorMessage or line.is_api_error_message:
                 error = TraceError("api_error", "\n".join(_texts(message.content)))
+                continue
+            if message.model == _BY_THE_TOOL:
+                self._notes.lose("messages of the assistant that the tool wrote itself")
                 continue
             try:
                 if line.type == "user":
