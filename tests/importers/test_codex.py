@@ -48,6 +48,16 @@ def test_a_rollout_is_its_items_and_its_last_total_of_tokens(tmp_path):
     assert (metrics["token_input"], metrics["token_output"], metrics["token_thinking"]) == (30, 8, 2)
 
 
+def test_reasoning_without_a_summary_is_kept_itself(tmp_path):
+    said_so = [{"type": "reasoning_text", "text": "hm"}]
+    lines = [
+        rollout_line(0, "response_item", said("user", "fix")),
+        rollout_line(1, "response_item", {"type": "reasoning", "summary": [], "content": said_so}),
+        rollout_line(2, "response_item", said("assistant", "Fixed.")),
+    ]
+    assert codex(tmp_path, lines)[1]["output"] == {"final_answer": "Fixed.", "thinking": "hm", "structured": None}
+
+
 def test_an_old_rollout_without_items_is_what_its_events_say(tmp_path):
     lines = [
         rollout_line(0, "event_msg", {"type": "user_message", "message": "fix"}),

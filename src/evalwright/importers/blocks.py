@@ -20,6 +20,7 @@ __all__ = [
     "blocks_in",
     "dictionaries",
     "texts_of",
+    "thoughts_in",
     "tokens_of",
     "user_blocks",
 ]
@@ -37,6 +38,12 @@ def texts_of(content: Any, notes: ImportNotes) -> str:
         return content
     parts = content if isinstance(content, list) else [content]
     return "\n".join([block_text(part, notes) for part in parts])
+
+
+def thoughts_in(summary: Any, content: Any) -> Iterator[str]:
+    """The texts of an item of reasoning: of its summary, or, as open models have none, of the reasoning itself."""
+    for part in [*dictionaries(summary)] or dictionaries(content):
+        yield str(part.get("text", ""))
 
 
 def block_text(block: Any, notes: ImportNotes) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.blocks import texts_of, thoughts_in
 from evalwright.importers.codex_threads import CopiedHistory, ThreadMeta
 from evalwright.importers.json_lines import LineForm
 from evalwright.importers.recordings import in_utc, moment
@@ -198,8 +198,8 @@ class CodexSession:
                 self._items += 1
                 self._message(item, at)
             case "reasoning":
-                for part in dictionaries(item.summary):
-                    talk.think(str(part.get("text", "")))
+                for text in thoughts_in(item.summary, item.content):
+                    talk.think(text)
             case "custom_tool_call":
                 talk.call(str(item.name), call_id, arguments_of(item.input), at)
             case "tool_search_call":

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.blocks import texts_of, thoughts_in
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import placed_records
 from evalwright.importers.recordings import described, moment
@@ -96,8 +96,8 @@ def read_item(talk: Transcript, item: dict[str, Any], key: str, reading: ImportF
         output = item.get("output")
         talk.result(call_id, output if isinstance(output, dict) else texts_of(output, reading.notes))
     elif kind == "reasoning":
-        for part in dictionaries(item.get("summary")):
-            talk.think(str(part.get("text", "")))
+        for text in thoughts_in(item.get("summary"), item.get("content")):
+            talk.think(text)
     elif isinstance(kind, str) and kind.endswith("_call"):
         known = ("type", "id", "status", "call_id")
         talk.call(kind.removesuffix("_call"), call_id, {name: item[name] for name in item if name not in known})
