@@ -176,6 +176,16 @@ def test_a_tool_of_a_server_has_its_own_name(tmp_path):
     assert [(one["name"], one["content"]) for one in trace["tool_results"]] == [("delete", "ok")]
 
 
+@pytest.mark.parametrize(("error", "content"), [({"message": "no"}, {"message": "no"}), ("no", "no")])
+def test_the_error_of_a_tool_of_a_server_is_its_result(tmp_path, error, content):
+    call = {"type": "mcp_call", "id": "m", "name": "delete", "arguments": "{}", "output": None, "error": error}
+    response = {"object": "response", "input": "q", "output": [call]}
+    _, (case,) = imported(tmp_path, "openai-responses", written(tmp_path / "r.jsonl", [response]))
+    trace = case["embedded_trace"]
+    assert trace["messages"][-1]["content"] == content
+    assert trace["metrics"]["custom"] == {"failed_tool_results": 1}
+
+
 def test_a_response_that_failed_is_an_error_of_its_code(tmp_path):
     error = {"code": "server_error", "message": "no"}
     failed = {"id": "r", "object": "response", "status": "failed", "error": error, "output": [], "input": "go"}

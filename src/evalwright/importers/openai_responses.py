@@ -86,9 +86,11 @@ def read_item(talk: Transcript, item: dict[str, Any], key: str, reading: ImportF
         talk.call(str(item.get("name", "tool")), call_id, arguments_of(item.get("arguments", item.get("input"))))
     elif kind == "mcp_call":  # of a tool of a server, which the provider called itself
         talk.call(str(item.get("name", "tool")), call_id, arguments_of(item.get("arguments")))
-        if item.get("output") is not None and call_id is not None:
-            output = item["output"]
-            talk.result(call_id, output if isinstance(output, dict) else texts_of(output, reading.notes))
+        failed = item.get("error") is not None
+        output = item["error"] if failed else item.get("output")
+        if output is not None and call_id is not None:
+            output = output if isinstance(output, dict) else texts_of(output, reading.notes)
+            talk.result(call_id, output, failed=failed)
     elif isinstance(kind, str) and kind.endswith("_call_output"):
         if not talk.knows(call_id):
             complain(f"{key}.call_id", f"the output of a missing call: {call_id!r}")
