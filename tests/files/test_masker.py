@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -98,6 +99,17 @@ def test_masked_lines_stay_json_and_say_nothing(secret: str, before: str, after:
     masked = json.loads(masker.mask_bytes(line.encode("utf-8", "surrogatepass")))
     assert MASKED in masked[0]
     assert masked[1].keys() == {"n", "t"} or secret in "nt"
+
+
+@given(st.lists(st.sampled_from([*"ab-\n", "[abab-1234]", "[ab-abab-1]", "[one\nab two]"])), st.randoms())
+def test_a_text_in_pieces_is_masked_as_a_whole(parts: list[str], chance: Random) -> None:
+    masker, text = Masker({"A": "abab-1234", "B": "ab-abab-1", "C": "one\nab two"}), "".join(parts)
+    shown, held, at = "", "", 0
+    while at < len(text):
+        size = chance.randint(1, 4)
+        more, held = masker.mask_begun(held + text[at : at + size])
+        shown, at = shown + more, at + size
+    assert shown + masker.mask_text(held) == masker.mask_text(text)
 
 
 def test_secrets_across_escapes_keep_the_line_valid() -> None:

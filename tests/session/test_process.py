@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from evalwright.session import ExitRefused, Session, environment, learn, session
+from evalwright.session import ExitRefused, Session, environment, hide, learn, session
 from evalwright.session.streams import Hiding
 
 
@@ -104,6 +104,28 @@ def test_user_code_that_closes_its_stdout_takes_it_from_nobody(capfd):
     held.flush()
     out, err = capfd.readouterr()
     assert (out, err) == ("kept beyond the end\n", "still there\n")
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_secret_is_masked_that_is_printed_in_pieces(capfd, name):
+    with Session(owns_process=True):
+        hide({"WORD": "hush-hush-1234567890"})
+        stream = getattr(sys, name)
+        for piece in "my hush-hush-1234567890!\n":
+            print(piece, end="", file=stream, flush=True)
+        for piece in (b"its hush-", b"hush-12345", b"67890.\n"):
+            stream.buffer.write(piece)
+            stream.buffer.flush()
+    out, err = capfd.readouterr()
+    assert (out, sorted(err.splitlines())) == ("", ["its ***MASKED***.", "my ***MASKED***!"])
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_what_only_begins_like_a_secret_is_printed_in_the_end(capfd, name):
+    with Session(owns_process=True):
+        hide({"WORD": "hush-hush-1234567890"})
+        print("all is hush", end="", file=getattr(sys, name))
+    assert capfd.readouterr().err == "all is hush"
 
 
 def test_a_session_within_the_owners_is_the_owners():

@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from evalwright.files.credentials import in_address, is_credential, secret_parts
@@ -106,10 +107,10 @@ class Masker:
         # Longest first: a form that contains another one must be replaced as a whole, or the rest of it would stay.
         self._forms = sorted(set().union(*written.values()), key=_longest_first)
         self._halves = [(value, *halves) for value in sorted(values) if (halves := _halves(value))]
-        short = {form for value in values if len(value) < _SUBSTRING for form in short_forms_of(value)}
-        self._alone = _alone(short)
+        self._short = {form for value in values if len(value) < _SUBSTRING for form in short_forms_of(value)}
+        self._alone = _alone(self._short)
         needles = {needle for value, forms in written.items() for needle in needles_of(forms.union(_halves(value)))}
-        self._needles = tuple(sorted(needles | {text.encode() for form in short for text in forms_in_json(form)}))
+        self._needles = tuple(sorted(needles | {text.encode() for form in self._short for text in forms_in_json(form)}))
 
     @classmethod
     def of(cls, secrets: Mapping[str, str], environ: Mapping[str, str]) -> Masker:
@@ -136,15 +137,40 @@ class Masker:
         """The text without any form of a secret."""
         if text in self._keep or _DATE.fullmatch(text):
             return text
-        for form in self._forms:
-            if form in text:
-                text = text.replace(form, MASKED)
+        text = self._without_forms(text)
         for secret, first, last in self._halves:
             if first in text:
                 text = _without_beginnings(text, secret, first, MASKED)
             if last in text:  # the end of a secret is the beginning of the reversed one
                 text = _without_beginnings(text[::-1], secret[::-1], last[::-1], MASKED[::-1])[::-1]
         return text if self._alone is None else self._alone.sub(MASKED, text)
+
+    def mask_begun(self, text: str) -> tuple[str, str]:
+        """The masked text without its end, and that end, which may be the beginning of a secret, as it is.
+
+        The end belongs before the next piece of a text that is written piece by piece.
+        """
+        text = self._without_forms(text)
+        longest, beginnings = self._beginnings
+        for start in range(max(0, len(text) - longest + 1), len(text)):
+            end = text[start:]
+            if any(len(end) < len(form) and form.startswith(end) for form in beginnings.get(end[0], ())):
+                return self.mask_text(text[:start]), end
+        return self.mask_text(text), ""
+
+    def _without_forms(self, text: str) -> str:
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASKED)
+        return text
+
+    @cached_property
+    def _beginnings(self) -> tuple[int, Mapping[str, list[str]]]:
+        """The length of the longest form, and all forms by their first characters."""
+        found: dict[str, list[str]] = {}
+        for form in (forms := (*self._forms, *self._short)):
+            found.setdefault(form[0], []).append(form)
+        return max(map(len, forms), default=0), found
 
     def mask_bytes(self, lines: bytes) -> bytes:
         """JSON Lines without any form of a secret; still the same JSON except for the masked strings.

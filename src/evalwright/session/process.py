@@ -69,7 +69,7 @@ class Process:
         self._router: Router | None = None
         self._errors: MaskedStream | None = None
         self._diverted: Diverted | None = None
-        self._mask = Hiding(self._secrets)
+        self._hiding = Hiding(self._secrets)
         self._shared: dict[str, list[tuple[Holder, str]]] = {}
         """By variable, the values that sessions have set, newest last; the variable did not exist before."""
         # a child that was forked while another thread held the lock could never take it
@@ -86,11 +86,11 @@ class Process:
             if session.to_stderr and self._router is None:
                 with suppress(OSError, ValueError):
                     sys.stdout.flush()  # before its descriptor leads elsewhere
-                self._router = Router(sys.stdout, self._goes_to_stderr, self._mask)
+                self._router = Router(sys.stdout, self._goes_to_stderr, self._hiding)
                 sys.stdout = self._router
             if session.owns_process and self._errors is None:
                 # before any user code is imported: a logging handler keeps the stream that it finds then
-                self._errors = MaskedStream(sys.stderr, self._mask)
+                self._errors = MaskedStream(sys.stderr, self._hiding)
                 sys.stderr = self._errors
             if session.to_stderr and session.owns_process and self._diverted is None:
                 self._diverted = Diverted()
@@ -110,6 +110,7 @@ class Process:
                 self._diverted.end()
                 self._diverted = None
             if self._errors is not None and not any(one.owns_process for one in self._open):
+                self._errors.end()
                 sys.stderr, self._errors = self._errors.before, None
 
     def others(self, sessions: Collection[Holder]) -> list[Holder]:

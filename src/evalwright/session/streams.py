@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
@@ -21,16 +22,28 @@ class MaskedStream(io.TextIOBase):
     User code that closes it closes nothing of ours.
     """
 
-    def __init__(self, before: TextIO, mask: Callable[[str], str]) -> None:
+    def __init__(self, before: TextIO, hiding: Hiding | None) -> None:
         self.before: TextIO = before
-        self._mask = mask
+        self._hiding = hiding
+        self._pieces: dict[TextIO, _Pieces] = {}
+        """What is held back of the text for each stream underneath."""
+        self._in_bytes = _Pieces(hiding)
+
+    def end(self) -> None:
+        """Write what is still held back."""
+        held = [(stream, pieces.rest()) for stream, pieces in self._pieces.items()]
+        for stream, text in (*held, (self._stream, self._in_bytes.rest())):
+            with suppress(OSError, ValueError):  # it may be closed by then
+                stream.write(text)
 
     @property
     def _stream(self) -> TextIO:
         return self.before
 
     def write(self, text: str) -> int:
-        self._stream.write(self._mask(text))
+        stream = self._stream
+        pieces = self._pieces.get(stream) or self._pieces.setdefault(stream, _Pieces(self._hiding))
+        stream.write(pieces.masked(text))
         return len(text)
 
     def flush(self) -> None:
@@ -60,7 +73,7 @@ class MaskedStream(io.TextIOBase):
     @property
     def buffer(self) -> Any:
         """The bytes underneath."""
-        return _MaskedBytes(self._stream.buffer, self._mask)
+        return _MaskedBytes(self._stream.buffer, self._in_bytes)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -72,10 +85,8 @@ class Router(MaskedStream):
     A router that is kept beyond its end writes where output went `before`.
     """
 
-    def __init__(
-        self, before: TextIO, goes_to_stderr: Callable[[], bool], mask: Callable[[str], str] = lambda text: text
-    ) -> None:
-        super().__init__(before, mask)
+    def __init__(self, before: TextIO, goes_to_stderr: Callable[[], bool], hiding: Hiding | None = None) -> None:
+        super().__init__(before, hiding)
         self._goes_to_stderr = goes_to_stderr
         sys.stderr.flush()
         # a descriptor of its own, as user code may close sys.stderr
@@ -84,6 +95,7 @@ class Router(MaskedStream):
 
     def end(self) -> None:
         """Give the descriptor back."""
+        super().end()
         self._goes_to_stderr = _never
         self._bytes.ended = True
         with suppress(OSError, ValueError):  # user code may have closed the descriptor all the same
@@ -110,13 +122,13 @@ class _Unclosable(io.BufferedWriter):
 class _MaskedBytes(io.BufferedIOBase):
     """The bytes underneath a masked stream, masked as text in UTF-8; closing them closes nothing of ours."""
 
-    def __init__(self, before: Any, mask: Callable[[str], str]) -> None:
-        self._before, self._mask = before, mask
+    def __init__(self, before: Any, pieces: _Pieces) -> None:
+        self._before, self._pieces = before, pieces
 
     def write(self, data: Any) -> int:
         given = bytes(data)
         text = given.decode("utf-8", "surrogateescape")
-        self._before.write(self._mask(text).encode("utf-8", "surrogateescape"))
+        self._before.write(self._pieces.masked(text).encode("utf-8", "surrogateescape"))
         return len(given)
 
     def flush(self) -> None:
@@ -139,6 +151,32 @@ class _MaskedBytes(io.BufferedIOBase):
         return getattr(self._before, name)
 
 
+_lock = threading.RLock()
+"""For the ends of all streams. A thread may have it twice: signal handlers print, too."""
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+class _Pieces:
+    """Masks text that is written piece by piece: its end is held back while it may be the beginning of a secret."""
+
+    def __init__(self, hiding: Hiding | None) -> None:
+        self._hiding, self._held = hiding, ""
+
+    def masked(self, text: str) -> str:
+        """What can be written once this piece has come."""
+        with _lock:
+            if self._hiding is None or (text.isspace() and not self._held):  # each print writes its end by itself
+                return text
+            text, self._held = self._hiding.masker().mask_begun(self._held + text)
+            return text
+
+    def rest(self) -> str:
+        """What is held back, after the last piece."""
+        with _lock:
+            held, self._held = self._held, ""
+            return self._hiding(held) if self._hiding is not None and held else held
+
+
 class Hiding:
     """Masks a text with the secrets known when it is written: those of suites, and of the environment, to which user
     code may add."""
@@ -149,14 +187,16 @@ class Hiding:
         self._masker: Masker | None = None
 
     def __call__(self, text: str) -> str:
-        if text.isspace():  # each print writes its end by itself
-            return text
+        return self.masker().mask_text(text)
+
+    def masker(self) -> Masker:
+        """The one that knows all secrets of this moment."""
         known = dict(self._secrets()), _variables()
         if self._masker is None or known != self._known:
             from evalwright.files.masker import Masker
 
             self._known, self._masker = known, Masker.of(known[0], dict(os.environ))
-        return self._masker.mask_text(text)
+        return self._masker
 
 
 def _variables() -> Mapping[Any, Any]:
