@@ -37,6 +37,7 @@ __all__ = [
     "is_judge",
     "keys_needed",
     "needed_keys",
+    "read_as_values",
     "undeclared",
     "undeclared_keys",
     "uses_results",
@@ -113,6 +114,23 @@ def undeclared_keys(type_name: str, config: Mapping[str, Any]) -> list[Problem]:
     """
     kind = load("evaluators", type_name)
     return [] if _takes_any_key(kind) else undeclared(config, fields_by_key(kind))
+
+
+def read_as_values(type_name: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    """The numbers and truth values that some texts, by key, are to an evaluator which takes no text there.
+
+    Raises InputError for an unknown type.
+    """
+    fields = fields_by_key(load("evaluators", type_name))
+    found = {}
+    for key in texts.keys() & fields.keys():
+        try:
+            msgspec.convert(texts[key], fields[key].type)
+        except msgspec.ValidationError:
+            with suppress(msgspec.MsgspecError):  # what it is instead is said of the text
+                value = msgspec.json.decode(texts[key], type=float | bool | int)
+                found[key] = msgspec.convert(value, fields[key].type)
+    return found
 
 
 def config_doubts(type_name: str, config: Mapping[str, Any]) -> list[Problem]:

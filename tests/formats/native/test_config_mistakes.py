@@ -248,6 +248,22 @@ def test_a_misspelt_reference_is_a_mistake_but_by_the_rules_of_evalh(tmp_path: P
     assert suite.metadata == {"a": "${my_key}", "b": "${my_key}"}
 
 
+def _limit(tmp_path: Path, given: str) -> Any:
+    evaluator = {"name": "quick", "type": "latency_under", "config": {"max_ms": given}}
+    variables = {"LIMIT": "250", "WORD": "soon"}
+    return load_suite(write(tmp_path, changed("evaluators", [evaluator])), variables=variables).evaluators[0].config
+
+
+def test_a_variable_gives_a_number_where_one_is_expected(tmp_path: Path) -> None:
+    assert _limit(tmp_path, "${LIMIT}") == {"max_ms": 250}
+
+
+@pytest.mark.parametrize(("given", "found"), [("${WORD}", "soon"), ("${LIMIT}0", "2500"), ("250", "250")])
+def test_a_text_is_no_number_unless_it_is_all_of_a_variable(tmp_path: Path, given: str, found: str) -> None:
+    (problem,) = refusal(lambda: _limit(tmp_path, given)).problems
+    assert (problem.key, f"found the string '{found}'" in problem.message) == ("evaluators[0].config.max_ms", True)
+
+
 def test_one_mistake_of_an_evaluator_hides_no_other(tmp_path: Path) -> None:
     evaluators = "[{name: says, type: contans_text, confg: {}}, {name: i, type: icontains, value: hello}]"
     (tmp_path / "cases.yaml").write_text("cases: [{id: a, input: {q: 1}}]\n")

@@ -303,7 +303,13 @@ class _Reading:
         return {**config, **texts_named(self._file, system, config, keys)}
 
     def _evaluators(self, file: EvalFile, to_run: bool) -> list[EvaluatorSpec]:
-        from evalwright.evaluators.build import build_evaluator, build_extractor, config_doubts, declared
+        from evalwright.evaluators.build import (
+            build_evaluator,
+            build_extractor,
+            config_doubts,
+            declared,
+            read_as_values,
+        )
 
         specs = []
         for section in file.evaluators:
@@ -312,6 +318,8 @@ class _Reading:
             if self._file.wanted(section.at("type"), "evaluators", section.type, to_run) and (
                 section.sound or "config" in section.written
             ):
+                here, given = section.at("config"), self._file.expansion.given
+                config |= read_as_values(section.type, {key: config[key] for key in config if (*here, key) in given})
                 paths = declared("evaluators", section.type).paths
                 config |= self._beside(section.at("config"), config, paths, to_run)
                 self._file.take(section.at("config"), partial(build_evaluator, section.type, config))

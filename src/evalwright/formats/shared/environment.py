@@ -46,6 +46,8 @@ class Expansion:
         """Where a variable is used that is not set and has no default, and its name."""
         self.misspelt: list[tuple[Place, str]] = []
         """Where something looks like a reference but is none, and its text."""
+        self.given: set[Place] = set()
+        """Where a value is one reference and nothing else."""
         self.secret: list[tuple[Place, str]] = []
         """Where the value of a secret variable is used, and its name."""
 
@@ -64,6 +66,8 @@ class Expansion:
             value = at_home(value, self._folder)
             self.misspelt += [(place, found[0]) for found in _MISSPELT.finditer(_REFERENCE.sub("", value))]
             expanded = _REFERENCE.sub(lambda match: self._value(match, place), value)
+            if _REFERENCE.fullmatch(value):
+                self.given.add(place)
             if any(match[1] in self._environment for match in _REFERENCE.finditer(value)):
                 self._composed.add(expanded)
             return expanded
