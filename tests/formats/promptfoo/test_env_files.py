@@ -80,3 +80,19 @@ def test_a_key_of_the_user_is_not_sent_to_an_address_from_a_file(tmp_path, monke
     (tmp_path / ".env").write_text("OPENAI_BASE_URL=https://elsewhere.example/v1\n")
     with pytest.raises(InputError, match="would be sent to the address that only this file sets"):
         load_suite(write(tmp_path, asked("a")))
+
+
+@pytest.mark.parametrize(
+    ("provider", "name"),
+    [
+        ("http://127.0.0.1:1/{{env.SHOP_TOWN}}/x", "http://127.0.0.1:1/<SHOP_TOWN>/x"),
+        ({"id": "echo", "label": "with {{env.SHOP_TOWN}}"}, "with market-town"),
+        ({"id": "echo", "label": "with {{env.SHOP_KEY}}"}, "with <SHOP_KEY>"),
+        ("openai:{{env.SHOP_TOWN}}", "openai:market-town"),
+    ],
+)
+def test_no_name_shows_what_is_secret_or_part_of_an_address(tmp_path, monkeypatch, provider, name):
+    monkeypatch.setenv("SHOP_TOWN", "market-town")
+    monkeypatch.setenv("SHOP_KEY", KEY)
+    suite = load_suite(write(tmp_path, asked("a", providers=[provider])))
+    assert [variant.name for variant in suite.variants] == [name]

@@ -8,6 +8,7 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.credentials import without_credentials
+from evalwright.files.masker import looks_secret, may_be_secret
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import Sources, split_function
@@ -24,6 +25,7 @@ __all__ = [
     "provider_of",
     "providers_of",
     "with_our_names",
+    "without_values",
 ]
 
 Provider = dict[str, Any]
@@ -117,6 +119,17 @@ def provider_of(raw: Any, sources: Sources, origin: Origin) -> Provider | None:
     """The provider of a test or an assertion; None, after a report, if it is not a valid one."""
     found = _entry(raw, sources, origin)
     return found[0] if found else None
+
+
+def without_values(provider: Provider, taken: Mapping[str, str]) -> Provider:
+    """The provider with `<NAME>` in its name for each variable of its address, and for secret ones of any name: names
+    are stored and shown."""
+    label = provider["label"]
+    is_address = provider_kind(provider["id"]) == "http" and label == without_credentials(provider["id"])
+    for name, value in sorted(taken.items(), key=lambda one: -len(one[1])):
+        if may_be_secret(value) and (is_address or looks_secret(name)):
+            label = label.replace(value, f"<{name}>")
+    return {**provider, "label": label}
 
 
 def _entry(one: Any, sources: Sources, origin: Origin) -> list[Provider]:

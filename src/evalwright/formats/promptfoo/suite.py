@@ -36,7 +36,7 @@ from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.numbering import with_places
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows, prompts_of
-from evalwright.formats.promptfoo.providers import Provider, providers_of
+from evalwright.formats.promptfoo.providers import Provider, providers_of, without_values
 from evalwright.formats.promptfoo.recorded_results import replaying
 from evalwright.formats.promptfoo.references import unknown_names
 from evalwright.formats.promptfoo.run_settings import RunningOptions, env_files
@@ -236,7 +236,8 @@ class _Reading:
                 hint = "".join(f"; should {one!r} be 'providers'?" for one in islice(strange, 1))
                 origin.tell(f"no providers: expected the key providers (or targets) with what is to be asked{hint}")
             return []
-        return providers_of(raw[key], self._sources, origin.at(key))
+        found = providers_of(raw[key], self._sources, origin.at(key))
+        return [without_values(one, self._taken) for one in found]
 
     def _shared(self) -> dict[str, Any]:
         filters = self._raw.get("nunjucksFilters", {})
