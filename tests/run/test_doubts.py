@@ -58,7 +58,9 @@ def test_doubts_about_a_system_outlive_a_session_that_does_not_call_it(tmp_path,
 
 @pytest.mark.parametrize(("at_once", "doubted"), [(2, True), (1, False)])
 def test_latencies_that_evaluators_may_have_lengthened_are_named(tmp_path, agents, at_once, doubted):
-    blocking = [EvaluatorSpec("blocking", "python_function", {"function": "verdicts:blocking"})]
-    outcome = run_suite(suite(tmp_path, [0.1] * 4, "agents:slow", evaluators=blocking, max_concurrency=at_once))
+    quick = EvaluatorSpec("quick", "contains_text", {"all_of": ["x"]})
+    checks = [quick, EvaluatorSpec("blocking", "python_function", {"function": "verdicts:blocking"})]
+    outcome = run_suite(suite(tmp_path, [0.1] * 4, "agents:slow", evaluators=checks, max_concurrency=at_once))
     what = "main: the latency may include time in which evaluators kept this process busy in "
     assert [one.startswith(what) for one in outcome.summary.warnings] == [True] * doubted
+    assert ["most of it by 'blocking': make it async" in one for one in outcome.summary.warnings] == [True] * doubted

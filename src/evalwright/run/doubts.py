@@ -36,12 +36,18 @@ class Doubts:
         return {name: Replies(total, _in_order(self._found.get(name, {}))) for name, total in answers.items()}
 
 
-def doubts_about_latency(trace: Trace, judged: float) -> Iterator[Doubt]:
-    """That it may be too long, if evaluators kept the process from receiving the answer for so many seconds."""
+def doubts_about_latency(trace: Trace, judged: float, busy: Mapping[str, int]) -> Iterator[Doubt]:
+    """That it may be too long, if evaluators kept the process from receiving the answer for so many seconds.
+
+    `busy` are the milliseconds of each evaluator so far.
+    """
     took = (trace.latency_ms or 0) / 1000
     if judged > _SHARE * took and trace.extra.get("source") != "replay":
-        busy = f"up to {min(judged, took):.1f} of {took:.1f} s"
-        yield Doubt("the latency may include time in which evaluators kept this process busy", busy)
+        slowest = max(busy, key=lambda name: busy[name], default="")
+        cure = "make it async (asyncio.to_thread), or add it with re-evaluate"
+        most = f", most of it by {slowest!r}: {cure}" if slowest else ""
+        what = "the latency may include time in which evaluators kept this process busy"
+        yield Doubt(what, f"up to {min(judged, took):.1f} of {took:.1f} s{most}")
 
 
 def together(parts: Iterable[Mapping[str, Replies]]) -> dict[str, Replies]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,8 @@ __all__ = ["Pipeline"]
 
 _LONG = 0.05
 """Seconds from which a call is so long that a separate write of its trace does not matter."""
+_COUNTED = 0.001
+"""Seconds of judging one cell from which it is counted which evaluator took them."""
 _NOTICED = 0.1
 """Seconds from which it matters for a latency that evaluators kept the event loop from receiving the answer."""
 
@@ -95,6 +98,8 @@ class Pipeline:
         self._comparing: Comparing | None = None
         self._judged = 0.0
         """Seconds for which evaluators have kept the process busy."""
+        self._busy: Counter[str] = Counter()
+        """Milliseconds of that, by evaluator."""
         self._write_records: Callable[[], None] = lambda: None
         self.write: Callable[[], None] = self._write_records
         """Writes the records and lines that are held, if any are."""
@@ -195,7 +200,7 @@ class Pipeline:
                 if (judged := self._judged - call.judged) > _NOTICED:
                     from evalwright.run.doubts import doubts_about_latency
 
-                    doubts = (*doubts, *doubts_about_latency(trace, judged))
+                    doubts = (*doubts, *doubts_about_latency(trace, judged, self._busy))
                 if answer.doubts or doubts:
                     self._doubt(cell, (*answer.doubts, *doubts))
         finally:
@@ -314,7 +319,9 @@ class Pipeline:
         results, pending = self._judge.evaluate(
             case, trace, [row.evaluator for row in known] if known else (), artifact
         )
-        self._judged += time.monotonic() - begun
+        self._judged += (took := time.monotonic() - begun)
+        if took > _COUNTED:
+            self._busy.update({row.evaluator: row.latency_ms for row in results})
         if pending or self._judge.comparisons(case):
             return self._judge_later(case, trace, results, pending, known)
         return self._conclude(case, trace, results, known)
