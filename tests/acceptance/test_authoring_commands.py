@@ -291,6 +291,18 @@ def test_validate_names_a_function_that_is_missing(tmp_path: Path) -> None:
     assert (ended.code, "agent:run" in ended.err) == (2, True)
 
 
+@pytest.mark.parametrize("options", [[], ["--import"]])
+def test_validate_names_the_function_of_a_judge_that_is_missing(tmp_path: Path, options: list[str]) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    judge = "{name: kind, type: llm_judge, config: {nl_assertions: [is kind], model: 'python:agent:%s'}}"
+    suite = EVAL.replace("evaluators:\n", f"evaluators:\n  - {judge}\n")
+    (tmp_path / "eval.yaml").write_text(suite % "run")
+    assert made.evalwright("validate", *options, "eval.yaml").code == 0
+    (tmp_path / "eval.yaml").write_text(suite % "gone")
+    ended = made.evalwright("validate", *options, "eval.yaml")
+    assert (ended.code, "eval.yaml  kind  'agent:gone' cannot be imported" in ended.err) == (2, True)
+
+
 def test_lint_of_a_dataset_names_what_is_doubtful_and_ends_with_1(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "thanks", "b": "no"})
     ended = made.evalwright("dataset", "lint", "eval.yaml", "--json")

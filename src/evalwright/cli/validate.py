@@ -125,7 +125,7 @@ class _Checked:
     ) -> None:
         """Read a suite. With `keep`, the cases are shown that its format describes in full."""
         from evalwright.files.problems import ProblemKinds
-        from evalwright.run.missing_packages import missing_packages
+        from evalwright.run.missing_packages import missing_functions, missing_packages
         from evalwright.run.selection import all_warnings
 
         try:
@@ -137,9 +137,12 @@ class _Checked:
                 self._add_emptiness(suite, refuse=not keep)
             lost = getattr(suite.cases, "problems", ())
             doubts = ProblemKinds(doubt for doubt in all_warnings(suite) if doubt not in lost)
-            self.warnings += [*absent, *doubts, *missing_packages(suite)]
-            if lost:
-                raise InputError(lost)  # among cases that a run would report as errors
+            functions = missing_functions(suite)
+            elsewhere = [one for one in functions if one.absent]
+            self.warnings += [*absent, *doubts, *missing_packages(suite), *elsewhere]
+            # `lost` are among cases that a run would report as errors
+            if wrong := [*lost, *(one for one in functions if not one.absent)]:
+                raise InputError(wrong)
         except InputError as error:
             self.refusals.append(error)
             return

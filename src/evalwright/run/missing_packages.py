@@ -1,4 +1,5 @@
-"""Packages of extras that a suite needs and that are not installed, each with the command that installs it."""
+"""What the models, outputs and executor of a suite lack here: packages of extras, each with the command that installs
+it, and functions that are models."""
 
 from __future__ import annotations
 
@@ -10,18 +11,20 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.evaluators.build import build_evaluator, declared
+from evalwright.llm.endpoints import nameless
 from evalwright.llm.packages import needed_package
-from evalwright.llm.routes import route_of
+from evalwright.llm.routes import Route, route_of
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.snapshot import Case
 from evalwright.session import environment
+from evalwright.session.named_objects import named_object
 from evalwright.targets.build import asks_models, build_target, target_traits
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["missing_packages"]
+__all__ = ["missing_functions", "missing_packages"]
 
 _OF_OUTPUTS = {"postgres": "psycopg", "otel": "opentelemetry"}
 _ANY_CASE = Case("", {})
@@ -36,12 +39,40 @@ def missing_packages(suite: Suite) -> list[Problem]:
     return [Problem(str(suite.source), message, key=key, absent=True) for key, message in found]
 
 
+def missing_functions(suite: Suite) -> list[Problem]:
+    """Mistakes in the names of models (`python:module:function`) that its judges and systems call.
+
+    The functions are looked up as `named_object` does now: without executing code where nothing is imported. Those of
+    judges that work elsewhere are left to the run.
+    """
+    if suite.run.places_judges:
+        return []
+    return list(dict.fromkeys(_without_function(suite)))
+
+
+def _without_function(suite: Suite) -> Iterator[Problem]:
+    for name, route in _routes(suite):
+        if route.is_function:
+            try:
+                named_object(route.base_url, "model")
+            except InputError as error:
+                (problem,) = error.problems
+                yield Problem(str(suite.source), problem.message, key=name, absent=problem.absent)
+
+
 def _of_models(suite: Suite) -> Iterator[tuple[str, str]]:
+    for name, route in _routes(suite):
+        if (message := needed_package(route)) is not None:
+            yield name, message
+
+
+def _routes(suite: Suite) -> Iterator[tuple[str, Route]]:
+    """The models of judges and systems, each under the user's name for who calls it."""
     variables = environment()
     for name, requests in [*map(_of_judge, suite.evaluators), *map(_of_system, suite.variants)]:
         for request in requests:
-            if (message := needed_package(route_of(request, variables))) is not None:
-                yield name, message
+            if nameless(request.model) is None:
+                yield name, route_of(request, variables)
 
 
 def _of_judge(spec: EvaluatorSpec) -> tuple[str, list[ChatRequest]]:
