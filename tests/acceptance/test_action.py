@@ -28,6 +28,8 @@ case "$*" in
   "run download"*) [ -n "$BASELINE_RUN" ] && mkdir -p "$RUNNER_TEMP/evalwright-baseline" \\
     && cp -R "$BASELINE_RUN" "$RUNNER_TEMP/evalwright-baseline" ;;
   *"--paginate"*) echo "$COMMENT_ID" ;;
+  *"/branches/main") ;;
+  *"/branches/"*) echo "gh: Branch not found (HTTP 404)" >&2; exit 1 ;;
   *) cp "$RUNNER_TEMP/evalwright-comment.md" "$CALLS.body" ;;
 esac
 """
@@ -249,6 +251,12 @@ def test_the_baseline_is_the_newest_artifact_of_the_branches_own_runs(tmp_path: 
     asked = [call.split()[2] for call in runner.calls.read_text().splitlines() if call.startswith("run download")]
     assert asked == ["76", "77"]
     assert runner.steps["baseline"]["run"].endswith("/evalwright-baseline/kept")
+
+
+def test_a_baseline_that_is_neither_a_folder_nor_a_branch_is_refused(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    ended = Runner(made.folder, {"suite": "eval.yaml", "baseline": "runs/lastt"}).run("Fetch the baseline")
+    assert (ended.returncode, "neither a folder nor a branch runs/lastt" in ended.stdout) == (2, True)
 
 
 def test_a_misspelt_fail_on_is_refused_before_anything_runs(tmp_path: Path) -> None:
