@@ -91,6 +91,15 @@ def test_the_trace_holds_answer_calls_and_costs(tmp_path: Path) -> None:
     assert [message.role for message in trace.messages] == ["assistant", "tool", "user", "assistant"]
 
 
+@pytest.mark.parametrize("cost", [-1, 1e308, float("inf")])
+def test_a_cost_that_no_total_can_count_is_unknown_and_judged_as_it_is_written(tmp_path: Path, cost: float) -> None:
+    limited = {**GOOD, "expected": {"max_cost_usd": 1}, "metrics": {"cost_usd": cost}}
+    outcome = ran(written(tmp_path, limited, {**limited, "id": "b"}))
+    (summary,) = outcome.summary.variants
+    assert (summary.cost_n, summary.avg_cost_usd, summary.cost_total_usd) == (0, None, None)
+    assert summary.cells["pass"] == (2 if cost < 1 else 0)
+
+
 def test_judging_again_says_the_same(tmp_path: Path) -> None:
     outcome = ran(written(tmp_path, GOOD, BAD, MUTE))
     assert re_evaluate(outcome.run_dir).summary.native == outcome.summary.native

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.evaluators.conversation.messages import conversation_of, expected_of, latency_of
+from evalwright.evaluators.conversation.messages import conversation_of, cost_of, expected_of, latency_of
 from evalwright.evaluators.steps.steps import steps_of_trace
 from evalwright.model.recordings import RECORDING
 from evalwright.model.snapshot import Case
@@ -44,7 +44,7 @@ def _whole(record: msgspec.Struct) -> dict[str, Any]:
 
 
 def _metrics(trace: Trace) -> dict[str, float | None]:
-    return {"latency_ms": latency_of(trace), "cost_usd": trace.metrics.cost_usd}
+    return {"latency_ms": latency_of(trace), "cost_usd": cost_of(trace)}
 
 
 def _steps(trace: Trace) -> dict[str, Any] | None:

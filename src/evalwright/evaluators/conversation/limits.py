@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from evalwright.evaluators.conversation.messages import expected_of, latency_of
+from evalwright.evaluators.conversation.messages import cost_of, expected_of, latency_of
 from evalwright.evaluators.conversation.outcomes import graded, skipped
 from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import number
@@ -45,7 +45,7 @@ class CostWithin(Onlooker, frozen=True):
         limit = expected_of(case).max_cost_usd if self.max_usd is None else self.max_usd
         if limit is None:
             return _NO_COST
-        actual = trace.metrics.cost_usd
+        actual = cost_of(trace)
         return _within(actual, limit, "cost", "USD", {"actual_usd": actual, "limit_usd": limit})
 
 

@@ -12,7 +12,7 @@ from evalwright.model.recordings import RECORDING, conversation_in, text_of
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["conversation_of", "expected_of", "latency_of", "parsed_json"]
+__all__ = ["conversation_of", "cost_of", "expected_of", "latency_of", "parsed_json"]
 
 _decode = msgspec.json.Decoder().decode
 _NOTHING = ConversationExpected()
@@ -45,12 +45,21 @@ def conversation_of(trace: Trace) -> Conversation:
 
 def latency_of(trace: Trace) -> float | None:
     """Milliseconds; for a recording the measured ones, None if none were."""
+    is_recorded = isinstance(trace.extra.get(RECORDING), dict)
+    return _recorded(trace, "latency_ms") if is_recorded else trace.latency_ms
+
+
+def cost_of(trace: Trace) -> float | None:
+    """US dollars, as recorded or else as reported or computed."""
+    recorded = _recorded(trace, "cost_usd")
+    return trace.metrics.cost_usd if recorded is None else recorded
+
+
+def _recorded(trace: Trace, name: str) -> float | None:
     recording = trace.extra.get(RECORDING)
-    if not isinstance(recording, dict):
-        return trace.latency_ms
-    metrics = recording.get("metrics")
-    latency = metrics.get("latency_ms") if isinstance(metrics, dict) else None
-    return latency if isinstance(latency, (int, float)) else None
+    metrics = recording.get("metrics") if isinstance(recording, dict) else None
+    number = metrics.get(name) if isinstance(metrics, dict) else None
+    return number if isinstance(number, (int, float)) else None
 
 
 def _of_parts(trace: Trace) -> Conversation:

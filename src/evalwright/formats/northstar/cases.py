@@ -279,8 +279,8 @@ def _cleaned(line: _Line, started: datetime) -> Case:
 
 def _trace(line: _Line, started: datetime) -> Trace:
     """The trace without what follows from its messages: see `recorded_of`."""
-    latency = line.metrics.latency_ms
-    took = int(latency) if latency is not None and 0 <= latency < 1e12 else None
+    latency, cost = _measured(line.metrics.latency_ms), _measured(line.metrics.cost_usd)
+    took = None if latency is None else int(latency)
     trace = _Recorded(
         line.id,
         VARIANT,
@@ -289,7 +289,7 @@ def _trace(line: _Line, started: datetime) -> Trace:
         took,
         None,
         _Output(),
-        metrics=_Spent(cost_usd=line.metrics.cost_usd),
+        metrics=_Spent(cost_usd=cost),
         extra={RECORDING: {"messages": line.messages, "metrics": line.metrics}},
     )
     try:
@@ -297,6 +297,11 @@ def _trace(line: _Line, started: datetime) -> Trace:
     except Exception as error:  # a problem of a trace is the error of its case
         trace.error = TraceError(_MALFORMED, str(error) or type(error).__name__)
     return trace
+
+
+def _measured(number: float | None) -> float | None:
+    """A number that totals and means can count; the original's evaluators compare any."""
+    return number if number is not None and 0 <= number < 1e12 else None
 
 
 def _take_steps(line: _Line, trace: Trace) -> None:
