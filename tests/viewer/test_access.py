@@ -37,6 +37,17 @@ def test_nothing_is_shown_without_the_token(run, guarded):
     assert guarded.get("/", headers={"Cookie": f"evalwright_7766={TOKEN[:-1]}x"}).status_code == 403
 
 
+def test_an_old_token_in_a_bookmark_does_not_keep_out_who_is_in(run, guarded):
+    assert guarded.get(f"/runs/{run.name}?token=old").status_code == 403
+    guarded.cookies.set("evalwright_7766", TOKEN)
+    answer = guarded.get(f"/runs/{run.name}?token=old&status=fail")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/runs/{run.name}?status=fail")
+
+
+def test_a_token_is_left_out_where_none_is_needed(run, client):
+    assert client.get(f"/runs/{run.name}?token=old").headers["location"] == f"/runs/{run.name}"
+
+
 def test_a_link_copied_from_the_source_of_a_page_works(run, client):
     assert client.get(f"/runs/{run.name}?status=fail&amp;trial=0").status_code == 200
     assert client.get(f"/runs/{run.name}?status=fail&amp;nothing=0").status_code == 400

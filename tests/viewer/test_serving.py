@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 from urllib.request import urlopen
@@ -22,6 +23,9 @@ def test_a_server_that_is_told_to_end_ends_well(tmp_path, number):
         address = server.stdout.readline().strip()
         with urlopen(address, timeout=60) as answer:  # also starts the threads in which pages are made
             assert b"<h1>shop</h1>" in answer.read()
+        if socket.has_dualstack_ipv6():  # `localhost` is this address for some programs
+            with urlopen(address.replace("127.0.0.1", "[::1]"), timeout=60) as answer:
+                assert answer.status == 200
         server.send_signal(number)
         assert server.communicate(timeout=60) == ("", "")
         assert server.returncode == 0

@@ -7,6 +7,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
@@ -68,9 +69,11 @@ def serve_viewer(
         earlier = list(runs_at(chosen))[len(found) :]
         if len(earlier) != 1 or len(found) != 1:
             raise InputError("--compare needs one RUN and one other, earlier run")
-    listening = _listening(host, port)
-    with listening:
-        bound = listening.getsockname()[1]
+    with ExitStack() as stack:
+        listening = _listening(host, port)
+        for one in listening:
+            stack.enter_context(one)
+        bound = listening[0].getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         access = Access(
             token=None if no_token else token or secrets.token_hex(16),
@@ -115,28 +118,40 @@ def _page(found: Sequence[StoredRun], places: int, cell: str | None, earlier: Se
     return f"/runs/{run}" if cell is None else f"/runs/{run}/cells?{urlencode({'case': cell})}"
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket listening on the port, or on the next free one."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def _listening(host: str, port: int) -> list[socket.socket]:
+    """Sockets listening on the port, or on the next free one: at 127.0.0.1 also at ::1, which `localhost` may be."""
     for number in range(port, port + (_TRIES if port else 1)):
-        one = socket.socket(family, socket.SOCK_STREAM)
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            one.bind((host, number))
-            one.listen(_WAITING)
+            one = _bound(host, number)
         except OSError as error:
-            one.close()
             if error.errno == errno.EADDRINUSE and number < 65535:
                 continue
             raise InputError(f"cannot listen on {host}:{number}: {error.strerror or error}") from error
         except OverflowError:
-            one.close()
             break
-        return one
+        if host != "127.0.0.1":
+            return [one]
+        try:
+            return [one, _bound("::1", one.getsockname()[1])]
+        except OSError:  # a machine without IPv6, or another program that only listens there
+            return [one]
     raise InputError(f"no free port from {port} on")
 
 
-def _run(app: object, listening: socket.socket) -> None:
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Raises OSError and OverflowError."""
+    one = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind((host, port))
+        one.listen(_WAITING)
+    except (OSError, OverflowError):
+        one.close()
+        raise
+    return one
+
+
+def _run(app: object, listening: Sequence[socket.socket]) -> None:
     import asyncio
     import signal
 
@@ -167,7 +182,7 @@ def _run(app: object, listening: socket.socket) -> None:
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop)
-        await server._serve([listening])
+        await server._serve([*listening])
 
     # uvicorn's own `serve` raises the signal again once it has ended, but Ctrl-C is the normal end of this command
     asyncio.run(serve())

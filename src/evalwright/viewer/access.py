@@ -90,9 +90,12 @@ class Gatekeeper:
             return Response("The address is too long.\n", 414, media_type="text/plain")
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
         token = next((value for name, value in pairs if name == "token"), None)
-        if token is not None and access.token is not None and access.admits(token):
+        is_in = access.admits(_cookie(headers.get("cookie", ""), access.cookie))
+        if token is not None and (
+            is_in or access.admits(token)
+        ):  # one that is in may have a bookmark with an old token
             return self._entered(scope, pairs)
-        if not access.admits(_cookie(headers.get("cookie", ""), access.cookie)):
+        if not is_in:
             return Response(_NO_ENTRY, 403, media_type="text/html")
         if scope["method"] == "POST" and headers.get("origin") != f"http://{headers['host'].lower()}":
             return Response("The form was not posted by a page of this viewer.\n", 403, media_type="text/plain")
@@ -103,8 +106,9 @@ class Gatekeeper:
         rest = urlencode([(name, value) for name, value in pairs if name != "token"])
         path = "/" + (scope.get("raw_path") or b"/").decode("latin-1").lstrip("/")  # `//host/` would lead elsewhere
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-        answer.set_cookie(self._access.cookie, self._access.token or "", httponly=True, samesite="strict", path="/")
-        answer.headers["set-cookie"] = answer.headers["set-cookie"].replace("SameSite=strict", "SameSite=Strict")
+        if self._access.token is not None:
+            answer.set_cookie(self._access.cookie, self._access.token, httponly=True, samesite="strict", path="/")
+            answer.headers["set-cookie"] = answer.headers["set-cookie"].replace("SameSite=strict", "SameSite=Strict")
         return answer
 
 
