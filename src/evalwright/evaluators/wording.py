@@ -33,9 +33,10 @@ def shorten(text: str, longest: int = LONGEST) -> str:
 
 
 def shown(value: object, longest: int = LONGEST) -> str:
-    """A value as Python writes it, shortened; a huge value is not written out first."""
+    """A value as Python writes it, shortened, a text within its quotes; a huge value is not written out first."""
     if isinstance(value, str):
-        return shorten(repr(value[: longest + 1]), longest)
+        text = repr(value[: longest + 1])
+        return text if len(text) <= longest else f"{text[: longest - 4]}...{text[0]}"
     try:
         return shorten(_repr.repr(value), longest)
     except ValueError:  # an integer with more digits than Python prints

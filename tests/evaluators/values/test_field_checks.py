@@ -15,6 +15,7 @@ from evalwright.evaluators.build import build_evaluator
 from evalwright.evaluators.values.plain_schema import NotPlain, plain_check
 from evalwright.model.snapshot import Expected
 from evalwright.model.trace import Metrics, Output, ToolCall
+from evalwright.scoring.reasons import shape_of
 from evalwright.testing import a_case, a_trace
 
 TRACE = a_trace(
@@ -225,6 +226,12 @@ def test_what_is_absent_is_skipped_where_the_suite_says_so() -> None:
 )
 def test_why_a_field_check_fails(config: dict[str, Any], reason: str) -> None:
     assert verdict("field_check", **config).reason == reason
+
+
+def test_a_text_that_is_cut_in_a_reason_stays_within_its_quotes() -> None:
+    evaluator: Any = build_evaluator("exact_match", {"field": "input", "expected": "it's"})
+    reason = evaluator.evaluate(CASE, a_trace(input="word " * 1000)).reason
+    assert shape_of(reason) == "input is '…', expected '…'"
 
 
 def test_a_huge_value_is_not_written_out_in_the_reason() -> None:
