@@ -161,6 +161,16 @@ def test_columns_are_chosen_and_the_choice_stays_with_every_filter(run, client):
     assert "column=" not in text.partition("Download CSV")[0].rpartition("href=")[2]
 
 
+def test_inputs_can_be_a_column(run, client):
+    text = page(client, f"/runs/{run.name}?column=input&column=trial")
+    assert columns_of(text) == ["Status", "Case", "Input", "Trial"]
+    row = text[text.index(">case-1</a>") :].partition("</tr>")[0]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", unescape(row)) == [
+        '{"number":1,"user_message":"Where is order 1?"}',
+        "1",
+    ]
+
+
 def test_what_was_searched_for_is_marked_with_the_text_around_it(run, client):
     text = page(client, f"/runs/{run.name}?q=is+CASE-3")
     assert '"><mark class="match">case-3</mark></a>' in text
@@ -182,7 +192,7 @@ def test_what_was_searched_for_is_marked_with_the_text_around_it(run, client):
         ("?evaluator=nobody", 400, "expected one of: says, polite"),
         ("?tag=t7", 400, "'tag' is 't7', expected one of"),
         ("?after=-1", 400, "whole number"),
-        ("?column=colour", 400, "expected one of: variant, trial"),
+        ("?column=colour", 400, "expected one of: input, variant, trial"),
         ("/cells/0000000000000000", 404, "14 cells"),
         ("?error=timeout", 400, "'error' is 'timeout', expected adapter_error"),
         ("?reason=0123", 400, "'reason' is '0123', which no cell has"),

@@ -19,6 +19,7 @@ QueryPairs = Sequence[tuple[str, str]]
 SORTS = ("suite", "status", "latency", "cost", "tokens", "score", "duration")
 GROUPS = ("none", "case", "status", "variant", "evaluator", "tag", "reason")
 CELL_COLUMNS = (
+    "input",
     "variant",
     "trial",
     "failed",

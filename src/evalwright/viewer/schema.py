@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["INDEXES", "STATUSES", "TABLES", "TABLES_VERSION", "TRIAL_BITS", "VARIANT_BITS"]
 
-TABLES_VERSION = 11
+TABLES_VERSION = 12
 """Increased with every change of the tables or their contents, so that older files are rebuilt."""
 
 VARIANT_BITS, TRIAL_BITS = 12, 20
@@ -23,6 +23,7 @@ CREATE TABLE outcomes (
 ) WITHOUT ROWID;
 CREATE TABLE reasons (reason TEXT, number INTEGER, nth INTEGER, PRIMARY KEY (reason, number)) WITHOUT ROWID;
 CREATE TABLE groups (reason TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID;
+CREATE TABLE inputs (position INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE tags (tag TEXT, position INTEGER, PRIMARY KEY (tag, position)) WITHOUT ROWID;
 CREATE TABLE metadata (
     name TEXT, value TEXT, position INTEGER, PRIMARY KEY (name, value, position)

@@ -239,6 +239,11 @@ class CellTable:
             found = self._file.execute(sql, given).fetchall()
         return {number: (before, match, after) for number, before, match, after in found}
 
+    def inputs_of(self, positions: Sequence[int]) -> dict[int, str]:
+        """The beginnings of the inputs of the cases at these positions."""
+        sql = "SELECT position, text FROM inputs WHERE position IN (SELECT value FROM json_each(?))"
+        return dict(self._all(sql, [json.dumps(list(positions))]))
+
     def tags_of(self, positions: Sequence[int]) -> dict[int, str]:
         """The tags of the cases at these positions."""
         sql = (

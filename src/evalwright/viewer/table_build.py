@@ -38,8 +38,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '')
 ON CONFLICT (number) DO UPDATE SET status = excluded.status, score = excluded.score
 """
 """A cell whose trace cannot be read still counts as a cell."""
-_ANSWER = 100
-"""Characters of an answer that a row shows."""
+_SHOWN = 100
+"""Characters of an input or an answer that a row shows."""
 
 
 class _TraceRow(OfCase, msgspec.Struct, gc=False):
@@ -117,6 +117,7 @@ class _Builder:
     def cases(self, reader: RunReader) -> None:
         for position, case in enumerate(reader.cases()):
             self._positions.setdefault(case.key, position)
+            self._add("inputs", (position, _beginning(_input(case.input))))
             self._add("tags", *((tag, position) for tag in dict.fromkeys(map(str, case.tags))))
             self._add("metadata", *((str(k), metadata_text(v), position) for k, v in case.metadata.items()))
             if case.tags:
@@ -124,7 +125,10 @@ class _Builder:
         self.flush()
 
     def trace(self, trace: _TraceRow) -> None:
+        is_new = trace.case_key not in self._positions  # runs of other programs have no list of their cases
         position = self.position(trace)
+        if is_new:
+            self._add("inputs", (position, _beginning(_input(trace.input))))
         number = self.number(trace, position)
         if trace.attempt < self._attempts.get(number, 1):
             return
@@ -138,7 +142,7 @@ class _Builder:
             *(number, cell_key(trace.case_key, trace.variant_name, trace.trial), trace.case_key, position),
             *(trace.variant_name, trace.trial, trace.attempt, None, None, trace.latency_ms, metrics.cost_usd),
             *(sum(tokens) if tokens else None, duration, error.type if error else None, ""),
-            *(" ".join(answer[: 4 * _ANSWER].split())[:_ANSWER], 0),
+            *(_beginning(answer), 0),
             blake2b(answer.encode("utf-8", "surrogatepass"), digest_size=8).digest(),
         )
         self._add("cells", row)
@@ -232,6 +236,17 @@ def _answer(output: Output) -> str:
     if output.final_answer is not None:
         return output.final_answer
     return "" if output.structured is None else msgspec.json.encode(output.structured).decode()
+
+
+def _input(value: Any) -> str:
+    """An input as text; of a mapping with a single key, which says little, only the value."""
+    if isinstance(value, dict) and len(value) == 1:
+        (value,) = value.values()
+    return metadata_text(value)
+
+
+def _beginning(text: str) -> str:
+    return " ".join(text[: 4 * _SHOWN].split())[:_SHOWN]
 
 
 def _outcome(result: ResultRow) -> str:

@@ -48,7 +48,10 @@ class ColumnChoice(NamedTuple):
 def column_choices(table: CellTable, chosen: Filter, *, several: bool, trials: bool) -> list[ColumnChoice]:
     """The columns to choose from. Those of variants and trials are usual only where there are several."""
     usual = {"failed", "answer", "latency", "cost", *(["variant"] * several), *(["trial"] * trials)}
-    known = [ColumnChoice(name, title, name in usual) for name, (title, *_) in _COLUMNS.items()]
+    known = [
+        ColumnChoice("input", "Input", is_usual=False),
+        *(ColumnChoice(name, title, name in usual) for name, (title, *_) in _COLUMNS.items()),
+    ]
     tags = [ColumnChoice("tags", "Tags", is_usual=False)] if table.values("tag") or "tags" in chosen.columns else []
     keys = [f"{METADATA}{key}" for key in table.values("metadata")[:_METADATA_CHOICES]]
     named = dict.fromkeys([*keys, *(name for name in chosen.columns if name.startswith(METADATA))])
@@ -82,6 +85,15 @@ def _column(name: str, table: CellTable, rows: Sequence[CellRow], words: Sequenc
         title, label, style, text = _COLUMNS[name]
         return CellColumn(name, title, label, style, lambda row: [Piece(text(row), "")])
     positions = sorted({row.position for row in rows})
+    if name == "input":
+        inputs = table.inputs_of(positions)
+        return CellColumn(
+            name,
+            "Input",
+            "Input",
+            "answer",
+            lambda row: _found(first_part(inputs.get(row.position, ""), _ANSWER), words),
+        )
     if name == "tags":
         found, title = table.tags_of(positions), "Tags"
     else:
