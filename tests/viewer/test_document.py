@@ -194,6 +194,12 @@ def test_of_many_failures_the_first_are_shown_and_the_others_counted() -> None:
     assert page.said.count("✗ Fail") == 550
 
 
+def test_a_long_reason_ends_with_a_mark_wherever_it_is_cut() -> None:
+    verdict = a_verdict(case_id="c1", variant_name="new", status="fail", reasons=["boom " * 300])
+    page = rendered(verdict, variants=[variant("new", cells={"fail": 1})])
+    assert page.said.count("boom boom…") == 2
+
+
 def test_a_long_text_is_cut_and_what_is_left_out_counted() -> None:
     assert "… (+80,000 characters)" in hostile_page("x" * 100_000)
 

@@ -50,6 +50,7 @@ from evalwright.viewer.records import CellReader
 from evalwright.viewer.rendering import page_text, style_of_documents
 from evalwright.viewer.table import CellRow, CellTable
 from evalwright.viewer.table_build import fill_table
+from evalwright.viewer.texts import first_part
 
 __all__ = ["HtmlDocument"]
 
@@ -266,7 +267,7 @@ def _told(run: _StoredRun, links: _DocumentLinks, room: int, row: CellRow) -> di
     why = "" if row.status in ("pass", "skip") else error_text(convert(error, TraceError)) if error else ""
     if not why and reasons and row.status not in ("pass", "skip"):
         why = reasons[0]
-    told: dict[str, Any] = {"why": why[:_LONGEST_REASON], "row": row}
+    told: dict[str, Any] = {"why": first_part(why, _LONGEST_REASON), "row": row}
     if records.trace:
         return told | cell_context(run, row, Filter(), links, (0, 0, None, None), room)  # type: ignore[arg-type]
     blocks = Blocks(lambda part: "", room)
