@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import AllMistakes, InputError, Problem, counted
-from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.dotenv import read_dotenv, unread_lines
 from evalwright.files.masker import may_be_secret, secrets_in
 from evalwright.files.paths import import_folders, near_file, seen_from_here
@@ -25,7 +24,7 @@ from evalwright.formats.agentv.shorthands import Environment
 from evalwright.formats.agentv.target import PLACE, files_of
 from evalwright.formats.agentv.targets_file import TARGETS_NAMES, Targets, targets_file
 from evalwright.formats.agentv.workspace_settings import WorkspaceSettings, read_hooks, read_workspace
-from evalwright.formats.agentv.workspaces import links_in
+from evalwright.formats.agentv.workspace_templates import check_workspaces
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
 from evalwright.session import environment, hide, learn, process_environment
@@ -97,7 +96,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     config = {"default": chosen, "folder": folder, "try_seconds": file.timeout_seconds or limit}
     config |= _optional(given, missing, workspace)
     variant = _variant(config, {} if known is None else known.used(), cases, limit)
-    _check_workspaces(known, cases, workspace, Path(folder) if to_run else None, given.allow_outside)
+    check_workspaces(known, cases, workspace, Path(folder) if to_run else None, given.allow_outside)
     if to_run:
         _build(path, variant, known)
     return Suite(
@@ -261,49 +260,6 @@ def _hooks(entry: dict[str, Any], file: EvalFile, key: str) -> dict[str, Any]:
     except InputError as error:
         at = file.head_line("execution.targets")
         raise InputError([Problem(str(file.head_path), p.message, at, key) for p in error.listed]) from None
-
-
-def _check_workspaces(
-    targets: Targets | None,
-    cases: Cases,
-    shared: WorkspaceSettings,
-    folder: Path | None,
-    allowed: Collection[Path],
-) -> None:
-    spaces = [space for space in (shared, *(case.extra.get("workspace") for case in cases)) if space]
-    for target in [] if targets is None else targets.used().values():
-        _check_workspace(target, spaces, folder, allowed)
-
-
-def _check_workspace(
-    target: Mapping[str, Any], spaces: list[WorkspaceSettings], folder: Path | None, allowed: Collection[Path]
-) -> None:
-    """Raise InputError for a template that does not exist or leads outside, or in which the target could not work.
-
-    Templates are only checked with the `folder` to which they are relative.
-    """
-    named, provider = target.get("workspace_template"), target.get("provider")
-    if named is None and not spaces and not target.get("hooks"):
-        return
-    if provider == "python":
-        raise InputError(f"workspace_template: target {target.get('name')!r} works in this process, not in a folder")
-    if target.get("provider_batching") is True:
-        raise InputError(f"workspace_template: target {target.get('name')!r} runs once for all cases, not for each")
-    if folder is None:
-        return
-    for template in {named, *(space.get("template") for space in spaces)} - {None}:
-        _check_template(f"workspace_template: target {target.get('name')!r}", folder, str(template), allowed)
-
-
-def _check_template(place: str, folder: Path, template: str, allowed: Collection[Path]) -> None:
-    if not os.path.isdir(folder / template):
-        raise InputError(f"{place}: there is no folder {template!r}")
-    boundary = Boundary(folder, allowed)
-    try:
-        for path in (folder / template, *links_in(folder / template)):  # a copy contains what links lead to
-            boundary.check(path)
-    except OutsideError as error:
-        raise InputError(f"{place}: {error}") from None
 
 
 def _warnings(files: Files, targets: Targets | None, path: Path, missing: str) -> list[Problem]:
