@@ -224,7 +224,7 @@ class _Site:
         chosen = [value for name, value in pairs if name == "run"]
         if chosen:
             return self._older_first(chosen, [pair for pair in pairs if pair[0] != "run"])
-        return self._answer(compare_page(self._shelf, self._pairings, pairs, self._links))
+        return self._answer(compare_page(self._shelf, self._pairings, pairs))
 
     def _older_first(self, chosen: list[str], rest: list[tuple[str, str]]) -> Response:
         """`?run=X&run=Y`, which the list of runs sends, to the comparison with the older run as A."""

@@ -41,6 +41,8 @@ _GROUP_ROWS = 20
 _FEW = 10
 """At most one cell in this many is looked up by an evaluator's outcome."""
 _MOST_GROUPS = 50
+_MOST_VALUES = 200
+"""Choices that a filter offers at most."""
 _WORD_SECONDS = 120.0
 """How long the cells of a word are kept: longer than any page takes."""
 
@@ -274,10 +276,10 @@ class CellTable:
         found = self._all("SELECT text FROM groups WHERE reason = ?", [key])
         return found[0][0] if found else None
 
-    def values(self, what: str, limit: int = 200) -> list[str]:
+    def values(self, what: str) -> list[str]:
         """The available choices: `tag`, `variant`, `error`, `evaluator` or `metadata` (names of keys)."""
         if what not in self._values:
-            self._values[what] = self._found_values(what, limit)
+            self._values[what] = self._found_values(what)
         return self._values[what]
 
     def has(self, what: str, value: str) -> bool:
@@ -286,7 +288,7 @@ class CellTable:
         table, column = _PLACES[what]
         return bool(self._all(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", [value]))
 
-    def _found_values(self, what: str, limit: int) -> list[str]:
+    def _found_values(self, what: str) -> list[str]:
         sql = {
             "tag": "SELECT DISTINCT tag FROM tags ORDER BY tag LIMIT ?",
             "variant": f"{_VARIANTS} SELECT name FROM known WHERE name IS NOT NULL "
@@ -295,7 +297,7 @@ class CellTable:
             "evaluator": "SELECT DISTINCT evaluator FROM outcomes LIMIT ?",
             "metadata": "SELECT DISTINCT name FROM metadata ORDER BY name LIMIT ?",
         }[what]
-        return [value for (value,) in self._all(sql, [limit])]
+        return [value for (value,) in self._all(sql, [_MOST_VALUES])]
 
     def statuses(self, chosen: Filter | None = None) -> dict[str | None, int]:
         where, values = self._where(chosen or Filter())

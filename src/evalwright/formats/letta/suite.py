@@ -288,11 +288,11 @@ class _Reading:
         )
 
 
-def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> frozenset[str]:
-    """The names that a rubric uses, by default the judge's own."""
+def _names_in(spec: EvaluatorSpec) -> frozenset[str]:
+    """The names that a judge's rubric uses."""
     doubled = spec.config.get("braces") == "doubled"
     try:
-        return frozenset(names_in_template(rubric or spec.config["prompt"], doubled=doubled))
+        return frozenset(names_in_template(spec.config["prompt"], doubled=doubled))
     except ValueError:
-        # The prompt's own mistake is already reported, and a mistake in a sample's rubric is that sample's error.
+        # The prompt's own mistake is already reported.
         return frozenset()

@@ -10,7 +10,6 @@ from evalwright.reports.decision import forest_of
 from evalwright.reports.decision_words import change_of, claim, errors_line
 from evalwright.reports.pictures.decision import decision_image
 from evalwright.viewer.filters import Filter
-from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.runs import runs_before
@@ -149,7 +148,7 @@ def _choice(shelf: Shelf, given: dict[str, str]) -> dict[str, Any]:
     return {"runs": runs, "chosen": {"a": given.get("a") or (before.id if before else b), "b": b}}
 
 
-def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, str]], links: Links) -> Page:
+def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, str]]) -> Page:
     """Raises BadQuery, NotThere."""
     given, listed = asked_pairs(pairs)
     found = chosen_sides(shelf, given)
