@@ -99,7 +99,7 @@ def test_a_damaged_file_ends_in_a_named_error_or_is_read(intact: bytes, flips: l
 FULL = """
 import resource, sys
 from pathlib import Path
-from evalwright.cli.locate import folded_summary
+from evalwright.run.outcomes import folded_summary
 from evalwright.errors import StorageError
 from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import *

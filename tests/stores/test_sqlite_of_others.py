@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evalwright.cli.locate import folded_summary
 from evalwright.errors import InputError
 from evalwright.model.artifact import FileManifest, FilesystemArtifact, FilesystemDiff
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.run.outcomes import folded_summary
 from evalwright.run.resumption import resume
 from evalwright.run.stored_run import open_run
 from evalwright.stores.sqlite import Sqlite

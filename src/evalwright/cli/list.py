@@ -140,7 +140,7 @@ class _Run(msgspec.Struct):
 
 
 def _run_row(folder: Path, trusted: Mapping[str, Any]) -> _Run:
-    from evalwright.cli.locate import stored_summary
+    from evalwright.cli.stored_summaries import stored_summary
     from evalwright.run.locations import find_run, is_written
 
     try:

@@ -6,7 +6,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from itertools import islice
 from typing import Any
 
@@ -22,7 +22,6 @@ from evalwright.model.snapshot import metadata_text
 from evalwright.model.trace import Metrics, Output, TraceError
 from evalwright.reports.failures import newest_verdicts
 from evalwright.scoring.reasons import reasons_of
-from evalwright.viewer.keys import reason_key
 from evalwright.viewer.records import ResultRow
 from evalwright.viewer.schema import INDEXES, TABLES, TRIAL_BITS, VARIANT_BITS
 from evalwright.viewer.texts import searchable
@@ -195,7 +194,7 @@ class _Builder:
                 rows.append((*place, *at, verdict.status, verdict.score))
                 reasons = reasons_of(verdict) if verdict.status in NOT_PASSED else {}
                 for nth, (shape, text) in enumerate(reasons.items()):
-                    key = reason_key(shape)
+                    key = _reason_key(shape)
                     if self._groups.setdefault(key, text) != text:
                         self._groups[key] = shape
                     self._add("reasons", (key, number, nth))
@@ -253,3 +252,8 @@ def _outcome(result: ResultRow) -> str:
     if result.error is not None:
         return "error"
     return "skip" if result.skipped else "pass" if result.passed else "fail"
+
+
+def _reason_key(shape: str) -> str:
+    """The name of a reason in addresses, by what it shares with the same reason of other cells."""
+    return sha256(shape.encode("utf-8", "surrogatepass")).hexdigest()[:12]

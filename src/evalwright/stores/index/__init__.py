@@ -34,8 +34,8 @@ from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.reading import RunIndex
 from evalwright.stores.index.schema import created
 from evalwright.stores.index.sources import FolderSource, Replaced, Source
+from evalwright.stores.index_cache import cache_for
 from evalwright.stores.local_files.judgements import COMMITTED
-from evalwright.stores.places import cache_for
 
 __all__ = ["index_at", "opened_index"]
 

@@ -20,7 +20,7 @@ from psycopg import sql
 from evalwright.errors import RunLockedError, StorageError
 from evalwright.model.protocols import Part
 from evalwright.model.summary import RunSummary
-from evalwright.stores.places import cache_for
+from evalwright.stores.index_cache import cache_for
 from evalwright.stores.postgres.database import Connection, Database, is_lost, persist
 from evalwright.stores.postgres.lock import lock_run
 from evalwright.stores.tables.rows import Batch, Row, batched
