@@ -23,10 +23,12 @@ _MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678000, UTC)
 
 
 def a_case(**fields: Any) -> Case:
+    """A case `c1` that says hello; `fields` are those of `Case`."""
     return Case(**{"id": "c1", "input": {"user_message": "Hello"}, **fields})
 
 
 def a_plan(**fields: Any) -> Plan:
+    """The plan of a run of one case, one variant `v1` and one evaluator `says_hello`; `fields` are those of `Plan`."""
     defaults: dict[str, Any] = {
         "run_id": "2026-01-02T03-04-05_demo",
         "name": "demo",
@@ -42,19 +44,23 @@ def a_plan(**fields: Any) -> Plan:
 
 
 def a_trace(**fields: Any) -> Trace:
+    """The trace of the first trial of case `c1` with variant `v1`, answered at once; `fields` are those of `Trace`."""
     return Trace(**{**_cell(), **_times(), "input": {"user_message": "Hello"}, "output": Output("Hello!"), **fields})
 
 
 def a_result(**fields: Any) -> EvaluationResult:
+    """The result of `says_hello` for that trace, which passes; `fields` are those of `EvaluationResult`."""
     check = {"evaluator": "says_hello", "evaluator_type": "contains_text", "passed": True}
     return EvaluationResult(**{**_cell(), **_times(), **check, **fields})
 
 
 def a_verdict(**fields: Any) -> CaseVerdict:
+    """The verdict of that cell, `pass`; `fields` are those of `CaseVerdict`."""
     return CaseVerdict(**{**_cell(), "status": "pass", **fields})
 
 
 def a_summary(**fields: Any) -> RunSummary:
+    """The summary of a run of one case, without variants and evaluators; `fields` are those of `RunSummary`."""
     defaults: dict[str, Any] = {
         "run_id": "2026-01-02T03-04-05_demo",
         "started_at": _MOMENT,

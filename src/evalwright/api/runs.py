@@ -327,4 +327,5 @@ def open_run(path: str | os.PathLike[str]) -> Run:
 
 
 def run_of(run: Run | str | os.PathLike[str]) -> Run:
+    """The run itself, or the stored one in that folder. Raises InputError."""
     return run if isinstance(run, Run) else open_run(run)

@@ -37,7 +37,7 @@ _OF_FORMATS = ("reference_answer", "ground_truth", "expected_output")
 
 
 class Finding(NamedTuple):
-    """One doubt."""
+    """A doubt about cases: its kind, such as `unbalanced`, and where it is."""
 
     kind: str
     problem: Problem

@@ -22,6 +22,8 @@ _NOT_SEARCHED = (".json",)
 
 
 class Found(NamedTuple):
+    """The suites among some paths, and what looks like one and is not."""
+
     files: list[Path]
     """Each once, in the order of the paths; sorted if one path means several."""
     skipped: list[Path]

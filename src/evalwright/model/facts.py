@@ -29,10 +29,14 @@ CellKey = tuple[str, str, int]
 
 
 class ErrorFacts(msgspec.Struct, gc=False):
+    """The type of an error."""
+
     type: str = ""
 
 
 class MetricFacts(msgspec.Struct, gc=False):
+    """Tokens and US dollars of a call."""
+
     token_input: int | None = None
     token_output: int | None = None
     cost_usd: float | None = None

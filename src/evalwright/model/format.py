@@ -216,6 +216,7 @@ def entry(
     see: Mapping[str, str] | None = None,
     example: Mapping[str, Any] | None = None,
 ) -> EvaluatorEntry:
+    """The entry of an evaluator in a register: where it is, one sentence about it, and the rest of `EvaluatorEntry`."""
     return EvaluatorEntry(ref, sentence, format, see or {}, example or {})
 
 

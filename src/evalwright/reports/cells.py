@@ -34,6 +34,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class FullCell:
+    """A cell with its newest trace, the results of that attempt, and its verdict."""
+
     trace: Trace
     results: list[EvaluationResult]
     verdict: CaseVerdict

@@ -32,6 +32,8 @@ class CaseLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
+    """What a report may use besides the run; every part may be missing."""
+
     before: Before | None = None
     link: str = ""
     """The address of the published bundle, without a slash at its end."""

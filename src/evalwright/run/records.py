@@ -292,10 +292,12 @@ def evaluator_failure(error: BaseException, limit: float) -> TraceError:
 
 
 def timed_out(limit: float) -> TraceError:
+    """The error of a call that was stopped after this many seconds."""
     return TraceError(type="timeout", message=f"no answer within {limit:g} seconds")
 
 
 def no_evaluation(outcome: object) -> TraceError:
+    """The error of an evaluator that returned something else than an `Evaluation`."""
     return TraceError("evaluator_error", f"expected an Evaluation, found {type(outcome).__name__}")
 
 

@@ -44,6 +44,7 @@ def sign_flip(
 
 
 def sign_flip_units(units: Units, null: float, alpha: float, scale: float) -> SignFlip:
+    """As `sign_flip`, of units that are counted already."""
     if not 0 < units.number <= _MOST_FLIPPED:
         raise ValueError(f"expected 1 to {_MOST_FLIPPED} units, found {units.number}")
     sums = [(0.0, 0)]
@@ -83,6 +84,7 @@ def guarded_difference(
 
 
 def guarded_units(units: Units, null: float, alpha: float, scale: float) -> GuardedDifference:
+    """As `guarded_difference`, of units that are counted already."""
     if not units.n:
         raise ValueError("expected values, found none")
     weight = units.effective + 2

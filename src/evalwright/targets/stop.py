@@ -30,6 +30,8 @@ _Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class StopRule(Protocol):
+    """When a simulated user ends the conversation."""
+
     async def reason(self, turns: int, messages: Sequence[TraceMessage], repeat: int) -> str | None:
         """Why the conversation ends after this many turns; None if it goes on."""
 

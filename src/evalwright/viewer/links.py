@@ -37,6 +37,8 @@ class Links(Protocol):
 
 
 class ServerLinks:
+    """Addresses of pages of the server, where every run and cell has pages."""
+
     static = False
 
     def has(self, run: str) -> bool:

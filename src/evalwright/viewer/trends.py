@@ -55,6 +55,8 @@ class TrendLine(NamedTuple):
 
 
 class Trend(NamedTuple):
+    """The lines of a drawing of pass rates, and the runs below it, the oldest first."""
+
     lines: list[TrendLine]
     runs: list[tuple[_Rated, list[VariantRate | None]]]
     """Each with the rates of the variants, in the order of the lines."""

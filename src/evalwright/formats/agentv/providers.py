@@ -28,6 +28,8 @@ _MOCKED = '{"text": "mock response"}'
 
 
 class Provider(Protocol):
+    """What calls a target: a program, a model, an agent, or recorded answers."""
+
     async def ask(self, asked: Asked, purpose: str) -> Said:
         """Raises TargetError. The caller limits the time and cancels."""
 

@@ -27,6 +27,7 @@ def cut_at_lines(file: BinaryIO, count: int) -> list[Part]:
 
 
 def lines_within(file: BinaryIO, part: Part) -> Iterator[bytes]:
+    """The lines that start in a part of a file."""
     position, end = part
     file.seek(position)
     for line in file:

@@ -64,6 +64,7 @@ def stored_plan(path: Path, variables: Mapping[str, str]) -> tuple[Plan | None, 
 
 
 def read_whole(path: Path) -> bytes | None:
+    """The content of a file; None if there is none. Raises InputError if it cannot be read."""
     try:
         return path.read_bytes()
     except FileNotFoundError:

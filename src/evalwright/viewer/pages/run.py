@@ -93,6 +93,7 @@ def run_page(run: OpenRun, pairs: Iterable[tuple[str, str]], links: Links, progr
 
 
 def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress | None = None) -> dict[str, Any]:
+    """What the page of a run shows: of the server, where `progress` is that of a run being written, or of a bundle."""
     summary, table = run.summary, run.table
     # a retry or a re-evaluation writes a run that was finished
     state = "running" if progress is not None and progress.state == "running" else state_of(run.source, summary)

@@ -37,6 +37,8 @@ class SpanRow(NamedTuple):
 
 
 class SpanTable(NamedTuple):
+    """The rows of a page for spans, and how many are left out."""
+
     rows: list[SpanRow]
     left_out: int
     most: int = _MOST
