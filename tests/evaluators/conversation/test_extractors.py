@@ -58,6 +58,7 @@ def trace(turns=None, *, error=None, **extra):
         ("pattern", {"pattern": r"\d+"}, "12"),
         ("pattern", {"pattern": r"Total: (\d+)", "group": 1}, "12"),
         ("pattern", {"pattern": r"(T)otal: (\d+)", "group": 1, "search_all": True}, "12 30"),
+        ("pattern", {"pattern": r"Total: (?P<sum>\d+)", "group": "sum"}, "12"),
         ("pattern", {"pattern": "absent"}, ""),
         ("tool_arguments", {"tool_name": "find"}, '{"q":1}'),
         ("tool_arguments", {"tool_name": "Find"}, "{}"),

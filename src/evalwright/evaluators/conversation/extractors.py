@@ -69,11 +69,11 @@ class Pattern(msgspec.Struct, frozen=True):
     """What a regular expression finds in the newest assistant message that it matches.
 
     With `search_all` everything that it finds there, joined with spaces; if it has several groups, the one at `group`,
-    counted from 0.
+    counted from 0. Without it, `group` may be the name of a group.
     """
 
     pattern: _Name
-    group: Annotated[int, msgspec.Meta(ge=0)] = 0
+    group: Annotated[int, msgspec.Meta(ge=0)] | str = 0
     search_all: bool = False
 
     @staticmethod
@@ -82,10 +82,14 @@ class Pattern(msgspec.Struct, frozen=True):
         if not isinstance(pattern, str):
             return []
         try:
-            groups = re.compile(pattern).groups
+            compiled = re.compile(pattern)
         except re.error as error:
             return [Problem("", f"'pattern' is not a regular expression: {error}", key="pattern")]
-        group = values.get("group", 0)
+        group, groups = values.get("group", 0), compiled.groups
+        if isinstance(group, str) and (values.get("search_all") or group not in compiled.groupindex):
+            named = ", ".join(compiled.groupindex) or "none"
+            expected = "a number with 'search_all'" if values.get("search_all") else f"a number or a name ({named})"
+            return [Problem("", f"'group' is {group!r}, expected {expected}", key="group")]
         last = groups - 1 if values.get("search_all") and groups > 1 else groups
         if isinstance(group, int) and group > last:
             return [Problem("", f"'group' is {group}, but the pattern's last one is {last}", key="group")]
@@ -95,7 +99,7 @@ class Pattern(msgspec.Struct, frozen=True):
         for text in reversed(assistant_texts(turns)):
             if self.search_all:
                 if found := find_all(re.compile(self.pattern), text):
-                    return " ".join(item if isinstance(item, str) else item[self.group] for item in found)
+                    return " ".join(item if isinstance(item, str) else item[int(self.group)] for item in found)
             elif match := search(re.compile(self.pattern), text):
                 return match.group(self.group) or ""
         return ""
