@@ -46,6 +46,11 @@ def test_the_limit_counts_after_the_tags(tmp_path):
     assert [case.id for case in read(written(tmp_path, "\n".join(lines)), tags=["odd"], limit=2)] == ["1", "3"]
 
 
+def test_blank_lines_before_the_header_are_skipped_like_others(tmp_path):
+    (case,) = read(written(tmp_path, "\n\r\ninput,ground_truth\n\nq,x\n", "d.csv"))
+    assert (case.id, case.input, case.extra["ground_truth"]) == ("0", "q", "x")
+
+
 @pytest.mark.parametrize(
     ("line", "key"),
     [

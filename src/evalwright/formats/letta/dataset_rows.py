@@ -105,8 +105,8 @@ def _near_column(header: Sequence[str]) -> str:
 
 
 def _records(reader: _Reader, file: str) -> Iterator[DatasetRow]:
-    header = next(reader, None)
-    if not header:
+    header = next((cells for cells in reader if cells), None)
+    if header is None:
         raise InputError(Problem(file, "the dataset is empty: there is no header row"))
     if "input" not in header and "prompt" not in header:
         raise InputError(
