@@ -9,7 +9,7 @@ from evalwright.errors import InputError
 from evalwright.model.result import CaseVerdict
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.stored_run import open_run
-from formats.letta.projects import SUITE, run, statuses
+from formats.letta.projects import SUITE, rows, run, statuses
 
 
 def test_a_run_of_ours_is_replayed(project):
@@ -63,13 +63,13 @@ def test_recordings_are_replayed_once_whatever_the_suite_or_the_command_line_ask
 
 def test_a_sample_without_any_turn_was_not_attempted_also_when_turns_are_graded(project):
     sample = {"input": ["capital of France?", "of Italy?"], "ground_truth": ["Paris", "Rome"]}
-    rows_of = [
+    recordings = [
         {"sample": {"id": i, **sample}, "trajectory": trajectory, "agent_id": "a"}
         for i, trajectory in enumerate(([], [[], []], [[{"message_type": "assistant_message", "content": "Paris"}]]))
     ]
     (project / "old").mkdir()
     (project / "old" / "results.jsonl").write_text(
-        "".join(json.dumps({"type": "result", "result": row}) + "\n" for row in rows_of)
+        "".join(json.dumps({"type": "result", "result": row}) + "\n" for row in recordings)
     )
     outcome = run(project, data=3 * (json.dumps(sample) + "\n"), target=None, cached=project / "old")
     assert statuses(outcome) == {"0": "error", "1": "fail", "2": "fail"}
@@ -84,3 +84,50 @@ def test_a_sample_without_a_recording_names_the_recordings_that_lack_it(project)
     reader, _ = open_run(outcome.run_dir)
     (reasons,) = [one.reasons for one in reader.verdicts(CaseVerdict) if one.status == "error"]
     assert f"{project / 'old'} has no result of this sample" in reasons[0]
+
+
+CUSTOM = """\
+from letta_evals.decorators import extractor
+
+
+@extractor
+def nothing(trajectory, config):
+    return None
+
+
+@extractor
+def state(trajectory, config, agent_state):
+    return repr(agent_state)
+"""
+
+
+def recorded(project, suite, **more):
+    """The results of two graders of one recorded sample, and the lines in the original's form."""
+    (project / "custom.py").write_text(CUSTOM)
+    (project / "old").mkdir()
+    result = {"sample": {"id": 0}, "agent_id": "a", "trajectory": FINE["trajectory"], **more}
+    (project / "old" / "results.jsonl").write_text(json.dumps({"type": "result", "result": result}) + "\n")
+    sample = '{"input": "capital of France?", "ground_truth": "Paris"}\n'
+    outcome = run(project, suite, sample, target=None, cached=project / "old", output=project / "out")
+    line = json.loads((project / "out" / "results.jsonl").read_text())
+    return rows(outcome), line["result"]
+
+
+def extracted(name):
+    return SUITE.replace("plain: {kind: tool,", f"plain: {{kind: tool, extractor: custom.py:{name},")
+
+
+def test_an_extractor_that_returns_none_has_found_nothing_and_spoils_no_other_grade(project):
+    found, line = recorded(project, extracted("nothing"))
+    assert found["0", "plain"].error.type == "empty_submission"
+    assert {key: grade["score"] for key, grade in line["grades"].items()} == {"right": 1.0, "plain": 0.0}
+
+
+def test_extractors_get_no_state_if_none_was_recorded(project):
+    _, line = recorded(project, extracted("state"))
+    assert line["submissions"]["plain"] == "None"
+
+
+def test_the_recorded_model_is_that_of_the_result(project):
+    _, line = recorded(project, SUITE, model_name="m")
+    assert line["model_name"] == "m"

@@ -54,6 +54,8 @@ class Extracted:
             raise
         except Exception as error:
             raise EvaluatorError(f"the extractor raised {type(error).__name__}: {error}", "extraction_error") from error
+        if not text:  # users' extractors may return None
+            return ""
         if not isinstance(text, str):
             raise EvaluatorError(f"the extractor returned {type(text).__name__}, expected text", "extraction_error")
         return text

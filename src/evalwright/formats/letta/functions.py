@@ -143,7 +143,7 @@ class PythonReward:
             trajectory=trajectory_of(turns_of(trace)),
             agent_id=trace.extra.get("agent_id"),
             model_handle=trace.extra.get("model"),
-            agent_state=AgentState(blocks=[Block(label=k, value=v) for k, v in (blocks_of(trace) or {}).items()]),
+            agent_state=_state(blocks_of(trace)),
             usage=trace.extra.get("usage"),
             timing={"total": None if trace.latency_ms is None else trace.latency_ms / 1000},
         )
@@ -162,6 +162,11 @@ class PythonReward:
         return Evaluation(True, reward.score, "", {"metadata": reward.metadata} if reward.metadata else {})
 
 
+def _state(blocks: dict[str, str] | None) -> AgentState | None:
+    """The agent's final state; None if the trace does not say it, as in the original."""
+    return None if blocks is None else AgentState(blocks=[Block(label=k, value=v) for k, v in blocks.items()])
+
+
 class PythonExtractor:
     """An `@extractor` function: `(trajectory, config[, agent_state]) -> str`. Other keys are its `config`."""
 
@@ -173,7 +178,6 @@ class PythonExtractor:
         self._wants_state = len(inspect.signature(self._function).parameters) > 2
 
     def extract(self, turns: list[Turn], blocks: dict[str, str] | None) -> str:
-        state = AgentState(blocks=[Block(label=k, value=v) for k, v in (blocks or {}).items()])
-        more = (state,) if self._wants_state else ()
+        more = (_state(blocks),) if self._wants_state else ()
         text: str = self._function(trajectory_of(turns), dict(self._config), *more)
         return text

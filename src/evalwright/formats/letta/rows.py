@@ -53,7 +53,7 @@ class SampleRow:
             **self._answered(),
             "grade": first or failed,
             "grades": self.grades,
-            "model_name": self.model,
+            "model_name": self.model or self.trace.extra.get("model"),
             "cost": metrics.cost_usd,
             "prompt_tokens": metrics.token_input,
             "completion_tokens": metrics.token_output,

@@ -96,9 +96,8 @@ class LettaAgent:
             tell("agent_loading", agent_id=recording["agent_id"], from_cache=True)
             if recording["error"] is not None:
                 raise TargetError(recording["error"], "recorded_error")
-            return _answer(
-                recording["trajectory"], recording["agent_id"], recording["blocks"], self._model, recording["usage"]
-            )
+            model, blocks = self._model or recording["model"], recording["blocks"]
+            return _answer(recording["trajectory"], recording["agent_id"], blocks, model, recording["usage"])
         tell("agent_loading")
         sample = sample_of(case)
         backend, agent = await self._agent(sample)
