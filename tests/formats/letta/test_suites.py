@@ -151,6 +151,60 @@ def test_models_are_variants(project):
     assert [m["model_name"] for m in outcome.summary.native["per_model"]] == ["a", "z"]
 
 
+def configured(project, names):
+    suite = SUITE.replace("agent_id: agent-1", f"agent_id: agent-1, model_configs: {names}")
+    (project / "suite.yaml").write_text(suite)
+    loaded = load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france"})
+    return {variant.name: variant.config["model"] for variant in loaded.variants}
+
+
+def test_model_configurations_are_those_that_the_original_ships_or_files_of_the_suite(project):
+    (project / "own.json").write_text('{"model": "m-1", "context_window": 8000}')
+    found = configured(project, "[openai-gpt-4.1, own]")
+    assert found == {"gpt-4.1-2025-04-14": "gpt-4.1-2025-04-14", "m-1": "m-1"}
+
+
+def test_configurations_of_one_model_are_variants_by_their_own_names(project):
+    found = configured(project, "[claude-4-sonnet, claude-4-sonnet-extended]")
+    assert found == dict.fromkeys(("claude-4-sonnet", "claude-4-sonnet-extended"), "claude-sonnet-4-20250514")
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"model": 1}', "{"])
+def test_a_model_configuration_without_a_model_is_refused(project, content):
+    (project / "own.json").write_text(content)
+    with pytest.raises(InputError, match=r"own\.json: expected a JSON object with the name of a 'model'"):
+        configured(project, "[own]")
+
+
+@pytest.mark.parametrize("key", ["model_handles", "model_configs"])
+def test_an_empty_list_of_models_is_refused(project, key):
+    with pytest.raises(InputError, match=f"{key}  expected a list of names, found an empty list"):
+        run(project, SUITE.replace("agent_id: agent-1", f"agent_id: agent-1, {key}: []"))
+
+
+def test_numbers_may_be_texts_as_in_the_original(project):
+    target = "agent_id: agent-1, max_retries: '2', timeout: '30'"
+    judged = "right: {kind: model_judge, prompt: x, temperature: '0.5', timeout: '9', max_retries: 3.0}"
+    suite = SUITE.replace("agent_id: agent-1", target).replace("right: {kind: tool, function: contains}", judged)
+    (project / "suite.yaml").write_text(suite + "max_samples: '1'\nnum_runs: '3'\nmax_concurrent: 2.0\n")
+    loaded = load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france"})
+    judge = loaded.evaluators[0].config
+    assert (judge["temperature"], judge["timeout"], judge["max_attempts"]) == (0.5, 9.0, 4)
+    assert (loaded.run.trials, loaded.run.max_concurrency, loaded.run.retry.max_attempts) == (3, 2, 3)
+    assert (len([*loaded.cases]), loaded.variants[0].timeout_seconds) == (1, 30.0)
+
+
+def test_a_setup_script_without_a_name_is_none(project):
+    assert run(project, SUITE + "setup_script: ''\n").exit_code == 0
+
+
+def test_keys_that_are_numbers_are_their_text(project):
+    config = "extractor: pattern, extractor_config: {pattern: Paris, 1: x, b: y}"
+    suite = SUITE.replace("right: {kind: tool, function: contains", f"1: {{kind: tool, function: contains, {config}")
+    outcome = run(project, suite.replace("metric_key: right", "metric_key: '1'"))
+    assert rows(outcome)["0", "1"].score == 1.0
+
+
 @pytest.mark.parametrize(
     ("grader", "told"),
     [

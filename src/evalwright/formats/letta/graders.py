@@ -14,6 +14,7 @@ from evalwright.files.key_paths import Place
 from evalwright.formats.letta.samples import RESERVED
 from evalwright.formats.shared.gates import pass_thresholds
 from evalwright.formats.shared.named_files import NamedFiles
+from evalwright.formats.shared.numbers import finite_number_in, whole_number_in
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.registry import PREMADE, load, names
 
@@ -121,6 +122,8 @@ class Graders:
             for name in ("model", "temperature", "timeout", "system_prompt", "reply_retries")
             if raw.get(name) is not None
         }
+        numbers = {name: finite_number_in(given[name]) for name in ("temperature", "timeout") if name in given}
+        given |= {name: number for name, number in numbers.items() if number is not None}
         config = {
             "prompt": prompt or "",
             "provider": provider,
@@ -150,10 +153,11 @@ class Graders:
             )
 
     def _retries(self, value: Any, place: Place) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        number = whole_number_in(value)
+        if number is None or number < 0:
             self._tell(place, f"max_retries: expected a whole number from 0, found {value!r}")
             return 0
-        return value
+        return number
 
     def _prompt(self, raw: Mapping[str, Any], place: Place) -> str | None:
         text, named = raw.get("prompt"), raw.get("prompt_path")

@@ -96,7 +96,7 @@ class _Writing:
 
     def _model(self, cells: OrderedCells, variant: Variant) -> dict[str, Any]:
         """Write the rows of one model; returns its summary."""
-        model = variant.config.get("model") or "default"
+        model = variant.name if variant.config.get("model") else "default"
         name = re.sub(r"[/\\:]", "-", model)
         graders = [spec.name for spec in self._plan.evaluators if spec.name != REWARD]
         runs = []

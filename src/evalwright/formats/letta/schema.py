@@ -8,6 +8,7 @@ from evalwright.formats.letta.graders import JUDGES, OF_JUDGE, OF_TOOL, PROVIDER
 from evalwright.formats.letta.suite import OF_TARGET, SUITE_KEYS
 from evalwright.formats.letta.target_section import NAMED_BY, SOURCES, TARGET_KINDS
 from evalwright.formats.shared.gate_schema import gate_schemas
+from evalwright.formats.shared.json_schema import lenient
 from evalwright.formats.shared.schema_parts import (
     ANY_TEXT,
     ANYTHING,
@@ -29,7 +30,7 @@ from evalwright.formats.shared.schema_parts import (
 
 __all__ = ["sample_schema", "suite_schema"]
 
-_WHOLE: Schema = {"type": "integer", "minimum": 0}
+_WHOLE: Schema = lenient({"type": "integer", "minimum": 0})
 _FALSY: list[object] = [None, "", [], {}, False, 0]
 """Values that the reader treats as absent."""
 _NOTHING: Schema = {"enum": _FALSY}
@@ -51,8 +52,8 @@ def suite_schema() -> Schema:
         "gate": reference("Gate"),
         "reward": or_null({"type": "object"}),
         "max_samples": or_null(_WHOLE),
-        "num_runs": or_null(COUNT),
-        "max_concurrent": or_null(COUNT),
+        "num_runs": or_null(_WHOLE),
+        "max_concurrent": or_null(lenient(COUNT)),
         "sample_tags": _TEXTS,
         "output": {"type": ["string", "null"]},
         "setup_script": _TEXT,
@@ -95,15 +96,16 @@ def sample_schema() -> Schema:
 
 
 def _target() -> Schema:
-    positive: Schema = {"type": "number", "exclusiveMinimum": 0}
+    positive: Schema = lenient({"type": "number", "exclusiveMinimum": 0})
+    models: Schema = or_null(list_of(ANY_TEXT, 1))
     known: dict[str, Schema] = {
         **dict.fromkeys(OF_TARGET, ANYTHING),
         **dict.fromkeys((*SOURCES, "working_dir"), _TEXT),
         "kind": one_of(TARGET_KINDS),
         "timeout": positive,
         "max_retries": _WHOLE,
-        "model_configs": _TEXTS,
-        "model_handles": _TEXTS,
+        "model_configs": models,
+        "model_handles": models,
     }
     target = mapping(known) | unless_off(OF_TARGET)
     target["anyOf"] = [{"required": ["kind"]}, {"maxProperties": 0}]  # --target names the backend

@@ -23,6 +23,7 @@ from evalwright.formats.shared.findings import Findings
 from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys, values_out_of_reach
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 from evalwright.formats.shared.named_files import NamedFiles
+from evalwright.formats.shared.numbers import whole_number_in
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, RetryRule, RunSettings
 from evalwright.model.suite import Suite
@@ -72,7 +73,7 @@ class _Reading:
         if not isinstance(raw, dict):
             found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
             raise InputError(Problem(str(path), f"{found}, expected a mapping with name, dataset, target and graders"))
-        self._raw: dict[str, Any] = {str(key): value for key, value in raw.items()}
+        self._raw: dict[str, Any] = _with_text_keys(raw)
         self._newer = self._raw.get("reward") is not None and "gate" not in self._raw
 
     def suite(self, to_run: bool) -> Suite:
@@ -86,10 +87,12 @@ class _Reading:
         if gate is not None and "function" in gate:
             evaluators.append(EvaluatorSpec(REWARD, "python_reward", {"function": gate["function"]}))
             gate = {key: value for key, value in gate.items() if key != "function"}
-        runs, limit = self._count("num_runs", 1, 1), self._count("max_samples", 0, 0)
-        if self._raw.get("max_samples") == 0 and self._raw.get("max_samples") is not False:
+        runs, limit = self._count("num_runs", 1, 0), self._count("max_samples", 0, 0)
+        if whole_number_in(self._raw.get("max_samples")) == 0:
             self._warn(("max_samples",), "0 takes all samples, as in Letta Evals; a number above takes the first ones")
-        runs = self._options.get("trials") or runs
+        if runs == 0:
+            self._warn(("num_runs",), "0 is one run, as in Letta Evals")
+        runs = self._options.get("trials") or runs or 1
         target = TargetSection(self._files, raw, self._options, self._environment, self.tell, self._warn)
         variants = target.variants(to_run, self.take)
         if target.cached and runs > 1:
@@ -168,10 +171,11 @@ class _Reading:
         value = self._raw.get(key)
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        number = whole_number_in(value)
+        if number is None or number < least:
             self.tell((key,), f"{key}: expected a whole number from {least}, found {value!r}")
             return default
-        return value
+        return number
 
     def _graders(self) -> dict[str, Any]:
         graders = self._raw.get("graders")
@@ -180,7 +184,7 @@ class _Reading:
         if not isinstance(graders, dict) or not graders:
             self.tell(("graders",), "graders: expected a mapping with at least one grader")
             return {}
-        return {str(key): grader for key, grader in graders.items()}
+        return graders
 
     def _gate(self, keys: list[str]) -> dict[str, Any] | None:
         if "gate" not in self._raw:
@@ -286,6 +290,13 @@ class _Reading:
             trials=runs,
             retry=RetryRule(target.attempts, ["*"], 1.0),
         )
+
+
+def _with_text_keys(value: Any) -> Any:
+    """The same with the text of each key: in YAML the name of a grader may be a number, in stored files it cannot."""
+    if isinstance(value, dict):
+        return {str(key): _with_text_keys(item) for key, item in value.items()}
+    return [_with_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _names_in(spec: EvaluatorSpec) -> frozenset[str]:

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, did_you_mean
+from evalwright.files.jsonl import decoded
 from evalwright.files.key_paths import Place
 from evalwright.files.paths import import_folders, near_file
+from evalwright.formats.letta.model_configs import SHIPPED_MODELS
 from evalwright.formats.shared.named_files import NamedFiles
+from evalwright.formats.shared.numbers import finite_number_in, whole_number_in
 from evalwright.model.plan import Variant
 
 if TYPE_CHECKING:
@@ -64,13 +67,13 @@ class TargetSection:
         """One for each model; without models, a single one."""
         self._check_source()
         if not to_run:
-            return [self._variant(model, i) for i, model in enumerate(self._models())]
+            return [self._variant(name, model, i) for i, (name, model) in enumerate(self._models().items())]
         self._check_file()
         if self.cached is not None:
             take(("target",), self._read_cache)
         found = []
-        for i, model in enumerate(self._models()):
-            variant = self._variant(model, i)
+        for i, (name, model) in enumerate(self._models().items()):
+            variant = self._variant(name, model, i)
             found.append(variant)
             if not self._files.refused:
                 take((), partial(_built, variant, import_folders(self._folder / "suite.yaml"), self._backend_from))
@@ -166,24 +169,48 @@ class TargetSection:
         if named.endswith(".af") and not os.path.isfile(file := self._files.path(named, ("target", "agent_file"))):
             self._tell(("target", "agent_file"), f"agent_file: there is no file {named!r}{near_file(file)}")
 
-    def _models(self) -> list[str | None]:
-        handles, configs = self._raw.get("model_handles"), self._raw.get("model_configs")
-        if handles and configs:
+    def _models(self) -> dict[str, str | None]:
+        """Models by the names of their variants; a model with several configurations by the names of those."""
+        given = {key: self._raw[key] for key in ("model_handles", "model_configs") if self._raw.get(key) is not None}
+        if len(given) > 1:
             self._tell(("target",), "target: expected model_configs or model_handles, found both")
-        key = "model_configs" if configs else "model_handles"
-        given = configs or handles or []
-        if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-            self._tell(("target", key), f"{key}: expected a list of names, found {given!r}")
-            return [None]
-        for i, name in enumerate(given if configs else ()):
-            if not any(os.path.isfile(self._folder / place / f"{name}.json") for place in ("", "llm_model_configs")):
-                self._tell(("target", key, i), f"{key}: no model configuration {name!r}: there is no {name}.json")
-        for name, times in Counter(given).items():
-            if times > 1:
-                self._warn(("target", key), f"{name!r} is listed {times} times, and is run once")
-        return [self._handle] if self._handle else list(dict.fromkeys(given)) or [None]
+        for key, listed in given.items():
+            if not isinstance(listed, list) or not listed or not all(isinstance(name, str) for name in listed):
+                found = "an empty list; without this key, the agent's own model is used" if listed == [] else listed
+                self._tell(("target", key), f"{key}: expected a list of names, found {found}")
+                return {"agent": None}
+            for name, times in Counter(listed).items():
+                if times > 1:
+                    self._warn(("target", key), f"{name!r} is listed {times} times, and is run once")
+        if self._handle:
+            return {self._handle: self._handle}
+        configured = {name: self._configured(name, i) for i, name in enumerate(given.get("model_configs", ()))}
+        shared = Counter(configured.values())
+        models = {model if shared[model] == 1 else name: model for name, model in configured.items()}
+        return {**models, **{name: name for name in given.get("model_handles", ())}} or {"agent": None}
 
-    def _variant(self, model: str | None, position: int) -> Variant:
+    def _configured(self, name: str, i: int) -> str:
+        """The model of a configuration: a file in the suite's folder, or one that letta-evals contains."""
+        place: Place = ("target", "model_configs", i)
+        for file in (f"{name}.json", f"llm_model_configs/{name}.json"):
+            if os.path.isfile(self._folder / file):
+                return self._model_in(file, place)
+        if name not in SHIPPED_MODELS:
+            near = did_you_mean(name, SHIPPED_MODELS)
+            self._tell(place, f"model_configs: no model configuration {name!r}{near}: there is no {name}.json")
+        return SHIPPED_MODELS.get(name, name)
+
+    def _model_in(self, file: str, place: Place) -> str:
+        text = self._files.text(file, place)
+        try:
+            model = None if text is None else decoded(text.encode())["model"]
+        except (ValueError, TypeError, KeyError):
+            model = None
+        if text is not None and not isinstance(model, str):
+            self._tell(place, f"model_configs: {file}: expected a JSON object with the name of a 'model'")
+        return model if isinstance(model, str) else file
+
+    def _variant(self, name: str, model: str | None, position: int) -> Variant:
         raw = self._raw
         config: dict[str, Any] = {
             "folder": str(self._folder),
@@ -197,14 +224,14 @@ class TargetSection:
             "cleanup": self._cleanup,
         }
         return Variant(
-            name=model or "agent",
+            name=name,
             adapter="letta_agent",
             config={key: value for key, value in config.items() if value is not None},
             timeout_seconds=self._seconds("timeout"),
         )
 
     def _script(self, named: Any, place: Place) -> str | None:
-        return self._files.function(named, place) if isinstance(named, str) else None
+        return self._files.function(named, place) if named and isinstance(named, str) else None
 
     def _cleans_up(self) -> bool | None:
         value = self._suite.get("cleanup")
@@ -215,17 +242,19 @@ class TargetSection:
 
     def _whole(self, key: str, default: int) -> int:
         value = self._raw.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        number = whole_number_in(value)
+        if number is None or number < 0:
             self._tell(("target", key), f"{key}: expected a whole number from 0, found {value!r}")
             return default
-        return value
+        return number
 
     def _seconds(self, key: str) -> float:
         value = self._raw.get(key, _TIMEOUT)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        seconds = finite_number_in(value)
+        if seconds is None or seconds <= 0:
             self._tell(("target", key), f"{key}: expected seconds, more than 0, found {value!r}")
             return _TIMEOUT
-        return float(value)
+        return seconds
 
 
 def _built(variant: Variant, import_paths: list[str], backend_from: tuple[str, str]) -> object:

@@ -92,7 +92,7 @@ def _target(suite: Suite, places: Places) -> dict[str, Any]:
         found["backend"] = f"replay:{config['cached']}"
     elif "backend" in config:
         found["backend"] = _backend(config["backend"], config.get("folder", "."), places)
-    models = [variant.config["model"] for variant in suite.variants if "model" in variant.config]
+    models = list(dict.fromkeys(v.config["model"] for v in suite.variants if "model" in v.config))
     if models:
         found["model_handles"] = models
     if suite.run.retry.max_attempts > 1:

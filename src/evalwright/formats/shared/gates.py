@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
+from evalwright.formats.shared.numbers import finite_number_in
 from evalwright.scoring.gate import AGGREGATIONS, OPERATORS
 
 __all__ = [
@@ -183,7 +183,7 @@ class _Reading:
         for key, given in raw.items():
             if key not in self._metrics:
                 self._unknown((*place, str(key)), key)
-            weight = _number(given)
+            weight = finite_number_in(given)
             if weight is None or weight < 0:
                 self._tell((*place, str(key)), f"weights: expected a number that is not negative, found {given!r}")
             weights[str(key)] = weight or 0.0
@@ -251,7 +251,7 @@ class _Reading:
         return {"pass_threshold": self._number_at(raw, place, "pass_threshold")}
 
     def _number_at(self, raw: Mapping[str, Any], place: Place, key: str) -> float:
-        number = _number(raw.get(key))
+        number = finite_number_in(raw.get(key))
         if number is None:
             found = f"found {raw[key]!r}" if key in raw else "it is missing"
             self._tell((*place, key), f"{key}: expected a finite number, {found}")
@@ -266,16 +266,6 @@ class _Reading:
         found = f"found {given!r}{did_you_mean(str(given), known)}" if key in raw else "it is missing"
         self._tell((*place, key), f"{key}: expected one of {', '.join(known)}, {found}")
         return ""
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
 
 
 def written_gate(gate: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,27 @@
+"""Numbers in files whose original also takes them from text, as pydantic does."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+__all__ = ["finite_number_in", "whole_number_in"]
+
+
+def finite_number_in(value: Any) -> float | None:
+    """A finite number, or the one that a text contains; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def whole_number_in(value: Any) -> int | None:
+    """A whole number, also as 2.0 or as text; None for anything else."""
+    number = finite_number_in(value)
+    if number is None or not number.is_integer():
+        return None
+    return value if isinstance(value, int) else int(number)
