@@ -299,11 +299,11 @@ def _with_text_keys(value: Any) -> Any:
     return [_with_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
-def _names_in(spec: EvaluatorSpec) -> frozenset[str]:
-    """The names that a judge's rubric uses."""
+def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> frozenset[str]:
+    """The names that a rubric uses, by default the judge's own."""
     doubled = spec.config.get("braces") == "doubled"
     try:
-        return frozenset(names_in_template(spec.config["prompt"], doubled=doubled))
+        return frozenset(names_in_template(rubric or spec.config["prompt"], doubled=doubled))
     except ValueError:
-        # The prompt's own mistake is already reported.
+        # The prompt's own mistake is already reported, and a mistake in a sample's rubric is that sample's error.
         return frozenset()
