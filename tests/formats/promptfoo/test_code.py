@@ -346,14 +346,16 @@ def test_judges_that_are_programs_know_the_variables_of_their_question(tmp_path)
 
 
 @contextmanager
-def service(answer=lambda method, path, body: b'{"a": "b"}'):
-    """The address of a service on this machine, and the requests that it got."""
+def service(answer=lambda method, path, body: b'{"a": "b"}', headers=None):
+    """The address of a service on this machine, and the requests that it got; `headers` gets theirs."""
     requests = []
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self):
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             requests.append((self.command, self.path, body, self.headers.get("Content-Type")))
+            if headers is not None:
+                headers.append(dict(self.headers))
             self.send_response(201)
             self.send_header("X-Part", "7")
             self.end_headers()

@@ -9,6 +9,7 @@ from typing import Any
 from evalwright.errors import did_you_mean
 from evalwright.files.credentials import without_credentials
 from evalwright.files.masker import looks_secret, may_be_secret
+from evalwright.formats.promptfoo.http_settings import plain_settings
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import Sources, split_function
@@ -180,9 +181,9 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin, other: str |
     elif kind == "":
         _refuse(named, origin)
         return []
-    config = _config(one.get("config", {}), kind, named.partition(":")[0], sources, origin.at("config"))
+    config = _config(one.get("config", {}), kind, named, sources, origin.at("config"))
     sources.code(one.get("transform"), origin.at("transform"))
-    if kind == "http" and "://" not in named and not config.get("url"):
+    if kind == "http" and "://" not in named and not config.get("url") and not (one.get("config") or {}).get("request"):
         origin.at("config").tell("config.url: the address is missing")
         return []
     if kind in ("chat", "embedding") and _NAMES_NO_MODEL.search(named) and not config.get("model"):
@@ -194,8 +195,9 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin, other: str |
     return [{**kept, **own, **name, "label": str(one.get("label") or without_credentials(name["id"]))}]
 
 
-def _config(config: dict[str, Any], kind: str, prefix: str, sources: Sources, origin: Origin) -> dict[str, Any]:
+def _config(config: dict[str, Any], kind: str, named: str, sources: Sources, origin: Origin) -> dict[str, Any]:
     """The settings of a provider, with the files that they name checked."""
+    prefix = named.partition(":")[0]
     if kind in ("chat", "embedding"):
         config = what_fits(config, CHAT, origin)
         if kind == "chat":
@@ -211,6 +213,7 @@ def _config(config: dict[str, Any], kind: str, prefix: str, sources: Sources, or
     elif kind == "http":
         config = what_fits(config, HTTP, origin)
         warn_of_others(config, HTTP, origin)
+        config = plain_settings(config, named, sources, origin)
     for key in ("transformResponse", "responseParser", "transformRequest"):
         sources.code(config.get(key), origin.at(key))
     return config

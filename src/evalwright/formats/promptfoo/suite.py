@@ -148,7 +148,7 @@ class _Reading:
             exports=self._exports(),
             contents=partial(_contents, chosen, variants, cases, settings.trials, for_node),
             document=self._document(),
-            secrets={**literal_secrets({**written, "env": self._own}), **self._secrets()},
+            secrets={**literal_secrets({**written, "env": self._own, "loaded": every.providers}), **self._secrets()},
             environment={**self._values, **self._set},
             warnings=self._findings.warnings,
             unexecuted=tests.skipped,

@@ -1,0 +1,116 @@
+"""Requests of HTTP providers that are written out, bodies in files, and credentials."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from formats.promptfoo.runs import ECHO, run, write
+from formats.promptfoo.test_code import service
+
+REQUEST = """POST /ask?about={{q}} HTTP/1.1
+Host: %s
+Content-Type: application/json
+X-Part: {{q}}
+Content-Length: 999
+Accept-Encoding: br
+
+{"said": "{{prompt}}", "n": {{n}}}
+"""
+VARIABLES = {"q": 'a"b', "n": 5}
+
+
+def asked_of(folder, config: dict[str, Any], **files: str):
+    """The request that a provider sends, with its headers; `HOST` in a text stands for the service."""
+    headers: list[dict[str, str]] = []
+    with service(headers=headers) as (address, asked):
+        host = address.partition("//")[2]
+        config = json.loads(json.dumps({"id": "http", "config": config}).replace("HOST", host))
+        files = {name: text.replace("HOST", host) for name, text in files.items()}
+        run(folder, {**ECHO, "providers": [config], "tests": [{"vars": VARIABLES}]}, **files)
+    [(method, path, body, _)] = asked
+    return method, path, body, {name.lower(): value for name, value in headers[0].items()}
+
+
+@pytest.mark.parametrize("where", ["inline", "file"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_request_is_sent_as_it_is_written_out(tmp_path, where, ends):
+    text = (REQUEST % "HOST").replace("\n", ends)
+    config = {"request": text if where == "inline" else "file://r.txt", "method": "GET", "headers": {"X-No": "1"}}
+    method, path, body, headers = asked_of(tmp_path, config, r__txt=text)
+    assert (method, path, json.loads(body)) == ("POST", "/ask?about=a%22b", {"said": 'a"b', "n": 5})
+    assert (headers["x-part"], headers["content-length"], "x-no" in headers) == ('a"b', str(len(body)), False)
+    assert "br" not in headers["accept-encoding"].split(", ")
+
+
+def test_a_request_goes_to_https_if_the_provider_says_so(tmp_path):
+    request = {"request": REQUEST % "example.com"}
+    providers = [{"id": "https", "config": request}, {"id": "http", "config": {**request, "useHttps": True}}]
+    suite = load_suite(write(tmp_path, {**ECHO, "providers": providers}))
+    urls = {variant.config["provider"]["config"]["url"] for variant in suite.variants}
+    assert urls == {"https://example.com/ask?about={{q}}"}
+
+
+def test_what_is_no_request_is_told_with_its_place(tmp_path):
+    wrong = ["SAY hello", "GET / HTTP/1.1\nHost example.com", "file://gone.txt"]
+    providers = [{"id": "http", "config": {"request": text}} for text in wrong]
+    with pytest.raises(InputError) as told:
+        load_suite(write(tmp_path, {**ECHO, "providers": providers}))
+    assert [(one.key, one.message.partition(",")[0]) for one in told.value.listed] == [
+        ("providers[0].config.request", "expected a request that begins like 'POST /path HTTP/1.1'"),
+        ("providers[1].config.request", "expected a header"),
+        ("providers[1].config.request", "the request has no header Host"),
+        ("providers[2].config.request", "there is no file 'file://gone.txt'"),
+    ]
+
+
+def test_a_body_may_be_in_a_file(tmp_path):
+    config = {"url": "http://HOST", "method": "POST", "body": {"all": "file://b.yaml", "text": "file://t.txt"}}
+    _, _, body, _ = asked_of(tmp_path, config, b__yaml="said: '{{prompt}}'\n", t__txt="plain {{n}}")
+    assert json.loads(body) == {"all": {"said": 'a"b'}, "text": "plain 5"}
+
+
+@pytest.mark.parametrize(
+    ("auth", "name", "value"),
+    [
+        ({"type": "bearer", "token": "t0ken-{{n}}"}, "authorization", "Bearer t0ken-5"),
+        ({"type": "basic", "username": "me", "password": "pass"}, "authorization", "Basic bWU6cGFzcw=="),
+        ({"type": "api_key", "keyName": "X-Key", "value": "k", "placement": "header"}, "x-key", "k"),
+    ],
+)
+def test_credentials_are_sent(tmp_path, auth, name, value):
+    config = {"url": "http://HOST", "headers": {name.title(): "other"}, "auth": auth}
+    assert asked_of(tmp_path, config)[3][name] == value
+
+
+def test_a_key_may_be_part_of_the_address(tmp_path):
+    auth = {"type": "api_key", "keyName": "key", "value": "k{{n}}", "placement": "query"}
+    assert asked_of(tmp_path, {"url": "http://HOST/a?b=1", "auth": auth})[1] == "/a?b=1&key=k5"
+
+
+@pytest.mark.parametrize(
+    ("auth", "said"),
+    [
+        ({"type": "oauth", "tokenUrl": "https://example.com"}, "'oauth' with tokenUrl: expected bearer with token"),
+        ({"type": "bearer"}, "'bearer' with nothing: expected bearer with token"),
+        ({"type": "basic", "username": "{{q}}", "password": "p"}, "expected texts without variables of tests"),
+    ],
+)
+def test_credentials_that_cannot_be_sent_are_refused(tmp_path, auth, said):
+    provider = {"id": "http://example.com", "config": {"auth": auth}}
+    with pytest.raises(InputError, match=said):
+        load_suite(write(tmp_path, {**ECHO, "providers": [provider]}))
+
+
+def test_credentials_in_a_request_are_not_stored(tmp_path):
+    secret = "Bearer s3cret-of-mine"
+    text = f"GET / HTTP/1.1\nHost: HOST\nAuthorization: {secret}\n"
+    config = {"request": "file://r.txt"}
+    assert asked_of(tmp_path, config, r__txt=text)[3]["authorization"] == secret
+    kept = [path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()]
+    assert kept
+    assert not any(b"s3cret-of-mine" in one for one in kept)
