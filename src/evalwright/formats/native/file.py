@@ -36,6 +36,7 @@ __all__ = [
     "Version",
     "WorkspaceSection",
     "as_in_json",
+    "config_of",
     "whole_file",
 ]
 
@@ -323,3 +324,9 @@ def as_in_json(value: Any) -> Any:
     from pydantic_core import to_jsonable_python  # dates and the like: hardly any file has them
 
     return to_jsonable_python(value, bytes_mode="base64")
+
+
+def config_of(section: Section) -> dict[str, Any]:
+    """The keys that belong to the type that an open section names."""
+    config: dict[str, Any] = as_in_json({key: value for key, value in section.given().items() if key != "type"})
+    return config

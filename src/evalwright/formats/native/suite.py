@@ -14,23 +14,21 @@ from msgspec import UNSET
 from evalwright import registry
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place, steps_of
-from evalwright.files.paths import import_folders
 from evalwright.formats.native.checks import idle, ill_named, one_place, out_of_reach, unused
 from evalwright.formats.native.dataset_section import DatasetReading, brought_by
 from evalwright.formats.native.file import (
     EvalFile,
     EvaluatorSection,
-    Section,
-    SystemSection,
     as_in_json,
+    config_of,
     whole_file,
 )
 from evalwright.formats.native.suite_file import SuiteFile
+from evalwright.formats.native.system_section import system_variant
 from evalwright.model.plan import (
     EvaluatorSpec,
     Executor,
     PassCriteria,
-    Placement,
     Plugin,
     Price,
     RetryRule,
@@ -41,18 +39,6 @@ from evalwright.model.suite import Suite
 
 __all__ = ["NEED_PATH", "adopt_run", "load"]
 
-_NO_CONFIG = {
-    "schema_version",
-    "name",
-    "adapter",
-    "metadata",
-    "enrich_trace_from",
-    "pool",
-    "isolation",
-    "trials",
-    "ray",
-}
-_OF_FUNCTIONS = ("target", "init_kwargs")
 NEED_PATH = {"local_files", "sqlite"}
 
 
@@ -118,7 +104,7 @@ class _Reading:
             self._file.findings.warn(place, message, unread=True)
         for position, warning in enumerate(file.eval.warnings if "eval" in file.written else ()):
             self._file.warn(("eval", "warnings", position), warning)
-        variants = [self._variant(system, to_run) for system in file.systems]
+        variants = [system_variant(self._file, system, to_run=to_run) for system in file.systems]
         evaluators = self._evaluators(file, to_run)
         store, mirrors = self._outputs(file, to_run)
         workspace = self._workspace(file, to_run)
@@ -184,24 +170,24 @@ class _Reading:
             self._file.complain(first.at(), "the first store needs 'path'")
         elif to_run and known:
             self._file.take(
-                first.at(), partial(registry.load("stores", first.type), _config(first), None, Path("runs"))
+                first.at(), partial(registry.load("stores", first.type), config_of(first), None, Path("runs"))
             )
         for output in file.output:
             if output.type == "local_files":
                 self._file.doubt_keys(output.at(), output)
         for other in others:
             if to_run and self._file.known(other.at("type"), "mirrors", other.type):
-                mirror = Plugin(other.type, _config(other))
+                mirror = Plugin(other.type, config_of(other))
                 self._file.take(other.at(), partial(self._file.doubt_config, other.at(), "mirrors", mirror))
                 self._file.take(other.at(), partial(registry.load("mirrors", other.type), mirror.config))
-        return Plugin(first.type, _config(first)), [Plugin(other.type, _config(other)) for other in others]
+        return Plugin(first.type, config_of(first)), [Plugin(other.type, config_of(other)) for other in others]
 
     def _workspace(self, file: EvalFile, to_run: bool) -> Plugin | None:
         if file.workspace is None:
             return None
         from evalwright.formats.native.workspace_section import check_workspace
 
-        workspace = Plugin(file.workspace.type, _config(file.workspace))
+        workspace = Plugin(file.workspace.type, config_of(file.workspace))
         check_workspace(self._file, workspace, to_run=to_run)
         return workspace
 
@@ -223,84 +209,6 @@ class _Reading:
         from evalwright.formats.native.price_section import prices_of
 
         return prices_of(self._file, file, variants, evaluators)
-
-    def _variant(self, system: SystemSection, to_run: bool) -> Variant:
-        from evalwright.targets.build import WITHOUT_EFFECT, build_target, default_timeout, unread_of
-
-        known = {key: value for key, value in system.plain().items() if value is not None or key in system.written}
-        config = as_in_json({key: value for key, value in known.items() if key not in _NO_CONFIG})
-        limited = "timeout_seconds" in system.written
-        variant = Variant(
-            name=system.name,
-            adapter=system.adapter,
-            config=self._with_texts(system, self._with_folders(system, config, to_run)),
-            metadata=as_in_json(system.metadata),
-            timeout_seconds=system.timeout_seconds if limited else default_timeout(system.adapter, config),
-            concurrency=system.concurrency,
-            isolation=system.isolation,
-            trials=system.trials,
-            pool=system.pool,
-            enrich_trace_from=[Plugin(e.type, _config(e)) for e in system.enrich_trace_from],
-            evalh_rules=self._file.original,
-            ray=UNSET if system.ray is None else Placement(**system.ray.plain()),
-        )
-        if self._file.expansion.expands:  # a run of the original is only read: nothing is asked for any more
-            for key, message in unread_of(system.adapter, variant.config):
-                if key in WITHOUT_EFFECT:
-                    self._file.findings.warn(system.at(key), WITHOUT_EFFECT[key], unread=True)
-                else:
-                    self._file.complain((*system.at(), *steps_of(key)), message)
-            own = {key: value for key, value in system.extra.items() if key not in _OF_FUNCTIONS}
-            if own and system.adapter == "python_function":
-                from evalwright.formats.shared.isolation import isolating_function
-
-                for key, message in isolating_function(own):
-                    self._file.complain(system.at(key), message)
-            if "inner_system" in config or "inner_config" in config:
-                from evalwright.formats.shared.isolation import isolating_inner_functions
-
-                for place, message in isolating_inner_functions(config):
-                    self._file.complain((*system.at(), *place), message)
-        if to_run and self._file.known(system.at("adapter"), "targets", system.adapter):
-            self._file.take(system.at(), partial(build_target, variant, import_folders(self._file.path)))
-        for i, enricher in enumerate(variant.enrich_trace_from):
-            place = system.at("enrich_trace_from", i)
-            if to_run and self._file.known((*place, "type"), "enrichers", enricher.type):
-                self._file.take(place, partial(self._file.doubt_config, place, "enrichers", enricher))
-                self._file.take(place, partial(registry.load("enrichers", enricher.type), enricher.config))
-        return variant
-
-    def _with_folders(self, system: SystemSection, config: dict[str, Any], to_run: bool) -> dict[str, Any]:
-        """The configuration, with absolute paths for lists of folders, and for a working directory inside the suite's
-        folder.
-
-        The working directory does not bound what the target reads, and may lie anywhere.
-        """
-        target = registry.load("targets", system.adapter) if registry.knows("targets", system.adapter) else None
-        key = "" if self._file.original else getattr(target, "working_folder_key", "")
-        if isinstance(name := config.get(key), str) and name and "\0" not in name:
-            beside = self._file.found(system.at(key), name).resolve()
-            config = {**config, key: str(beside) if beside.is_relative_to(self._file.path.resolve().parent) else name}
-        for key in getattr(target, "folder_keys", ()):
-            names = config.get(key)
-            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                continue  # the target reports it
-            folders = [self._file.found((*system.at(key), i), name) for i, name in enumerate(names)]
-            if to_run:
-                for i, folder in enumerate(folders):
-                    self._file.must_be_inside((*system.at(key), i), folder)
-            config = {**config, key: [str(folder.resolve()) for folder in folders]}
-        return config
-
-    def _with_texts(self, system: SystemSection, config: dict[str, Any]) -> dict[str, Any]:
-        """The configuration, with the contents of files where the target takes text and the suite names a file."""
-        known = registry.knows("targets", system.adapter) and not self._file.original
-        keys = getattr(registry.load("targets", system.adapter), "text_keys", ()) if known else ()
-        if not keys:
-            return config
-        from evalwright.formats.native.texts import texts_named
-
-        return {**config, **texts_named(self._file, system, config, keys)}
 
     def _evaluators(self, file: EvalFile, to_run: bool) -> list[EvaluatorSpec]:
         from evalwright.evaluators.build import (
@@ -372,12 +280,6 @@ class _Reading:
         for place, message in fractions(gate):
             self._file.warn(place, message)
         return gate
-
-
-def _config(section: Section) -> dict[str, Any]:
-    """The keys that belong to the type that an open section names."""
-    config: dict[str, Any] = as_in_json({key: value for key, value in section.given().items() if key != "type"})
-    return config
 
 
 def _extractor(section: EvaluatorSection) -> Plugin | None:
