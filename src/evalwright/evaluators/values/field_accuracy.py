@@ -27,8 +27,10 @@ _MOST_LISTED = 4
 _NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _STEP = re.compile(r"[^.\[\]]+")
 _MONTHS = {name.lower(): i for i, name in enumerate(calendar.month_abbr) if name}
-_ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)")
-_NAMED = re.compile(r"(\d{1,2})[-/ ]([A-Za-z]{3})[A-Za-z]*[-/ ](\d{4})(?!\d)")
+_WEEKDAY = re.compile(r"^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", re.IGNORECASE)
+_YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
+_NAMED = re.compile(r"(\d{1,2})[-/ ]([A-Za-z]{3})[A-Za-z]*\.?,?[-/ ](\d{4})(?!\d)")
+_MONTH_FIRST = re.compile(r"([A-Za-z]{3})[A-Za-z]*\.?\s+(\d{1,2}),?\s+(\d{4})(?!\d)")
 _SLASHED = re.compile(r"(\d{1,2})[-/](\d{1,2})[-/](\d{4})(?!\d)")
 _ABSENT: Any = object()
 
@@ -155,12 +157,14 @@ def same_day(a: Any, b: Any, formats: Sequence[str] = ()) -> bool:
 
 
 def _day(value: Any, formats: Sequence[str]) -> date | None:
-    text = value.strip() if isinstance(value, str) else ""
+    text = _WEEKDAY.sub("", value.strip(), count=1) if isinstance(value, str) else ""
     try:
-        if match := _ISO.match(text):
-            return date(int(match[1]), int(match[2]), int(match[3]))
+        if match := _YEAR_FIRST.match(text):
+            return date(int(match[1]), int(match[3]), int(match[4]))
         if match := _NAMED.match(text):
             return date(int(match[3]), _MONTHS[match[2].lower()], int(match[1]))
+        if match := _MONTH_FIRST.match(text):
+            return date(int(match[3]), _MONTHS[match[1].lower()], int(match[2]))
         if match := _SLASHED.match(text):
             return _ordered(int(match[1]), int(match[2]), int(match[3]), formats)
     except (ValueError, KeyError):
