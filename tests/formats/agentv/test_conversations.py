@@ -93,6 +93,13 @@ def test_a_window_bounds_what_the_system_is_shown(folder: Path) -> None:
     assert trace.output.final_answer == "3 messages, last three, first You count."
 
 
+def test_a_turn_fails_below_the_threshold_of_its_case(folder: Path) -> None:
+    turns = [{"input": "one", "assert": [holds("one"), holds("gone")]}, {"input": "two", "assert": [holds("two")]}]
+    stopping = {"turns": turns, "on_turn_failure": "stop"}
+    assert ran(load(folder, {**stopping, "execution": {"threshold": 0.5}}))[0].score == 0.75
+    assert ran(load(folder, {**stopping, "execution": {"threshold": 0.51}}))[0].score == 0.25
+
+
 def test_commands_get_the_conversation_as_text(folder: Path) -> None:
     turns = [{"input": "one"}, {"input": "two"}]
     _, _, trace = ran(load(folder, {"turns": turns}, target="echo"))

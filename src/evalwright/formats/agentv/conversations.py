@@ -72,7 +72,8 @@ def read_turns(
     if size is not None and (type(size) is not int or size < 1):
         tell("window_size", f"window_size: expected a whole number of at least 1, found {size!r}")
     config: dict[str, Any] = {"turns": listed, "aggregation": aggregation}
-    config |= {"stop": True} if _one_of(raw, "on_turn_failure", AFTER_FAILURE, tell) == "stop" else {}
+    if _one_of(raw, "on_turn_failure", AFTER_FAILURE, tell) == "stop":
+        config |= {"stop": True, "threshold": evaluators.required}
     config |= {"window_size": size} if size is not None else {}
     config |= {"whole": whole} if whole else {}
     spec = {"name": "conversation", "type": "conversation_turns", "config": config}

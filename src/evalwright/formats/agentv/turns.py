@@ -21,8 +21,6 @@ from evalwright.model.trace import Output, Trace
 
 __all__ = ["ConversationTurns"]
 
-_MET = 0.8
-"""The score from which a turn has not failed."""
 _Members = Sequence[Mapping[str, Any]]
 
 
@@ -40,7 +38,7 @@ class ConversationTurns:
     """The mean, `min` or `max` of the scores of the turns, and of `whole`, the checks of the conversation.
 
     Each entry of `turns` has the evaluators of a turn; a turn without any scores 1. With `stop`, turns after a failed
-    one count as 0. Raises InputError for what cannot be built.
+    one count as 0: one whose score is below `threshold`. Raises InputError for what cannot be built.
     """
 
     @staticmethod
@@ -55,13 +53,15 @@ class ConversationTurns:
         aggregation: str = TURN_AGGREGATIONS[0],
         stop: bool = False,
         window_size: int | None = None,
+        threshold: float = 0.8,
     ) -> None:
         if aggregation not in TURN_AGGREGATIONS:
             expected = f"expected one of {', '.join(TURN_AGGREGATIONS)}, found {aggregation!r}"
             raise InputError(Problem("", expected, key="aggregation"))
         self._turns = [(members, Composite(members) if members else None) for members in turns]
         self._whole = (whole, Composite(whole) if whole else None)
-        self._aggregation, self._stop, self._window = aggregation, stop, window_size
+        self._aggregation, self._window = aggregation, window_size
+        self._stop_below = threshold if stop else 0.0
         built = self._composites()
         self.uses_artifact: bool = any(one.uses_artifact for one in built)
         self.timeout_seconds: float = sum(one.timeout_seconds for one in built) or 60.0
@@ -95,11 +95,11 @@ class ConversationTurns:
         return self._together(found)
 
     async def _of_turns(self, judged: Sequence[_Judged], artifact: Artifact | None) -> list[dict[str, Any]]:
-        if not self._stop:
+        if not self._stop_below:
             return await all_given(_said(one, artifact) for one in judged)
         found: list[dict[str, Any]] = []
         for one in judged:
-            if found and found[-1]["score"] < _MET:
+            if found and round(found[-1]["score"], 9) < self._stop_below:
                 skipped = banded(0.0, misses=["not judged: a turn before it failed"])
                 found.append(_child(one.name, skipped))
             else:
