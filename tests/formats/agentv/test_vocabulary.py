@@ -83,6 +83,16 @@ def test_variables_of_the_environment_stand_in_newer_cases(folder: Path, monkeyp
     assert any("stays as it is" in problem.message for problem in older.warnings)
 
 
+def test_variables_of_the_environment_stand_in_what_cases_share(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANTED", "hi")
+    monkeypatch.setenv("CHOSEN", "default")
+    (folder / "shared.yaml").write_text(json.dumps({"assertions": [{"type": "equals", "value": "${{ WANTED }}"}]}))
+    shared = [{"type": "contains", "value": "${{ WANTED }}"}, {"include": "./shared.yaml"}]
+    suite = load(folder, tests=[one(criteria="x")], assertions=shared, execution={"target": "${{ CHOSEN }}"})
+    values = [spec["config"]["value"] for case in suite.cases for spec in case.evaluators or ()]
+    assert (values, suite.variants[0].name) == (["hi", "hi"], "default")
+
+
 def test_texts_among_assertions_count_like_other_assertions(folder: Path) -> None:
     weights = {}
     for key in ("assert", "assertions"):

@@ -19,6 +19,7 @@ from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.prompts import prompt_config
 from evalwright.formats.agentv.rubrics import rubric_items
+from evalwright.formats.agentv.shorthands import Environment
 from evalwright.formats.agentv.specs import Spec, spec_name, weighs_texts
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.templates import with_templates
@@ -57,14 +58,14 @@ class Evaluators:
         targets: Targets | None,
         timeout_seconds: float | None,
         *,
-        newer: bool = False,
+        put: Environment | None = None,
         threshold: float | None = None,
     ) -> None:
         self._threshold = _REQUIRED if threshold is None else threshold
         self.required: float = self._threshold
         """The score that an evaluator needs if it is `required`, and names no other."""
         self._files, self._folder, self._judges, self._targets = files, folder, judges, targets
-        self._timeout, self._newer = timeout_seconds, newer
+        self._timeout, self._put = timeout_seconds, put  # variables are only put into newer files
         self.variables: dict[str, str] = {}
         """The variables that judging programs get because the file lists them."""
 
@@ -78,7 +79,7 @@ class Evaluators:
             tell(place, f"expected a list of evaluators, found {type(raw).__name__}")
             return []
         specs = []
-        entries = [*with_templates(raw, place, self._files, tell)]
+        entries = [*with_templates(raw, place, self._files, self._put, tell)]
         texts = [item for item, _ in entries if isinstance(item, str)]
         if texts and not named:
             together = self._rubric({"rubrics": texts}, place, "rubric", tell)
@@ -191,7 +192,7 @@ class Evaluators:
             return None
         calls = tell.with_known_keys(f"{place}.expected", config.get("expected"), TrajectoryCall.__struct_fields__)
         config |= {"expected": calls} if "expected" in config else {}
-        if self._newer or "assert" in place:
+        if self._put is not None or "assert" in place:
             config = {"args_match": "exact", **config}  # AgentV 2.7 compared only the named arguments
         return {"name": name, "type": "tool_trajectory", "config": config}
 

@@ -7,7 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from evalwright.errors import Problem
+from evalwright.files.masker import may_be_secret
 from evalwright.formats.agentv.notes import OF_FILE, Notes
+from evalwright.session import hide
 
 __all__ = ["Environment", "shared_input", "with_files", "with_variables"]
 
@@ -26,9 +29,9 @@ class Environment:
 
     def __init__(self, known: Mapping[str, str]) -> None:
         self._known = known
-        self.taken: dict[str, str] = {}
-        """The values that were put into texts, by name."""
-        self.missing: set[str] = set()
+        self.secrets: dict[str, str] = {}
+        """Those of the values that were put into texts that may be secret, by name."""
+        self._unset: set[str] = set()
 
     def put_into(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -42,12 +45,20 @@ class Environment:
             return _PLAIN.get(text, _number(text) if _NUMBER.fullmatch(text) else text)
         return _VARIABLE.sub(self._value, value)
 
+    def unset(self, file: str) -> list[Problem]:
+        """A warning about the variables that are not set, if there are any."""
+        names = ", ".join(sorted(self._unset))
+        message = f"variables that are not set are empty in the suite: {names}"
+        return [Problem(file, message, key="tests")] if names else []
+
     def _value(self, match: re.Match[str]) -> str:
         found = self._known.get(match[1])
         if found is None:
-            self.missing.add(match[1])
+            self._unset.add(match[1])
             return ""
-        self.taken[match[1]] = found
+        if may_be_secret(found):
+            self.secrets[match[1]] = found
+            hide({match[1]: found})
         return found
 
 

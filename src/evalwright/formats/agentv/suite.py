@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import AllMistakes, InputError, Problem, counted
 from evalwright.files.dotenv import read_dotenv, unread_lines
-from evalwright.files.masker import may_be_secret, secrets_in
+from evalwright.files.masker import secrets_in
 from evalwright.files.paths import import_folders, near_file, seen_from_here
 from evalwright.formats.agentv import FORMAT
 from evalwright.formats.agentv.assertions import Evaluators
@@ -27,7 +27,7 @@ from evalwright.formats.agentv.workspace_settings import WorkspaceSettings, read
 from evalwright.formats.agentv.workspace_templates import check_workspaces
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
-from evalwright.session import environment, hide, learn, process_environment
+from evalwright.session import environment, learn, process_environment
 
 __all__ = ["TIMEOUT", "load"]
 
@@ -70,7 +70,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     if (place := _schema(path) or _place(path)) in ("targets", "config"):
         return _beside(path, place, resolving)
     file = _file(path, given)
-    put, unset = _with_environment(file, resolving)
+    put = _with_environment(file, resolving)
     folder = str(path.resolve().parent)
     mistakes = AllMistakes()
     known, missing, workspace = None, "", WorkspaceSettings()
@@ -88,7 +88,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
     defaults = Defaults(file, files, given.target, known, limit, chosen)
     judges = _judges(known, chosen, folder, in_workspace=bool(workspace))
-    evaluators = _evaluators(given, file, files, known, judges, folder)
+    evaluators = _evaluators(given, file, files, known, judges, folder, put)
     cases = Cases(file, defaults, evaluators)
     with mistakes:
         list(cases)
@@ -114,18 +114,25 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         target_chosen=True,
         metadata=file.metadata,
         environment=values,
-        secrets={**secrets, **put, **evaluators.variables, **({} if known is None else known.secrets)},
+        secrets=secrets | put.secrets | evaluators.variables | ({} if known is None else known.secrets),
         files=[*dict.fromkeys(place.path for place in file.places or ()), *([] if known is None else [known.path])],
-        warnings=[*_warnings(files, known, path, missing), *head_doubts(file), *unset, *cases.warnings],
+        warnings=[*_warnings(files, file, put, known, missing), *cases.warnings],
     )
 
 
 def _evaluators(
-    given: _Options, file: EvalFile, files: Files, known: Targets | None, judges: dict[str, Any], folder: str
+    given: _Options,
+    file: EvalFile,
+    files: Files,
+    known: Targets | None,
+    judges: dict[str, Any],
+    folder: str,
+    put: Environment,
 ) -> Evaluators:
     """What makes the evaluators of each case."""
-    passing, newer = file.threshold if given.threshold is None else given.threshold, file.key == "tests"
-    return Evaluators(files, folder, judges, known, given.agent_timeout, newer=newer, threshold=passing)
+    passing = file.threshold if given.threshold is None else given.threshold
+    newer = put if file.key == "tests" else None
+    return Evaluators(files, folder, judges, known, given.agent_timeout, put=newer, threshold=passing)
 
 
 def _optional(given: _Options, missing: str, workspace: WorkspaceSettings) -> dict[str, Any]:
@@ -209,22 +216,12 @@ def _file(path: Path, given: _Options) -> EvalFile:
     return file
 
 
-def _with_environment(file: EvalFile, known: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
-    """Put variables into the cases of a newer file.
-
-    Returns those whose values may be secret, and a warning about those that are not set.
-    """
-    if file.key != "tests":
-        return {}, []
+def _with_environment(file: EvalFile, known: Mapping[str, str]) -> Environment:
+    """Put variables into a newer file; what they are taken from, for other texts of the suite."""
     variables = Environment(known)
-    file.cases = variables.put_into(file.cases)
-    if "input" in file.head:
-        file.head["input"] = variables.put_into(file.head["input"])
-    put = {name: value for name, value in variables.taken.items() if may_be_secret(value)}
-    hide(put)
-    unset = ", ".join(sorted(variables.missing))
-    message = f"variables that are not set are empty in the cases: {unset}"
-    return put, [Problem(str(file.path), message, key="tests")] if unset else []
+    if file.key == "tests":
+        file.cases, file.head = variables.put_into(file.cases), variables.put_into(file.head)
+    return variables
 
 
 def _workspace(file: EvalFile, allowed: tuple[Path, ...]) -> WorkspaceSettings:
@@ -262,10 +259,15 @@ def _hooks(entry: dict[str, Any], file: EvalFile, key: str) -> dict[str, Any]:
         raise InputError([Problem(str(file.head_path), p.message, at, key) for p in error.listed]) from None
 
 
-def _warnings(files: Files, targets: Targets | None, path: Path, missing: str) -> list[Problem]:
-    """What is said of the files beside the suite: the repository's configuration and the targets."""
-    odd = unread_lines(root / ".env" for root in files.roots)
-    return [*odd, *files.config.warnings, *([Problem(str(path), missing)] if targets is None else targets.warnings())]
+def _warnings(
+    files: Files, file: EvalFile, put: Environment, targets: Targets | None, missing: str
+) -> Iterator[Problem]:
+    """What is said of the file besides its cases, of the repository's configuration and of the targets."""
+    yield from unread_lines(root / ".env" for root in files.roots)
+    yield from files.config.warnings
+    yield from [Problem(str(file.path), missing)] if targets is None else targets.warnings()
+    yield from head_doubts(file)
+    yield from put.unset(str(file.path))
 
 
 def _judges(targets: Targets | None, chosen: str, folder: str, *, in_workspace: bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from evalwright.files import yaml
 from evalwright.files.boundary import OutsideError
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.notes import Notes
+from evalwright.formats.agentv.shorthands import Environment
 
 __all__ = ["with_templates"]
 
@@ -19,11 +20,12 @@ _DEEPEST = 3
 
 
 def with_templates(
-    raw: list[Any], place: str, files: Files, tell: Notes, above: tuple[Path, ...] = ()
+    raw: list[Any], place: str, files: Files, put: Environment | None, tell: Notes, above: tuple[Path, ...] = ()
 ) -> Iterator[tuple[Any, str]]:
     """Each assertion with its place; those of an included file take the place of the `include`.
 
-    A name means `.agentv/templates/NAME.yaml`, anything else is a path. `above` are the files that lead here.
+    A name means `.agentv/templates/NAME.yaml`, anything else is a path. Variables are put into what is included, if
+    they are into the suite. `above` are the files that lead here.
     """
     for i, item in enumerate(raw):
         at = f"{place}[{i}]"
@@ -38,7 +40,8 @@ def with_templates(
             continue
         listed = _assertions(path, f"{at}.include", tell)
         if listed is not None:
-            yield from with_templates(listed, f"{at}.assertions", files, tell, (*above, path))
+            filled = listed if put is None else put.put_into(listed)
+            yield from with_templates(filled, f"{at}.assertions", files, put, tell, (*above, path))
 
 
 def _found(name: Any, place: str, files: Files, tell: Notes, above: tuple[Path, ...]) -> Path | None:
