@@ -128,12 +128,16 @@ def test_keys_that_nothing_reads_are_warnings(project):
 
 
 def test_mistakes_in_what_all_cases_share_are_told_once_and_at_their_own_place(project):
-    shared = [{"name": "l", "type": "latency", "threshold": 5, "thrshold": 6}, {"name": "x", "type": "magic"}]
+    shared = [
+        {"name": "l", "type": "latency", "threshold": 5, "thrshold": 6},
+        {"name": "x", "type": "magic"},
+        {"name": "y", "type": "magik"},
+    ]
     cases = [{"id": i, "expected_outcome": "x", "input": "hi"} for i in "ab"]
-    head = {"name": "shop", "execution": {"evaluators": shared}, "assertions": [{"type": "magik"}]}
+    head = {"name": "shop", "execution": {"evaluators": shared}}
     (project / "EVAL.yaml").write_text(yaml.safe_dump({**head, "evalcases": cases}, sort_keys=False))
     suite = load_suite(project / "EVAL.yaml", "agentv")
-    both = ["execution.evaluators[1].type", "assertions[0].type"]
+    both = ["execution.evaluators[1].type", "execution.evaluators[2].type"]
     assert [problem.key for problem in suite.cases.problems] == both
     assert [(problem.key, problem.line) for problem in suite.warnings] == [("execution.evaluators[0].thrshold", 7)]
     assert all(key in case.extra["load_error"] for case in suite.cases for key in both)

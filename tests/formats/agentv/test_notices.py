@@ -164,7 +164,7 @@ def test_a_checked_targets_file_is_said_to_have_targets_not_cases(
         ({"target": 5}, "target", "expected the name of a target, found 5"),
         ({"evaluator": "code_judge"}, "evaluator", "cases without evaluators have an llm_judge, found 'code_judge'"),
         ({"description": 5}, "description", "expected a text, found 5"),
-        ({"assert": [HI], "assertions": [HI]}, "assertions", "there is assert, too"),
+        ({"assert": [HI], "assertions": [HI]}, "assert", "there is assertions, too"),
         ({"tests": []}, "tests", "nothing reads the key 'tests' beside the other cases"),
     ],
 )
@@ -184,7 +184,7 @@ def test_files_of_newer_releases_need_no_name(folder: Path) -> None:
     [
         ({"expected_outcome": "x", "criteria": "y"}, "criteria", "there is expected_outcome, too"),
         ({"expected_output": "x", "expected_messages": []}, "expected_output", "there is expected_messages, too"),
-        ({"assert": [HI], "assertions": [HI]}, "assertions", "there is assert, too"),
+        ({"assert": [HI], "assertions": [HI]}, "assert", "there is assertions, too"),
         ({"evaluators": [], "execution": {"evaluators": []}}, "evaluators", "there is execution.evaluators, too"),
         ({"tags": ["x", 5]}, "tags[1]", "5 is not used: expected a text"),
         ({"vars": ["x"]}, "vars", "expected a mapping, found ['x']"),

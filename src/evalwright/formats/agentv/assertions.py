@@ -210,7 +210,7 @@ class Evaluators:
         return None if found is None else str(found)
 
     def _code(self, raw: dict[str, Any], place: str, tell: Notes) -> dict[str, Any]:
-        script = raw.get("script", raw.get("command"))
+        script = raw.get("script") if raw.get("command") is None else raw["command"]
         cwd = self._folder
         if raw.get("cwd") is not None:
             cwd = self._work_folder(raw["cwd"], f"{place}.cwd", tell) or cwd
@@ -273,9 +273,12 @@ class Evaluators:
         return {"name": name, "type": "rubric_checks", "config": {**config, "rubrics": items}}
 
     def _composite(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec | None:
-        key = next((key for key in MEMBERS if key in raw), MEMBERS[0])
+        given = [key for key in MEMBERS if raw.get(key) is not None]
+        key = given[0] if given else MEMBERS[-1]
+        for other in given[1:]:
+            tell.warn(f"{place}.{other}", f"{other} is not used: there is {key}, too")
         mistakes = len(tell.errors)
-        members = self.read(raw[key], f"{place}.{key}", tell, named=key == MEMBERS[0]) if raw.get(key) else []
+        members = self.read(raw[key], f"{place}.{key}", tell, named=key == MEMBERS[-1]) if raw.get(key) else []
         if not members:
             if len(tell.errors) == mistakes:
                 tell(f"{place}.{key}", f"evaluators: the composite {name!r} needs at least one readable member")

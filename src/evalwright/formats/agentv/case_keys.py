@@ -9,7 +9,15 @@ from evalwright.formats.agentv.conversations import TURN_KEYS
 from evalwright.formats.agentv.detection import OUTCOMES
 from evalwright.formats.agentv.notes import Notes
 
-__all__ = ["CASE_KEYS", "EXECUTION_KEYS", "first_given", "strange_texts", "warn_of_unused"]
+__all__ = [
+    "ASSERTIONS",
+    "CASE_KEYS",
+    "EXECUTION_KEYS",
+    "evaluator_lists",
+    "first_given",
+    "strange_texts",
+    "warn_of_unused",
+]
 
 CASE_KEYS = {
     "id", *OUTCOMES, "input", "input_messages", "expected_output", "expected_messages", "rubrics", "execution",
@@ -17,7 +25,9 @@ CASE_KEYS = {
     "vars", "workspace", *TURN_KEYS,
 }  # fmt: skip
 EXECUTION_KEYS = {"target", "timeout_seconds", "evaluators", "skip_defaults", "threshold"}
-_SAME = (OUTCOMES, ("input_messages", "input"), ("expected_messages", "expected_output"), ("assert", "assertions"))
+ASSERTIONS = ("assertions", "assert")
+"""The newer and the older key for assertions; the first of them that has a value is used."""
+_SAME = (OUTCOMES, ("input_messages", "input"), ("expected_messages", "expected_output"))
 """Keys that say the same: the first of each that has a value is used."""
 _TEXT = (str, "a text")
 _MAPPING = (dict, "a mapping")
@@ -33,6 +43,16 @@ def first_given(raw: Mapping[Any, Any], keys: tuple[str, ...]) -> str | None:
     return next((key for key in keys if raw.get(key) is not None), None)
 
 
+def evaluator_lists(raw: Mapping[Any, Any], execution: Mapping[Any, Any]) -> list[tuple[str, Any]]:
+    """The lists of evaluators of a case or a file, each with its key; only the first is used, as in AgentV 4."""
+    written = {
+        **{key: raw.get(key) for key in ASSERTIONS},
+        "execution.evaluators": execution.get("evaluators"),
+        "evaluators": raw.get("evaluators"),
+    }
+    return [(key, listed) for key, listed in written.items() if listed is not None]
+
+
 def warn_of_unused(raw: Mapping[Any, Any], execution: Mapping[Any, Any], tell: Notes) -> None:
     """Warn of values of another type than expected, and of keys beside others that say the same."""
     for key, (kind, wanted) in _DESCRIBING.items():
@@ -45,8 +65,9 @@ def warn_of_unused(raw: Mapping[Any, Any], execution: Mapping[Any, Any], tell: N
         for key in keys:
             if key != used and raw.get(key) is not None:
                 tell.warn(key, f"{key} is not used: there is {used}, too")
-    if raw.get("evaluators") is not None and "evaluators" in execution:
-        tell.warn("evaluators", "evaluators is not used: there is execution.evaluators, too")
+    lists = [key for key, _ in evaluator_lists(raw, execution)]
+    for key in lists[1:]:
+        tell.warn(key, f"{key} is not used: there is {lists[0]}, too")
 
 
 def strange_texts(place: str, listed: Any) -> list[tuple[str, str]]:

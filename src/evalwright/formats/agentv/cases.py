@@ -15,7 +15,14 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.booleans import boolean_mistake
-from evalwright.formats.agentv.case_keys import CASE_KEYS, EXECUTION_KEYS, first_given, warn_of_unused
+from evalwright.formats.agentv.case_keys import (
+    ASSERTIONS,
+    CASE_KEYS,
+    EXECUTION_KEYS,
+    evaluator_lists,
+    first_given,
+    warn_of_unused,
+)
 from evalwright.formats.agentv.conversations import is_conversation, read_turns
 from evalwright.formats.agentv.detection import OUTCOMES
 from evalwright.formats.agentv.file import EvalFile, above_zero, share_in, texts_in
@@ -274,20 +281,25 @@ class Cases:
         if raw.get("rubrics") not in (None, []):
             rubric = read.of_rubrics(raw["rubrics"], "rubrics", tell)
             specs += [rubric] if rubric is not None else []
-        if (key := first_given(raw, ("assert", "assertions"))) is not None:
-            specs += read.read(raw[key], key, tell, named=False)
-        place, listed = "execution.evaluators", execution.get("evaluators", raw.get("evaluators"))
-        if listed is None and "evaluators" not in execution:
-            place, listed = f"{place}{OF_FILE}", self._file.execution.get("evaluators")
-        if listed is not None:
-            specs += read.read(listed, place, tell)
-        key = first_given(self._file.head, ("assert", "assertions"))
-        if key is not None and execution.get("skip_defaults") is not True:
-            specs += read.read(self._file.head[key], f"{key}{OF_FILE}", tell, named=False)
+        for key, listed in self._lists(raw, execution):
+            specs += read.read(listed, key, tell, named=key.removesuffix(OF_FILE) not in ASSERTIONS)
         if tell.left_out and not specs:
             tell.errors += tell.left_out
             tell.left_out = []
         return unique(specs)
+
+    def _lists(self, raw: dict[str, Any], execution: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """The case's own list of evaluators and the file's, each with its place.
+
+        `evaluators` of a case replace those of the file, while assertions of both are used.
+        """
+        own = evaluator_lists(raw, execution)[:1]
+        yield from own
+        if execution.get("skip_defaults") is True:
+            return
+        for key, listed in evaluator_lists({**self._file.head, "evaluators": None}, self._file.execution)[:1]:
+            if key in ASSERTIONS or all(name in ASSERTIONS for name, _ in own):
+                yield f"{key}{OF_FILE}", listed
 
 
 def _with_path(path: str, message: str) -> str:

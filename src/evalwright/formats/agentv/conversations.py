@@ -64,7 +64,7 @@ def read_turns(
         expected = [] if answer is None else expected_messages(answer, f"{place}.expected_output", files, tell)
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         asked.append({"input": text, "expected_messages": expected, "reference_answer": reference_of(expected)})
-        key = "assert" if "assert" in turn else "assertions"
+        key = "assertions" if turn.get("assertions") is not None else "assert"
         specs = [] if turn.get(key) is None else evaluators.read(turn[key], f"{place}.{key}", tell, named=False)
         listed.append(specs or ([evaluators.default()] if expected else []))
     aggregation = _one_of(raw, "aggregation", TURN_AGGREGATIONS, tell)

@@ -36,7 +36,7 @@ def prompt_config(written: Any, place: str, files: Files, tell: Notes, *, newer:
         tell(place, f"prompt: expected text or {{command: [...]}}, found {type(written).__name__}")
         return {}
     tell.unknown_keys(place, written, ("command", "script", "config"))
-    command = written.get("command", written.get("script"))
+    command = written.get("script") if written.get("command") is None else written["command"]
     if not isinstance(command, list) or not command or not all(isinstance(word, str) and word for word in command):
         tell(place, f"prompt.command: expected a list of texts with at least one, found {command!r}")
         return {}

@@ -231,14 +231,14 @@ def _evaluator(definitions: Schema) -> Schema:
 
 def _of_types(definitions: Schema) -> Iterable[Schema]:
     """The requirements on an evaluator, by its type."""
-    lists = [reference("Evaluators"), *(reference("Assertions") for _ in MEMBERS[1:])]
+    lists = [*(reference("Assertions") for _ in MEMBERS[1:]), reference("Evaluators")]
     members = [having(key, {**some, "minItems": 1}) for key, some in zip(MEMBERS, lists, strict=True)]
     kinds = {*AGGREGATORS, *NEWER_AGGREGATORS}
     spelt = one_of({*kinds, *(kind.replace("_", "-") for kind in kinds)})
     aggregator: Schema = {"anyOf": [{"enum": [None, {}]}, {"type": "object", **having("type", spelt)}]}
     yield when("type", _spelt("composite"), {"properties": {"aggregator": aggregator}, "anyOf": members})
     command: Schema = {"anyOf": [NOT_BLANK, list_of(ANY_TEXT, 1)]}
-    scripted = [having("script", command), {**having("command", command), **absent("script")}]
+    scripted = [having("command", command), {**having("script", command), **absent("command")}]
     yield when("type", _spelt("code_judge"), {"anyOf": scripted})
     words: Schema = list_of(WORD, 1)
     program: Schema = {"type": "object", "anyOf": [having("command", words), having("script", words)]}

@@ -42,7 +42,8 @@ _OF_JUDGE = {
     "max_steps",
     *OF_MODEL,
 }  # one question is one step, however many are allowed
-MEMBERS = ("evaluators", "assert", "assertions")
+MEMBERS = ("assertions", "assert", "evaluators")
+"""Where the members of a composite are; the first of them is used, and names are needed only in the last."""
 READ = {
     "llm_judge": {"prompt", *_OF_JUDGE},
     "rubric": {"rubrics", "criteria", *_OF_JUDGE},
