@@ -19,7 +19,7 @@ __all__ = ["ToolTrajectory", "TrajectoryCall"]
 
 _Found = list[tuple["TrajectoryCall", TracedCall | None, str]]
 """Each expected call, the call that met it, and, if none did, what is wrong."""
-
+_ABSENT: Any = object()
 
 ArgsMatch = Literal["superset", "subset", "exact", "ignore"] | list[str]
 """Whether a call's arguments contain the expected ones, contain no others, equal them, or agree at certain paths."""
@@ -47,7 +47,7 @@ class TrajectoryCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if match == "superset":
             return _holds(self.args, given)
         wanted = [(_inside(self.args, path), _inside(given, path)) for path in match]
-        return all(value is None or deeply_equal(value, found) for value, found in wanted)
+        return all(value is _ABSENT or deeply_equal(value, found) for value, found in wanted)
 
 
 def _holds(wanted: dict[str, Any], given: dict[str, Any]) -> bool:
@@ -57,7 +57,7 @@ def _holds(wanted: dict[str, Any], given: dict[str, Any]) -> bool:
 
 def _inside(value: Any, path: str) -> Any:
     for step in path.split("."):
-        value = value.get(step) if isinstance(value, dict) else None
+        value = value.get(step, _ABSENT) if isinstance(value, dict) else _ABSENT
     return value
 
 

@@ -35,7 +35,7 @@ from evalwright.formats.agentv.vocabulary import (
     READ,
     TEXT_CHECKS,
     TYPES,
-    snake_case,
+    snake_keys,
 )
 from evalwright.registry import PREMADE
 from evalwright.session import environment
@@ -158,7 +158,7 @@ class Evaluators:
         if kind in TEXT_CHECKS:
             return self._text_check(kind, raw, place, name, tell)
         newer = NEWER_KEYS.get(kind, {})
-        own_keys = {snake_case(str(key)): value for key, value in raw.items() if key not in COMMON}
+        own_keys = snake_keys({key: value for key, value in raw.items() if key not in COMMON})
         given = {newer.get(key, key): value for key, value in own_keys.items()}
         own = given.pop("config", None) or {}
         if not isinstance(own, dict):
@@ -190,8 +190,9 @@ class Evaluators:
         if "expected" not in config and not (counts and "minimums" in config):
             tell.leave_out(place, f"{name!r} names no calls: {'minimums or ' * counts}expected")
             return None
-        calls = tell.with_known_keys(f"{place}.expected", config.get("expected"), TrajectoryCall.__struct_fields__)
-        config |= {"expected": calls} if "expected" in config else {}
+        if isinstance(calls := config.get("expected"), list):
+            calls = [snake_keys(call) if isinstance(call, dict) else call for call in calls]
+            config["expected"] = tell.with_known_keys(f"{place}.expected", calls, TrajectoryCall.__struct_fields__)
         if self._put is not None or "assert" in place:
             config = {"args_match": "exact", **config}  # AgentV 2.7 compared only the named arguments
         return {"name": name, "type": "tool_trajectory", "config": config}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 __all__ = [
     "AGENT_JUDGES",
@@ -18,6 +20,7 @@ __all__ = [
     "TEXT_CHECKS",
     "TYPES",
     "snake_case",
+    "snake_keys",
 ]  # fmt: skip
 
 ALIASES = {
@@ -78,3 +81,8 @@ NEWER_AGGREGATORS = {"code_grader": "code_judge", "llm_grader": "llm_judge"}
 def snake_case(key: str) -> str:
     """A key in the spelling of older and newer files alike: `max_steps` for `maxSteps`."""
     return re.sub(r"(?<=[a-z])[A-Z]", lambda match: "_" + match[0].lower(), key)
+
+
+def snake_keys(raw: Mapping[Any, Any]) -> dict[str, Any]:
+    """A mapping with its keys in that spelling."""
+    return {snake_case(str(key)): value for key, value in raw.items()}
