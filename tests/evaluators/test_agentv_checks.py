@@ -193,6 +193,13 @@ def test_an_answer_without_json_scores_nothing(answer):
 
 
 @pytest.mark.parametrize(
+    ("answer", "equal"), [("\ufeff hello\u3000\n", True), ("hello\x1f", False), ("hello\x85", False)]
+)
+def test_texts_are_trimmed_as_in_the_original(answer, equal):
+    assert judged("text_check", {"check": "equals", "value": "hello"}, trace(answer=answer)).passed is equal
+
+
+@pytest.mark.parametrize(
     ("answer", "is_json"), [(" [1, 1.5e3]\n", True), ("9" * 5000, True), ("NaN", False), ('{"a": -Infinity}', False)]
 )
 def test_json_has_no_nan_and_integers_of_any_length(answer, is_json):

@@ -12,6 +12,7 @@ from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from formats.agentv import projects
 
 CHECK = {"name": "l", "type": "latency", "threshold": 60000}
 BY_ID = "print(json.dumps({'text': 'alone ' + sys.argv[1]}))"
@@ -114,3 +115,12 @@ def test_a_look_is_taken_from_its_own_folder(run, tmp_path):
 def test_a_look_that_cannot_be_taken_is_refused(run, health):
     with pytest.raises(InputError, match="healthcheck"):
         run("", healthcheck=health)
+
+
+@pytest.mark.parametrize("command", ["cat said.txt", "cp said.txt {OUTPUT_FILE}"])
+def test_lines_of_an_answer_end_as_on_unix(project, command):
+    (project / "said.txt").write_bytes(b"a\r\nb")
+    target = {"name": "default", "provider": "cli", "command": command}
+    (project / "targets.yaml").write_text(json.dumps({"targets": [target]}))
+    check = {"name": "c", "type": "contains", "value": "a\nb"}
+    assert projects.verdicts(projects.run(project, projects.case([check])))["a"].status == "pass"

@@ -24,6 +24,8 @@ _Check = Literal[
     "contains", "icontains", "contains_any", "contains_all", "icontains_any", "icontains_all", "starts_with",
     "ends_with", "equals", "regex", "is_json",
 ]  # fmt: skip
+_SPACE = "\t\n\v\f\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+"""What JavaScript trims, as the original does; Python trims control characters, too, but no byte order mark."""
 _FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 
 
@@ -65,7 +67,7 @@ class TextCheck(Onlooker, frozen=True):
             return [Problem("", "an empty list checks nothing: say what to look for", key="value")]
         texts = [str(text) for text in value] if isinstance(value, list) else [str(value)]
         stripped = check in ("starts_with", "ends_with")
-        empty = [text for text in texts if not (text.strip() if stripped else text)]
+        empty = [text for text in texts if not (text.strip(_SPACE) if stripped else text)]
         if not empty or (check.endswith("_all") and len(empty) < len(texts)):
             return []
         return [Problem("", "every text contains the empty text: say what to look for", key="value")]
@@ -82,7 +84,7 @@ class TextCheck(Onlooker, frozen=True):
         if self.check == "regex":
             return search(re.compile(as_text(self.value), _flags(self.flags)), answer) is not None
         if self.check in ("starts_with", "ends_with", "equals"):
-            return _beside(self.check, answer.strip(), as_text(self.value).strip())
+            return _beside(self.check, answer.strip(_SPACE), as_text(self.value).strip(_SPACE))
         values = [as_text(value) for value in self.value] if isinstance(self.value, list) else [as_text(self.value)]
         if self.check.startswith("i"):
             answer, values = answer.lower(), [value.lower() for value in values]

@@ -144,12 +144,17 @@ class Command:
         return f"{{{placeholder}}}" in (self._template or " ".join(map(str, self._listed or ())))
 
     def _text(self, finished: Finished, output: Path) -> str:
+        """What the command wrote, with the line ends of Unix, as AgentV reads it."""
         if not self._names("OUTPUT_FILE"):
-            return finished.stdout.kept.decode(errors="replace").rstrip("\r\n")
+            return _read(finished.stdout.kept).rstrip("\r\n")
         try:
-            return output.read_bytes().decode(errors="replace")
+            return _read(output.read_bytes())
         except OSError as error:
             raise TargetError(f"the command wrote no output file: {error.strerror}") from None
+
+
+def _read(written: bytes | bytearray) -> str:
+    return written.decode(errors="replace").replace("\r\n", "\n")
 
 
 def _of_file(format: str, path: str) -> str:
