@@ -29,6 +29,16 @@ def test_a_program_may_print_the_prompt_of_a_judge(folder: Path) -> None:
     assert (folder / "asked.txt").read_text().rstrip().endswith("Judge hi greets")
 
 
+def test_a_program_that_prints_a_prompt_works_where_it_is(folder: Path) -> None:
+    (folder / "prompts").mkdir()
+    (folder / "prompts" / "part.txt").write_text("Judge")
+    (folder / "prompts" / "print.py").write_text("print(open('part.txt').read())")
+    judge = {"name": "judge", "provider": "cli", "command": "echo {PROMPT} | grep -q Judge && echo '{\"score\": 1}'"}
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "grader_target": "judge"}, judge]}))
+    prompt = {"command": [sys.executable, "prompts/print.py"]}
+    assert statuses(folder, tests=[one(assertions=[{"type": "llm-grader", "prompt": prompt}])]) == {"a": "pass"}
+
+
 def test_prompts_know_what_a_case_says_of_itself(folder: Path) -> None:
     judge = {"name": "judge", "provider": "cli", "command": "echo '{\"score\": 1}'; echo {PROMPT} > asked.txt"}
     (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "judge_target": "judge"}, judge]}))

@@ -28,6 +28,16 @@ def test_a_case_that_says_nothing_of_it_is_an_error(folder: Path) -> None:
     assert problems(load(folder, tests=[one()], assertions=[HI])) == [""]
 
 
+def test_a_case_may_name_the_targets_that_it_is_for(folder: Path) -> None:
+    other = {"name": "other", "provider": "mock", "response": "other"}
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [ECHO, other]}))
+    check = {"type": "contains", "value": "other"}
+    cases = [one(assertions=[check], execution={"targets": ["other"]}), one(id="b", assertions=[HI])]
+    assert statuses(folder, tests=cases) == {"a": "pass", "b": "pass"}
+    several = load(folder, tests=[one(assertions=[check], execution={"targets": ["other", "default"]})])
+    assert ["execution.targets" in str(problem.key) for problem in several.warnings] == [True]
+
+
 def test_cases_may_stand_in_other_files(folder: Path) -> None:
     (folder / "cases").mkdir()
     (folder / "cases" / "one.yaml").write_text(json.dumps([one(id="b", assertions=[HI])]))

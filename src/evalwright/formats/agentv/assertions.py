@@ -245,7 +245,7 @@ class Evaluators:
         newer = str(raw.get("type")).replace("-", "_") == "llm_grader"
         config |= prompt_config(raw.get("prompt"), f"{place}.prompt", self._files, tell, newer=newer)
         if "prompt_command" in config:
-            config["folder"] = self._folder
+            config.setdefault("folder", self._folder)
         key = "target" if "target" in raw else "provider"
         target = raw.get(key)
         if target is not None and not isinstance(target, str):

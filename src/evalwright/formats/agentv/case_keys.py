@@ -24,7 +24,7 @@ CASE_KEYS = {
     "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions", "tags", "input_files",
     "vars", "workspace", *TURN_KEYS,
 }  # fmt: skip
-EXECUTION_KEYS = {"target", "timeout_seconds", "evaluators", "skip_defaults", "threshold"}
+EXECUTION_KEYS = {"target", "targets", "timeout_seconds", "evaluators", "skip_defaults", "threshold"}
 ASSERTIONS = ("assertions", "assert")
 """The newer and the older key for assertions; the first of them that has a value is used."""
 _SAME = (OUTCOMES, ("input_messages", "input"), ("expected_messages", "expected_output"))

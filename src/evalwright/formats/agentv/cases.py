@@ -25,7 +25,7 @@ from evalwright.formats.agentv.case_keys import (
 )
 from evalwright.formats.agentv.conversations import is_conversation, read_turns
 from evalwright.formats.agentv.detection import OUTCOMES
-from evalwright.formats.agentv.file import EvalFile, above_zero, share_in, texts_in
+from evalwright.formats.agentv.file import EvalFile, above_zero, first_target, share_in, texts_in
 from evalwright.formats.agentv.head_doubts import head_doubts
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.message_texts import chat_of, guidelines_of, prompt_of, question_of, reference_of
@@ -242,7 +242,12 @@ class Cases:
                     tell.warn("execution.threshold", f"threshold: {REACHED_BY_ALL}")
             else:
                 tell("execution.threshold", f"threshold: expected a number from 0 to 1, found {least!r}")
-        target, targets = self._defaults.target or execution.get("target"), self._defaults.targets
+        listed, targets = execution.get("targets"), self._defaults.targets
+        own = first_target(execution)
+        if listed is not None and (own is None or len(listed) > 1):
+            said = "the first of a list of names" if own is None else repr(own)
+            tell.warn("execution.targets", f"targets: a case is evaluated with one target, {said}; found {listed!r}")
+        target = self._defaults.target or own or execution.get("target")
         if targets is None:
             return found
         if target is None:

@@ -27,6 +27,7 @@ __all__ = [
     "TRIALS",
     "EvalFile",
     "above_zero",
+    "first_target",
     "read_file",
     "share_in",
     "texts_in",
@@ -84,10 +85,7 @@ class EvalFile:
 
     @property
     def default_target(self) -> str | None:
-        named = self.execution.get("target", self.head.get("target"))
-        listed = self.execution.get("targets")
-        if named is None and isinstance(listed, list) and listed:
-            named = listed[0].get("name") if isinstance(listed[0], dict) else listed[0]
+        named = first_target(self.execution) or self.execution.get("target", self.head.get("target"))
         return named if isinstance(named, str) else None
 
     @property
@@ -171,7 +169,7 @@ class EvalFile:
         """A mistake in the default target: at the name that this file gives, unless it has a place in its own file."""
         if problem.key or self.default_target is None:
             return problem
-        places = {"execution.target": self.execution, "target": self.head, "execution.targets": self.execution}
+        places = {"execution.targets": self.execution, "execution.target": self.execution, "target": self.head}
         key = next(place for place, found in places.items() if found.get(place.rpartition(".")[2]) is not None)
         return Problem(str(self.head_path), f"{problem.message} in {problem.file}", self.head_line(key), key)
 
@@ -189,6 +187,14 @@ class EvalFile:
         named = f" ({case_id})" if case_id else ""
         key = f"{self.key}[{index}]" + (f".{path}" if path else "")
         return Problem(str(self.path), f"{self.key}[{index}]{named}: {message}", self.line_of(index, path), key)
+
+
+def first_target(execution: Mapping[Any, Any]) -> str | None:
+    """The name of the first of the `targets` of an `execution`."""
+    listed = execution.get("targets")
+    first = listed[0] if isinstance(listed, list) and listed else None
+    named = first.get("name") if isinstance(first, dict) else first
+    return named if isinstance(named, str) else None
 
 
 def above_zero(value: Any) -> float | None:

@@ -21,7 +21,8 @@ _TYPES: dict[str, tuple[type, str]] = {
     "metadata": (dict, "a mapping"), "metadata.tags": (list, "a list of texts"), "tags": (list, "a list of texts"),
 }  # fmt: skip
 _SAME = (
-    ("name", "dataset"), ("metadata.tags", "tags"), ("execution.target", "target"), ("assertions", "assert"),
+    ("name", "dataset"), ("metadata.tags", "tags"), ("execution.target", "target"),
+    ("execution.targets", "execution.target"), ("assertions", "assert"),
     ("assertions", "execution.evaluators"), ("assert", "execution.evaluators"),
 )  # fmt: skip
 """Keys that say the same: of each pair, the first is used."""

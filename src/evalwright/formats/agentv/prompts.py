@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,19 @@ def prompt_config(written: Any, place: str, files: Files, tell: Notes, *, newer:
         tell(place, f"prompt.command: expected a list of texts with at least one, found {command!r}")
         return {}
     config = written.get("config")
-    return {"prompt_command": command, **({"prompt_config": config} if isinstance(config, dict) else {})}
+    return _program(command, place, files, tell) | ({"prompt_config": config} if isinstance(config, dict) else {})
+
+
+def _program(command: list[str], place: str, files: Files, tell: Notes) -> dict[str, Any]:
+    """A program that prints the prompt. If its last word names a file, it works in that file's folder, as in AgentV."""
+    try:
+        script = files.find(command[-1])
+    except OutsideError as error:
+        tell(place, str(error))
+        script = None
+    if script is None or not os.path.isfile(script):
+        return {"prompt_command": command}
+    return {"prompt_command": [*command[:-1], str(script)], "folder": str(script.parent)}
 
 
 def _prompt(written: str, place: str, files: Files, tell: Notes, newer: bool) -> dict[str, Any]:
