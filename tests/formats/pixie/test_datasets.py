@@ -105,6 +105,14 @@ def test_an_application_is_served_captured_and_judged(written, tmp_path):
     assert traces["entry-1"].extra["observed"] == {"input": "you", "output": "hello you"}
 
 
+def test_entries_of_release_0_5_have_a_test_case(written, tmp_path):
+    case = {key: value for key, value in entry(expectation="bye you").items() if key != "entry_kwargs"}
+    path = written({"entry_kwargs": {"text": "bye"}, "test_case": {**case, "evaluators": ["ValidJSON"]}})
+    assert [problem.key for problem in load_suite(path, "pixie").warnings] == ["entries.0.test_case.evaluators"]
+    _, verdicts, results, _ = ran(path, tmp_path)
+    assert (verdicts, results["entry-1", "ExactMatch"].score) == ({"entry-1": "pass"}, 1.0)
+
+
 def test_the_spans_of_an_entry_are_in_its_trace(written, tmp_path):
     _, _, _, traces = ran(written(entry()), tmp_path)
     assert [(span.name, span.input) for span in traces["entry-1"].spans] == [("step", "hello")]

@@ -19,6 +19,7 @@ from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.formats.pixie.dataset_oddities import DATASET_KEYS, ENTRY_KEYS, Oddities
 from evalwright.formats.pixie.entry_arguments import hold_arguments
 from evalwright.formats.pixie.evaluator import TYPE
+from evalwright.formats.pixie.test_cases import unread_in_test_cases, with_flat_entries
 from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.model.case import ForeignCase
 from evalwright.model.plan import Variant
@@ -76,7 +77,8 @@ def _kind(value: Any) -> str:
 
 class _Reading:
     def __init__(self, path: Path, raw: dict[str, Any], to_run: bool, allowed: Sequence[Path]) -> None:
-        self._path, self._raw, self._to_run = path, raw, to_run
+        self._path, self._raw, self._to_run = path, with_flat_entries(raw), to_run
+        self._unread = [*unread_in_test_cases(path, raw)]
         self._problems: list[Problem] = []
         self._unassigned = "items" in raw and not raw.keys() & {"entries", "runnable"}
         """Whether these are items that belong to no application yet, as DatasetStore stores them."""
@@ -107,7 +109,12 @@ class _Reading:
         odd = Oddities(self._path, raw, "items" if older else "entries")
         if self._problems:
             raise InputError(with_others(self._problems, odd.misspelt()), f"Invalid dataset {self._path}")
-        dataset.warnings = [*odd.misspelt(), *odd.repeated(), *odd.doubled(runnable, shared, self._folders)]
+        dataset.warnings = [
+            *self._unread,
+            *odd.misspelt(),
+            *odd.repeated(),
+            *odd.doubled(runnable, shared, self._folders),
+        ]
         dataset.objects = [*odd.objects()]
         self._hold_arguments(dataset, "items" if older else "entries")
         return dataset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evalwright.formats.pixie.dataset_oddities import DATASET_KEYS, ENTRY_KEYS
+from evalwright.formats.pixie.test_cases import TEST_CASE
 from evalwright.formats.shared.schema_parts import (
     ANY_TEXT,
     ANYTHING,
@@ -33,17 +34,19 @@ def dataset_schema() -> Schema:
     )
     named = mapping({"name": ANY_TEXT, "value": ANYTHING}, ["name", "value"])
     common: dict[str, Schema] = {"eval_metadata": {"type": ["object", "null"]}, "evaluators": evaluators}
-    entry = mapping(
-        {**dict.fromkeys(ENTRY_KEYS, ANYTHING), **common, "description": NOT_BLANK, "eval_input": list_of(named)},
-        ["description"],
-    )
-    entry |= unless_off(ENTRY_KEYS)
+    case = {**dict.fromkeys(ENTRY_KEYS, ANYTHING), **common, "description": NOT_BLANK, "eval_input": list_of(named)}
+    tested = mapping({**case, "eval_input": list_of(named, 1)}, ["description", "eval_input"])
+    entry = mapping({**case, TEST_CASE: tested}) | unless_off(ENTRY_KEYS)
     older = {
         **having("entry_kwargs", {"type": "object"}),
-        "allOf": [having("eval_input", {"minItems": 1}), absent("input_data")],
+        "allOf": [having("eval_input", {"minItems": 1}), having("description", NOT_BLANK), absent("input_data")],
     }
-    newer = {**having("input_data", {"type": "object"}), "allOf": [absent("entry_kwargs")]}
-    entry["anyOf"] = [older, newer]
+    newer = {
+        **having("input_data", {"type": "object"}),
+        "allOf": [having("description", NOT_BLANK), absent("entry_kwargs")],
+    }
+    oldest = {**having("entry_kwargs", {"type": "object"}), "allOf": [having(TEST_CASE, {"type": "object"})]}
+    entry["anyOf"] = [older, newer, oldest]
     item = mapping({**dict.fromkeys(ENTRY_KEYS, ANYTHING), **common}) | unless_off(ENTRY_KEYS)
     known: dict[str, Schema] = {
         **dict.fromkeys(DATASET_KEYS, ANYTHING),
