@@ -55,6 +55,21 @@ def test_a_folder_without_a_benchmark_is_read_by_its_gradings(tmp_path):
     assert {trace["variant_name"] for trace in case["embedded_trace"]} == {"with_skill", "without_skill"}
 
 
+@pytest.mark.parametrize(
+    ("timing", "milliseconds"), [({}, 2500), ({"executor_duration_seconds": 2, "total_duration_seconds": 3}, 2000)]
+)
+def test_what_stands_beside_a_grading_is_read(tmp_path, timing, milliseconds):
+    run = tmp_path / "it/eval-merging/with_skill/run-1"
+    run.mkdir(parents=True)
+    (run / "grading.json").write_text(json.dumps({"expectations": [], "timing": timing}))
+    (run / "timing.json").write_text(json.dumps({"total_tokens": 84852, "total_duration_seconds": 2.5}))
+    (run.parents[1] / "eval_metadata.json").write_text(json.dumps({"eval_id": 0, "prompt": "Merge."}))
+    _, (case,) = imported(tmp_path, "skill-benchmark", *sorted((tmp_path / "it").rglob("*.json")))
+    trace = case["embedded_trace"]
+    assert (case["id"], trace["latency_ms"]) == ("0", milliseconds)
+    assert trace["metrics"]["custom"]["tokens"] == 84852
+
+
 def test_what_is_no_run_is_named_with_its_place(tmp_path):
     file = benchmark(tmp_path)
     file.write_text(json.dumps({"run_summary": {}, "runs": [{"eval_id": 1}]}))

@@ -17,7 +17,7 @@ from evalwright.importers.transcript import Transcript
 
 __all__ = ["SkillBenchmarks"]
 
-_BENCHMARK, _GRADING = "benchmark.json", "grading.json"
+_BENCHMARK, _GRADING, _METADATA = "benchmark.json", "grading.json", "eval_metadata.json"
 _RUN = re.compile(r"run-(\d+)")
 
 
@@ -51,7 +51,7 @@ def _runs(file: Path, document: Mapping[str, Any], reading: ImportFindings) -> I
             reading.mistakes.add(file, "expected a run with eval_id, configuration and result", key=f"runs[{i}]")
             continue
         folder = file.parent / f"eval-{run['eval_id']}"
-        asked = _prompt(folder) or str(run.get("eval_name") or "")
+        asked = str(_beside(folder / _METADATA).get("prompt") or run.get("eval_name") or "")
         number = run.get("run_number")
         trial = number - 1 if isinstance(number, int) and number > 0 else None
         yield _record(file, str(run["eval_id"]), run["configuration"], trial, asked, {**run, **result}, reading.notes)
@@ -59,27 +59,34 @@ def _runs(file: Path, document: Mapping[str, Any], reading: ImportFindings) -> I
 
 def _grading(file: Path, document: Mapping[str, Any], notes: ImportNotes) -> Imported:
     """One grading, identified by its place: `eval-ID/VARIANT/run-N/grading.json`, where the last folder may be
-    missing."""
+    missing.
+
+    Times and tokens may be in `timing.json` beside it, the id of the eval in the `eval_metadata.json` of its folder.
+    """
     run = _RUN.fullmatch(file.parent.name)
     variant = file.parent.parent if run else file.parent
     summary, timing = document.get("summary"), document.get("timing")
+    took = {**_beside(file.parent / "timing.json"), **(timing if isinstance(timing, dict) else {})}
     values = {
+        "tokens": took.get("total_tokens"),
         **document,
         **(summary if isinstance(summary, dict) else {}),
-        "time_seconds": (timing if isinstance(timing, dict) else {}).get("executor_duration_seconds"),
+        "time_seconds": took.get("executor_duration_seconds", took.get("total_duration_seconds")),
     }
     trial = int(run[1]) - 1 if run else None
-    asked = _prompt(variant.parent)
-    return _record(file, variant.parent.name.removeprefix("eval-"), variant.name, trial, asked, values, notes)
+    about = _beside(variant.parent / _METADATA)
+    given = about.get("eval_id")
+    case = str(given) if isinstance(given, str | int) else variant.parent.name.removeprefix("eval-")
+    return _record(file, case, variant.name, trial, str(about.get("prompt") or ""), values, notes)
 
 
-def _prompt(folder: Path) -> str:
-    """The task of an eval, if its metadata are beside it."""
+def _beside(file: Path) -> Mapping[str, Any]:
+    """What a file beside a grading says; empty if there is none."""
     try:
-        about = json_document(folder / "eval_metadata.json")
+        found = json_document(file)
     except InputError:
-        return ""
-    return str(about.get("prompt") or "") if isinstance(about, dict) else ""
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _record(
