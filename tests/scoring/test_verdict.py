@@ -42,6 +42,8 @@ def needs(*all_required: str, some: tuple[str, ...] = (), errored: str = "error"
         ([failed("a")], "error"),
         ([passed("a"), passed("b")], "pass"),
         ([passed("a"), failed("b")], "fail"),
+        ([failed("a"), passed("b")], "fail"),
+        ([passed("a"), passed("c")], "error"),
         ([passed("a"), broken("b")], "error"),
         ([passed("a"), passed("b", error=NO)], "error"),
         ([failed("a"), broken("b")], "error"),
@@ -57,6 +59,11 @@ def test_without_criteria_every_evaluator_must_pass(results: list[EvaluationResu
     assert cell_status(PassCriteria(), ["a", "b"], False, results) == status
     as_failed = cell_status(PassCriteria(errored_evaluators="fail"), ["a", "b"], False, results)
     assert as_failed == ("fail" if status == "error" else status)
+
+
+def test_a_cell_without_results_is_no_skip_where_no_evaluator_is_named() -> None:
+    assert cell_status(PassCriteria(), [], False, []) == "error"
+    assert cell_status(PassCriteria(errored_evaluators="fail"), [], False, []) == "fail"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +108,8 @@ def test_upstreams_rule_lets_the_evaluators_of_an_errored_cell_decide(
     results: list[EvaluationResult], status: str
 ) -> None:
     assert cell_status(needs(errored="evaluate"), ["a"], True, results) == status
+    errors_fail = PassCriteria(errored_cases="evaluate", errored_evaluators="fail")
+    assert cell_status(errors_fail, ["a"], True, results) == status
 
 
 def test_the_score_is_the_mean_of_the_scores_there_are() -> None:
@@ -129,9 +138,10 @@ def test_an_errored_cell_has_no_score_and_carries_its_error() -> None:
 
 
 def test_reasons_name_each_evaluator_that_did_not_pass() -> None:
-    results = [passed("a"), failed("b", reason="missing 'x'"), broken("c"), skipped("d"), failed("e")]
-    verdict = cell_verdict(PassCriteria(), ["a", "f"], a_trace(), results)
-    assert verdict.reasons == ["b: missing 'x'", "c: ValueError: bad path", "e", "f: no result"]
+    silent = [failed("e"), failed("f", score=0.25)]
+    results = [passed("a"), failed("b", reason="missing 'x'"), broken("c"), skipped("d"), *silent]
+    verdict = cell_verdict(PassCriteria(), ["a", "g"], a_trace(), results)
+    assert verdict.reasons == ["b: missing 'x'", "c: ValueError: bad path", "e", "f: score 0.25", "g: no result"]
 
 
 def test_a_reason_that_begins_with_its_evaluator_does_not_name_it_twice() -> None:

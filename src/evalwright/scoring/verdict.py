@@ -107,7 +107,7 @@ def _of_all(names: Sequence[str], results: Collection[ResultLike]) -> Status | N
 
 def _by_criteria(required: set[str], some: set[str], passed: set[str], skipped: set[str]) -> Status:
     """Skipped evaluators are removed from both lists; one of `some` must pass unless all were skipped."""
-    if skipped and (required | some) <= skipped:
+    if required | some <= skipped:
         return "skip"
     enough = not some - skipped or not some.isdisjoint(passed)
     return "pass" if enough and required - skipped <= passed else "fail"
