@@ -38,6 +38,7 @@ def test_accuracy_counts_from_the_threshold():
 
 def test_percentiles_interpolate_between_ranks():
     assert aggregated([0.0, 1.0], "p95") == pytest.approx(0.95)
+    assert aggregated([1.0, 0.0, 0.25, 0.0], "median") == pytest.approx(0.125)
 
 
 def test_a_mean_is_a_plain_sum_on_every_python():
@@ -73,6 +74,7 @@ def test_weights_are_shares_of_their_sum():
     rule = {"kind": "weighted_average", "aggregation": "avg_score", "weights": {"a": 7, "b": 3}, "op": "eq", "value": 1}
     (part,) = decided(rule, SCORES).parts
     assert part.value == pytest.approx(0.7 * 0.55 + 0.3 * 0.65)
+    assert part.name == "avg_score(0.7 a + 0.3 b)"
 
 
 def test_weighted_accuracy_counts_full_scores_unless_a_threshold_is_given():
@@ -88,6 +90,8 @@ def test_an_older_accuracy_counts_what_its_own_comparison_lets_pass(op, at, valu
     rule = {**simple("a", "accuracy"), "kind": "legacy", "pass_op": op, "pass_value": at}
     (part,) = decided(rule, SCORES).parts
     assert part.value == pytest.approx(value)
+    (mean,) = decided({**rule, "aggregation": "avg_score"}, SCORES).parts
+    assert mean.value == pytest.approx(0.55)
 
 
 @pytest.mark.parametrize("op", ["gte", "lte"])
@@ -196,6 +200,13 @@ def test_a_point_threshold_has_the_interval_of_its_value_beside_it(trials, group
         assert part.ci95 == pytest.approx(ends, abs=0.01)
 
 
+def test_the_interval_of_an_accuracy_is_that_of_what_reaches_its_threshold():
+    scores = [0.6] * 30 + [0.4] * 10
+    rule = simple(aggregation="accuracy", pass_threshold=0.5)
+    (part,) = decided(rule, {"a": scores}, owned={"a": Owned(scores, range(40))}).parts
+    assert part.ci95 == pytest.approx([100 * end for end in wilson(30, 40)])
+
+
 def test_means_and_weighted_means_have_an_interval_and_the_least_score_has_none():
     scores = {"a": [i % 4 / 3 for i in range(60)], "b": [i % 3 / 2 for i in range(60)]}
     owned = {name: Owned(found, range(60)) for name, found in scores.items()}
@@ -253,6 +264,11 @@ def test_errors_of_systems_and_evaluators_leave_a_gate_open(cell):
     found = gated((None, judged(True)), cell, value=0.9)
     assert (found.passed, found.undecided, found.parts[0].value) == (True, True, 1.0)
     assert found.reason == "it depends on 1 result with an error"
+
+
+def test_results_on_the_trace_of_an_error_are_scores_where_they_decide_the_cell():
+    found = gated((None, judged(True)), (BROKEN, judged(False)), criteria=PassCriteria(errored_cases="evaluate"))
+    assert (found.parts[0].value, found.parts[0].n, found.undecided) == (0.5, 2, False)
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,7 @@ def _reaches(rule: Mapping[str, Any], score: float) -> bool:
 
 
 def _value(rule: Mapping[str, Any], scores: Sequence[float]) -> float:
-    if rule["kind"] == "legacy" and rule["aggregation"] == "accuracy":
+    if rule["aggregation"] == "accuracy":
         return 100.0 * sum(_reaches(rule, score) for score in scores) / len(scores) if scores else 0.0
     return aggregated(scores, rule["aggregation"], rule.get("pass_threshold", 1.0))
 
