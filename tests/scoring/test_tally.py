@@ -253,16 +253,17 @@ def test_results_on_the_trace_of_an_error_count_only_where_evaluators_may_see_it
 
 
 def test_cases_that_contradict_themselves_are_named_with_the_chance_of_it() -> None:
-    of = plan(variants=[Variant("v0", "replay")], cases_total=3, run=RunSettings(trials=4))
+    of = plan(variants=[Variant("v0", "replay")], cases_total=4, run=RunSettings(trials=4))
     cells = [
         *repeated("half", "pass", "fail", "pass", "fail"),
         *repeated("rare", "pass", "pass", "pass", "fail"),
         *repeated("sure", "pass", "pass", "pass", "pass"),
+        *repeated("lost", "fail", "fail", "fail", "fail"),
     ]
     found = counted(cells, of).summary(of, MOMENT).variants[0].trials
     assert found is not None
     assert (found.mixed_cases, found.mixed) == (2, ["half", "rare"])
-    assert found.flake_rate == pytest.approx((8 / 12 + 6 / 12) / 3)
+    assert found.flake_rate == pytest.approx((8 / 12 + 6 / 12) / 4)
     assert found.flake_rate_ci95 is not None
 
 
@@ -354,6 +355,12 @@ def test_a_run_that_judged_nothing_says_so() -> None:
 def test_a_run_without_cells_says_that_nothing_was_judged() -> None:
     of = plan(variants=[Variant("v0", "replay")], cases_total=0)
     assert counted([], of).summary(of, MOMENT).warnings == ["nothing was judged: there was no cell to run"]
+
+
+def test_cells_of_a_system_that_the_plan_does_not_name_are_counted_apart() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=1)
+    found = counted([("c0", "v0", "pass"), ("c0", "older", "fail")], of).summary(of, MOMENT)
+    assert [(variant.name, variant.pass_rate) for variant in found.variants] == [("v0", 1.0), ("older", 0.0)]
 
 
 def test_a_run_ends_with_its_last_record_whatever_the_order() -> None:
