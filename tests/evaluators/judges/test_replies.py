@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.evaluators.judges.replies import BadReply, number_in, only_object, truth_in
+from evalwright.evaluators.judges.replies import BadReply, number_in, only_object, reason_in, truth_in
 
 VERDICT = {"score": 4, "reason": "fine"}
 
@@ -24,9 +24,13 @@ VERDICT = {"score": 4, "reason": "fine"}
         'The answer names {order} and [1]. {"score": 4, "reason": "fine"}',
         '{"score": 4, "reason": "fine"} and again {"reason": "fine", "score": 4}',
         '{"unrelated": 1} then {"score": 4, "reason": "fine"}',
+        'As asked with ["score", ["reason"]]: {"score": 4, "reason": "fine"}',
     ],
-    ids=["bare", "spaces", "fenced", "fence-and-prose", "prose", "braces-in-prose", "said-twice", "other-object"],
-)
+    ids=[
+        "bare", "spaces", "fenced", "fence-and-prose", "prose", "braces-in-prose", "said-twice", "other-object",
+        "list-of-keys",
+    ],
+)  # fmt: skip
 def test_the_one_object_with_a_verdict_is_found(text: str) -> None:
     assert only_object(text, ("score",)) == VERDICT
 
@@ -41,7 +45,7 @@ def test_the_one_object_with_a_verdict_is_found(text: str) -> None:
         ('[{"score": 4}]', "a JSON list"),
         ('```json\n[{"score": 4}]\n```', "a JSON list"),
         ('It says {"score": 5}, I say {"score": 1}', "2 different"),
-        ('{"score": 1, "score": 5}', "twice"),
+        ('{"reason": "fine", "score": 1, "score": 5}', "'score' twice"),
         ('I say {"score": 1, "score": 5}', "twice"),
         ('{"score": 4, "reason": "cut o', "broken"),
         ('{"checks": [{"score": 5}], "score": }', "broken"),
@@ -56,6 +60,10 @@ def test_the_one_object_with_a_verdict_is_found(text: str) -> None:
 def test_what_is_no_clear_verdict_is_refused(text: str, why: str) -> None:
     with pytest.raises(BadReply, match=why):
         only_object(text, ("score",))
+
+
+def test_a_reason_that_is_no_text_is_kept_as_it_reads() -> None:
+    assert reason_in(["zu spät"]) == '["zu spät"]'
 
 
 @pytest.mark.slow("objects of any depth")

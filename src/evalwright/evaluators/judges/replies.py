@@ -101,7 +101,7 @@ def number_in(value: Any, what: str, lowest: float, highest: float, *, truths: b
         number = float(value) if usable else math.nan
     except (ValueError, OverflowError):
         number = math.nan
-    if math.isnan(number) or not lowest <= number <= highest:
+    if not lowest <= number <= highest:  # true of NaN, too
         raise BadReply(f"expected a number from {lowest:g} to {highest:g} as {what}, found {_shown(value)}")
     return number
 
