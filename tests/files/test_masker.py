@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.files.masker import MASKED, Masker, expand, looks_secret, may_be_secret
+from evalwright.files.masker import MASKED, Masker, expand, looks_secret, masked_in, may_be_secret, variables_in
 
 CANARIES = {
     f"CANARY_{number}": f"{text}{number:02d}Zq"
@@ -310,6 +310,32 @@ def test_unresolved_placeholders_are_named() -> None:
         "b": "${LITERAL}",
     }
     assert list(unresolved) == ["MISSING_KEY"]
+    assert expand("${A_KEY} ${MISSING_KEY}", {"A_KEY": "abc"}, unresolved := {}) == "abc ${MISSING_KEY}"
+    assert list(unresolved) == ["MISSING_KEY"]
+    assert expand("${MISSING_KEY}", {}) == "${MISSING_KEY}"
+
+
+def test_the_variables_of_placeholders_are_those_that_there_are() -> None:
+    stored = {"a": "x ${A_KEY}", "b": ["$${B_KEY}", "${C_KEY:part}", "${MISSING_KEY}"]}
+    environ = {"A_KEY": "1", "B_KEY": "2", "C_KEY": "3"}
+    assert variables_in(stored, environ) == {"A_KEY": "1", "C_KEY": "3"}
+
+
+def test_a_name_that_is_kept_gets_no_placeholder() -> None:
+    masker = Masker({"A_KEY": "support-agent"}, keep=["support-agent"])
+    assert masker.placeholders(["support-agent", "a support-agent"]) == ["support-agent", "a ${A_KEY}"]
+
+
+@pytest.mark.parametrize(
+    ("secret", "masked"),
+    [
+        ("abc", "abc xabcdefx abcd"),
+        ("abcd", f"abc xabcdefx {MASKED}"),
+        ("abcdef", f"abc x{MASKED}x abcd"),
+    ],
+)
+def test_one_secret_is_masked_alone_and_within_words_only_if_it_is_long(secret: str, masked: str) -> None:
+    assert masked_in("abc xabcdefx abcd", secret) == masked
 
 
 def test_the_evaluator_that_a_gate_names_is_no_secret():
@@ -321,5 +347,5 @@ def test_values_of_a_suites_variables_are_masked_but_for_settings_and_paths_that
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hunter2").touch()
-    secret = {value: may_be_secret(value) for value in ("hunter2", "/gone/hunter2", str(tmp_path), "true", "")}
-    assert secret == {"hunter2": True, "/gone/hunter2": True, str(tmp_path): False, "true": False, "": False}
+    values = ("hunter2", "/gone/hunter2", "/\0", "/\0/x", "4711", str(tmp_path), "true", "471", "")
+    assert [value for value in values if may_be_secret(value)] == ["hunter2", "/gone/hunter2", "/\0/x", "4711"]
