@@ -168,6 +168,63 @@ def test_a_subagent_of_codex_is_a_span_with_its_own_turns_and_tokens(tmp_path, c
     assert trace["metrics"]["token_input"] == 130
 
 
+@pytest.mark.parametrize(
+    ("spawn", "name"),
+    [({"agent_nickname": "Gibbs", "agent_role": "explorer"}, "Gibbs"), ({"agent_role": "explorer"}, "explorer"),
+     ({}, CHILD)],
+)  # fmt: skip
+def test_a_subagent_of_codex_is_called_as_it_was_or_by_its_session(tmp_path, spawn, name):
+    main = [rollout_line(0, "session_meta", {"id": PARENT}), *turn_of_codex(COPIED_TURN, "go", "Done.", 100, 100)]
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": PARENT, **spawn}}}
+    written(tmp_path / "rollout-b.jsonl", thread_of_codex(False, source=source))
+    _, (case,) = imported(tmp_path, "codex", written(tmp_path / "rollout-a.jsonl", main))
+    assert [span["name"] for span in case["embedded_trace"]["spans"] if span["kind"] == "agent"] == [name]
+
+
+def test_a_subagent_of_codex_that_says_it_started_itself_is_read_once(tmp_path):
+    main = [rollout_line(0, "session_meta", {"id": PARENT}), *turn_of_codex(COPIED_TURN, "go", "Done.", 100, 100)]
+    again = [rollout_line(8, "session_meta", {"id": PARENT, "source": spawned_by(PARENT)})]
+    written(tmp_path / "rollout-b.jsonl", again + turn_of_codex(OWN_TURN, "look", "Seen.", 30, 30))
+    _, (case,) = imported(tmp_path, "codex", written(tmp_path / "rollout-a.jsonl", main))
+    assert [span["name"] for span in case["embedded_trace"]["spans"] if span["kind"] == "agent"] == ["Gibbs"]
+
+
+def test_a_file_that_no_session_of_codex_is_called_like_has_no_subagents_beside_it(tmp_path):
+    main = [rollout_line(0, "session_meta", {"id": PARENT}), *turn_of_codex(COPIED_TURN, "go", "Done.", 100, 100)]
+    written(tmp_path / "rollout-b.jsonl", thread_of_codex(False, source=spawned_by(PARENT)))
+    _, (case,) = imported(tmp_path, "codex", written(tmp_path / "kept.jsonl", main))
+    assert [span for span in case["embedded_trace"]["spans"] if span["kind"] == "agent"] == []
+
+
+@pytest.mark.parametrize(
+    ("session", "turns"), [(CHILD, ("first", "second")), ("session", (COPIED_TURN, OWN_TURN)), (CHILD, (None, None))]
+)
+def test_where_ids_have_no_times_those_of_the_lines_say_what_a_fork_of_codex_copied(tmp_path, session, turns):
+    copied, own = turns
+    lines = [
+        rollout_line(8, "session_meta", {"id": session, "forked_from_id": "old", "timestamp": AT.format(8)}),
+        rollout_line(1, "event_msg", {"type": "task_started", "turn_id": copied}),
+        rollout_line(1, "response_item", said("user", "go")),
+        {**call_of(100, 100), "timestamp": AT.format(2)},
+        {**rollout_line(9, "event_msg", {"type": "task_started", "turn_id": own}), "timestamp": None},
+        rollout_line(9, "response_item", said("assistant", "Gone.")),
+        call_of(130, 30),
+    ]
+    _, trace, _ = codex(tmp_path, lines)
+    assert (trace["metrics"]["token_input"], trace["started_at"]) == (30, "2026-03-04T09:00:08Z")
+
+
+def test_a_count_below_that_of_the_copy_in_a_fork_of_codex_began_anew(tmp_path):
+    lines = [
+        rollout_line(8, "session_meta", {"id": CHILD, "forked_from_id": PARENT, "timestamp": AT.format(8)}),
+        *turn_of_codex(COPIED_TURN, "go", "Looking.", 100, 100),
+        *turn_of_codex(OWN_TURN, "look", "Seen.", 130, 30),
+        call_of(20, 20),
+    ]
+    _, trace, _ = codex(tmp_path, lines)
+    assert trace["metrics"]["token_input"] == 20
+
+
 def test_subagents_of_subagents_of_codex_belong_to_the_session(tmp_path):
     main = [rollout_line(0, "session_meta", {"id": "a"}), rollout_line(1, "response_item", said("user", "go"))]
     files = [written(tmp_path / "rollout-a.jsonl", main)]

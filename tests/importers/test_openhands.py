@@ -126,10 +126,81 @@ def test_only_the_branch_that_was_gone_on_with_is_the_conversation(tmp_path):
     assert [said["content"] for said in case["embedded_trace"]["messages"]] == ["q", "first"]
 
 
+def test_parents_in_a_circle_end_where_the_circle_began(tmp_path):
+    events = [
+        message(0, "user", "q"),
+        message(1, "agent", "a", parent_id="e2"),
+        message(2, "agent", "b", parent_id="e1"),
+    ]
+    _, trace = trace_of(tmp_path, written(tmp_path / "x.jsonl", events))
+    assert [one["content"] for one in trace["messages"]] == ["a", "b"]
+
+
+def test_an_event_whose_parent_is_not_there_follows_the_one_before(tmp_path):
+    events = [
+        message(0, "user", "q"), message(1, "agent", "a"), message(2, "user", "and?", parent_id="gone"),
+        message(3, "agent", "b", parent_id="e2"),
+    ]  # fmt: skip
+    done, trace = trace_of(tmp_path, written(tmp_path / "x.jsonl", events))
+    assert ([one["content"] for one in trace["messages"]], done.notes) == (["q", "a", "and?", "b"], [])
+
+
+def test_totals_count_on_whatever_branch_they_were_written(tmp_path):
+    totals = {"usage_to_metrics": {"agent": metrics(10, 5, 0.5)}}
+    events = [
+        message(0, "user", "q"), message(1, "agent", "first", parent_id="e0"),
+        event(2, "ConversationStateUpdateEvent", "environment", key="stats", value=totals, parent_id="e1"),
+        message(3, "agent", "second", parent_id="e0"),
+    ]  # fmt: skip
+    done, trace = trace_of(tmp_path, written(tmp_path / "x.jsonl", events))
+    assert (trace["metrics"]["token_input"], trace["metrics"]["cost_usd"]) == (10, 0.5)
+    assert done.notes == ["lost: events of abandoned branches: 1"]
+
+
+def test_a_call_whose_arguments_were_not_kept_has_those_of_its_action(tmp_path):
+    bare = event(1, "ActionEvent", action={"kind": "SomeAction", "command": "ls"}, tool_call_id="t")
+    _, trace = trace_of(tmp_path, written(tmp_path / "x.jsonl", [message(0, "user", "q"), bare]))
+    assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [("tool", {"command": "ls"})]
+
+
+@pytest.mark.parametrize(
+    ("seen", "shown", "failed"),
+    [
+        ("plain", "plain", 0),
+        ({"kind": "Seen", "files": 2}, {"files": 2}, 0),
+        ({"message": "m"}, "m", 0),
+        ({"content": "c", "exit_code": 0}, "c", 0),
+        ({"content": "c", "is_error": True}, "c", 1),
+        ({"content": "c", "error": "e"}, "c", 1),
+        ({"content": "c", "exit_code": 2}, "c", 1),
+        ({"content": "c", "exit_code": -1}, "c", 0),
+    ],
+)
+def test_an_observation_is_the_result_of_its_call_and_says_whether_that_failed(tmp_path, seen, shown, failed):
+    back = event(2, "ObservationEvent", "environment", tool_name="n", tool_call_id="call-1", observation=seen)
+    events = [message(0, "user", "q"), action(1, "n", {}, "r"), back]
+    _, trace = trace_of(tmp_path, written(tmp_path / "x.jsonl", events))
+    assert spoken(trace)[2:] == [("tool", shown, None)]
+    assert trace["metrics"]["custom"].get("failed_tool_results", 0) == failed
+
+
+def test_a_call_that_the_user_rejected_has_failed(tmp_path):
+    no = event(2, "UserRejectObservation", "user", tool_name="n", tool_call_id="call-1", rejection_reason="not that")
+    _, trace = trace_of(tmp_path, written(tmp_path / "x.jsonl", [message(0, "user", "q"), action(1, "n", {}, "r"), no]))
+    assert spoken(trace)[2:] == [("tool", "not that", None)]
+    assert trace["metrics"]["custom"] == {"failed_tool_results": 1}
+
+
+def test_an_empty_message_leaves_the_answer_of_a_finished_task(tmp_path):
+    _, trace = trace_of(tmp_path, written(tmp_path / "events.jsonl", [*SESSION, message(11, "agent", "")]))
+    assert trace["output"]["final_answer"] == "There are a and b."
+
+
 @pytest.mark.parametrize(
     ("code", "goes_on", "error", "stopped"),
     [
         ("LLMBadRequestError", False, "LLMBadRequestError", None),
+        (None, False, "agent_error", None),
         ("LLMBadRequestError", True, None, None),
         ("MaxIterationsReached", False, None, "max_iterations"),
     ],
