@@ -3,6 +3,7 @@
 import ast
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 
@@ -86,6 +87,12 @@ def test_the_map_for_newcomers_has_every_room():
     said = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text()
     rooms = {home.partition(".")[0] for _, name in modules() if (home := room(name)) != "__main__"} - {""}
     assert [home for home in sorted(rooms) if f"`{home}/" not in said and f"`{home}.py`" not in said] == []
+
+
+def test_files_that_the_map_names_are_there():
+    root = SOURCE.parents[1]
+    said = re.findall(r"`([\w/]+/\w+\.py)`", (root / "CONTRIBUTING.md").read_text())
+    assert [file for file in said if not (SOURCE / file).exists() and not (root / file).exists()] == []
 
 
 def test_rooms_import_only_what_they_may():
