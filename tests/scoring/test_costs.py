@@ -8,7 +8,7 @@ import pytest
 
 from evalwright.model.plan import RunSettings, Variant
 from evalwright.model.result import Status
-from evalwright.model.trace import Metrics
+from evalwright.model.trace import Metrics, TraceError
 from evalwright.scoring.tally import Tally
 from evalwright.testing import a_result, a_trace, a_verdict
 from scoring.histories import MOMENT, counted, plan
@@ -42,6 +42,19 @@ def test_a_limit_of_costs_limits_something_where_one_system_reports_them(reporti
         cost = 0.1 if variant == reporting else None
         tally.merge(counted([("c0", variant, "pass")], of, metrics=Metrics(cost_usd=cost)))
     assert tally.summary(of, MOMENT).warnings == []
+
+
+@pytest.mark.parametrize(("errors", "told"), [(0, "2 of 3 answers"), (1, "at least 1 of 3 answers")])
+def test_a_limit_of_costs_says_how_many_it_cannot_count(errors: int, told: str) -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=3 + errors, run=RunSettings(cost_limit_usd=1))
+    tally = Tally.of(of)
+    for number, cost in enumerate((0.1, None, None, 0.2)[: 3 + errors]):
+        trace = a_trace(case_id=f"c{number}", variant_name="v0", metrics=Metrics(cost_usd=cost))
+        trace.error = TraceError("timeout", "too late") if number == 3 else None
+        tally.count(trace, [], "pass" if trace.error is None else "error")
+    assert tally.summary(of, MOMENT).warnings == [
+        f"v0: the cost of {told} is unknown, and run.cost_limit_usd does not count it"
+    ]
 
 
 def test_means_and_costs_are_those_of_what_was_measured() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from evalwright.errors import counted
 from evalwright.model.cell_index import CellSums
 from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import PassCriteria, Plan
@@ -192,13 +193,22 @@ class Tally:
             yield "nothing was judged: every cell was skipped"
         if not plan.cells_planned and plan.shard is None:
             yield "nothing was judged: there was no cell to run"
-        answered = cells.total() - cells["error"]
-        if (
-            plan.run.cost_limit_usd is not None
-            and answered
-            and not any(count.cost.n for count in self._variants.values())
-        ):
-            yield "run.cost_limit_usd limited nothing: no cost was reported, and no price is known"
+        if plan.run.cost_limit_usd is not None:
+            yield from self._uncounted_costs()
+
+    def _uncounted_costs(self) -> Iterator[str]:
+        """That the limit of a run's cost did not have all costs to go by. A system without any may well be free."""
+        counts = self._variants.values()
+        if not any(count.cost.n for count in counts):
+            if any(sum(count.cells.values()) > count.cells["error"] for count in counts):
+                yield "run.cost_limit_usd limited nothing: no cost was reported, and no price is known"
+            return
+        for name, count in self._variants.items():
+            answers = sum(count.cells.values()) - count.errored
+            if count.cost.n and (unknown := answers - count.cost.n) > 0:
+                least = "at least " if count.errored else ""  # an errored call may have a cost, too
+                some = f"{least}{unknown} of {counted(answers, 'answer')}"
+                yield f"{name}: the cost of {some} is unknown, and run.cost_limit_usd does not count it"
 
     def _rollups(self) -> list[EvaluatorRollup]:
         """Every evaluator of the plan on every variant that has cells: without results it has no rate."""
