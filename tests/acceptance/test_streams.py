@@ -64,3 +64,12 @@ def test_json_stays_json_where_the_encoding_lacks_a_character(tmp_path: Path) ->
     code, out, _ = shell(made.folder, "PYTHONIOENCODING=ascii evalwright run eval.yaml --json")
     assert code == 0
     assert json.loads(out)["summary"]["config_path"] == str(made.folder / "eval.yaml")
+
+
+def test_json_has_no_character_on_which_a_terminal_acts(tmp_path: Path) -> None:
+    answer = "thanks \x9b2J \u202eevil\u202c é"
+    made = project(tmp_path, {"a": answer})
+    out = made.evalwright("report", made.run(), "--format", "json").out
+    assert json.loads(out)["cells"][0]["trace"]["output"]["final_answer"] == answer
+    assert [one for one in "\x9b\u202e\u202c" if one in out] == []
+    assert "é" in out

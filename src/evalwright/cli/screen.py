@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.errors import InputError, Problem, StorageError, counted
-from evalwright.reports.text import Paint, flat, harmless, paint_for
+from evalwright.reports.text import Paint, flat, harmless, harmless_json, paint_for
 from evalwright.session import hidden
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _with_end(pieces: Iterable[str]) -> Iterator[str]:
 
 def _say(pieces: Iterable[str]) -> None:
     try:
-        sys.stdout.writelines(pieces)
+        sys.stdout.writelines(map(harmless_json, pieces))  # other texts have no such characters any more
         sys.stdout.flush()
     except OSError as error:
         # Otherwise Python would try to write the rest at exit, fail again, and exit with 120.

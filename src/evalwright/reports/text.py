@@ -22,6 +22,7 @@ __all__ = [
     "flat",
     "folded",
     "harmless",
+    "harmless_json",
     "is_terminal",
     "json_line",
     "one_line",
@@ -35,6 +36,8 @@ _HARMFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_IN_JSON = re.compile("[\x80-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""What JSON may contain as it is, and terminals act on."""
 _COMMAND = re.compile(r"(?<=\n)([ \t]*)::")
 """Text that GitHub takes for a command when it begins a line of a log."""
 _COLOUR = re.compile(r"\x1b\[\d+m")
@@ -61,6 +64,11 @@ def harmless(text: str) -> str:
     if _is_plain(text):
         return text
     return _COMMAND.sub(r"\1\\x3a:", _HARMFUL.sub(_escape, text))
+
+
+def harmless_json(text: str) -> str:
+    """The same JSON with escapes for characters that could act on a terminal."""
+    return text if text.isascii() else _IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _is_plain(text: str) -> bool:
