@@ -144,6 +144,13 @@ def test_init_writes_a_suite_that_runs(tmp_path: Path) -> None:
     assert made.evalwright("run", "new project/eval.yaml").code == 0
 
 
+def test_init_writes_cases_in_which_lint_finds_nothing(tmp_path: Path) -> None:
+    made = Project(tmp_path)
+    made.evalwright("init", ".")
+    ended = made.evalwright("dataset", "lint", "eval.yaml")
+    assert (ended.code, ended.out) == (0, "nothing found\n")
+
+
 def test_init_leaves_nothing_on_a_full_disk(tmp_path: Path) -> None:
     program = (
         "import resource, sys\n"

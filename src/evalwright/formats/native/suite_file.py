@@ -65,7 +65,7 @@ class SuiteFile:
         expanded: dict[Any, Any] = self.expansion.expanded(raw)
         for place, name in self.expansion.unset:
             message = f"the environment variable {name!r} is not set and has no default"
-            message += f": export it, or pass --var {name}=VALUE"
+            message += f": export it, or pass --var {name}=VALUE to `run`"
             line = self.document.line(place)
             self.findings.problems.append(Problem(str(self.path), message, line, bracketed(place)))
             self.findings.settled.append(place)
