@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
-import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 import psycopg
 from psycopg import sql
 
@@ -23,6 +20,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.stores.index_cache import cache_for
 from evalwright.stores.postgres.database import Connection, Database, is_lost, persist
 from evalwright.stores.postgres.lock import lock_run
+from evalwright.stores.postgres.rows import INSERTS, NOT_IN_JSONB, Numbered, column_arrays, for_jsonb, row_key
 from evalwright.stores.tables.rows import Batch, Row, batched
 from evalwright.stores.tables.statements import Rows
 
@@ -36,46 +34,8 @@ _PAGE = 200
 """Rows fetched at once: cases and traces may be large."""
 _BATCH = 5000
 _LAST = (1 << 63) - 1
-_UNSAFE = re.compile(r"\\u0000|\\u[dD][89abAB]")
-"""What JSON allows and JSONB does not: NUL, and lone surrogates. Pairs match too, and prove harmless when replaced."""
 _NO_JSONB = ("22", "54")
 """SQLSTATE classes of what JSONB does not accept: bad data, too large, too deep."""
-_NOT_IN_JSONB = '{"not_in_jsonb": true}'
-
-_TYPES = {
-    "key": "bytea",
-    "seq": "bigint",
-    "case_id": "text",
-    "variant_name": "text",
-    "trial": "integer",
-    "attempt": "integer",
-    "evaluator": "text",
-    "started_at": "timestamptz",
-    "plain": "text",
-    "line": "text",
-}
-_WITHOUT = {"traces": {"evaluator"}, "results": set[str](), "verdicts": {"evaluator", "started_at"}}
-_WITHOUT["artifacts"] = _WITHOUT["traces"]
-
-
-def _insert(table: str) -> sql.SQL:
-    """The statement that writes any number of rows of a table, each column as one array: one round trip per batch.
-
-    Rows replace those with the same key, so that a batch can be written again if it is unknown whether it was stored.
-    """
-    columns = [name for name in _TYPES if name not in _WITHOUT[table]]
-    stored = [name for name in columns if name != "plain"]
-    arrays = ", ".join(f"%({name})b::{_TYPES[name]}[]" for name in columns)
-    updates = ", ".join(f"{name} = excluded.{name}" for name in [*stored, "payload", "namespace"] if name != "key")
-    return sql.SQL(
-        f"INSERT INTO {table} (run_id, namespace, payload, {', '.join(stored)}) "
-        f"SELECT %(run_id)s, %(namespace)s::jsonb, coalesce(plain, line)::jsonb, {', '.join(stored)} "
-        f"FROM unnest({arrays}) AS given ({', '.join(columns)}) "
-        f"ON CONFLICT (run_id, key) DO UPDATE SET {updates}"
-    )
-
-
-_INSERTS = {table: _insert(table) for table in _WITHOUT}
 
 
 class PostgresRun:
@@ -200,56 +160,43 @@ class PostgresRun:
         tables = [(table, self._numbered(table, rows)) for table, rows in batch.tables() if rows]
         self._written(lambda connection: self._write_all(connection, tables))
 
-    def _numbered(self, table: str, rows: list[Row]) -> list[tuple[bytes, int, Row]]:
+    def _numbered(self, table: str, rows: list[Row]) -> list[Numbered]:
         """Rows with their keys and numbers, which stay the same if the rows are written again.
 
         Only the last row of each key is kept, as ON CONFLICT DO UPDATE fails if one statement changes a row twice.
         """
-        kept: dict[bytes, tuple[bytes, int, Row]] = {}
+        kept: dict[bytes, Numbered] = {}
         for row in rows:
-            key = _key(row)
+            key = row_key(row)
             self._last[table] += 1
             kept[key] = (key, self._last[table], row)
         return list(kept.values())
 
-    def _write_all(self, connection: Connection, tables: list[tuple[str, list[tuple[bytes, int, Row]]]]) -> None:
+    def _write_all(self, connection: Connection, tables: list[tuple[str, list[Numbered]]]) -> None:
         try:
             with connection.pipeline(), connection.transaction():
                 for table, rows in tables:
-                    connection.execute(_INSERTS[table], self._arrays(rows))
+                    connection.execute(INSERTS[table], self._values_of(rows))
         except psycopg.Error as error:
             if is_lost(error, connection) or not (error.sqlstate or "").startswith(_NO_JSONB):
                 raise
             self._write_one_by_one(connection, tables)
 
-    def _write_one_by_one(self, connection: Connection, tables: list[tuple[str, list[tuple[bytes, int, Row]]]]) -> None:
+    def _write_one_by_one(self, connection: Connection, tables: list[tuple[str, list[Numbered]]]) -> None:
         """If JSONB rejects a record, its `payload` says so; `line` has the record all the same."""
         with connection.transaction():
             for table, rows in tables:
                 for row in rows:
                     try:
                         with connection.transaction():
-                            connection.execute(_INSERTS[table], self._arrays([row]))
+                            connection.execute(INSERTS[table], self._values_of([row]))
                     except psycopg.Error as error:
                         if is_lost(error, connection) or not (error.sqlstate or "").startswith(_NO_JSONB):
                             raise
-                        connection.execute(_INSERTS[table], self._arrays([row], plain=_NOT_IN_JSONB))
+                        connection.execute(INSERTS[table], self._values_of([row], plain=NOT_IN_JSONB))
 
-    def _arrays(self, rows: list[tuple[bytes, int, Row]], plain: str | None = None) -> dict[str, Any]:
-        return {
-            "run_id": self._run_id,
-            "namespace": self._namespace,
-            "key": [key for key, _, _ in rows],
-            "seq": [number for _, number, _ in rows],
-            "case_id": [row.case_id.replace("\0", "\ufffd") for _, _, row in rows],
-            "variant_name": [row.variant_name.replace("\0", "\ufffd") for _, _, row in rows],
-            "trial": [row.trial for _, _, row in rows],
-            "attempt": [row.attempt for _, _, row in rows],
-            "evaluator": [row.evaluator.replace("\0", "\ufffd") for _, _, row in rows],
-            "started_at": [row.started_at for _, _, row in rows],
-            "plain": [plain or _for_jsonb(row.line) for _, _, row in rows],
-            "line": [row.line for _, _, row in rows],
-        }
+    def _values_of(self, rows: list[Numbered], plain: str | None = None) -> dict[str, Any]:
+        return {"run_id": self._run_id, "namespace": self._namespace, **column_arrays(rows, plain)}
 
     def hurry(self) -> None:
         self._database.hurried = True
@@ -269,12 +216,12 @@ class PostgresRun:
             "namespace = excluded.namespace, started_at = excluded.started_at, payload = excluded.payload, "
             "line = excluded.line"
         )
-        values = (self._run_id, self._namespace, summary.started_at, _for_jsonb(text) or text, text)
+        values = (self._run_id, self._namespace, summary.started_at, for_jsonb(text) or text, text)
         self._written(lambda connection: connection.execute(query, values))
 
     def put_artifact(self, row: Row) -> None:
         # One key for all attempts: only the newest artifact of a cell is kept.
-        rows = [(_key(row._replace(attempt=0)), 0, row)]
+        rows = [(row_key(row._replace(attempt=0)), 0, row)]
         self._written(lambda connection: self._write_all(connection, [("artifacts", rows)]))
 
     def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
@@ -366,29 +313,3 @@ def _leave_to_parents() -> None:
 
 
 os.register_at_fork(after_in_child=_leave_to_parents)
-
-
-def _key(row: Row) -> bytes:
-    """The primary key of a row inside its run: a hash, as ids may be too long for an index or contain any character."""
-    parts = (row.case_id, row.variant_name, row.trial, row.attempt, row.evaluator)
-    return hashlib.blake2b(msgspec.json.encode(parts), digest_size=16).digest()
-
-
-def _for_jsonb(line: str) -> str | None:
-    """The line with U+FFFD for NUL and lone surrogates, which JSONB rejects; None if JSONB accepts it as it is."""
-    if _UNSAFE.search(line) is None:
-        return None
-    try:
-        return json.dumps(_replaced(json.loads(line)))
-    except (ValueError, RecursionError):
-        return _NOT_IN_JSONB
-
-
-def _replaced(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {_replaced(key): _replaced(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_replaced(item) for item in value]
-    return value
