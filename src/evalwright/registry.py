@@ -199,7 +199,7 @@ LABELS = {
     "extractors": "extractor",
     "providers": "provider of models",
     "mirrors": "store",
-    "exports": "form of results",
+    "exports": "export",
     "workspaces": "workspace",
     "enrichers": "trace enricher",
     "datasets": "dataset",
