@@ -17,6 +17,7 @@ from formats.promptfoo.runs import ECHO, run, run_at, write
     ("option", "value", "left"),
     [
         ("filter_pattern", "^fir", ["a"]),
+        ("filter_pattern", ".*", ["a"]),
         ("filter_first_n", 2, ["a", "b"]),
         ("filter_metadata", ["area=x"], ["b", "c"]),
         ("filter_metadata", ["area=x", "area=y"], ["b"]),

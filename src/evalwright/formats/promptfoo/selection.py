@@ -57,7 +57,7 @@ def _filters(options: Mapping[str, Any]) -> Iterator[tuple[str, _Narrow]]:
         yield " ".join(f"{flag} {path}" for flag, path, _ in results), _with_outcome(results)
     if (pattern := options.get("filter_pattern")) is not None:
         fits = _pattern("--filter-pattern", pattern)
-        yield f"--filter-pattern {pattern}", _each(lambda case: fits(case.description or ""))
+        yield f"--filter-pattern {pattern}", _each(lambda case: case.description and fits(case.description))
     if (text := options.get("filter_range")) is not None:
         part = _range(text)
         yield f"--filter-range {text}", _in_range(part)
