@@ -95,6 +95,27 @@ def test_usage_of_langsmith_counts_once_wherever_the_call_of_a_model_has_it(tmp_
     assert (found["token_input"], found["token_output"], found["cost_usd"]) == (15, 3, 0.01)
 
 
+@pytest.mark.parametrize(
+    "used",
+    [
+        {"outputs": {"usage_metadata": {
+            "input_tokens": 15, "input_token_details": {"cache_read": 7, "cache_creation": 2},
+            "output_tokens": 3, "output_token_details": {"reasoning": 1},
+        }}},
+        {
+            "prompt_tokens": 15, "prompt_token_details": {"cache_read": 7, "cache_creation": 2},
+            "completion_tokens": 3, "completion_token_details": {"reasoning": 1},
+        },
+    ],
+)  # fmt: skip
+def test_what_a_cache_read_and_reasoning_are_parts_of_langsmiths_tokens(tmp_path, used):
+    path = written(tmp_path / "runs.jsonl", [langsmith("model", "llm", None, 1, 2, inputs={"q": "a"}, **used)])
+    _, [case] = imported(tmp_path, "langsmith", path)
+    found = case["embedded_trace"]["metrics"]
+    assert (found["token_input"], found["token_output"], found["token_thinking"]) == (15, 3, 1)
+    assert found["custom"] == {"cache_read_tokens": 7, "cache_write_tokens": 2}
+
+
 @pytest.mark.parametrize("form", ["lines", "list", "whole"])
 @pytest.mark.parametrize("format", ["langfuse", "langsmith"])
 def test_a_trace_is_one_recording_whatever_its_form(tmp_path, format, form):

@@ -5,7 +5,7 @@ The shapes are those of its published run format.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,14 @@ _USED = {
     "llm.token_count.completion": ("completion_tokens", "output_tokens"),
     "llm.cost.total": ("total_cost",),
 }
+_GIVEN = ("input_token_details", "prompt_token_details", "prompt_tokens_details")
+_SAID = ("output_token_details", "completion_token_details", "completion_tokens_details")
+_PARTS = {
+    "llm.token_count.prompt_details.cache_read": (_GIVEN, ("cache_read", "cached_tokens")),
+    "llm.token_count.prompt_details.cache_write": (_GIVEN, ("cache_creation",)),
+    "llm.token_count.completion_details.reasoning": (_SAID, ("reasoning", "reasoning_tokens")),
+}
+"""Parts of a number of tokens: the names of the mappings in which SDKs put them, and theirs."""
 
 
 class LangSmithRuns:
@@ -87,10 +95,18 @@ def _used(run: Mapping[str, Any], kind: str) -> dict[str, float]:
     found: dict[str, float] = {}
     for holder in [run, *(_usages(run) if kind == "llm" else ())]:
         for name, keys in _USED.items():
-            value = next((value for key in keys if (value := number_under(holder, key)) is not None), None)
-            if value is not None:
-                found.setdefault(name, value)
+            _take(found, name, [holder], keys)
+        for name, (places, keys) in _PARTS.items():
+            _take(found, name, dictionaries([holder.get(place) for place in places]), keys)
     return found
+
+
+def _take(found: dict[str, float], name: str, holders: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> None:
+    """Add the first number under one of the keys, unless there is one of that name already."""
+    numbers = (number_under(holder, key) for holder in holders for key in keys)
+    value = next((number for number in numbers if number is not None), None)
+    if value is not None:
+        found.setdefault(name, value)
 
 
 def _usages(run: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
