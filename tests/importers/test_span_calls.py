@@ -57,6 +57,12 @@ def test_and_below_each_other(tmp_path):
     assert counted(trace) == (10, [{"city": "Bonn"}])
 
 
+def test_a_tool_without_arguments_has_those_that_the_model_requested(tmp_path):
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather", "gen_ai.tool.call.id": "in Bonn"}
+    trace = trace_of(tmp_path, span(1, "chat", model(10, 2), below=0), span(2, "execute_tool weather", tool, below=0))
+    assert [(call["id"], call["arguments"]) for call in trace["tool_calls"]] == [("in Bonn", {"city": "Bonn"})]
+
+
 def test_other_calls_at_the_same_time_are_several(tmp_path):
     trace = trace_of(
         tmp_path,

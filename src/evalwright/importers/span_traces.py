@@ -343,7 +343,7 @@ class _Tree:
 def _taken(call: ToolCall, executed: list[ToolCall]) -> bool:
     """Whether a call that a model requested is among the executed ones, each of which counts once.
 
-    The span of an executed call may lack its id, or have its arguments as a text only.
+    The span of an executed call may lack its id or its arguments, or have these as a text only.
     """
     fits = [one for one in executed if one.id is not None and one.id == call.id] or [
         one for one in executed if one.name == call.name and (one.id is None or call.id is None)
@@ -352,7 +352,7 @@ def _taken(call: ToolCall, executed: list[ToolCall]) -> bool:
         found = next((one for one in fits if one.arguments == call.arguments), fits[0])
         executed.remove(found)
         found.id = found.id or call.id
-        if "_raw" in found.arguments:
+        if "_raw" in found.arguments or not found.arguments:
             found.arguments = call.arguments
     return bool(fits)
 
