@@ -79,6 +79,7 @@ def test_what_a_model_refuses_with_is_the_answer_of_a_system(run):
         ({"provider": "openai", "model": "m", "base_url": "HERE/v1"}, "OPENAI_API_KEY", "/v1/chat/completions"),
         ({"provider": "gemini", "model": "m", "base_url": "HERE/v1beta/openai"}, "GEMINI_API_KEY", "/v1beta/openai/"),
         ({"provider": "azure", "deployment": "m", "endpoint": "HERE"}, "AZURE_OPENAI_API_KEY", "/openai/v1/chat/"),
+        ({"provider": "azure", "deployment_name": "m", "resource": "HERE"}, "AZURE_OPENAI_API_KEY", "/openai/v1/chat/"),
     ],
 )
 def test_models_behind_chat_completions_answer(run, monkeypatch, target, variable, path):
@@ -89,6 +90,21 @@ def test_models_behind_chat_completions_answer(run, monkeypatch, target, variabl
     assert (trace.output.final_answer, trace.metrics.token_output) == ("four", 10)
     assert (asked.path.startswith(path), asked.headers["authorization"]) == (True, "Bearer k3y")
     assert [m["role"] for m in json.loads(asked.body)["messages"]] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    ("target", "model"),
+    [
+        ({"provider": "azure", "deployment": "d", "model": "m", "endpoint": "HERE"}, "d"),
+        ({"provider": "openai", "variant": "v", "base_url": "HERE/v1"}, "v"),
+        ({"provider": "gemini", "base_url": "HERE/v1"}, "gemini-2.5-flash"),
+    ],
+)
+def test_a_model_is_named_as_in_the_original(run, monkeypatch, target, model):
+    for variable in ("AZURE_OPENAI_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(variable, "k3y")
+    _, _, (asked,) = run(target, openai("four"))
+    assert json.loads(asked.body)["model"] == model
 
 
 def test_a_target_names_its_key(run, monkeypatch):

@@ -114,6 +114,25 @@ def test_newer_names_are_read(tmp_path: Path, key: str, monkeypatch: pytest.Monk
     assert next(iter(suite.cases)).evaluators[0]["config"]["judges"]["default"] == "judge"
 
 
+def test_other_names_of_keys_are_read_unless_the_first_one_is_given(tmp_path: Path) -> None:
+    target = {"name": "default", "provider": "cli", "command": "echo hi", "attachmentsFormat": "@{path}"}
+    assert loaded(tmp_path, target).variants[0].config["targets"]["default"]["files_format"] == "@{path}"
+    both = {"files_format": "{path}", **target}
+    assert loaded(tmp_path, both).variants[0].config["targets"]["default"]["files_format"] == "{path}"
+
+
+def test_a_folder_whose_variable_is_not_set_is_the_usual_one(tmp_path: Path) -> None:
+    suite = loaded(tmp_path, {"name": "default", "provider": "cli", "command": "pwd", "cwd": "${{ NO_A }}"})
+    assert ["cwd is not used" in problem.message for problem in suite.warnings if "NO_A" in problem.message] == [True]
+    assert [verdict.status for verdict in verdicts(suite, tmp_path)] == ["pass"]
+
+
+def test_an_agent_may_be_named_by_its_command(tmp_path: Path) -> None:
+    for key in ("command", "binary", "executable"):
+        with pytest.raises(InputError, match="no-such-agent"):
+            loaded(tmp_path, {"name": "default", "provider": "codex", key: "no-such-agent"})
+
+
 def test_targets_that_stand_for_one_another_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="circle"):
         loaded(tmp_path, {"name": "default", "use_target": "b"}, {"name": "b", "use_target": "default"})

@@ -39,7 +39,9 @@ class AgentProvider:
         if program.needs_permission and not allowed:
             message = f"{name} may run any command and change any file with your rights: allow that with --allow-tools"
             raise refused("provider", f"target {target.get('name')!r}: {message}")
-        command = [str(target.get("executable") or program.command[0])]
+        written = target.get("command")
+        named = target.get("executable") or (written if isinstance(written, str) else None)
+        command = [str(named or program.command[0])]
         if "/" in command[0] and not Path(command[0]).is_absolute():
             command = [str(Path(folder).resolve() / command[0])]
         if shutil.which(command[0], path=environment().get("PATH")) is None:

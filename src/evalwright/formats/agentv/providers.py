@@ -118,14 +118,24 @@ def _seconds(milliseconds: float | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
 
 
+_MODEL = ("model", "deployment", "variant")
+"""Keys for the name of a model; the first one that is written is used."""
+_MODEL_OF_AZURE = ("deployment", "model")
+_DEFAULT_MODELS = {"google": "gemini-2.5-flash"}
+"""By provider, the model of targets that name none."""
+
+
 class Model:
     """A chat model, called through the run's only way to models."""
 
     def __init__(self, target: Mapping[str, Any], provider: str) -> None:
-        model = target.get("model", target.get("deployment"))
-        if not isinstance(model, str) or not model:
+        names = _MODEL_OF_AZURE if provider == "azure" else _MODEL
+        model = next((target[name] for name in names if target.get(name)), _DEFAULT_MODELS.get(provider))
+        if not isinstance(model, str):
             raise refused("model", f"target {target.get('name')!r} needs a 'model'")
         base_url = target.get("base_url", target.get("endpoint"))
+        if provider == "azure" and isinstance(base_url, str) and "://" not in base_url:
+            base_url = f"https://{base_url}" if "." in base_url else f"https://{base_url}.openai.azure.com"
         retries = target.get("max_retries")
         self.question: ChatRequest = ChatRequest(
             model,

@@ -14,6 +14,7 @@ from evalwright.formats.agentv.schema_definitions import (
     or_variable,
     workspace,
 )
+from evalwright.formats.agentv.target_keys import ALSO_NAMED
 from evalwright.formats.agentv.target_settings import BOOLEANS, settings_schema
 from evalwright.formats.agentv.targets_file import PROVIDERS
 from evalwright.formats.shared.isolation import OF_PROGRAMS
@@ -110,6 +111,7 @@ def targets_schema() -> Schema:
     model = lenient(settings_schema())
     keys: dict[str, Schema] = {key: or_variable(one) for key, one in model.pop("properties").items()}
     keys |= {key: or_null(or_variable({"type": "boolean"})) for key in BOOLEANS}
+    keys |= {other: keys[first] for other, first in ALSO_NAMED.items()}
     keys = {spelt: one for key, one in keys.items() for spelt in dict.fromkeys((key, camel(key)))}
     keys["provider"] = offered(PROVIDERS, {"type": ["string", "null"]})
     target = mapping({**keys, "name": WORD}, ["name"]) | unless_off(keys, OF_PROGRAMS)

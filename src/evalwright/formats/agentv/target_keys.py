@@ -13,6 +13,7 @@ from evalwright.formats.agentv.vocabulary import snake_case
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating
 
 __all__ = [
+    "ALSO_NAMED",
     "API_KEY",
     "CREDENTIALS",
     "JUDGE_TARGET",
@@ -25,7 +26,20 @@ __all__ = [
 
 JUDGE_TARGET = "judge_target"
 _SPELLINGS = {"azure-openai": "azure", "google": "gemini", "google-gemini": "gemini"}
-_NEWER = {"grader_target": JUDGE_TARGET}
+ALSO_NAMED = {
+    "grader_target": JUDGE_TARGET,
+    "attachments_format": "files_format",
+    "keep_output_files": "keep_temp_files",
+    "cli_verbose": "verbose",
+    "resource": "endpoint",
+    "resource_name": "endpoint",
+    "deployment_name": "deployment",
+    "binary": "executable",
+    "arguments": "args",
+    "log_directory": "log_dir",
+    "log_output_format": "log_format",
+}
+"""Other names of keys; one that is written under its first name, too, has the value of that."""
 _REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\Z")
 API_KEY = "api_key"
 CREDENTIALS: dict[str, tuple[str, ...]] = {
@@ -44,7 +58,7 @@ def provider_in(raw: Mapping[str, Any]) -> str:
 def known_key(key: Any) -> str:
     """A key in snake case, under its first name."""
     name = snake_case(str(key))
-    return _NEWER.get(name, name)
+    return ALSO_NAMED.get(name, name)
 
 
 def unread_of_target(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:

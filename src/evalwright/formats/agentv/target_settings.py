@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from evalwright.files.key_paths import bracketed
 
-__all__ = ["AGENTS", "BOOLEANS", "KEYS", "NO_EFFECT", "checked", "settings_schema"]
+__all__ = ["AGENTS", "BOOLEANS", "KEYS", "NO_EFFECT", "OPTIONAL", "checked", "settings_schema"]
 
 AGENTS = {
     "claude": "claude", "claude-cli": "claude", "claude-code": "claude", "codex": "codex", "codex-cli": "codex",
@@ -115,6 +115,8 @@ KEYS = frozenset(_Settings.model_fields) - {"api_key_env"}
 BOOLEANS = frozenset(key for key, field in _Settings.model_fields.items() if field.annotation == bool | None)
 NO_EFFECT = frozenset({"verbose", "version", "api_version", "log_dir", "log_format", "stream_log"})
 """Known keys without effect: a chattier console, logs, and what Azure's newer interface no longer has."""
+OPTIONAL = frozenset({"cwd", "executable"})
+"""Keys that are as if they were not written if their variable is not set, as in the original."""
 
 
 def settings_schema() -> dict[str, Any]:

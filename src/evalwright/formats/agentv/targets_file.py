@@ -27,7 +27,7 @@ from evalwright.formats.agentv.target_keys import (
     target_doubts,
     unread_of_target,
 )
-from evalwright.formats.agentv.target_settings import AGENTS, BOOLEANS, KEYS, NO_EFFECT, checked
+from evalwright.formats.agentv.target_settings import AGENTS, BOOLEANS, KEYS, NO_EFFECT, OPTIONAL, checked
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
@@ -217,7 +217,9 @@ class _Reading:
         self._hide(raw)
         for key, variable in unset:
             message = f"{key}: the environment variable {variable} of target {name!r} is not set"
-            self.missing[name].append(self._problem(i, key, message))
+            optional = known_key(key) in OPTIONAL
+            found = self._problem(i, key, f"{message}: {key} is not used" if optional else message)
+            (self.doubts if optional else self.missing)[name].append(found)
         self.missing[name] += self._diverted(i, raw)
         if isinstance(key := resolved.pop(API_KEY, None), str):
             resolved["api_key_env"] = variable = self._variable(name, key)
@@ -301,6 +303,8 @@ def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict
     for key, value in raw.items():
         name = known_key(key)
         reference = reference_in(value)
+        if name != key and name in raw:
+            continue
         if reference is None:
             found[name] = provider_in(raw) if name == "provider" else value
         elif not environment.get(reference[1]):
