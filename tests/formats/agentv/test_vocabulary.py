@@ -112,6 +112,14 @@ def test_texts_among_assertions_count_like_other_assertions(folder: Path) -> Non
     assert weights == {"assert": [1.0], "assertions": [2.0, 1.0]}
 
 
+def test_blank_texts_among_assertions_do_not_count(folder: Path) -> None:
+    suite = load(folder, tests=[one(assertions=["kind", " ", HI]), one(id="b", assertions=["", HI])])
+    weights = [[spec["weight"] for spec in case.evaluators or ()] for case in suite.cases]
+    assert weights == [[1.0, 1.0], [1.0]]
+    blank = [problem.key for problem in suite.warnings if "without text" in problem.message]
+    assert blank == ["tests[0].assertions[1]", "tests[1].assertions[0]"]
+
+
 def test_mistakes_in_other_files_name_these(folder: Path) -> None:
     (folder / "cases.yaml").write_text("- id: b\n  input: hi\n  assertions:\n  - {type: strange}\n- {id: 5}\n")
     suite = load(folder, tests="cases.yaml")

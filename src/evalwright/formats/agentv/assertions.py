@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +19,7 @@ from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.prompts import prompt_config
 from evalwright.formats.agentv.rubrics import rubric_items
 from evalwright.formats.agentv.shorthands import Environment
-from evalwright.formats.agentv.specs import Spec, spec_name, weighs_texts
+from evalwright.formats.agentv.specs import Spec, spec_name, weighs_texts, weight_in
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.templates import with_templates
 from evalwright.formats.agentv.vocabulary import (
@@ -80,7 +79,7 @@ class Evaluators:
             return []
         specs = []
         entries = [*with_templates(raw, place, self._files, self._put, tell)]
-        texts = [item for item, _ in entries if isinstance(item, str)]
+        texts = [item.strip() for item, _ in entries if isinstance(item, str) and item.strip()]
         if texts and not named:
             together = self._rubric({"rubrics": texts}, place, "rubric", tell)
             specs.append({**together, "weight": float(len(texts))} if weighs_texts(place) else together)
@@ -91,6 +90,8 @@ class Evaluators:
                     specs.append(spec)
             elif named or not isinstance(item, str):
                 tell(at, f"expected a mapping, found {type(item).__name__}")
+            elif not item.strip():
+                tell.warn(at, "a criterion without text is left out")
         for name, count in Counter(spec["name"] for spec in specs).items():
             if count > 1:
                 tell.warn(place, f"{count} evaluators are named {name!r}; all of them are used")
@@ -128,7 +129,7 @@ class Evaluators:
         spec = self._of_kind(kind, raw, place, name, tell)
         if spec is None:
             return None
-        spec["weight"] = self._weight(raw, place, name, tell)
+        spec["weight"] = weight_in(raw, place, name, tell)
         required = self._required(raw, place, tell)
         if required is not None:
             spec["required"] = required
@@ -306,14 +307,6 @@ class Evaluators:
             return {"name": name, "type": "text_check", "config": {"check": kind, "value": value}}
         flags = {} if raw.get("flags") is None else {"flags": raw["flags"]}
         return {"name": name, "type": "javascript_regex", "config": {"value": value, **flags}}
-
-    def _weight(self, raw: Mapping[str, Any], place: str, name: str, tell: Notes) -> float:
-        weight = raw.get("weight", 1.0)
-        sound = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-        if not sound or not math.isfinite(weight) or weight < 0:
-            tell(f"{place}.weight", f"weight of {name!r}: expected a number that is not negative, found {weight!r}")
-            return 1.0
-        return float(weight)
 
     def _required(self, raw: Mapping[str, Any], place: str, tell: Notes) -> float | None:
         """The score that an evaluator needs if it is `required`: its `min_score`, or the passing score."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalwright.formats.agentv.notes import OF_FILE
+from evalwright.formats.agentv.notes import OF_FILE, Notes
 
-__all__ = ["Spec", "asks_default_judge", "spec_name", "unique", "weighs_texts"]
+__all__ = ["Spec", "asks_default_judge", "spec_name", "unique", "weighs_texts", "weight_in"]
 
 Spec = dict[str, Any]
 
@@ -31,6 +32,16 @@ def spec_name(written: str, raw: Mapping[str, Any]) -> str:
 def weighs_texts(place: str) -> bool:
     """Whether the weight counts the texts: in the newer `assertions`, except those of a turn."""
     return place.removesuffix(OF_FILE).endswith("assertions") and not place.startswith("turns")
+
+
+def weight_in(raw: Mapping[str, Any], place: str, name: str, tell: Notes) -> float:
+    """The weight of an evaluator, 1 if it has none; a mistake in it is reported."""
+    weight = raw.get("weight", 1.0)
+    sound = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+    if not sound or not math.isfinite(weight) or weight < 0:
+        tell(f"{place}.weight", f"weight of {name!r}: expected a number that is not negative, found {weight!r}")
+        return 1.0
+    return float(weight)
 
 
 def asks_default_judge(specs: Sequence[Spec]) -> bool:
