@@ -144,6 +144,15 @@ def test_a_failure_later_keeps_what_was_said_before() -> None:
     assert answer.metrics.token_input == 100
 
 
+@pytest.mark.parametrize(("reason", "doubts"), [("stop", []), ("length", ["length"]), ("max_tokens", ["max_tokens"])])
+def test_an_answer_that_was_cut_off_is_doubted(reason: str, doubts: list[str]) -> None:
+    found, _ = answered(says("The order is", finish_reason=reason))
+    assert (found.output.final_answer, found.error) == ("The order is", None)
+    assert [(one.what, one.example) for one in found.doubts] == [
+        ("the reply was cut off", f"it ended with {ending!r}") for ending in doubts
+    ]
+
+
 @pytest.mark.parametrize("reason", ["length", "max_tokens", "content_filter"])
 def test_a_reply_that_was_cut_off_before_its_first_word_is_no_answer(reason: str) -> None:
     found, _ = answered(says("", finish_reason=reason))

@@ -14,7 +14,7 @@ from evalwright.llm.replies import PAUSED, is_unfinished
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
+from evalwright.model.trace import Answer, Doubt, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
 from evalwright.session import session
 from evalwright.targets.build import keys_of
 from evalwright.targets.chat.images import Images, without_data
@@ -212,7 +212,14 @@ class _Talk:
             _totals(self.replies),
             self.error,
             {"chat": plain(said, "chat", [])},
+            doubts=tuple(_doubts(last)),
         )
+
+
+def _doubts(last: ChatReply) -> Iterator[Doubt]:
+    """That the answer is not all that the model would have said, which evaluators cannot see."""
+    if is_unfinished(last.finish_reason):
+        yield Doubt("the reply was cut off", f"it ended with {last.finish_reason!r:.40}")
 
 
 def _totals(replies: Sequence[ChatReply]) -> Metrics:
