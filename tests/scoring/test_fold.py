@@ -208,14 +208,19 @@ def _of_four_cases(of: Plan) -> Plan:
     return of
 
 
-def test_a_run_of_one_system_is_counted_by_its_index_as_by_its_records(tmp_path: Path) -> None:
-    of = plan(variants=plan().variants[:1], run=RunSettings(), cases_total=4)
+@pytest.mark.parametrize("scores", [(0.0, 0.0, 1.0, 1.0), (0.0, 0.25, 0.5, 0.75)], ids=["alike", "each its own"])
+@pytest.mark.parametrize("totals", ["", "agentv", "letta", "northstar", "pixie", "promptfoo", "skills"])
+def test_a_run_of_one_system_is_counted_by_its_index_as_by_its_records(
+    tmp_path: Path, totals: str, scores: tuple[float, ...]
+) -> None:
+    of = plan(variants=plan().variants[:1], run=RunSettings(), cases_total=4, totals=totals)
     with closing(LocalFiles(tmp_path).create(of, [a_case(id=f"c{i}") for i in range(4)], {})) as writer:
         for i in range(4):
             spent = Metrics(token_input=i, token_output=1, cost_usd=i / 4)
             trace = a_trace(case_id=f"c{i}", case_index=i, variant_name="v0", latency_ms=i, metrics=spent)
             writer.append_trace(trace)
-            writer.append_results([row_of(trace, name, passed=i > 1, score=1.0) for name in EVALUATORS])
+            seen = {"passed": i > 1, "score": scores[i], "skipped": i == 3, "misses": ["not said"]}
+            writer.append_results([row_of(trace, name, **seen) for name in EVALUATORS])
             writer.append_verdict(a_verdict(case_id=f"c{i}", variant_name="v0", case_index=i))
 
     def told() -> RunSummary:
