@@ -224,13 +224,17 @@ def power_mcnemar_exact(
     middle, reach = n * p_discordant, 9 * sqrt(n * p_discordant * (1 - p_discordant)) + 10
     least, most = max(0, int(middle - reach)), min(n, int(middle + reach) + 1)  # numbers beyond have no chance
     critical = max(-1, int(least / 2 - low * sqrt(least) / 2) - 5)
+    shares = (0.5, won, 1 - won)
+    below = [binomial_cdf(critical, least, share) for share in shares]  # the chance of no more than `critical`
     for changed in range(least, most + 1):
-        while binomial_cdf(critical + 1, changed, 0.5) <= half and critical + 1 < changed / 2:
+        while critical + 1 < changed / 2 and below[0] + binomial_mass(critical + 1, changed, 0.5) <= half:
             critical += 1
-        chance = binomial_mass(changed, n, p_discordant)
-        if chance > 1e-15 and critical >= 0:
-            worse, better = binomial_cdf(critical, changed, won), binomial_cdf(critical, changed, 1 - won)
-            total += chance * (worse + better)
+            below = [tail + binomial_mass(critical, changed, share) for tail, share in zip(below, shares, strict=True)]
+        total += binomial_mass(changed, n, p_discordant) * (below[1] + below[2])
+        # With one changed pair more, it is that of fewer, or of exactly so many and no further one.
+        below = [
+            tail - share * binomial_mass(critical, changed, share) for tail, share in zip(below, shares, strict=True)
+        ]
     return McNemarPower(min(1.0, total), needed)
 
 
