@@ -217,9 +217,10 @@ class _Reading:
         self._hide(raw)
         for key, variable in unset:
             message = f"{key}: the environment variable {variable} of target {name!r} is not set"
-            optional = known_key(key) in OPTIONAL
-            found = self._problem(i, key, f"{message}: {key} is not used" if optional else message)
-            (self.doubts if optional else self.missing)[name].append(found)
+            if known_key(key) in OPTIONAL:
+                self.doubts[name].append(self._problem(i, key, f"{message}: {key} is not used"))
+            else:
+                self.missing[name].append(self._problem(i, key, message))
         self.missing[name] += self._diverted(i, raw)
         if isinstance(key := resolved.pop(API_KEY, None), str):
             resolved["api_key_env"] = variable = self._variable(name, key)
