@@ -255,6 +255,12 @@ def test_a_column_of_nothing_is_in_no_report_or_in_all(name: str) -> None:
     assert {column.title for column in TABLES[name] if f"| {column.title} |" in markdown} == shown
 
 
+def test_an_interval_of_no_flakes_stands_beside_their_rate() -> None:
+    steady = variant("new", trials=TrialStatistics(2, 24, [0.75], [0.75], flake_rate=0.0, flake_rate_ci95=(0.0, 0.06)))
+    titles = [column.title for column in columns.used(columns.VARIANT_COLUMNS, [steady])]
+    assert titles[-2:] == ["flake rate", "95% interval"]
+
+
 def _header(name: str) -> str:
     return {
         "VARIANT_COLUMNS": "| mean latency |",

@@ -128,8 +128,13 @@ _TEXTS: dict[Unit, Callable[[Any], str]] = {
 
 
 def used(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[Column[Row]]:
-    """The columns to show for these rows: the same in every report."""
-    return [column for column in columns if column.shown == "always" or any(column.value(row) for row in rows)]
+    """The columns to show for these rows: the same in every report. A rate of 0 is a finding, a cost of 0 is none."""
+    return [column for column in columns if column.shown == "always" or any(_says(column, row) for row in rows)]
+
+
+def _says(column: Column[Row], row: Row) -> bool:
+    value = column.value(row)
+    return value is not None if column.unit is Unit.RATE else bool(value)
 
 
 def bold(row: object) -> str:
