@@ -151,7 +151,7 @@ def evaluator(
         function: The function, if the decorator is used without arguments.
         name: The name in results; None: the function's.
         threshold: The lowest number that passes (0 to 1); None: 0.5.
-        uses_model: It waits for a model, so several cells are evaluated at a time.
+        uses_model: It waits for a model, so several cells are evaluated at a time, in threads if it is not `async`.
 
     Returns:
         The function itself, or a decorator. A function that has a name and options keeps them, and one that cannot

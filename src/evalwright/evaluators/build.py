@@ -154,7 +154,8 @@ def build(spec: EvaluatorSpec) -> Built:
         extractor = build_extractor(spec.extractor.type, spec.extractor.config)
         # An extracted text is always judged with the case, which decides whether there is one ground truth or several.
         evaluator = Extracted(evaluator, extractor)
-        traits = msgspec.structs.replace(traits, uses_case=True, expected_keys=None, reads=TRACE_PARTS)
+        blocks = traits.blocks or _blocks(load("extractors", spec.extractor.type), extractor)
+        traits = msgspec.structs.replace(traits, uses_case=True, expected_keys=None, reads=TRACE_PARTS, blocks=blocks)
     if spec.threshold is not None:
         from evalwright.evaluators.combined.thresholds import Threshold
 
@@ -206,11 +207,19 @@ def _traits(kind: Any, evaluator: Any) -> Traits:
         reads=getattr(evaluator, "reads", TRACE_PARTS),
         uses_artifact=getattr(evaluator, "uses_artifact", False),
         uses_results=getattr(evaluator, "uses_results", False),
+        blocks=_blocks(kind, evaluator),
         asks=getattr(evaluator, "asks", None),
         skips=getattr(evaluator, "skips", None),
         scores=getattr(evaluator, "scores", (0.0, 1.0)),
         timeout_seconds=getattr(evaluator, "timeout_seconds", 0.0),
     )
+
+
+def _blocks(kind: Any, evaluator: Any) -> bool:
+    if is_built_in(type(evaluator)) and not getattr(kind, "imports_code", False):
+        return False
+    blocks: bool = getattr(evaluator, "blocks", not inspect.iscoroutinefunction(getattr(evaluator, "evaluate", None)))
+    return blocks
 
 
 def _built(kind: Any, config: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Time limits for code that waits for a model; they are paused while a call waits for money.
+"""Time limits for code that waits for a model; they are paused while a call waits for money, or for its turn.
 
 How long that wait takes says nothing about the evaluator or system that is limited, and would end all but the first
 ones if the budget allows only a few concurrent calls.

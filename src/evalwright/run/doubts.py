@@ -44,8 +44,7 @@ def doubts_about_latency(trace: Trace, judged: float, busy: Mapping[str, int]) -
     took = (trace.latency_ms or 0) / 1000
     if judged > _SHARE * took and trace.extra.get("source") != "replay":
         slowest = max(busy, key=lambda name: busy[name], default="")
-        cure = "make it async (asyncio.to_thread), or add it with re-evaluate"
-        most = f", most of it by {slowest!r}: {cure}" if slowest else ""
+        most = f", most of it by {slowest!r}; it can be added afterwards, with re-evaluate" if slowest else ""
         what = "the latency may include time in which evaluators kept this process busy"
         yield Doubt(what, f"up to {min(judged, took):.1f} of {took:.1f} s{most}")
 

@@ -59,14 +59,9 @@ class Judge:
     def __init__(self, plan: Plan, watchdog: Watchdog, clock: Clock, only: str | None = None) -> None:
         self.watchdog: Watchdog = watchdog
         self.limit: float = plan.run.evaluator_timeout_seconds
-        self._clock, self._only, self._patience_of_last = clock, only, self.limit
+        self._clock, self._only = clock, only
         self._process = os.getpid()
         self._thread: JudgeThread | None = None
-        if not watchdog.watches:
-            from evalwright.run.judge_thread import JudgeThread
-
-            # there, evaluators limit themselves: the wait for their turn does not count
-            self._thread, self._patience_of_last = JudgeThread(), math.inf
         judging = format_of_run(plan).judging
         self._concurrent, self._keep_calls = judging.concurrent, plan.run.keep_judge_calls
         self._skips_errored = passes_over_errored(plan)
@@ -106,11 +101,21 @@ class Judge:
         evaluator, traits = build(spec)
         look = evaluator.looking() if traits.looks and isinstance(evaluator, Onlooker) else None
         evaluate: Callable[..., Any] = look or evaluator.evaluate
-        patience = max(self.limit, traits.timeout_seconds + _GRACE)
-        if self._thread is not None:
-            evaluate, patience = self._thread.bounded(evaluate, self.limit, patience), math.inf
+        patience = self.limit if traits.uses_results else max(self.limit, traits.timeout_seconds + _GRACE)
+        if traits.blocks or not self.watchdog.watches:
+            evaluate = self._in_thread(evaluate, patience, together=is_judge(spec))
+            patience = math.inf  # it limits itself: the wait for its turn does not count
         uses = traits.uses_case, traits.uses_artifact, traits.uses_results
         return _Check(spec, evaluate, *uses, traits.scores, look if spec.required is None else None, patience)
+
+    def _in_thread(
+        self, evaluate: Callable[..., Any], patience: float, *, together: bool
+    ) -> Callable[..., Awaitable[Any]]:
+        if self._thread is None:
+            from evalwright.run.judge_thread import JudgeThread
+
+            self._thread = JudgeThread()
+        return self._thread.bounded(evaluate, self.limit, patience, together=together)
 
     def _verdict_by(self, plan: Plan) -> Callable[[Case, Trace, Sequence[EvaluationResult]], CaseVerdict]:
         """The rule of the plan."""
@@ -132,7 +137,7 @@ class Judge:
     def lookers(self) -> list[tuple[EvaluatorSpec, Look]] | None:
         """The evaluators, if all of them are onlookers and nothing but their results decides about a cell."""
         others = self._only is not None or self._by_case or self._spoiling is not None or self._comparisons
-        if self._thread is not None or others or not self._by_common_rule:
+        if others or not self.watchdog.watches or not self._by_common_rule:
             return None
         if any(check.look is None for check in self._built):
             return None
@@ -187,7 +192,7 @@ class Judge:
             if comes_last:
                 # Called once all others are there; its row keeps its place among theirs.
                 given = partial(evaluate, case, trace)
-                pending.append(Pending(len(results), given, self._patience_of_last, scores, spec))
+                pending.append(Pending(len(results), given, patience, scores, spec))
                 results.append(result_of(spec, trace, None, None, date, date))
                 continue
             try:

@@ -42,8 +42,3 @@ def agrees(results):
 
 def verdict(input):
     return Evaluation(passed={"yes": "yes", "one": 1, "none": None}[input], score=1.0)
-
-
-def blocking(case, trace):
-    time.sleep(0.15)
-    return {"passed": True}

@@ -81,6 +81,10 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
     def uses_results(self) -> bool:
         return "results" in self._parameters
 
+    @property
+    def blocks(self) -> bool:
+        return not inspect.iscoroutinefunction(self._found)
+
     @cached_property
     def _found(self) -> Callable[..., Any]:
         found: Callable[..., Any] = named_object(self.function, "function")

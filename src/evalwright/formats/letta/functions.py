@@ -79,6 +79,7 @@ class PythonGrader:
 
     def __init__(self, function: str) -> None:
         self._function = function_at(function, "grader")
+        self.blocks: bool = not inspect.iscoroutinefunction(self._function)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         try:

@@ -72,4 +72,6 @@ async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending)
             fail(row, evaluator_failure(raised, limit))
             keep(row, raised)
     end = time.monotonic()
+    if began := getattr(awaited, "began", None):  # a call in a thread: it had to wait for its turn, or began before
+        row.started_at, start = clock.date(began), began
     row.finished_at, row.latency_ms = clock.date(end), int((end - start) * 1000)
