@@ -175,6 +175,21 @@ def test_a_guard_on_an_evaluator_is_open_if_its_missing_results_could_turn_it(
         assert "its missing results could turn it" in " ".join(" ".join(decision_lines(found, Paint())).split())
 
 
+@pytest.mark.parametrize(("limit", "state"), [(-0.3, "holds"), (-0.2, "undecided"), (-0.1, "broken")])
+def test_a_guard_on_scores_limits_the_part_of_their_range_that_is_lost(limit: float, state: str) -> None:
+    sides = []
+    for lost in (0, 2):
+        made = of_passes(*[1] * 300)
+        made.scores["safe"] = {f"c{i}": CaseTotal(9.0 + i % 2 - lost, 1) for i in range(300)}
+        made.range["safe"] = (0.0, 10.0)
+        sides.append(made)
+    found = decision_of(*sides, Terms(guards=(Guard("evaluator:safe", limit),)), Identity(), Labelled())
+    (guard,) = found.guards
+    assert (guard.value, guard.state) == (pytest.approx(-0.2), state)
+    assert guard.ci is not None
+    assert -0.3 < guard.ci[0] <= -0.2 <= guard.ci[1] < -0.1
+
+
 def timed(*latencies: float, units: int = 400, erred: int = 0) -> SideCounts:
     """Cases that all pass, some of them in these times and the rest in 100 ms; the last ones erred."""
     made = SideCounts("v")

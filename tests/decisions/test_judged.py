@@ -86,6 +86,23 @@ def test_labels_of_one_run_alone_are_taken_for_both_and_it_is_said() -> None:
     assert any("errs alike on both" in line for line in found.warnings)
 
 
+def test_each_side_is_corrected_by_the_errors_of_its_own_labels() -> None:
+    """The judge is lenient with A's answers and strict with B's; no answer is labelled on both sides."""
+    before, after = side(0.6, 1.0, 0.6, 120, seed=10), side(0.6, 0.7, 1.0, 400, seed=11)
+    after = {
+        case: cells if number >= 280 else [JudgedCell(cells[0].judge)]
+        for number, (case, cells) in enumerate(after.items())
+    }
+    found = decided(before, after)
+    assert found.judge is not None
+    assert (found.judge.method, found.judge.note) == ("corrected", "")
+    assert found.difference is not None
+    assert found.difference < -0.3
+    assert found.judge.ci is not None
+    assert found.judge.ci[0] < 0 < found.judge.ci[1]
+    assert found.judge.turns
+
+
 def test_labels_that_say_nothing_change_nothing_but_are_said() -> None:
     before, after = side(0.5, 1, 1, 3, seed=8), side(0.9, 1, 1, 3, seed=9)
     one_kind = {case: [JudgedCell(c.judge, None if c.human is None else True)] for case, (c,) in after.items()}
