@@ -302,6 +302,25 @@ def test_functions_in_a_configuration_are_refused_by_their_place(tmp_path):
         load_suite(path)
 
 
+@pytest.mark.parametrize(
+    ("said", "seen"),
+    [
+        ({"tokenUsage": {"prompt": 2, "completion": 3}}, {"prompt": 2, "completion": 3, "total": 5}),
+        ({"tokenUsage": {"total": 9, "completionDetails": {"reasoning": 1}}}, {"total": 9}),
+        ({}, None),
+    ],
+)
+def test_code_sees_the_tokens_of_a_response(tmp_path, said, seen):
+    provider = f"def call_api(prompt, options, context):\n    return {{'output': 'x', 'cached': True, **{said}}}\n"
+    values = [f"context['providerResponse'].get('tokenUsage') == {seen}", "context['providerResponse']['cached']"]
+    test = {"vars": {"q": "a"}, "assert": [{"type": "python", "value": value} for value in values]}
+    config = {**ECHO, "providers": ["file://p.py"], "tests": [test]}
+    found = run(tmp_path, config, options={"output": tmp_path / "out.json"}, p__py=provider)
+    assert found.judged() == ["python#0 pass", "python#1 pass"]
+    [result] = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
+    assert result["response"].get("tokenUsage") == seen
+
+
 def test_code_sees_the_assertions_of_its_test(tmp_path):
     code = "context['test']['assert'][1]['value'] == 'x'"
     found = asserted(tmp_path, "x", {"type": "python", "value": code}, {"type": "contains", "value": "x"})

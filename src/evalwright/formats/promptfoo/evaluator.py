@@ -17,10 +17,10 @@ from evalwright.formats.promptfoo.values import shown_text
 from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Metrics, Trace
 from evalwright.registry import resolve
 
-__all__ = ["Asked", "PromptfooAssertion", "context_of", "expected_or_forbidden"]
+__all__ = ["Asked", "PromptfooAssertion", "context_of", "expected_or_forbidden", "token_usage"]
 
 _WIDEST = (-sys.float_info.max, sys.float_info.max)
 _LIMIT = 600.0
@@ -211,6 +211,14 @@ def _names(seen: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**names, **seen["resolved"]} if "resolved" in seen else names
 
 
+def token_usage(metrics: Metrics) -> dict[str, int]:
+    """The tokens of a cell under promptfoo's names; empty if they are unknown."""
+    if metrics.token_input is None and metrics.token_output is None:
+        return {}
+    sent, received = metrics.token_input or 0, metrics.token_output or 0
+    return {"prompt": sent, "completion": received, "total": sent + received}
+
+
 def context_of(question: Asked) -> dict[str, Any]:
     """What code of a configuration gets to know about the cell, under promptfoo's names."""
     seen: Mapping[str, Any] = question.trace.extra.get("promptfoo", {})
@@ -222,6 +230,8 @@ def context_of(question: Asked) -> dict[str, Any]:
     metrics = question.trace.metrics
     if metrics.cost_usd is not None:
         response["cost"] = metrics.cost_usd
+    if usage := token_usage(metrics):
+        response["tokenUsage"] = {**usage, **response.get("tokenUsage", {})}
     context: dict[str, Any] = {
         "prompt": seen.get("prompt"),
         "vars": dict(question.names),

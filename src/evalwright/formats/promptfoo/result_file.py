@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from evalwright.formats.promptfoo.evaluator import token_usage
 from evalwright.formats.promptfoo.extensions import test_of
 from evalwright.formats.promptfoo.numbering import TestNumbers, test_numbers
 from evalwright.formats.promptfoo.values import dense
@@ -227,9 +228,8 @@ def _response(trace: Trace, seen: Mapping[str, Any], reasons: str) -> dict[str, 
     response = {"output": output, **seen.get("remarks", {})}
     if metrics.cost_usd is not None:
         response["cost"] = metrics.cost_usd
-    if metrics.token_input is not None or metrics.token_output is not None:
-        sent, received = metrics.token_input or 0, metrics.token_output or 0
-        response["tokenUsage"] = {"prompt": sent, "completion": received, "total": sent + received}
+    if usage := token_usage(metrics):
+        response["tokenUsage"] = {**usage, **response.get("tokenUsage", {})}
     return response
 
 

@@ -34,8 +34,8 @@ class ProviderCall(NamedTuple):
 
 
 class ProviderReply(NamedTuple):
-    """What a provider returned; `cost` in US dollars, `remarks` on the output under promptfoo's names: `finishReason`,
-    `guardrails`, `logProbs`."""
+    """What a provider returned; `cost` in US dollars, `remarks` on the output under promptfoo's names: `cached`,
+    `finishReason`, `guardrails`, `logProbs`, `tokenUsage`."""
 
     output: Any
     cost: float | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from evalwright.errors import TargetError
@@ -13,7 +12,7 @@ from evalwright.formats.promptfoo.values import as_javascript
 
 __all__ = ["reply_in"]
 
-_REMARKS = ("finishReason", "guardrails", "logProbs")
+_REMARKS = ("cached", "finishReason", "guardrails", "logProbs")
 """What a provider may say of its output, which assertions read."""
 
 
@@ -29,15 +28,15 @@ def reply_in(said: Any) -> ProviderReply:
     if "output" not in said:
         raise TargetError(f"the provider returned neither output nor error, but {', '.join(said) or 'nothing'}")
     usage = said.get("tokenUsage")
-    tokens = {key: _count(usage.get(key)) for key in ("prompt", "completion")} if isinstance(usage, Mapping) else {}
+    used = {key: n for key, one in usage.items() if (n := _count(one)) is not None} if isinstance(usage, dict) else {}
     metadata = said.get("metadata")
     return ProviderReply(
         said["output"],
         _cost(said.get("cost")),
-        tokens,
+        {key: used.get(key) for key in ("prompt", "completion")} if used else {},
         metadata if isinstance(metadata, dict) else {},
         said.get("raw"),
-        {key: said[key] for key in _REMARKS if said.get(key) is not None},
+        {**{key: said[key] for key in _REMARKS if said.get(key) is not None}, **({"tokenUsage": used} if used else {})},
     )
 
 
