@@ -12,7 +12,7 @@ from evalwright.files.masker import looks_secret, may_be_secret
 from evalwright.formats.promptfoo.http_settings import plain_settings
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_others, what_fits
-from evalwright.formats.promptfoo.sources import Sources, split_function
+from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, split_function
 from evalwright.formats.promptfoo.values import as_javascript
 
 __all__ = [
@@ -242,7 +242,7 @@ def provider_kind(named: str) -> str:
     path, _ = split_function(named)
     if named.startswith("python:") or (named.startswith("file://") and path.endswith(".py")):
         return "python"
-    if named.startswith(("javascript:", "file://")):
+    if named.startswith("javascript:") or (named.startswith("file://") and path.endswith(SCRIPTS)):
         return "javascript"
     if named in ("http", "https") or _URL.match(named):
         return "http"
@@ -258,6 +258,10 @@ def _refuse(named: str, origin: Origin) -> None:
     nearest = next((cure for one, cure in _NEAREST.items() if named == one or named.startswith(f"{one}:")), None)
     if nearest is not None:
         origin.tell(f"the provider {named!r} is not supported: {nearest}")
+        return
+    if named.startswith("file://"):
+        expected = f"expected one of {', '.join(SCRIPTS)}; an exec provider calls any program"
+        origin.tell(f"{named!r} is not a file of a provider: {expected}")
         return
     prefix = named.partition(":")[0]
     if prefix in COMPANIES:
