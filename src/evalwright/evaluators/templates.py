@@ -13,7 +13,7 @@ from evalwright.model.snapshot import Case
 
 __all__ = ["has_template", "renderer"]
 
-_TEMPLATE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_TEMPLATE = re.compile(r"\{\{\s*([a-zA-Z_][^\s{}]*)\s*\}\}")
 
 _Render = Callable[[Case], Any]
 
@@ -30,8 +30,9 @@ def has_template(value: Any) -> bool:
 def renderer(value: Any) -> _Render:
     """A function from a case to the value with its templates filled in.
 
-    A string that is a single template gives the value itself; within other text, the value is written as text. An
-    unknown root or path gives null, or nothing within text.
+    A string that is a single template, blanks around it aside, gives the value itself; within other text, the value is
+    written as text. An unknown root or path gives null, or nothing within text. Braces around anything that cannot be
+    a path stay as they are.
     """
     if not has_template(value):
         return lambda _case: value
@@ -45,7 +46,7 @@ def renderer(value: Any) -> _Render:
 
 
 def _text_renderer(text: str) -> _Render:
-    whole = _TEMPLATE.fullmatch(text)
+    whole = _TEMPLATE.fullmatch(text.strip())
     if whole is not None:
         return _look_up(whole[1])
     literals = _TEMPLATE.split(text)
