@@ -46,6 +46,7 @@ def test_cases_may_stand_in_other_files(folder: Path) -> None:
     entries = [one(assertions=[HI]), "file://cases/*", "file://single.yaml"]
     assert statuses(folder, tests=entries) == dict.fromkeys("abcd", "pass")
     assert statuses(folder, tests="./cases/one.yaml") == {"b": "pass"}
+    assert statuses(folder, tests=["file://cases/{one,t*}.{yaml,jsonl}"]) == {"b": "pass", "c": "pass"}
 
 
 def test_cases_may_be_folders(folder: Path) -> None:

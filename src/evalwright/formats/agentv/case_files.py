@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ __all__ = ["LISTS", "SCHEME", "CasePlace", "cases_in_files", "names_cases"]
 
 SCHEME = "file://"
 _OF_FOLDER = ("case.yaml", "case.yml")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 LISTS = ("tests", "cases", "evalcases")
 """Keys of the list of cases in a file; the first one present counts."""
 
@@ -75,8 +77,9 @@ def _named(
     line = document.line(at)
     pattern = entry.removeprefix(SCHEME)
     folder = path.resolve().parent
-    wild = any(sign in pattern for sign in "*?[")
-    files = sorted(folder.glob(pattern)) if wild and not pattern.startswith("/") else [folder / pattern]
+    wild = any(sign in pattern for sign in "*?[{") and not pattern.startswith("/")
+    patterns = [one for one in _alternatives(pattern) if one and not one.startswith("/")] if wild else []
+    files = sorted({file for one in patterns for file in folder.glob(one)}) if wild else [folder / pattern]
     if not wild and os.path.isdir(folder / pattern):
         yield from _of_folder(path, folder / pattern, boundary, line, str(at[0]))
         return
@@ -91,6 +94,15 @@ def _named(
         except OutsideError as error:
             raise InputError(Problem(str(path), str(error), line, str(at[0]))) from None
         yield from _lines(file) if file.suffix.lower() == ".jsonl" else _of_yaml(file)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The patterns for which one with braces stands: `a.{yaml,yml}` for `a.yaml` and `a.yml`."""
+    braces = _BRACES.search(pattern)
+    if braces is None:
+        return [pattern]
+    parts = (f"{pattern[: braces.start()]}{part}{pattern[braces.end() :]}" for part in braces[1].split(","))
+    return [one for part in parts for one in _alternatives(part)]
 
 
 def _of_folder(
