@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -16,23 +14,17 @@ from evalwright.decisions.judged import JudgedCell, JudgedPair
 from evalwright.decisions.looks import Looks, looks_of
 from evalwright.decisions.pairing import Labelled, scale_of, shared_cases
 from evalwright.decisions.sides import PASS_RATE, SideCounts
+from evalwright.decisions.slices import labelled
 from evalwright.decisions.terms import Terms
 from evalwright.decisions.unfinished import planned_sides
 from evalwright.errors import AllMistakes, InputError, Problem, counted, did_you_mean
-from evalwright.model.cell import case_key
 from evalwright.model.damage import located_damage, unreadable_records
 from evalwright.model.decision import UNREAD, Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
-from evalwright.model.snapshot import Case, metadata_text
 from evalwright.scoring.case_names import recorded_name, under_names_of
 
 __all__ = ["JudgedRuns", "TwoRuns", "one_run", "pairs_of", "two_runs"]
-
-_METADATA = "metadata."
-_EVERY = "*"
-_MOST_VALUES = 50
-"""The most values of a metadata key that slices cases if every key does: with more it is an id or a text."""
 
 
 class JudgedRuns(msgspec.Struct):
@@ -196,7 +188,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
         _check_population(terms, a, b)
     if terms.slices or terms.group not in (None, "none"):
         with found.mistakes:
-            found.known = _labelled(reader_b, terms)
+            found.known = labelled(reader_b, terms)
     return found
 
 
@@ -208,7 +200,7 @@ def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
     found.unlike_planned = [*_partial("the run", plan, sides), *_stopped({"the run": plan})]
     found.looks = _looks(reader, plan, sides, is_a=True, is_b=True)
     if terms.slices or terms.group not in (None, "none"):
-        found.known = _labelled(reader, terms)
+        found.known = labelled(reader, terms)
     return found
 
 
@@ -290,78 +282,3 @@ def _check_margin(terms: Terms, sides: Sequence[SideCounts]) -> None:
     if terms.margin is not None and terms.margin >= width:
         found = f"expected less than the range of {terms.metric} ({width:g}), found {terms.margin:g}"
         raise InputError([Problem("--margin", found)])
-
-
-class _CaseLabels(msgspec.Struct, gc=False):
-    """The labels of a case stored by this version; decoding nothing else takes a fraction of the time."""
-
-    id: str
-    metadata: dict[str, Any] = {}
-    tags: list[str] = []
-    occurrence: int | msgspec.UnsetType = msgspec.UNSET
-    schema_version: Literal["1.0"] = "1.0"
-
-    @property
-    def key(self) -> str:
-        return case_key(self.id, self.occurrence)
-
-
-class _Found(NamedTuple):
-    groups: dict[str, str]
-    slices: dict[tuple[str, str], list[str]]
-    seen: set[str]
-    """Keys that could define slices."""
-
-
-def _found_labels(reader: RunReader, terms: Terms) -> _Found:
-    """Groups and slices of the cases. Raises InputError for a case that cannot be read."""
-    lines: Callable[[], Iterable[bytes]] | None = getattr(reader, "case_lines", None)
-    if lines is not None:
-        # Cases of an earlier version, and damaged ones, are left to the reader.
-        with suppress(msgspec.MsgspecError, RecursionError):
-            return _labels_of(map(msgspec.json.Decoder(_CaseLabels).decode, lines()), terms)
-    return _labels_of(reader.cases(), terms)
-
-
-def _labels_of(cases: Iterable[_CaseLabels | Case], terms: Terms) -> _Found:
-    found = _Found({}, {}, set())
-    names: set[str] = set()
-    tagged, every = False, _EVERY in terms.slices
-    for case in cases:
-        key = case.key
-        names.update(case.metadata)
-        tagged = tagged or bool(case.tags)
-        if terms.group is not None and terms.group in case.metadata:
-            found.groups[key] = metadata_text(case.metadata[terms.group])
-        mine = [*(f"{_METADATA}{name}" for name in case.metadata), "tag"] if every else terms.slices
-        for asked in mine:
-            for value in _values(asked, case.tags, case.metadata):
-                found.slices.setdefault((asked.removeprefix(_METADATA), value), []).append(key)
-    found.seen.update([*(f"{_METADATA}{name}" for name in names), *["tag"] * tagged])
-    return found
-
-
-def _labelled(reader: RunReader, terms: Terms) -> Labelled:
-    """Groups and slices by the metadata and tags of the cases."""
-    groups, slices, seen = _found_labels(reader, terms)
-    there = ", ".join(sorted(seen)) or "neither tags nor metadata"
-    unknown = [
-        Problem("--slices", f"no slices by {key!r}{did_you_mean(key, seen)} (there are: {there})")
-        for key in terms.slices
-        if key not in seen and key != _EVERY
-    ]
-    if terms.group not in (None, "none") and not groups:
-        unknown.append(Problem("--group", f"no case has {terms.group!r} in its metadata, by which to group"))
-    if unknown:
-        raise InputError(unknown)
-    if _EVERY in terms.slices:
-        values = Counter(key for key, _ in slices)
-        slices = {one: cases for one, cases in slices.items() if values[one[0]] <= _MOST_VALUES or one[0] == "tag"}
-    return Labelled(groups, slices)
-
-
-def _values(key: str, tags: Sequence[str], metadata: Mapping[str, Any]) -> Iterable[str]:
-    if key == "tag":
-        return dict.fromkeys(tags)
-    name = key.removeprefix(_METADATA)
-    return [metadata_text(metadata[name])] if name in metadata else []
