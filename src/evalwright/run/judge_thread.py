@@ -25,8 +25,11 @@ from evalwright.targets.threads import Threads
 
 __all__ = ["JudgeThread"]
 
+_SHORT = 0.002
+"""Seconds of the last call up to which the next one is expected to end at once."""
 _MOMENT = 0.02
-"""Seconds for which the event loop waits for a call instead of turning: less than the precision of time limits."""
+"""Seconds for which the event loop then waits for it instead of turning: less than the precision of time limits, and
+enough for a thread to begin on a busy machine."""
 _Jobs = SimpleQueue[ThreadCall | None]
 
 
@@ -39,7 +42,7 @@ class JudgeThread:
         """The calls for the one thread; None while there is none."""
         self._turn = asyncio.Lock()
         self._late: ThreadCall | None = None
-        """The last call, unless it has ended at once."""
+        """The last call, unless it was short."""
 
     def bounded(
         self, evaluate: Callable[..., Any], limit: float, limit_of_awaited: float, *, together: bool
@@ -66,7 +69,7 @@ class JudgeThread:
 
         def evaluated(*arguments: Any) -> Any:
             call = ThreadCall(evaluate, arguments)
-            if together or self._is_taken or not self._ends_at_once(call):
+            if together or self._must_wait or not self._ends_at_once(call):
                 return _Waiting(call, made)
             given = call.result()
             return _within(limit_of_awaited, given) if isinstance(given, Awaitable) else given
@@ -79,20 +82,16 @@ class JudgeThread:
         self._replace()
 
     @property
-    def _is_taken(self) -> bool:
-        """Whether a call would have to wait for another one."""
-        return self._turn.locked() or (self._late is not None and not self._late.ended)
+    def _must_wait(self) -> bool:
+        """Whether another call is made, or the last one was long, as the next one will be."""
+        return self._turn.locked() or self._late is not None
 
     def _ends_at_once(self, call: ThreadCall) -> bool:
-        """Begin a call, and wait a moment for its end; not if the last one was long, as the next one is, too."""
-        if self._late is not None:
-            self._late = None
-            return False
+        """Begin a call, and wait a moment for its end."""
         self._begin(call)
-        if not call.ends_within(_MOMENT):
-            return False
-        self._late = None
-        return True
+        ended = call.ends_within(_MOMENT)
+        self._forget_short(call)
+        return ended
 
     async def _in_turn(self, call: ThreadCall, limit: float) -> Any:
         with standing_still():
@@ -105,10 +104,13 @@ class JudgeThread:
             try:
                 return await _within(limit, call.end())
             finally:
-                if call.ended and call.took < _MOMENT:
-                    self._late = None
+                self._forget_short(call)
         finally:
             self._turn.release()
+
+    def _forget_short(self, call: ThreadCall) -> None:
+        if call.ended and call.took < _SHORT:
+            self._late = None
 
     async def _over(self, call: ThreadCall, limit: float) -> None:
         """Wait until an earlier call has ended, or leave it behind, if nobody else has done so."""
