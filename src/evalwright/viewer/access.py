@@ -91,9 +91,7 @@ class Gatekeeper:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
         token = next((value for name, value in pairs if name == "token"), None)
         is_in = access.admits(_cookie(headers.get("cookie", ""), access.cookie))
-        if token is not None and (
-            is_in or access.admits(token)
-        ):  # one that is in may have a bookmark with an old token
+        if token is not None and (is_in or access.admits(token)):  # who is in may have a bookmark with an old one
             return self._entered(scope, pairs)
         if not is_in:
             return Response(_NO_ENTRY, 403, media_type="text/html")
