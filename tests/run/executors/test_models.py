@@ -34,9 +34,12 @@ def fair(request):
     said = request.messages[-1].content
     case = next(name for name in ("c0", "c1", "c2", "c3", "c4", "c5") if "answer of " + name in said)
     note(case)
-    if os.environ["PLAIN"] == "one is lost" and not LEDGER.with_name("lost").exists():
-        LEDGER.with_name("lost").touch()
-        os.kill(os.getpid(), signal.SIGKILL)
+    if os.environ["PLAIN"] == "one is lost":
+        try:
+            LEDGER.with_name("lost").touch(exist_ok=False)  # by one of the workers alone
+            os.kill(os.getpid(), signal.SIGKILL)
+        except FileExistsError:
+            pass
     if os.environ["PLAIN"] == "c1 ends it" and case == "c1":
         os.kill(os.getpid(), signal.SIGKILL)
     if os.environ["PLAIN"] == "a list":
