@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,6 +48,20 @@ def test_evaluators_of_all_shapes():
     }  # fmt: skip
     assert (cell.status, cell.reasons) == ("fail", ["half: only half"])
     assert scored("x") == (0.5, "only half")
+
+
+def test_only_evaluators_that_are_not_asynchronous_are_called_in_a_thread_of_their_own():
+    async def thread(_: str) -> str:
+        return str(threading.get_ident())
+
+    def plain(output: str) -> bool:
+        return output != str(threading.get_ident())
+
+    async def awaited(output: str) -> bool:
+        return output == str(threading.get_ident())
+
+    run = ew.evaluate(["x"], thread, evaluators=[plain, awaited], out=None)
+    assert [cell.status for cell in run] == ["pass"]
 
 
 def test_an_evaluator_that_raises_leaves_the_cell_without_a_verdict():

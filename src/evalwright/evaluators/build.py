@@ -215,9 +215,10 @@ def _traits(kind: Any, evaluator: Any) -> Traits:
     )
 
 
-def _blocks(kind: Any, evaluator: Any) -> bool:
+def _blocks(kind: Any, evaluator: Any) -> bool | None:
+    """Whether code of users, or of another package, is called; None for ours."""
     if is_built_in(type(evaluator)) and not getattr(kind, "imports_code", False):
-        return False
+        return None
     blocks: bool = getattr(evaluator, "blocks", not inspect.iscoroutinefunction(getattr(evaluator, "evaluate", None)))
     return blocks
 

@@ -106,8 +106,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether evaluating waits for models; a static method decides it from the configuration."""
     imports_code: bool = False
     """Building it runs the user's code, so it is not built for suites that are only read."""
-    blocks: bool = False
-    """`evaluate` runs code of the user, or of another package, which may take any time before it returns."""
+    blocks: bool | None = None
+    """Whether `evaluate` may take any time before it returns; None for ours, which soon return."""
     asks: Callable[[Case], Iterable[ChatRequest]] | None = None
     """The model calls that a case will need, without their text, so that a missing key is reported before the run."""
     skips: Callable[[Case], bool] | None = None

@@ -102,7 +102,7 @@ class Judge:
         look = evaluator.looking() if traits.looks and isinstance(evaluator, Onlooker) else None
         evaluate: Callable[..., Any] = look or evaluator.evaluate
         patience = self.limit if traits.uses_results else max(self.limit, traits.timeout_seconds + _GRACE)
-        if traits.blocks or not self.watchdog.watches:
+        if traits.blocks or (traits.blocks is None and not self.watchdog.watches):
             evaluate = self._in_thread(evaluate, patience, together=is_judge(spec))
             patience = math.inf  # it limits itself: the wait for its turn does not count
         uses = traits.uses_case, traits.uses_artifact, traits.uses_results
