@@ -58,8 +58,8 @@ def test_doubts_about_a_system_outlive_a_session_that_does_not_call_it(tmp_path,
 
 def test_latencies_that_evaluators_may_have_lengthened_are_named(tmp_path, agents):
     quick = EvaluatorSpec("quick", "contains_text", {"all_of": ["a"]})
-    long = EvaluatorSpec("long", "regex", {"pattern": "(a|aa)+$b"})  # takes the second that it has
-    made = suite(tmp_path, [0.1, 0.12], "waits:hard_to_search", evaluators=[quick, long], max_concurrency=2)
+    long = EvaluatorSpec("long", "regex", {"pattern": "(a|aa)+$b"}, required=1.0)  # takes the second that it has
+    made = suite(tmp_path, [0.1, 0.12], "waits:first_is_hard_to_search", evaluators=[quick, long], max_concurrency=2)
     [warning] = run_suite(made).summary.warnings
     assert warning.startswith("main: the latency may include time in which evaluators kept this process busy in 1 of 2")
     assert "most of it by 'long'; it can be added afterwards, with re-evaluate" in warning

@@ -48,5 +48,6 @@ def slow_at_times(output):
     return True
 
 
-def hard_to_search(case, variant):
-    return asyncio.sleep(case["input"], {"final_answer": "a" * 40})
+async def first_is_hard_to_search(case, variant):
+    await asyncio.sleep(case["input"])
+    return {"final_answer": "a" * 40 if case["id"] == "c0" else "ab"}
