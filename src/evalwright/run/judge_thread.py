@@ -3,7 +3,7 @@ evaluator that is late can be left behind.
 
 They run one after another, because the user's code need not be thread-safe, unless they say that they wait for models.
 Time spent waiting for the turn does not count as the evaluator's. A call that ends at once is waited for, as waking the
-event loop takes ten times as long as changing threads; that changes nothing but the time.
+event loop takes several times as long as changing threads; that changes nothing but the time.
 """
 
 from __future__ import annotations
