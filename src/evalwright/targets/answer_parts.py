@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import TargetError
+from evalwright.files.numbers import finite_number_in
 from evalwright.files.plain import clean_text, plain
 from evalwright.model.trace import Answer, Doubt, Metrics, Output, ToolCall, ToolResult, TraceMessage
 
@@ -251,11 +252,6 @@ def _number(value: Any) -> float | None:
 
     A negative cost would pass any limit, and lower the cost of the run.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    # Infinity minus itself is NaN, and so is NaN minus itself; and databases hold no integer beyond 64 bits.
-    return number if number - number == 0 and 0 <= number < 2**63 else None
+    number = finite_number_in(value)
+    # databases hold no integer beyond 64 bits
+    return number if number is not None and 0 <= number < 2**63 else None

@@ -11,10 +11,10 @@ from evalwright.errors import did_you_mean
 from evalwright.evaluators.build import fields_by_key
 from evalwright.evaluators.judges.rubric_template import names_in_template
 from evalwright.files.key_paths import Place
+from evalwright.files.numbers import finite_number_in, whole_number_in
 from evalwright.formats.letta.samples import RESERVED
 from evalwright.formats.shared.gates import pass_thresholds
 from evalwright.formats.shared.named_files import NamedFiles
-from evalwright.formats.shared.numbers import finite_number_in, whole_number_in
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.registry import PREMADE, load, names
 

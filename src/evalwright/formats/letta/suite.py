@@ -12,6 +12,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.judges.rubric_template import names_in_template
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place, steps_of
+from evalwright.files.numbers import whole_number_in
 from evalwright.files.paths import near_file
 from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.graders import NEED_TRUTH, Graders
@@ -23,7 +24,6 @@ from evalwright.formats.shared.findings import Findings
 from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys, values_out_of_reach
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 from evalwright.formats.shared.named_files import NamedFiles
-from evalwright.formats.shared.numbers import whole_number_in
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, RetryRule, RunSettings
 from evalwright.model.suite import Suite

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.jsonl import decoded
 from evalwright.files.key_paths import Place
+from evalwright.files.numbers import finite_number_in, whole_number_in
 from evalwright.files.paths import import_folders, near_file
 from evalwright.formats.letta.model_configs import SHIPPED_MODELS
 from evalwright.formats.shared.named_files import NamedFiles
-from evalwright.formats.shared.numbers import finite_number_in, whole_number_in
 from evalwright.model.plan import Variant
 
 if TYPE_CHECKING:

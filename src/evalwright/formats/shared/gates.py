@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
-from evalwright.formats.shared.numbers import finite_number_in
+from evalwright.files.numbers import finite_number_in
 from evalwright.scoring.gate import AGGREGATIONS, OPERATORS
 
 __all__ = [

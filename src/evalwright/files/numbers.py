@@ -1,4 +1,4 @@
-"""Numbers in files whose original also takes them from text, as pydantic does."""
+"""Numbers that may also be given as text."""
 
 from __future__ import annotations
 
