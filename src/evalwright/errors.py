@@ -112,10 +112,11 @@ class FirstProblems:
         self._file, self._first = file, list[Problem]()
         self.count: int = 0
 
-    def add(self, problem: Problem) -> None:
-        self.count += problem.unlisted or 1
-        if len(self._first) < _MOST_LISTED and not problem.unlisted:
-            self._first.append(problem)
+    def add(self, *problems: Problem) -> None:
+        for problem in problems:
+            self.count += problem.unlisted or 1
+            if len(self._first) < _MOST_LISTED and not problem.unlisted:
+                self._first.append(problem)
 
     def refuse(self) -> None:
         """Raise InputError if there are any."""
@@ -159,10 +160,11 @@ class InputError(EvalwrightError):
         return sum(problem.unlisted or 1 for problem in self.problems)
 
 
-def with_others(problems: Sequence[Problem], others: Iterable[Problem]) -> list[Problem]:
+def with_others(problems: Sequence[Problem], others: Iterable[Problem]) -> Iterator[Problem]:
     """The problems, and the others that are in other places: what is wrong there is already reported."""
     places = {(problem.file, problem.key) for problem in problems}
-    return [*problems, *(one for one in others if (one.file, one.key) not in places)]
+    yield from problems
+    yield from (one for one in others if (one.file, one.key) not in places)
 
 
 class AllMistakes:
@@ -186,7 +188,7 @@ class AllMistakes:
         if not self._found:
             return
         listed = [problem for error in self._found for problem in error.listed]
-        every = with_others(listed, beside)
+        every = [*with_others(listed, beside)]
         raise self._found[0] if len(self._found) == 1 and every == listed else InputError(every)
 
 

@@ -195,8 +195,7 @@ def _first_of(problems: list[Problem]) -> FirstProblems:
     """The first problems, and how many more there are."""
     in_order = sorted(problems, key=lambda problem: (problem.file, problem.line or 0))
     first = FirstProblems(in_order[-1].file)
-    for problem in in_order:
-        first.add(problem)
+    first.add(*in_order)
     return first
 
 

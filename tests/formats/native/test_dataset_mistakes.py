@@ -105,6 +105,11 @@ def test_of_very_many_mistakes_the_first_are_told_and_all_are_counted(tmp_path: 
     assert str(error.problems[-1]).endswith("cases.jsonl  and 900 more problems")
 
 
+def test_unknown_keys_beside_a_mistake_are_counted_however_many_they_are(tmp_path: Path) -> None:
+    rows = [json.dumps({"id": f"c{n}", "input": {}, "inpt": 2}) for n in range(300)]
+    assert refusal(lambda: cases(tmp_path, "jsonl", "\n".join(["5", *rows]))).count == 301
+
+
 @pytest.mark.parametrize("kind", ["yaml", "jsonl", "fixture"])
 def test_a_file_that_is_gone_is_named(tmp_path: Path, kind: str) -> None:
     found = dataset(tmp_path, kind, "")

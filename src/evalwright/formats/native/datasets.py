@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Union
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from evalwright.errors import FirstProblems, InputError, Problem, with_others
+from evalwright.errors import FirstProblems, Problem, with_others
 from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import has_each_key_once, lines_of
 from evalwright.files.key_paths import Place, bracketed
@@ -32,8 +32,6 @@ __all__ = ["Dataset", "ReadCase", "jsonl"]
 
 _MOST_ASKED = 1000
 """Cases that can say what a filter could have matched."""
-_MOST_STRANGERS = 100
-"""Unknown keys that are listed beside other mistakes."""
 
 _INCLUDED = "answer_should_include"
 _DEEPEST = 200
@@ -133,8 +131,7 @@ class Dataset:
         problems, ids = FirstProblems(str(self._path)), Repeats()
         self._hollow = (None, 0)
         for case, wrong, tell in self.found():
-            for problem in wrong:
-                problems.add(problem)
+            problems.add(*wrong)
             if case is None:
                 continue
             ids.add(case.id if getattr(case, "occurrence", UNSET) is UNSET else _identity(case))
@@ -143,10 +140,12 @@ class Dataset:
                     self._hollow = self._hollow[0] or tell, self._hollow[1] + 1
                 yield case, tell
         if repeated := ids.hashes():
-            for problem in self._duplicates(repeated):
-                problems.add(problem)
+            problems.add(*self._duplicates(repeated))
         if problems.count:
-            raise InputError(with_others([*problems], islice(self._strangers(), _MOST_STRANGERS)))
+            every = FirstProblems(str(self._path))
+            for problem in with_others([*problems], self._strangers()):
+                every.add(problem)
+            every.refuse()
 
     def _strangers(self) -> Iterator[Problem]:
         """Keys of the cases that nothing reads, found by reading the file once more as `_duplicates` are."""

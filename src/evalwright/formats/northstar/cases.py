@@ -135,8 +135,7 @@ class Cases:
                 if found is None:
                     if not wrong:
                         found, wrong = self._checked(record)
-                    for problem in wrong:
-                        problems.add(problem)
+                    problems.add(*wrong)
                 if found is None:
                     continue
                 trace = _trace(found, UNDATED)
@@ -147,10 +146,9 @@ class Cases:
                     case.occurrence = occurrences.of(case.id)
                     yield case
         except InputError as error:
-            for problem in error.problems:
-                problems.add(problem)
-        for problem in (*self.oddities(), *doubts) if self._strict else ():
-            problems.add(problem)
+            problems.add(*error.problems)
+        if self._strict:
+            problems.add(*self.oddities(), *doubts)
         if problems.count:
             raise InputError(with_json_lines(problems))
 

@@ -51,8 +51,7 @@ def records_of(path: Path, *, lines: bool) -> Iterator[Record]:
             try:
                 yield Record(parsed_line(path, number, line), index, number)
             except InputError as error:
-                for problem in error.problems:
-                    problems.add(problem)
+                problems.add(*error.problems)
         problems.refuse()
         return
     document = _document(path)
