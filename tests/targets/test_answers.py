@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+from typing import Any
 
 import msgspec
 import pydantic
@@ -378,3 +379,70 @@ def test_the_depth_that_is_taken_can_be_stored():
     for _ in range(MAX_DEPTH - 1):
         value = [value]
     assert msgspec.json.encode(plain(value, "x", []))
+
+
+class Said(pydantic.BaseModel):
+    """A message of LangChain, which is an object with a type and no role."""
+
+    type: str
+    content: str | list[dict[str, str]] = ""
+    tool_calls: list[dict[str, Any]] = []
+    tool_call_id: str | None = None
+
+
+class Called(pydantic.BaseModel):
+    """A tool call of OpenAI's SDK, which nests objects."""
+
+    class Function(pydantic.BaseModel):
+        name: str = "look"
+        arguments: str = '{"at": "sky"}'
+
+    id: str = "1"
+    type: str = "function"
+    function: Function = Function()
+
+
+def test_messages_that_are_objects_keep_their_roles_calls_and_results():
+    call = {"name": "look", "args": {"at": "sky"}, "id": "1", "type": "tool_call"}
+    said = [
+        Said(type="human", content="Is it blue?"),
+        Said(type="ai", tool_calls=[call]),
+        Said(type="tool", content="blue", tool_call_id="1"),
+        Said(type="ai", content=[{"type": "text", "text": "It is blue."}]),
+    ]
+    answer = answer_of({"messages": said})
+    assert [one.role for one in answer.messages] == ["user", "assistant", "tool", "assistant"]
+    assert answer.messages[1].tool_call == ToolCall(name="look", id="1", arguments={"at": "sky"})
+    assert [(result.name, result.content) for result in answer.tool_results] == [("look", "blue")]
+    assert answer.output.final_answer == "It is blue."
+    as_plain = answer_of({"messages": [one.model_dump() for one in said]})
+    assert as_plain == answer
+
+
+def test_tool_calls_that_are_objects_are_read():
+    [found] = answer_of({"tool_calls": [Called()]}).tool_calls
+    assert found == ToolCall(name="look", id="1", arguments={"at": "sky"})
+    [message] = answer_of({"messages": [{"role": "assistant", "tool_calls": [Called().model_dump()]}]}).messages
+    assert message.tool_call == found
+
+
+@pytest.mark.parametrize("message", [("assistant", "hello"), object(), 3, None])
+def test_messages_without_a_role_are_refused_rather_than_kept_as_text(message):
+    with pytest.raises(TargetError, match=rf"messages\[1\] is a {type(message).__name__} without a role"):
+        answer_of({"messages": ["hello", message]})
+
+
+@pytest.mark.parametrize(
+    ("messages", "text"),
+    [
+        ([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}], "hello"),
+        (["hello"], "hello"),
+        ([{"role": "assistant", "content": "hello"}, {"role": "user", "content": "bye"}], None),
+        ([{"role": "assistant", "content": "hm", "tool_calls": [{"name": "look"}]}], None),
+        ([{"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}], None),
+    ],
+)
+def test_the_last_message_is_the_answer_where_none_is_given(messages, text):
+    assert answer_of({"messages": messages}).output.final_answer == text
+    assert answer_of({"messages": messages, "structured": {"a": 1}}).output == Output(structured={"a": 1})
+    assert answer_of({"messages": messages}, evalh_rules=True).output.final_answer is None

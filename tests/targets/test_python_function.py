@@ -206,3 +206,15 @@ def cut_short(text):
 def test_a_function_that_raises_may_leave_a_partial_answer():
     found = answer(cut_short)
     assert (found.output.final_answer, found.error.message.startswith("CutShort: no more")) == ("half of it", True)
+
+
+class Graph:
+    """An agent like those of LangGraph: it is invoked, not called."""
+
+    def invoke(self, state):
+        return state
+
+
+def test_an_object_that_is_invoked_is_refused_with_what_to_write():
+    with pytest.raises(InputError, match="not callable; name a function that calls its `invoke`"):
+        target_for(Graph())

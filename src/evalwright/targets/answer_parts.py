@@ -15,6 +15,7 @@ from evalwright.errors import TargetError
 from evalwright.files.numbers import finite_number_in
 from evalwright.files.plain import clean_text, plain
 from evalwright.model.trace import Answer, Doubt, Metrics, Output, ToolCall, ToolResult, TraceMessage
+from evalwright.targets.library_messages import role_of
 
 __all__ = [
     "ANSWER_KEYS",
@@ -196,7 +197,7 @@ def _messages(items: list[Any], notes: list[str]) -> tuple[list[TraceMessage], l
         called.update({call.id: call.name for call in calls if call.id is not None})
         name = item.get("name")
         message = TraceMessage(
-            role=text_part(item.get("role"), place, notes) or "assistant",
+            role=text_part(role_of(item), place, notes) or "assistant",
             content=plain(item.get("content"), f"{place}.content", notes),
             thinking=text_part(item.get("thinking"), place, notes),
             tool_call=calls[0] if calls else None,

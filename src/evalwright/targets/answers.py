@@ -28,11 +28,13 @@ from evalwright.targets.answer_parts import (
     with_name,
     with_notes,
 )
+from evalwright.targets.library_messages import closing_text, with_mappings
 
 __all__ = ["answer_of", "says_nothing", "stored_form"]
 
 _TEXTS = ("answer", "output", "text", "content")
 """Keys under which a structured answer may hold its text; the first one present counts."""
+_OF_OUTPUT = frozenset({"final_answer", "structured"})
 _MAPPING = "a mapping (a dict with final_answer, tool_calls, ...)"
 _EXPECTED = {
     False: (f"text, {_MAPPING} or an Answer", 'e.g. return "text"'),
@@ -76,11 +78,15 @@ def answer_of(
     elif any_mapping and returned and ANSWER_KEYS.isdisjoint(returned):
         answer = Answer(output=_structured(returned, notes))
     else:
+        parts = returned if returned.__class__ is dict else dict(returned)
         if not evalh_rules:
-            _refuse_unread(returned, function)
-        answer = answer_from(returned if returned.__class__ is dict else dict(returned), notes)
+            parts = with_mappings(parts, notes)
+            _refuse_unread(parts, function)
+        answer = answer_from(parts, notes)
         if not evalh_rules and answer.messages:
-            _refuse_lost_calls(returned, answer, function)
+            _refuse_lost_calls(parts, answer, function)
+            if _OF_OUTPUT.isdisjoint(parts):
+                answer.output.final_answer = closing_text(answer.messages)
         if not evalh_rules and "final_answer" not in optional and says_nothing(answer):
             raise TargetError(_without_answer(returned, function))
     return with_notes(answer, notes)

@@ -41,7 +41,8 @@ class PythonFunction:
         if self._init_kwargs is not None and not isinstance(self._init_kwargs, dict):
             raise _refused("init_kwargs", f"expected a mapping, found {type(self._init_kwargs).__name__}")
         if self._init_kwargs is None and not callable(self._found):
-            raise _refused("target", f"{variant.config['target']!r} is not callable")
+            hint = "; name a function that calls its `invoke`" if hasattr(self._found, "invoke") else ""
+            raise _refused("target", f"{variant.config['target']!r} is not callable{hint}")
         self._variant: dict[str, Any] = {"schema_version": "1.0", **_public(variant)}
         self._threads: Threads | None = None
         self._asynchronous = False
