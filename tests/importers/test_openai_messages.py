@@ -262,3 +262,18 @@ def test_several_files_make_one_suite_and_may_be_packed(tmp_path: Path) -> None:
 
 
 CELLS = (("x", 0), ("x", 2), ("y", 0), ("x", 1))
+
+
+@pytest.mark.parametrize(
+    ("mapping", "left"),
+    [
+        ({}, ["2 keys of records are left out: cost, info; --map metadata.NAME=PATH or extra.NAME=PATH keeps a value"]),
+        ({"metadata.tier": "info.tier", "extra.cost": "$.cost"}, []),
+        ({"metadata.tier": "$..tier"}, []),
+    ],
+    ids=["unmapped", "mapped", "a path that may begin anywhere"],
+)
+def test_keys_of_records_that_nothing_reads_are_named(tmp_path: Path, mapping: dict[str, str], left: list[str]) -> None:
+    more = {"info": {"tier": "gold"}, "cost": 3}
+    done = imported(tmp_path, [{"id": "a", "messages": HELLO}, {"id": "b", "messages": HELLO, **more}], mapping)
+    assert list(done.notes) == left

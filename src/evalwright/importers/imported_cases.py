@@ -34,6 +34,8 @@ from evalwright.model.import_result import ImportResult
 
 __all__ = ["import_recordings"]
 
+_MOST_NAMED = 5
+
 
 def import_recordings(
     files: Sequence[Path], out: Path, mapping: Mapping[str, str] | None, read_conversation: ReadConversation
@@ -100,6 +102,8 @@ class _Survey:
     """Records with a reward other than 0 and 1."""
     reversed: int = 0
     """Records whose end is before their start."""
+    unread: list[str] = field(default_factory=list)
+    """Keys of records that are not mapped, sorted."""
 
     @property
     def traces(self) -> int:
@@ -113,7 +117,7 @@ class _Survey:
         notes, trials = [], self.trials
         short = [case for case, entries in self.cases.items() if len(entries) < trials]
         if short:
-            named = ", ".join(short[:5]) + (", ..." if len(short) > 5 else "")
+            named = ", ".join(short[:_MOST_NAMED]) + (", ..." if len(short) > _MOST_NAMED else "")
             few = f"{counted(len(short), 'case has', 'cases have')} fewer than {counted(trials, 'trial')}"
             notes.append(f"{few}; missing ones are errors: {named}")
         if 0 < self.rewarded < self.traces:
@@ -124,6 +128,10 @@ class _Survey:
         if self.reversed:
             ending = counted(self.reversed, "recording ends before it starts", "recordings end before they start")
             notes.append(f"{ending}: the latency is unknown")
+        if self.unread:
+            named = ", ".join(self.unread[:_MOST_NAMED]) + (", ..." if len(self.unread) > _MOST_NAMED else "")
+            left = counted(len(self.unread), "key of records is", "keys of records are")
+            notes.append(f"{left} left out: {named}; --map metadata.NAME=PATH or extra.NAME=PATH keeps a value")
         return notes
 
 
@@ -149,6 +157,7 @@ def _survey(sources: list[_Source]) -> _Survey:
         if len(entries) == known and not source.reader.problems:
             source.reader.problems.append(Problem(str(source.file), "contains no records"))
     _name(entries, any(source.reader.names_cases for source in sources))
+    survey.unread = sorted(set[str]().union(*(source.reader.unread for source in sources)))
     survey.cases = _by_case(entries, any(source.reader.counts_trials for source in sources))
     if problems := [problem for source in sources for problem in source.reader.problems]:
         raise InputError(_first_of(problems))

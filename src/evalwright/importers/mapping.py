@@ -35,6 +35,7 @@ MISSING: Final = object()
 _FREE = ("metadata.", "extra.")
 _KEY = r"[^.\[\]\s$*?@()'\"|&]+(?:\[\d+\])*"
 _PLAIN = re.compile(rf"(?:\$\.)?{_KEY}(?:\.{_KEY})*")
+_HEAD = re.compile(r"(?!\$(?!\.\w))(?:\$\.)?([^.\[\]\s$*?@()'\"|&]+)")
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 _Find = Callable[[Any], Any]
@@ -47,6 +48,9 @@ class RecordMapping:
     paths: dict[str, tuple[tuple[str, _Find], ...]]
     stated: frozenset[str]
     """Parts that the user mapped; the others are looked up under their default keys."""
+
+    heads: frozenset[str | None]
+    """The keys of a record at which a path begins; None among them for one that may begin at any."""
 
     def find(self, record: Any, part: str) -> tuple[Any, str]:
         """The value of a part (MISSING if there is none) and the path at which it was found or expected."""
@@ -76,7 +80,8 @@ def compile_mapping(mapping: Mapping[str, str] | None) -> RecordMapping:
             problems.append(Problem("mapping", str(error), key=part))
     if problems:
         raise InputError(problems)
-    return RecordMapping(paths, frozenset(stated))
+    heads = frozenset(_head(path) for ways in paths.values() for path, _ in ways)
+    return RecordMapping(paths, frozenset(stated), heads)
 
 
 def pairs_to_mapping(pairs: Iterable[str]) -> dict[str, str]:
@@ -136,6 +141,11 @@ def _compiled(path: str) -> _Find:
     if not path.startswith("$"):
         raise ValueError(f"{path!r} is not a path: expected keys joined by dots, or a JSONPath that begins with $")
     return _json_path(path)
+
+
+def _head(path: str) -> str | None:
+    begin = _HEAD.match(path)
+    return None if begin is None else begin[1]
 
 
 def _walk(value: Any, steps: list[str | int]) -> Any:

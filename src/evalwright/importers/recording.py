@@ -88,6 +88,8 @@ class RecordReader:
         """Whether any record so far had a case id."""
         self.counts_trials: bool = False
         """Whether any record so far had the number of its trial."""
+        self.unread: set[str] = set()
+        """Keys of records so far that are not mapped."""
         self._source = source
         self._mapping = mapping
         self._read_conversation = read_conversation
@@ -117,6 +119,8 @@ class RecordReader:
         if too_deep(record):
             complain("", f"is nested deeper than {RECORDING_DEPTH} levels")
             return None
+        if None not in self._mapping.heads:
+            self.unread |= record.keys() - self._mapping.heads
         parts = _Parts(record, self._mapping, complain)
         started, finished = parts.moment("started_at"), parts.moment("finished_at")
         self.names_cases |= parts.has("id")
