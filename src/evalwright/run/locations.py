@@ -148,7 +148,10 @@ def _must_be_database(file: Path) -> None:
     except OSError:
         return  # the store reports what is wrong
     if not start.startswith(b"SQLite format 3"):  # SQLite would make an empty file a database
-        said = "is neither a run folder nor a SQLite file with runs; `evalwright run SUITE` prints its run folder"
+        said = (
+            "is neither a run folder nor a SQLite file with runs; `evalwright run SUITE` prints its run folder, and "
+            "`evalwright import FILE` makes a suite of results of another tool"
+        )
         raise InputError(Problem(str(file), said))
 
 
