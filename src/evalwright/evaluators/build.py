@@ -37,6 +37,7 @@ __all__ = [
     "is_judge",
     "keys_needed",
     "needed_keys",
+    "parts_read",
     "read_as_values",
     "undeclared",
     "undeclared_keys",
@@ -155,7 +156,7 @@ def build(spec: EvaluatorSpec) -> Built:
         # An extracted text is always judged with the case, which decides whether there is one ground truth or several.
         evaluator = Extracted(evaluator, extractor)
         blocks = traits.blocks or _blocks(load("extractors", spec.extractor.type), extractor)
-        traits = msgspec.structs.replace(traits, uses_case=True, expected_keys=None, reads=TRACE_PARTS, blocks=blocks)
+        traits = msgspec.structs.replace(traits, uses_case=True, expected_keys=None, blocks=blocks)
     if spec.threshold is not None:
         from evalwright.evaluators.combined.thresholds import Threshold
 
@@ -176,6 +177,12 @@ def keys_needed(built: Built) -> frozenset[str]:
     """The keys of `expected` of which an evaluator needs at least one to check anything; empty if it needs none."""
     keys: frozenset[str] = getattr(built.evaluator, "needed_keys", frozenset[str]())
     return keys
+
+
+def parts_read(spec: EvaluatorSpec) -> frozenset[str]:
+    """Those of the `TRACE_PARTS` of a trace that the evaluator of a plan looks at."""
+    evaluator = build_evaluator(spec.type, spec.config).evaluator
+    return evaluator.reads if spec.extractor is None and isinstance(evaluator, Onlooker) else TRACE_PARTS
 
 
 def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:
@@ -204,7 +211,6 @@ def _traits(kind: Any, evaluator: Any) -> Traits:
         _declared(kind),
         uses_case=getattr(evaluator, "uses_case", True),
         expected_keys=getattr(evaluator, "expected_keys", None),
-        reads=getattr(evaluator, "reads", TRACE_PARTS),
         uses_artifact=getattr(evaluator, "uses_artifact", False),
         uses_results=getattr(evaluator, "uses_results", False),
         blocks=_blocks(kind, evaluator),

@@ -11,6 +11,7 @@ import msgspec
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.model.trace_parts import TRACE_PARTS
 
 __all__ = ["PASSED", "Look", "Onlooker", "own_copy"]
 
@@ -26,6 +27,11 @@ class Onlooker(msgspec.Struct, frozen=True, dict=True):
     Most traces get an evaluation that others got before, so `look` may return the same object again: callers must not
     change it, and may compare it by identity.
     """
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Those of the `TRACE_PARTS` of a trace that it looks at: re-evaluation does not decode the others."""
+        return TRACE_PARTS
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         """Raises EvaluatorError (or anything) if no verdict is possible."""

@@ -18,7 +18,6 @@ from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Answer, Doubt, Trace
-from evalwright.model.trace_parts import TRACE_PARTS
 
 if TYPE_CHECKING:
     from evalwright.model.cell_index import RejudgedCell
@@ -90,8 +89,6 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """False: it never looks at `case`, which then need not be read when stored traces are re-evaluated."""
     expected_keys: frozenset[str] | None = None
     """The keys of the case's `expected` that it reads, if these are all that it looks at in a case."""
-    reads: frozenset[str] = TRACE_PARTS
-    """Those of the `TRACE_PARTS` of a trace that it looks at; the others need not be decoded then."""
     looks: bool = False
     """`look` of our own onlookers may stand for `evaluate`, and what they declare to read is all that they look at."""
     uses_artifact: bool = False

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evalwright.errors import InputError, Interrupted
-from evalwright.evaluators.build import build, declared
+from evalwright.evaluators.build import build, declared, parts_read
 from evalwright.files.bulk import collector_eased
 from evalwright.model.cell_index import index_of
 from evalwright.model.plan import EvaluatorSpec, Plan
@@ -109,7 +109,7 @@ def judge_again(
     parts = writer.parts(1 if together else processes or _worthwhile(plan, newest.count))
     onlookers, width = _onlookers(plan), concurrency or plan.run.max_concurrency
     needs_cases = _needs_cases(onlookers, writer)
-    kind = Trace if onlookers is None else trace_with(frozenset[str]().union(*(one.reads for one in onlookers)))
+    kind = Trace if onlookers is None else trace_with(frozenset[str]().union(*map(parts_read, plan.evaluators)))
     judgements = writer.rewrite_judgements()
     job = JudgingJob(plan, writer, case_of, newest, needs_cases, kind, new_tally, only, width)
     try:
