@@ -26,7 +26,6 @@ from evalwright.model.trace import Answer, Doubt, Trace, TraceError
 from evalwright.run.call import Call, set_up, shut_down
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
-from evalwright.run.judge_queue import JudgeQueue
 from evalwright.run.judged_lines import lines_by
 from evalwright.run.records import Clock, Pending, drop_answer, trace_of
 from evalwright.scoring.tally import Tally
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from evalwright.run.attempts import Attempts
     from evalwright.run.doubts import Doubts
     from evalwright.run.executors import Sites
+    from evalwright.run.judge_queue import JudgeQueue
     from evalwright.run.spending import CostLimit
     from evalwright.run.standstill import Standstill
     from evalwright.run.steps.compare import Compared, Comparing
@@ -103,7 +103,10 @@ class Pipeline:
         self._write_records: Callable[[], None] = lambda: None
         self.write: Callable[[], None] = self._write_records
         """Writes the records and lines that are held, if any are."""
+        self._later: Callable[[Callable[[], None]], None] | None = None
+        """Calls a function in the next turn of the event loop, while there is one."""
         self._judge_queue: JudgeQueue | None = None
+        """Created at the first call that takes long: cells of quick ones are judged at once."""
 
     async def open(self) -> None:
         """Prepare what cells need. Raises InputError if the user's setup code fails or takes too long."""
@@ -126,8 +129,7 @@ class Pipeline:
         if (hold := getattr(self._writer, "hold", None)) is not None:
             self._write_records = hold(lambda write: later(self._flushing(write)))
             self.write = self._flushing(self._write_records)
-        if self._lines is not None:
-            self._judge_queue = JudgeQueue(self.judge, self._state.running, self._write_records, self.write, later)
+        self._later = later
 
     def _flushing(self, write: Callable[[], None]) -> Callable[[], None]:
         lines = self._lines
@@ -282,6 +284,14 @@ class Pipeline:
             return self._collect(self._sites, cell, trace, at_once)
         return self._store(cell, trace, None, at_once)
 
+    def _queued(self) -> JudgeQueue | None:
+        """A queue for cells with their answers; None if their judging has to wait for anything."""
+        if self._lines is None or self._later is None:
+            return None
+        from evalwright.run.judge_queue import JudgeQueue
+
+        return JudgeQueue(self.judge, self._state.running, self._write_records, self.write, self._later)
+
     async def _collect(self, sites: Sites, cell: Cell, trace: Trace, at_once: bool) -> None:
         # The artifact goes first: a stored trace is never judged without its files.
         artifact = await sites.collect(cell)
@@ -297,6 +307,8 @@ class Pipeline:
             drop_answer(trace, error)  # nothing has been written so far
             size = self._writer.append_trace(trace)
         queue = self._judge_queue
+        if queue is None and at_once:
+            queue = self._judge_queue = self._queued()
         if queue is not None and (at_once or queue) and self._state.listener is None:
             queue.put(cell.case, trace, size or 0)
             return None
