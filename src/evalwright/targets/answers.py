@@ -1,4 +1,4 @@
-"""Turns what a Python target returns into an Answer: a text, a mapping, or an Answer.
+"""Turns what a Python target returns into an Answer: a text, a mapping, or an Answer; and adds what it did meanwhile.
 
 A key that nothing reads is an error that names it, and so is an answer without anything that can be judged: either
 would look like an empty answer, which passes any check that forbids a text.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from functools import wraps
+from typing import Any, TypeVar
 
 import msgspec
 
 from evalwright.errors import TargetError, did_you_mean
 from evalwright.files.plain import clean_text, plain
+from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output
 from evalwright.targets.answer_parts import (
     ANSWER_KEYS,
@@ -28,9 +30,13 @@ from evalwright.targets.answer_parts import (
     with_name,
     with_notes,
 )
+from evalwright.targets.failures import target_failure
 from evalwright.targets.library_messages import closing_text, with_mappings
 
-__all__ = ["answer_of", "says_nothing", "stored_form"]
+__all__ = ["answer_of", "says_nothing", "stored_form", "traced"]
+
+T = TypeVar("T")
+Run = Callable[[T, Case, int], Awaitable[Answer]]
 
 _TEXTS = ("answer", "output", "text", "content")
 """Keys under which a structured answer may hold its text; the first one present counts."""
@@ -45,6 +51,32 @@ _EXPECTED = {
     ),
 }
 """What is expected and what helps, by whether it has to be a mapping."""
+
+
+def traced(run: Run[T]) -> Run[T]:
+    """Decorate the `run` of a target that calls an application's Python in this process: steps, model calls and tool
+    calls are traced and complete its answer.
+
+    If the application raises, what was traced so far is kept with the error.
+    """
+    from evalwright.capture.listeners import listening  # only such targets need it
+
+    @wraps(run)
+    async def running(target: T, case: Case, trial: int) -> Answer:
+        with listening() as collected:
+            try:
+                answer = await run(target, case, trial)
+            except Exception as error:
+                if not (collected.spans or collected.steps):
+                    raise
+                answer = Answer(error=target_failure(error))
+        if collected.spans or collected.steps:
+            from evalwright.capture.traces import complete
+
+            complete(answer, [*collected.spans, *collected.steps])
+        return answer
+
+    return running
 
 
 def answer_of(

@@ -17,9 +17,8 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output
 from evalwright.session.named_objects import named_object
 from evalwright.session.workspace import workspace_path
-from evalwright.targets.answers import answer_of
+from evalwright.targets.answers import answer_of, traced
 from evalwright.targets.build import optional_parts
-from evalwright.targets.captured import traced
 from evalwright.targets.failures import target_failure
 from evalwright.targets.streams import collected, collected_async
 from evalwright.targets.threads import Threads

@@ -21,7 +21,7 @@ from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output
-from evalwright.targets.captured import traced
+from evalwright.targets.answers import traced
 
 __all__ = ["PLACE", "AgentvTarget", "files_of"]
 

@@ -22,7 +22,7 @@ from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
-from evalwright.targets.captured import traced
+from evalwright.targets.answers import traced
 from evalwright.targets.failures import located
 from evalwright.targets.threads import Threads
 

@@ -22,7 +22,7 @@ from evalwright.formats.pixie.user_code import runnable_at
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output, TraceError
-from evalwright.targets.captured import traced
+from evalwright.targets.answers import traced
 from evalwright.targets.threads import Threads
 
 __all__ = ["Application", "PixieApp", "collapsed", "observed_answer"]

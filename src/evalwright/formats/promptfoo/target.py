@@ -28,7 +28,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output
 from evalwright.session import environment
-from evalwright.targets.captured import traced
+from evalwright.targets.answers import traced
 from evalwright.targets.failures import target_failure
 
 __all__ = ["PromptfooTarget"]
