@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem
 
 __all__ = [
     "also_here",
@@ -13,6 +16,7 @@ __all__ = [
     "named_in",
     "near_file",
     "numbered",
+    "path_in",
     "safe_id",
     "seen_from_here",
     "unreadable",
@@ -24,6 +28,14 @@ def named_in(file: Path, name: str) -> Path:
     directory."""
     path, beside = _both(file, name)
     return beside if os.path.exists(beside) and not _same(path, beside) else path
+
+
+def path_in(config: Mapping[str, Any], what: str) -> Path:
+    """The path of `what` in a configuration. Raises InputError if it is none that a file system takes."""
+    path = config.get("path")
+    if not isinstance(path, str) or "\0" in path:
+        raise InputError(Problem("", f"expected the path of a {what}", None, "path"))
+    return Path(path)
 
 
 def also_here(file: Path, name: str) -> str:

@@ -23,7 +23,7 @@ import msgspec
 from evalwright.errors import InputError, RunLockedError, StorageError
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, AppendFile, replace_file, storage_error, sync_folder
 from evalwright.files.masker import Masker
-from evalwright.files.paths import numbered, safe_id
+from evalwright.files.paths import numbered, path_in, safe_id
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
 from evalwright.stores.documents import Masked, plan_to_json
@@ -38,7 +38,6 @@ from evalwright.stores.local_files.reader import (
 )
 from evalwright.stores.local_files.writer import LocalWriter
 from evalwright.stores.lock import LOCK_NAME, RunLock, is_held
-from evalwright.stores.settings import path_in
 
 __all__ = ["LocalFiles", "is_run", "local_files"]
 

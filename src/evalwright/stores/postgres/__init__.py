@@ -11,7 +11,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.masker import Masker
-from evalwright.stores.settings import read_config
+from evalwright.stores.tables.config import read_config
 
 if TYPE_CHECKING:
     from evalwright.stores.postgres.database import Database

@@ -14,14 +14,14 @@ import msgspec
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.durable import private_file, storage_error, sync_folder
 from evalwright.files.masker import Masker
-from evalwright.files.paths import numbered, safe_id
+from evalwright.files.paths import numbered, path_in, safe_id
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
 from evalwright.stores.documents import Masked, plan_to_json
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.lock import RunLock, is_held
-from evalwright.stores.settings import path_in, read_config
 from evalwright.stores.sqlite.run import SqliteRun, connect, reading, writing
+from evalwright.stores.tables.config import read_config
 from evalwright.stores.tables.rows import spooled_cases
 from evalwright.stores.tables.run import TableReader, TableWriter
 

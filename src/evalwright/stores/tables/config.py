@@ -1,16 +1,15 @@
-"""The configuration that every kind of store gets, checked."""
+"""The configuration of a store in a database, checked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
 
-__all__ = ["path_in", "read_config"]
+__all__ = ["read_config"]
 
 T = TypeVar("T")
 
@@ -26,11 +25,3 @@ def read_config(kind: type[T], config: Mapping[str, Any]) -> T:
             message, _, place = str(error).partition(" - at `$.")
             problems = [Problem("", message[0].lower() + message[1:], None, place.rstrip("`"))]
     raise InputError(problems)
-
-
-def path_in(config: Mapping[str, Any], what: str) -> Path:
-    """The path of `what` in a configuration. Raises InputError if it is none that a file system takes."""
-    path = config.get("path")
-    if not isinstance(path, str) or "\0" in path:
-        raise InputError(Problem("", f"expected the path of a {what}", None, "path"))
-    return Path(path)
