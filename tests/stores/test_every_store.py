@@ -385,6 +385,7 @@ def test_documents_and_summary_of_a_run_are_stored(kept: Kept) -> None:
     with closing(kept.store().read(a_plan().run_id)) as reader:
         assert (summary := reader.summary()) is not None
         assert summary.config_path == "mine.yaml"
+        assert (reader.document("config.yaml"), reader.document("other.yaml")) == (b"a: 1\n", None)
     assert any(b"a: 1" in stored for stored in kept.everything())
 
 

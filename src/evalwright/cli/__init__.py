@@ -28,6 +28,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "inspect": ("evalwright.cli.inspect:command", "Show traces and evaluator results of a run."),
         "view": ("evalwright.cli.view:command", "Look at runs in a browser."),
         "report": ("evalwright.cli.report:command", "Write a report of a run (Markdown, HTML, JSON, JUnit, …)."),
+        "export": ("evalwright.cli.export:command", "Write a run as the result files of its original program."),
         "list": ("evalwright.cli.list:command", "List evaluators, targets, formats, … or stored runs."),
         "index": ("evalwright.cli.index:command", "Build the index in which commands find cells."),
     },
@@ -158,7 +159,7 @@ def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
         return _ended(command, arguments)
 
 
-_THAT_READ = ("calibrate", "compare", "decide", "drift", "inspect", "plan", "report")
+_THAT_READ = ("calibrate", "compare", "decide", "drift", "export", "inspect", "plan", "report")
 """Commands that may be begun again, as they call neither systems nor models."""
 
 

@@ -79,6 +79,7 @@ def command(
     from contextlib import closing
 
     from evalwright.cli.screen import say_text, tell_damage
+    from evalwright.reports.pieces import pieces_of
     from evalwright.run.decided import add_tradeoffs
     from evalwright.run.outcomes import folded_summary
     from evalwright.run.stored_run import open_run
@@ -113,7 +114,7 @@ def command(
                 format_, report, reader, summary, run, lost, compare=compare, link=link or "", limit=limit_chars
             )
         else:
-            pieces = _pieces(format_, report, reader, summary)
+            pieces = _blamed(format_, pieces_of(report, reader, summary))
         if out is not None:
             _write(Path(out), pieces, append)
             pieces = [str(Path(out))]
@@ -138,23 +139,21 @@ def _with_context(
     """The report. What cannot be read of the earlier run is added to `lost`."""
     from evalwright.cli.report_context import opened_context
     from evalwright.model.damage import unreadable_records
+    from evalwright.reports.pieces import pieces_of
     from evalwright.run.case_places import CasePlaces
 
     with opened_context(run, **given) as context:
         if "places" in report.reads and reader.plan is not None:
             context = replace(context, places=CasePlaces(reader.plan))
-        yield from _pieces(name, report, reader, summary, context)
+        yield from _blamed(name, pieces_of(report, reader, summary, context))
         if context.before is not None:
             lost += unreadable_records(context.before.reader)
 
 
-def _pieces(name: str, report: Any, *asked: Any) -> Iterator[str]:
-    """The text of a report, in pieces if it need not be held as a whole."""
+def _blamed(name: str, pieces: Iterator[str]) -> Iterator[str]:
+    """The pieces; a mistake of a plug-in's report is named as such."""
     with registry.blaming("reports", name):
-        if hasattr(report, "pieces"):
-            yield from report.pieces(*asked)
-        else:
-            yield report.render(*asked)
+        yield from pieces
 
 
 def _must_not_replace(out: Path, run: Path, plan: Plan) -> None:

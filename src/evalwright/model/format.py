@@ -161,7 +161,8 @@ class Format:
     """An entry has the sentence for lists of evaluators; a bare reference takes it from the docstring."""
     extractors: Mapping[str, Ref] = field(default_factory=dict)
     exports: Mapping[str, Ref] = field(default_factory=dict)
-    """The original program's result files."""
+    """The original program's result files: while a run works, by name, and after it by `evalwright export`, which
+    takes the first one."""
     reports: Mapping[str, Ref] = field(default_factory=dict)
     mirrors: Mapping[str, Ref] = field(default_factory=dict)
     totals: Ref | None = None

@@ -171,11 +171,14 @@ class Export(Protocol):
     """Writes a stored run in the format of another program. Registered as a callable `(config) -> Export`.
 
     If it has a method `check`, that is called before the first cell; it raises InputError if `write` could not
-    write.
+    write. `evalwright export` needs a class with the class method `of_stored(plan, folder) -> Export`, which writes its
+    files into a new folder and raises InputError for a run that the format cannot express; a method
+    `losses(plan, summary) -> Iterable[str]` says what of a run the files leave out.
     """
 
-    def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
-        """Write the run, replacing what an earlier session wrote. Raises StorageError."""
+    def write(self, run: RunReader, plan: Plan, summary: RunSummary, mask: Callable[[str], str]) -> None:
+        """Write the run, replacing what an earlier session wrote; `mask` removes secrets from a text. Raises
+        StorageError."""
 
 
 class Workspace(Protocol):
@@ -253,6 +256,9 @@ class RunReader(Protocol):
 
     def summary(self) -> RunSummary | None:
         """The stored summary, if there is one."""
+
+    def document(self, name: str) -> bytes | None:
+        """A document that the run was created with, such as `config.yaml`; None if there is none."""
 
     def close(self) -> None: ...
 

@@ -186,7 +186,7 @@ def conclude(
 
         notes = (*notes, *closed(writer, plan, summary))
     for export in plan.exports if plan.shard is None else ():
-        load("exports", export.type)(export.config).write(writer, plan, summary)
+        load("exports", export.type)(export.config).write(writer, plan, summary, writer.mask)
     lost = unreadable_records(writer) if writer.damage else []
     unsent = [f"mirror {one['sink']}, {one['op']}: {one['error']}" for one in summary.sink_errors]
     told = [*notes, *ended, *unsent, *writer.damage, *([_HEALING] if lost else [])]

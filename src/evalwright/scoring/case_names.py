@@ -120,6 +120,9 @@ class Renamed:
     def verdicts(self, kind: type[T]) -> Iterator[T]:
         return map(self._record, self._reader.verdicts(kind))
 
+    def document(self, name: str) -> bytes | None:
+        return self._reader.document(name)
+
     def summary(self) -> RunSummary | None:
         return self._reader.summary()
 

@@ -88,6 +88,9 @@ class MemoryRun:
     def verdicts(self, kind: type[T]) -> Iterator[T]:
         return LineDecoder("verdicts", self.damage).records(kind, self._verdicts)
 
+    def document(self, name: str) -> bytes | None:
+        return self.documents.get(name)
+
     def summary(self) -> RunSummary | None:
         return self._summary
 

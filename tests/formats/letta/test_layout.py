@@ -6,6 +6,7 @@ import json
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.formats.letta.written_config import written_config
 from evalwright.formats.loading import load_suite
 from evalwright.letta.streaming import StreamingReader
 from evalwright.run.resumption import retry
@@ -290,8 +291,8 @@ def test_the_newer_suite_is_one_that_the_original_reads(project):
     judged = "  judged: {kind: rubric, prompt_path: rubric.txt, rubric_vars: []}\nreward:"
     suite = OF_LETTA_CODE.replace("reward:", judged)
     (project / "suite.yaml").write_text(suite)
-    options = {"target": "agent.py:answers", "output": project / "out"}
-    config = load_suite(project / "suite.yaml", options=options).exports[0].config["config"]
+    loaded = load_suite(project / "suite.yaml", options={"target": "agent.py:answers"})
+    config = written_config(loaded.document, loaded.document["graders"], loaded.evaluators)
     assert config["target"]["kind"] == "letta_code"
     assert config["target"].keys() <= OF_TARGET
     assert config["graders"]["judged"] == {"kind": "model_judge", "prompt": "Is {submission} right?"}

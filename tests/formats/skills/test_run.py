@@ -11,6 +11,7 @@ from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.prices import built_in_price, dollars
+from evalwright.run.exported import export_run
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from formats.skills.skill import ASKED, EVALS, JUDGE, agent, ran, records, said, skill_in
@@ -315,3 +316,14 @@ def test_an_eval_yaml_names_evals_as_its_dataset(tmp_path):
     (path.parents[1] / "eval.yaml").write_text(json.dumps(document))
     with pytest.raises(InputError, match="--limit"):
         load_suite(path.parents[1] / "eval.yaml")
+
+
+def test_an_export_of_the_run_is_the_benchmark_that_it_wrote(outcome, tmp_path):
+    found, _, _ = outcome
+    export_run(found.run_dir, None, tmp_path / "later", str)
+    written, later = (
+        {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (found.run_dir / "benchmark", tmp_path / "later")
+    )
+    assert later == written
+    assert "eval-1/with_skill/run-1/outputs/made.txt" in later

@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from evalwright.files.durable import replace_file
+from evalwright.files.durable import replace_lines
+from evalwright.formats.pixie.result_file import Entry, result_lines
 from evalwright.formats.pixie.surface.config import get_config
 from evalwright.formats.pixie.surface.evaluation import Evaluation
 from evalwright.formats.pixie.surface.scorecard import DatasetEntryResult, DatasetScorecard, save_dataset_scorecard
-from evalwright.formats.pixie.target import collapsed
-from evalwright.model.result import EvaluationResult, Status
-from evalwright.model.snapshot import Case
-from evalwright.model.trace import Trace
+from evalwright.model.result import EvaluationResult
 
-__all__ = ["Entry", "is_pending", "save_results", "save_scorecard"]
-
-
-class Entry(NamedTuple):
-    """One entry of a dataset and its outcome."""
-
-    case: Case
-    trace: Trace
-    results: list[EvaluationResult]
-    status: Status
-
-    @property
-    def pending(self) -> bool:
-        """Whether nothing failed and a score is still missing."""
-        return self.status in ("pass", "skip") and any(is_pending(row) for row in self.results)
-
-    @property
-    def passed(self) -> bool:
-        return self.status == "pass" and not self.pending
-
-    @property
-    def input(self) -> Any:
-        """What the entry gives to the application, collapsed."""
-        return collapsed(self.case.extra["eval_input"])
-
-    @property
-    def output(self) -> Any:
-        """The captured output, collapsed."""
-        return (self.trace.extra.get("observed") or {}).get("output")
-
-
-def is_pending(row: EvaluationResult) -> bool:
-    """Whether an evaluator left its score to a person or another program."""
-    return row.skipped and bool(row.detail.get("pending"))
+__all__ = ["save_results", "save_scorecard"]
 
 
 def save_results(datasets: list[tuple[str, list[Entry]]], command: str, started: datetime) -> Path:
@@ -66,32 +29,10 @@ def save_results(datasets: list[tuple[str, list[Entry]]], command: str, started:
             number += 1
             made = f"{name}-{number}"
     times = {"startedAt": started.isoformat(), "endedAt": datetime.now(UTC).isoformat()}
-    exported = [{"dataset": name, "entries": [_exported(entry) for entry in entries]} for name, entries in datasets]
-    document = {"meta": {"testId": made, "command": command, **times}, "datasets": exported}
+    meta = {"testId": made, "command": command, **times}
     path = folder / made / "result.json"
-    replace_file(path, json.dumps(document, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace"))
+    replace_lines(path, (text.encode("utf-8", "backslashreplace") for text in result_lines(meta, datasets)))
     return path
-
-
-def _exported(entry: Entry) -> dict[str, Any]:
-    exported: dict[str, Any] = {
-        "input": entry.input,
-        "output": entry.output,
-        "evaluations": [
-            {
-                "evaluator": row.evaluator,
-                "score": row.score,
-                "reasoning": row.reason if row.error is None else row.error.message,
-                **({"status": "pending"} if is_pending(row) else {}),
-            }
-            for row in entry.results
-        ],
-    }
-    if entry.case.extra.get("expectation") is not None:
-        exported["expectedOutput"] = entry.case.extra["expectation"]
-    if entry.case.description is not None:
-        exported["description"] = entry.case.description
-    return exported
 
 
 def save_scorecard(name: str, entries: list[Entry], command: str, started: datetime) -> Path:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import webbrowser
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.cli.pixie.results import Entry, is_pending, save_results, save_scorecard
+from evalwright.cli.pixie.results import save_results, save_scorecard
 from evalwright.cli.screen import say, warn
 from evalwright.errors import EvalwrightError, InputError, Problem
 from evalwright.formats.loading import load_suite
 from evalwright.formats.pixie import FORMAT
+from evalwright.formats.pixie.result_file import Entry, entries_of, is_pending
 from evalwright.formats.pixie.surface.config import get_config
-from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.model.trace import Trace
+from evalwright.model.result import EvaluationResult
 from evalwright.reports.text import harmless, one_line
 from evalwright.run.cells import RunState
 from evalwright.run.options import RunOptions
@@ -99,20 +98,7 @@ def _ran(file: Path, options: Mapping[str, Any]) -> _Ran:
     outcome = run_suite(suite, RunOptions(out=Path(get_config().root) / "runs", allow_empty=True), watch)
     reader, _ = open_run(outcome.address)
     with closing(reader):
-        traces = {trace.case_id: trace for trace in reader.traces(Trace)}
-        verdicts = {verdict.case_id: verdict for verdict in reader.verdicts(CaseVerdict)}
-        results: dict[str, list[EvaluationResult]] = defaultdict(list)
-        for row in reader.results(EvaluationResult):
-            # an entry that lacks an input has the row WrapError and no other, all others do not have it
-            error = traces[row.case_id].error
-            lacks_input = error is not None and error.type == "wrap_error"
-            if lacks_input == (row.evaluator_type == "wrap_check"):
-                results[row.case_id].append(row)
-        entries = [
-            Entry(case, traces[case.id], results[case.id], verdicts[case.id].status)
-            for case in reader.cases()
-            if case.id in verdicts
-        ]
+        entries = [*entries_of(reader)]
     return _Ran(suite.name, entries, any(state.stopping for state in states))
 
 

@@ -116,7 +116,7 @@ FORMAT = Format(
             example={"skill": "csv-analyzer", "should_trigger": False},
         ),
     },
-    exports={"agentv_results": "evalwright.formats.shared.report_file:ReportFile"},
+    exports={"agentv_results": "evalwright.formats.agentv.report:AgentvFile"},
     reports={"agentv": "evalwright.formats.agentv.report:AgentvResults"},
     names_in="evalwright.formats.agentv.conversion:names_in",
     normalize="evalwright.formats.agentv.conversion:normalize",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from evalwright.evaluators.code.payload import trace_summary
 from evalwright.evaluators.combined.banded import details_of
+from evalwright.formats.agentv import FORMAT
+from evalwright.formats.shared.report_file import ReportFile
+from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import EvaluationResult, band
 from evalwright.model.snapshot import Case
@@ -17,7 +21,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.reports.cells import Choice, FullCell, chosen_cells
 from evalwright.scoring.verdict import names_needed
 
-__all__ = ["AgentvResults"]
+__all__ = ["AgentvFile", "AgentvResults"]
 
 _TYPES = {"criteria_judge": "llm_judge", "rubric_checks": "llm_judge"}
 """Our evaluators by the original's names."""
@@ -42,6 +46,22 @@ class AgentvResults:
             about = cases.get(index, unknown)
             for cell in sorted(of_case, key=lambda cell: (cell.trace.variant_name, cell.trace.trial)):
                 yield _ENCODER.encode(_line(plan.name, cell, about)).decode() + "\n"
+
+
+class AgentvFile(ReportFile):
+    """A result file of AgentV at `path`; `report` is another report to write there, by default its JSON Lines."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        super().__init__({"report": FORMAT.name, **config})
+
+    @classmethod
+    def of_stored(cls, plan: Plan, folder: Path) -> AgentvFile:
+        return cls({"path": folder / "results.jsonl"})
+
+    def losses(self, plan: Plan, summary: RunSummary) -> Iterator[str]:
+        """AgentV runs each case once, and its lines have no number of the trial."""
+        if (trials := max(plan.trials_of(variant) for variant in plan.variants)) > 1:
+            yield f"{trials} trials: a line does not say of which one it is"
 
 
 class _About(NamedTuple):

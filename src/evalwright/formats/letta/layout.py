@@ -7,9 +7,8 @@ Suites with a gate: `header.json`, `results.jsonl` and `summary.json`; several r
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -17,12 +16,16 @@ from typing import Any
 
 import msgspec
 
-from evalwright.files.durable import must_be_writable, storage_error
+from evalwright.errors import InputError
+from evalwright.files.durable import make_folder, must_be_writable, replace_lines, storage_error
+from evalwright.files.yaml import parse
+from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.reward_summary import RunTally, summary_of
 from evalwright.formats.letta.rows import SampleRow, masked, row_of, sample_fields
 from evalwright.formats.letta.totals import REWARD
+from evalwright.formats.letta.written_config import written_config
 from evalwright.model.plan import Plan, Variant
-from evalwright.model.protocols import RunWriter
+from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.stores.ordered import OrderedCells
 
@@ -33,13 +36,17 @@ _STATISTICS = "aggregate_stats.json"
 
 
 class LettaResults:
-    """Results as letta-evals writes them.
-
-    Keys: `path`, the folder, and `config`, the part of the suite that they include.
-    """
+    """Results as letta-evals writes them, in the folder `path`."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._folder, self._config = Path(config["path"]), config["config"]
+        self._folder = Path(config["path"])
+
+    @classmethod
+    def of_stored(cls, plan: Plan, folder: Path) -> LettaResults:
+        """Raises InputError for a run of another format: it has neither samples nor submissions."""
+        if plan.dialect != FORMAT.name:
+            raise InputError(f"{FORMAT.title}'s files have samples, submissions and its own gate: only its suites do")
+        return cls({"path": folder})
 
     @property
     def places(self) -> tuple[Path, ...]:
@@ -49,8 +56,8 @@ class LettaResults:
         """Raises InputError if the folder cannot be written."""
         must_be_writable(self._folder / _HEADER)
 
-    def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
-        writing = _Writing(self._folder, self._config, run, plan, summary.native or {})
+    def write(self, run: RunReader, plan: Plan, summary: RunSummary, mask: Callable[[str], str]) -> None:
+        writing = _Writing(self._folder, run, plan, summary.native or {}, mask)
         try:
             with OrderedCells(run) as cells:
                 writing.rewarded(cells) if (plan.gate or {}).get("kind") == "reward" else writing.gated(cells)
@@ -62,10 +69,15 @@ class _Writing:
     """One run going into one folder."""
 
     def __init__(
-        self, folder: Path, config: Mapping[str, Any], run: RunWriter, plan: Plan, native: Mapping[str, Any]
+        self,
+        folder: Path,
+        run: RunReader,
+        plan: Plan,
+        native: Mapping[str, Any],
+        mask: Callable[[str], str],
     ) -> None:
-        self._folder, self._run, self._plan = folder, run, plan
-        self._config = masked(config, run.mask)
+        self._folder, self._run, self._plan, self._mask = folder, run, plan, mask
+        self._config = masked(_config(run, plan), mask)
         self._native = native
         self._several = "statistics" in native
         self._trials = range(plan.run.trials)
@@ -79,7 +91,7 @@ class _Writing:
             rows = chain.from_iterable(self._rows(cells, variant, trial) for variant in self._variants)
             numbers = self._numbers(trial)
             _json(folder / _HEADER, {"type": "header", "suite": self._plan.name, "config": self._config})
-            _lines(folder / _RESULTS, (row.older(self._run.mask, row.trace.case_index) for row in rows))
+            _lines(folder / _RESULTS, (row.older(self._mask, row.trace.case_index) for row in rows))
             passed = {"gates_passed": numbers["gates_passed"]}
             _json(folder / _SUMMARY, {"type": "summary", "metrics": _metrics(numbers), **passed})
         if self._several:
@@ -89,7 +101,7 @@ class _Writing:
     def rewarded(self, cells: OrderedCells) -> None:
         """The layout of suites with a reward."""
         head = {"suite": self._plan.name, "config": self._config}
-        samples = (masked(sample_fields(case), self._run.mask) for case in self._run.cases())
+        samples = (masked(sample_fields(case), self._mask) for case in self._run.cases())
         _write(self._folder / _SUITE, _object(head, "samples", samples))
         models = [self._model(cells, variant) for variant in self._variants]
         _json(self._folder / _SUMMARY, {"suite": self._plan.name, "models": models})
@@ -128,6 +140,14 @@ class _Writing:
                     folder.rmdir()
 
 
+def _config(run: RunReader, plan: Plan) -> dict[str, Any]:
+    """The part of the suite that is in the files, from the suite as it was stored."""
+    stored = parse(run.document("config.yaml") or b"{}", "config.yaml", "true_false").value
+    document: dict[str, Any] = stored if isinstance(stored, dict) else {}
+    graders = document.get("graders")
+    return written_config(document, graders if isinstance(graders, dict) else {}, plan.evaluators)
+
+
 def _metrics(numbers: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in numbers.items() if key != "gates_passed"}
 
@@ -149,12 +169,5 @@ def _object(head: Mapping[str, Any], key: str, items: Iterable[Mapping[str, Any]
 
 
 def _write(path: Path, parts: Iterable[bytes]) -> None:
-    """Replace a file at once, without holding its content in memory."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            file.writelines(parts)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    make_folder(path.parent)
+    replace_lines(path, parts)

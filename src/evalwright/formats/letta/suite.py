@@ -103,8 +103,9 @@ class _Reading:
             for spec in evaluators:
                 self._built(spec)
         settings = self._settings(runs, target)
-        document = {key: value for key, value in raw.items() if key != "target"} | {"target": target.document()}
-        exports = self._exports(document, graders, evaluators)
+        document = {key: value for key, value in raw.items() if key != "target"}
+        document |= {"graders": graders, "target": target.document()}
+        exports = self._exports()
         self._findings.refuse(f"Invalid suite {self._path}", cases)
         return Suite(
             name=name,
@@ -263,9 +264,7 @@ class _Reading:
             inside = place if users else (*place, "extractor_config")
             self.take(inside, partial(build_extractor, spec.extractor.type, spec.extractor.config))
 
-    def _exports(
-        self, document: Mapping[str, Any], graders: Mapping[str, Any], evaluators: list[EvaluatorSpec]
-    ) -> list[Plugin]:
+    def _exports(self) -> list[Plugin]:
         """Where the original's result files should be written, by the command line or else the suite."""
         named, own = self._options.get("output"), self._raw.get("output")
         if own is not None and (not isinstance(own, str) or "\0" in own):
@@ -279,10 +278,7 @@ class _Reading:
         dataset = self._folder / str(self._raw.get("dataset"))
         if os.path.realpath(dataset) == os.path.realpath(folder / "results.jsonl"):
             self.tell(("output",), "output: results.jsonl there is the dataset, expected another folder")
-        from evalwright.formats.letta.written_config import written_config
-
-        config = written_config(document, graders, evaluators)
-        return [Plugin("letta_results", {"path": str(folder), "config": config})]
+        return [Plugin("letta_results", {"path": str(folder)})]
 
     def _settings(self, runs: int, target: TargetSection) -> RunSettings:
         return RunSettings(

@@ -203,6 +203,7 @@ FORMAT = Format(
             "The entry had every input that the application asked for; skipped if it had.",
         ),
     },
+    exports={"pixie_results": "evalwright.formats.pixie.result_file:PixieResults"},
     normalize="evalwright.formats.pixie.conversion:normalize",
     unread="evalwright.formats.pixie.conversion:unread",
     write="evalwright.formats.pixie.writer:write_pixie",

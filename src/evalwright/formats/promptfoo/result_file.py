@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from evalwright.errors import counted
 from evalwright.formats.promptfoo.evaluator import token_usage
 from evalwright.formats.promptfoo.extensions import test_of
 from evalwright.formats.promptfoo.numbering import TestNumbers, test_numbers
@@ -34,6 +36,15 @@ class ResultsFile(ReportFile):
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__({"report": "promptfoo", **config})
+
+    @classmethod
+    def of_stored(cls, plan: Plan, folder: Path) -> ResultsFile:
+        return cls({"path": folder / "results.json"})
+
+    def losses(self, plan: Plan, summary: RunSummary) -> Iterator[str]:
+        """promptfoo has no result for a test that was skipped."""
+        if skipped := sum(variant.cells.get("skip", 0) for variant in summary.variants):
+            yield f"{counted(skipped, 'skipped cell')} left out: promptfoo knows passes, failures and errors only"
 
 
 class ResultsReport:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from evalwright.files.durable import make_folder, must_be_writable, write_output
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import RunWriter
+from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.registry import load
+from evalwright.reports.pieces import pieces_of
 
 __all__ = ["ReportFile"]
 
@@ -29,8 +30,8 @@ class ReportFile:
         """Raises InputError if the file cannot be written there."""
         must_be_writable(self._path)
 
-    def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
+    def write(self, run: RunReader, plan: Plan, summary: RunSummary, mask: Callable[[str], str]) -> None:
         """Raises StorageError."""
-        text = load("reports", self._report)().render(run, summary)
+        pieces = pieces_of(load("reports", self._report)(), run, summary)
         make_folder(self._path.parent)
-        write_output(self._path, [run.mask(text).encode("utf-8", "backslashreplace")])
+        write_output(self._path, (mask(piece).encode("utf-8", "backslashreplace") for piece in pieces))

@@ -13,12 +13,13 @@ import msgspec
 
 from evalwright.decisions.runs import one_run
 from evalwright.decisions.terms import Terms
-from evalwright.errors import counted
+from evalwright.errors import InputError, counted
 from evalwright.files.durable import make_folder, must_be_writable, replace_file, storage_error
+from evalwright.formats.skills import FORMAT
 from evalwright.formats.skills.grading import Graded
 from evalwright.formats.skills.variants import WITH
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import RunWriter
+from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.reports.cells import Choice, chosen_cells
@@ -47,17 +48,24 @@ class SkillBenchmark:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._path: str | None = config.get("path")
 
+    @classmethod
+    def of_stored(cls, plan: Plan, folder: Path) -> SkillBenchmark:
+        """Raises InputError for a run of another format, which has no criteria."""
+        if plan.dialect != FORMAT.name:
+            raise InputError(f"a benchmark has the criteria of {FORMAT.title}: only runs of its suites do")
+        return cls({"path": str(folder)})
+
     def check(self) -> None:
         """Raises InputError for a folder that cannot be written."""
         if self._path is not None:
             must_be_writable(Path(self._path, "benchmark.json"))
 
-    def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
+    def write(self, run: RunReader, plan: Plan, summary: RunSummary, mask: Callable[[str], str]) -> None:
         """Raises StorageError."""
         location = Path(run.location)
         if self._path is None and not location.is_dir():
             return  # a run in a database has no folder; --benchmark names one
-        writing = _Writing(Path(self._path) if self._path else location / "benchmark", run)
+        writing = _Writing(Path(self._path) if self._path else location / "benchmark", mask)
         cells = _in_order(_graded(run, plan), plan)
         for cell in cells:
             writing.cell(cell)
@@ -72,7 +80,7 @@ def _in_order(cells: Iterable[Graded], plan: Plan) -> list[Graded]:
     return sorted(cells, key=lambda c: (c.trace.case_index or 0, place[c.trace.variant_name], c.trace.trial))
 
 
-def _graded(run: RunWriter, plan: Plan) -> Iterator[Graded]:
+def _graded(run: RunReader, plan: Plan) -> Iterator[Graded]:
     cases = dict(enumerate(run.cases()))
     numbered = all(case.id.isdecimal() for case in cases.values())  # skill-creator sorts ids: all must be of one kind
     trials = plan.trials_by_variant
@@ -86,8 +94,8 @@ def _graded(run: RunWriter, plan: Plan) -> Iterator[Graded]:
 
 
 class _Writing:
-    def __init__(self, folder: Path, run: RunWriter) -> None:
-        self._folder, self._mask = folder, run.mask
+    def __init__(self, folder: Path, mask: Callable[[str], str]) -> None:
+        self._folder, self._mask = folder, mask
 
     def cell(self, graded: Graded) -> None:
         task = f"eval-{safe_name(graded.case.id)}"
@@ -134,7 +142,7 @@ def _about(graded: Graded) -> dict[str, Any]:
     return {"eval_id": graded.eval_id, "eval_name": name, "prompt": prompt, "assertions": texts}
 
 
-def _document(cells: Sequence[Graded], run: RunWriter, plan: Plan, summary: RunSummary) -> dict[str, Any]:
+def _document(cells: Sequence[Graded], run: RunReader, plan: Plan, summary: RunSummary) -> dict[str, Any]:
     judged = [cell for cell in cells if cell.judged]
     names = [variant.name for variant in plan.variants]
     errors = {_configuration(name): 0 for name in names}
@@ -218,7 +226,7 @@ def _mean(values: Sequence[float]) -> float | None:
     return round(sum(values) / len(values), 6) if values else None
 
 
-def _comparisons(run: RunWriter, plan: Plan) -> list[dict[str, Any]]:
+def _comparisons(run: RunReader, plan: Plan) -> list[dict[str, Any]]:
     """With the skill against without it, by case: several runs of a case are not independent."""
     names = [variant.name for variant in plan.variants]
     pairs = [(other, one) for one in names for other in names if one.endswith(WITH) and _is_base(other, one)]

@@ -214,6 +214,10 @@ class LocalReader:
         with (self.folder / name).open("rb") as file:
             return line_number(file, position)
 
+    def document(self, name: str) -> bytes | None:
+        """A document that the run was created with; None if there is none. Raises InputError."""
+        return read_whole(self.folder / name)
+
     def summary(self) -> RunSummary | None:
         """The stored summary; None if there is none or it cannot be read, as it can be rebuilt."""
         try:

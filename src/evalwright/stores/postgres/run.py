@@ -74,6 +74,10 @@ class PostgresRun:
     def summary(self) -> bytes | None:
         return self._line("SELECT line FROM summaries WHERE run_id = %s")
 
+    def document(self, name: str) -> bytes | None:
+        rows = self._fetched("SELECT content FROM documents WHERE run_id = %s AND name = %s", name)
+        return bytes(rows[0][0]) if rows else None
+
     def artifact_lines(self) -> Iterator[bytes]:
         return (line.encode() for (line,) in self._fetched("SELECT line FROM artifacts WHERE run_id = %s"))
 

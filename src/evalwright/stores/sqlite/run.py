@@ -126,6 +126,9 @@ class SqliteRun:
     def summary(self) -> bytes | None:
         return self._value("SELECT payload FROM summaries WHERE run_id = ?")
 
+    def document(self, name: str) -> bytes | None:
+        return self._value("SELECT content FROM documents WHERE run_id = ? AND name = ?", name)
+
     def artifact_lines(self) -> Iterator[bytes]:
         return (payload for (payload,) in self._fetched("SELECT payload FROM artifacts WHERE run_id = ?"))
 

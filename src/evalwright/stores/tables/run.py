@@ -99,6 +99,10 @@ class TableReader:
         rows = _Rows(self._tables.lines(table, part))
         return LineDecoder(table, self.damage, f"{self.location} {table}").records(kind, rows, lambda _: rows.number)
 
+    def document(self, name: str) -> bytes | None:
+        """A document that the run was created with; None if there is none."""
+        return self._tables.document(name)
+
     def summary(self) -> RunSummary | None:
         """The stored summary; None if there is none or it cannot be read, as it can be rebuilt."""
         line = self._tables.summary()

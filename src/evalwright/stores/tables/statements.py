@@ -47,6 +47,8 @@ class RunTables(Protocol):
 
     def summary(self) -> bytes | None: ...
 
+    def document(self, name: str) -> bytes | None: ...
+
     def artifact_lines(self) -> Iterable[bytes]:
         """The records of artifacts, which our own runs also have in folders."""
 
