@@ -365,8 +365,9 @@ def test_judges_that_are_programs_know_the_variables_of_their_question(tmp_path)
 
 
 @contextmanager
-def service(answer=lambda method, path, body: b'{"a": "b"}', headers=None):
-    """The address of a service on this machine, and the requests that it got; `headers` gets theirs."""
+def service(answer=lambda method, path, body: b'{"a": "b"}', headers=None, status=201, sends=("X-Part", "7")):
+    """The address of a service on this machine, and the requests that it got; `headers` gets theirs, and it `sends`
+    one itself."""
     requests = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -375,8 +376,8 @@ def service(answer=lambda method, path, body: b'{"a": "b"}', headers=None):
             requests.append((self.command, self.path, body, self.headers.get("Content-Type")))
             if headers is not None:
                 headers.append(dict(self.headers))
-            self.send_response(201)
-            self.send_header("X-Part", "7")
+            self.send_response(status)
+            self.send_header(*sends)
             self.end_headers()
             self.wfile.write(answer(self.command, self.path, body))
 

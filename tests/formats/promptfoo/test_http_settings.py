@@ -114,3 +114,18 @@ def test_credentials_in_a_request_are_not_stored(tmp_path):
     kept = [path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()]
     assert kept
     assert not any(b"s3cret-of-mine" in one for one in kept)
+
+
+def test_a_redirect_is_an_error_and_not_an_empty_output(tmp_path):
+    with service(status=302, sends=("Location", "http://127.0.0.1:1/next")) as (address, _):
+        ran = run(tmp_path, {**ECHO, "providers": [address], "tests": [{"vars": {"q": "a"}}]})
+    assert ran.statuses == ["error"]
+    assert "HTTP 302: redirect to http://127.0.0.1:1/next not followed" in str(ran.verdict.error)
+
+
+def test_tests_share_no_cookies(tmp_path):
+    headers: list[dict[str, str]] = []
+    config = {**ECHO, "tests": [{"vars": {"q": ["a", "b"]}}], "evaluateOptions": {"maxConcurrency": 1}}
+    with service(headers=headers, sends=("Set-Cookie", "session=1; Path=/")) as (address, _):
+        run(tmp_path, {**config, "providers": [address]})
+    assert ["Cookie" in one for one in headers] == [False, False]

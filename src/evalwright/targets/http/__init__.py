@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing, suppress
-from functools import cache
-from http.cookiejar import CookieJar, DefaultCookiePolicy
-from ssl import SSLContext, create_default_context
 from typing import Any
 
 import httpx
@@ -22,6 +18,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Doubt
 from evalwright.targets.build import optional_parts
 from evalwright.targets.http.body import EXCERPT_BYTES, Interrupted, error_in, json_of, pieces, shortened
+from evalwright.targets.http.client import new_client
 from evalwright.targets.http.config import HTTP_KEYS, mistakes, place_of, unread_entries
 from evalwright.targets.http.mapping import NEEDED, ResponseMapping, strange_find
 from evalwright.targets.http.presets import PRESETS
@@ -35,8 +32,6 @@ _HEADERS = {"Accept-Encoding": "gzip", "Content-Type": "application/json", "User
 _CAP = 10 * 2**20
 _ERROR_SECONDS = 2.0
 """Seconds to wait for the body of an error response: the status alone would do."""
-_IDLE_SECONDS = 2.0
-"""Servers close idle connections after 5 seconds or more; a request sent just then would fail a cell needlessly."""
 
 
 class Http:
@@ -92,18 +87,7 @@ class Http:
         return f"{self._url.scheme}://{self._url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
 
     async def open(self) -> None:
-        """Make the client. It opens connections as needed and reuses them, so there are never more than concurrent
-        calls."""
-        self._client = httpx.AsyncClient(
-            timeout=None,
-            trust_env=False,
-            verify=_certificates(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", "")),
-            event_hooks={"response": [_refuse_redirect]},
-            # A session of the server would make a cell depend on earlier ones.
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            # No limit here: the runner has one, and a call waiting for a connection would use up its time limit.
-            limits=httpx.Limits(max_connections=None, keepalive_expiry=_IDLE_SECONDS),
-        )
+        self._client = new_client()
 
     async def run(self, case: Case, trial: int) -> Answer:
         if self._malformed:
@@ -210,12 +194,6 @@ class Http:
         return shortened(self._masker.mask_text(text[:EXCERPT_BYTES]))
 
 
-async def _refuse_redirect(response: httpx.Response) -> None:
-    """Reject redirects, which could send keys in headers to another host. Called before httpx reads the location."""
-    if response.has_redirect_location:
-        raise TargetError(f"HTTP {response.status_code}: redirect to {_location(response)} not followed")
-
-
 async def _failure(response: httpx.Response, masker: Masker) -> TargetError:
     """The error for an unsuccessful response, with as much of its body as arrives soon."""
     status = response.status_code
@@ -241,13 +219,6 @@ def _said_by(error: BaseException | None) -> str:
     return ""
 
 
-def _location(response: httpx.Response) -> str:
-    try:
-        return shortened(place_of(response.url.join(response.headers["location"])))
-    except (httpx.InvalidURL, ValueError):
-        return "an invalid URL"
-
-
 def _secrets(headers: Mapping[str, str], url: httpx.URL) -> Iterator[tuple[str, Any]]:
     """Values that a server may repeat in its errors but no record may contain."""
     for name, value in headers.items():
@@ -258,18 +229,3 @@ def _secrets(headers: Mapping[str, str], url: httpx.URL) -> Iterator[tuple[str, 
     for name, value in url.params.multi_items():
         if looks_secret(name):
             yield f"?{name}", value
-
-
-@cache
-def _certificates(file: str, folder: str) -> SSLContext:
-    """What servers are trusted by: the certificates of a file or a folder, or of certifi if neither is named.
-
-    Read once for all systems: it takes as long as dozens of calls. Raises InputError.
-    """
-    if not file and not folder:
-        return httpx.create_ssl_context(trust_env=False)
-    try:
-        return create_default_context(cafile=file or None, capath=folder or None)
-    except OSError as error:  # without the name of the file
-        named = " or ".join(filter(None, (file and f"SSL_CERT_FILE={file}", folder and f"SSL_CERT_DIR={folder}")))
-        raise InputError(f"the certificates of {named} cannot be read: {error}") from None

@@ -22,6 +22,7 @@ from evalwright.formats.promptfoo.values import as_javascript, compact_json, tem
 from evalwright.llm.failures import retry_after
 from evalwright.model.chat import ChatRequest
 from evalwright.targets.http.body import EXCERPT_BYTES, pieces, shortened
+from evalwright.targets.http.client import new_client
 
 __all__ = ["HttpProvider"]
 
@@ -37,21 +38,19 @@ class HttpProvider:
         self._config: dict[str, Any] = provider.get("config", {})
         self._url = str(self._config.get("url") or called_of(provider))
         self._folder = folder
-        self._client: httpx.AsyncClient | None = None
+        self._client = new_client()
 
     async def __call__(self, call: ProviderCall) -> ProviderReply:
-        if self._client is None:
-            self._client = httpx.AsyncClient(timeout=None, trust_env=False, follow_redirects=False)
         names = {**call.context["vars"], "prompt": call.prompt, "env": call.environment}
         try:
-            request = await self._request(self._client, names, call)
+            request = await self._request(names, call)
         except (TemplateError, ScriptError, httpx.InvalidURL, ValueError) as error:
             raise TargetError(f"the request cannot be made: {error}", "template_error") from None
-        status, headers, text = await self._sent(self._client, request)
+        status, headers, text = await self._sent(request)
         await self._accept(status, headers, text)
         return await self._read(status, headers, text, call)
 
-    async def _request(self, client: httpx.AsyncClient, names: Mapping[str, Any], call: ProviderCall) -> httpx.Request:
+    async def _request(self, names: Mapping[str, Any], call: ProviderCall) -> httpx.Request:
         config = self._config
         method = str(config.get("method", "GET")).upper()
         headers = {name: render(template_text(value), names) for name, value in config.get("headers", {}).items()}
@@ -76,7 +75,7 @@ class HttpProvider:
         query = {name: render(template_text(value), names) for name, value in config.get("queryParams", {}).items()}
         url = httpx.URL(_LINE_ENDS.sub("", render(self._url, names)))
         url = url.copy_merge_params(query) if query else url  # httpx encodes the whole query again
-        return client.build_request(method, url, headers=headers, content=content)
+        return self._client.build_request(method, url, headers=headers, content=content)
 
     async def _made(self, code: Any, call: ProviderCall, names: Mapping[str, Any]) -> Any:
         """What `transformRequest` makes of the prompt: keys of the body, or another text for it."""
@@ -89,9 +88,9 @@ class HttpProvider:
             return _parsed(render(code, names))
         return await requested(code, given, self._folder)
 
-    async def _sent(self, client: httpx.AsyncClient, request: httpx.Request) -> tuple[int, httpx.Headers, str]:
+    async def _sent(self, request: httpx.Request) -> tuple[int, httpx.Headers, str]:
         try:
-            response = await client.send(request, stream=True)
+            response = await self._client.send(request, stream=True)
             try:
                 async with aclosing(pieces(response, _CAP)) as body:
                     received = b"".join([piece async for piece in body])
@@ -145,8 +144,7 @@ class HttpProvider:
         yield from ()
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
+        await self._client.aclose()
 
 
 def _filled(value: Any, names: Mapping[str, Any]) -> Any:
