@@ -116,6 +116,29 @@ def test_credentials_in_a_request_are_not_stored(tmp_path):
     assert not any(b"s3cret-of-mine" in one for one in kept)
 
 
+def test_requests_name_the_tools_of_the_prompt_or_else_of_the_provider(tmp_path):
+    body = {"tools": "{{tools}}", "choice": "{{ tool_choice }}", "first": "{{ tools[0] }}"}
+    tools = {"tools": [{"name": "t1"}], "tool_choice": "auto"}
+    _, _, body, _ = asked_of(tmp_path, {"url": "http://HOST/ask", "method": "POST", "body": body, **tools})
+    assert json.loads(body) == {"tools": [{"name": "t1"}], "choice": "auto", "first": "["}
+
+
+def test_a_prompts_own_tools_take_precedence(tmp_path):
+    with service() as (address, asked):
+        config = {"url": address, "method": "POST", "body": {"tools": "{{tools}}"}, "tools": [{"name": "t1"}]}
+        prompt = {"raw": "{{q}}", "label": "own", "config": {"tools": [{"name": "t2"}]}}
+        provider = {"id": "http", "config": config}
+        run(tmp_path, {"prompts": [prompt], "providers": [provider], "tests": [{"vars": {"q": 1}}]})
+    assert json.loads(asked[0][2]) == {"tools": [{"name": "t2"}]}
+
+
+@pytest.mark.parametrize("key", ["multipart", "session", "signatureAuth", "tls"])
+def test_settings_that_would_change_the_request_are_rejected_by_name(tmp_path, key):
+    config = {"url": "http://127.0.0.1:1", "method": "POST", key: {"a": 1}}
+    with pytest.raises(InputError, match=rf"providers\[0\]\.config\.{key} +{key} is not supported: "):
+        load_suite(write(tmp_path, {**ECHO, "providers": [{"id": "http", "config": config}]}))
+
+
 def test_a_redirect_is_an_error_and_not_an_empty_output(tmp_path):
     with service(status=302, sends=("Location", "http://127.0.0.1:1/next")) as (address, _):
         ran = run(tmp_path, {**ECHO, "providers": [address], "tests": [{"vars": {"q": "a"}}]})

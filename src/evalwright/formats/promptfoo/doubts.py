@@ -12,6 +12,7 @@ from evalwright.evaluators.wording import shorten
 from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.dependence import stored_as
 from evalwright.formats.promptfoo.file import env_names
+from evalwright.formats.promptfoo.http_settings import TOOL_NAMES
 from evalwright.formats.promptfoo.kinds import CALL_MODELS, CHECKS, base_of, in_module
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
@@ -106,7 +107,9 @@ def doubt_requests(variants: Sequence[Variant], cases: Sequence[Case], origin: O
     providers = [variant.config["provider"] for variant in variants]
     configs = [one.get("config") or {} for one in providers if provider_kind(called_of(one)) == "http"]
     written = [text for one in configs for key in _OF_REQUEST for text in _texts_in(one.get(key))]
-    _doubt_names(written, cases, origin.at("providers"), ("prompt",))
+    prompts = [variant.config["prompt"].get("config") or {} for variant in variants]
+    tools = [key for key in TOOL_NAMES if any(key in one for one in (*configs, *prompts))]
+    _doubt_names(written, cases, origin.at("providers"), ("prompt", *tools))
 
 
 def doubt_values(variants: Iterable[Variant], cases: Sequence[Case], origin: Origin) -> None:

@@ -12,7 +12,10 @@ from evalwright.formats.promptfoo.sources import Sources, in_file
 from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.formats.promptfoo.values import as_javascript
 
-__all__ = ["plain_settings"]
+__all__ = ["TOOL_NAMES", "plain_settings", "without_unsupported"]
+
+TOOL_NAMES = ("tools", "tool_choice")
+"""Settings that are names in the templates of requests; those of a prompt take precedence."""
 
 _STANDING_FOR_OTHERS = ("request", "useHttps", "auth")
 _FIRST_LINE = re.compile(r"(GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) +(\S.*?) +HTTP/\S+", re.IGNORECASE)
@@ -21,6 +24,21 @@ _OURS = ("host", "content-length", "accept-encoding", "connection")
 """Headers that belong to the connection on which a request was recorded."""
 _OF_REQUEST = ("url", "method", "headers", "queryParams", "body")
 _DOCUMENTS = (".json", ".yaml", ".yml")
+_BY_PYTHON = "call the service from a Python provider"
+_UNSUPPORTED = {
+    "multipart": _BY_PYTHON,
+    "session": "an extension can get the sessionId before each test (docs/promptfoo.md, Extensions)",
+    "signatureAuth": _BY_PYTHON,
+    "tls": f"SSL_CERT_FILE names the certificates to trust; for all else, {_BY_PYTHON}",
+}
+"""Settings without which another request would be sent, and what to do instead."""
+
+
+def without_unsupported(config: dict[str, Any], origin: Origin) -> dict[str, Any]:
+    """The settings without those that are rejected."""
+    for key in config.keys() & _UNSUPPORTED.keys():
+        origin.at(key).tell(f"{key} is not supported: {_UNSUPPORTED[key]}")
+    return {key: value for key, value in config.items() if key not in _UNSUPPORTED}
 
 
 def plain_settings(config: dict[str, Any], named: str, sources: Sources, origin: Origin) -> dict[str, Any]:

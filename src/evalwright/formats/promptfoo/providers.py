@@ -9,7 +9,7 @@ from typing import Any
 from evalwright.errors import did_you_mean
 from evalwright.files.credentials import without_credentials
 from evalwright.files.masker import looks_secret, may_be_secret
-from evalwright.formats.promptfoo.http_settings import plain_settings
+from evalwright.formats.promptfoo.http_settings import plain_settings, without_unsupported
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, split_function
@@ -211,7 +211,7 @@ def _config(config: dict[str, Any], kind: str, named: str, sources: Sources, ori
             for one in config[key] if isinstance(config.get(key), list) else [config.get(key)]:
                 sources.code(one, origin.at(key))
     elif kind == "http":
-        config = what_fits(config, HTTP, origin)
+        config = without_unsupported(what_fits(config, HTTP, origin), origin)
         warn_of_others(config, HTTP, origin)
         config = plain_settings(config, named, sources, origin)
     for key in ("transformResponse", "responseParser", "transformRequest"):

@@ -168,7 +168,7 @@ CHAT: Shape = {
 HTTP: Shape = {
     "url": NAME, "method": NAME, "headers": SCALARS, "queryParams": SCALARS, "transformResponse": CODE,
     "responseParser": CODE, "transformRequest": ANYTHING, "validateStatus": ANYTHING, "body": ANYTHING,
-    "request": NAME, "useHttps": FLAG, "auth": MAPPING,
+    "request": NAME, "useHttps": FLAG, "auth": MAPPING, "tools": ANYTHING, "tool_choice": ANYTHING,
 }  # fmt: skip
 
 

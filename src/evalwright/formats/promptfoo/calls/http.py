@@ -13,6 +13,7 @@ import httpx
 from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
+from evalwright.formats.promptfoo.http_settings import TOOL_NAMES
 from evalwright.formats.promptfoo.providers import Provider, called_of
 from evalwright.formats.promptfoo.scripts import call_file, run_javascript
 from evalwright.formats.promptfoo.sources import in_file
@@ -41,7 +42,7 @@ class HttpProvider:
         self._client = new_client()
 
     async def __call__(self, call: ProviderCall) -> ProviderReply:
-        names = {**call.context["vars"], "prompt": call.prompt, "env": call.environment}
+        names = {**call.context["vars"], "prompt": call.prompt, "env": call.environment, **self._tools(call)}
         try:
             request = await self._request(names, call)
         except (TemplateError, ScriptError, httpx.InvalidURL, ValueError) as error:
@@ -49,6 +50,12 @@ class HttpProvider:
         status, headers, text = await self._sent(request)
         await self._accept(status, headers, text)
         return await self._read(status, headers, text, call)
+
+    def _tools(self, call: ProviderCall) -> dict[str, Any]:
+        """The names that requests have for the tools of the prompt, or else of the provider."""
+        given = {**self._config, **call.config}
+        found = {key: given[key] for key in TOOL_NAMES if given.get(key) is not None}
+        return {key: compact_json(one) if isinstance(one, (dict, list)) else one for key, one in found.items()}
 
     async def _request(self, names: Mapping[str, Any], call: ProviderCall) -> httpx.Request:
         config = self._config
