@@ -324,6 +324,12 @@ def test_files_are_known_by_name_and_by_content(tmp_path):
     assert format_at(write(tmp_path, "prompts: [hi]\n")).name == "promptfoo"
 
 
+def test_the_rows_of_a_file_of_prompts_keep_their_own_labels(tmp_path):
+    prompts = [{"id": "file://p.csv", "label": "all"}]
+    path = write(tmp_path, {**ECHO, "prompts": prompts}, p__csv="prompt,label\none {{q}},first\ntwo {{q}},\n")
+    assert [variant.name for variant in load_suite(path).variants] == ["echo@first", "echo@all"]
+
+
 def test_prompts_may_be_labels_by_their_texts_or_files(tmp_path):
     config = {**ECHO, "prompts": {"short.txt": "brief", "Say {{q}}": "spoken"}, "tests": [{"vars": {"q": "a"}}]}
     ran = run(tmp_path, config, short__txt="{{q}}!")

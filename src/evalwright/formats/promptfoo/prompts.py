@@ -30,6 +30,7 @@ _PROGRAM = "exec:"
 _DEFAULT = "{{prompt}}"
 _MAGIC = frozenset("*?[")
 """Characters of file patterns: a pattern that matches no file is a text after all."""
+_OF_ROW = "label of its row"
 _ONLY_PARTS = re.compile(r"[*/\\]")
 
 
@@ -106,7 +107,7 @@ class _Reading:
             )
             return []
         if text.startswith("file://") or (not written and is_path(text)):
-            return [{**one, **named} for one in self._files(text, origin)]
+            return [_named(one, named) for one in self._files(text, origin)]
         if not (text or written):
             origin.tell("the prompt is empty")
             return []
@@ -166,7 +167,14 @@ class _Reading:
         for _, row in rows:
             cells = dict(zip(header, row, strict=True))
             if cells["prompt"]:
-                yield {"raw": cells["prompt"], "label": cells.get("label") or cells["prompt"]}
+                own = {_OF_ROW: cells["label"]} if cells.get("label") else {}
+                yield {"raw": cells["prompt"], "label": cells["prompt"], **own}
+
+
+def _named(one: AuthoredPrompt, named: AuthoredPrompt) -> AuthoredPrompt:
+    """A prompt in a file, with what the configuration says of the whole file; a row keeps the label that it has."""
+    own = one.pop(_OF_ROW, None)
+    return {**one, **named, **({} if own is None else {"label": own})}
 
 
 def _compacted(text: str) -> str:
