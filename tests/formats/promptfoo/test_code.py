@@ -257,6 +257,33 @@ def test_code_of_requests_filters_scores_and_providers_of_tests_needs_node_too(t
     assert places_for_node(suite.variants, list(suite.cases), ()) == 6
 
 
+@pytest.mark.parametrize(
+    ("command", "count"),
+    [("node p.mjs", 1), (" /usr/bin/node p.mjs", 1), ("npx tool", 1), ("nodes", 0), ("cat node", 0)],
+)
+def test_commands_that_are_node_are_counted_too(tmp_path, command, count):
+    from evalwright.formats.loading import load_suite
+    from formats.promptfoo.runs import write
+
+    suite = load_suite(write(tmp_path, {**ECHO, "providers": [f"exec:{command}"]}), to_run=False)
+    assert places_for_node(suite.variants, list(suite.cases), ()) == count
+
+
+def test_a_configuration_named_by_a_flag_may_be_a_pattern_and_is_named_if_it_is_not_there(
+    tmp_path, capsys, monkeypatch
+):
+    from evalwright.cli import main
+    from formats.promptfoo.runs import write
+
+    write(tmp_path, ECHO)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        main(["validate", "-c", "*config.yaml"])
+    with pytest.raises(SystemExit, match="2"):
+        main(["validate", "-c", "gone.yaml"])
+    assert "gone.yaml  does not exist" in capsys.readouterr().err
+
+
 def test_validating_tells_tests_prompts_providers_cells_and_what_needs_node(tmp_path, capsys):
     from evalwright.cli import main
     from formats.promptfoo.runs import write

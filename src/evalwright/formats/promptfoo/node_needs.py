@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from evalwright.model.snapshot import Case
 
 __all__ = ["places_for_node"]
 
+_BY_NODE = re.compile(r"exec: *(\S*/)?(node|npm|npx|tsx)(\s|\Z)")
 _CODE = "1 + 1"
 """Stands for code that only Node can run."""
 
@@ -48,7 +50,7 @@ def _codes_of(config: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _codes_of_provider(provider: Mapping[str, Any]) -> Iterator[Any]:
-    if provider_kind(called_of(provider)) == "javascript":
+    if provider_kind(called_of(provider)) == "javascript" or _BY_NODE.match(called_of(provider)):
         yield "file://provider.js"
     yield provider.get("transform")
     inner = provider.get("config", {})
