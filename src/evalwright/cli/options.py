@@ -202,15 +202,18 @@ def _without_suite_flags(args: Sequence[str], flags: Mapping[str, Format], known
             yield arg
         else:
             value = value if equals else next(rest, "")
-            is_suite = bool(value) and (flag not in known or _is_suite(Path(value), flags[flag]))
+            is_suite = bool(value) and (flag not in known or _may_be_suite(Path(value), flags[flag]))
             yield from [value] if is_suite else [arg] if equals else [arg, *filter(None, [value])]
 
 
-def _is_suite(path: Path, one: Format) -> bool:
+def _may_be_suite(path: Path, one: Format) -> bool:
+    """Whether it is a file of the format, or none at all: then it is a pattern, or a misspelt name of a suite."""
     from evalwright.formats.loading import format_at
 
     try:
         return path.stat().st_size <= _LARGEST_SUITE and format_at(path).name == one.name
+    except FileNotFoundError:
+        return True
     except (InputError, OSError, ValueError):
         return False
 
