@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from evalwright.model.suite import Suite
     from evalwright.run.loop import Watch
 
-__all__ = ["re_evaluate"]
+__all__ = ["plan_to_judge", "re_evaluate", "suite_to_judge"]
 
 _MIRRORS = "mirrors were not told: they keep the earlier judgements"
 
@@ -59,14 +59,11 @@ def re_evaluate(
     replaces the run's evaluators and pass criteria. At most `concurrency` cells wait for models at once. What another
     user's run names is used only with `trust_run`. A `batch` may take a day; repeating an interrupted call goes on.
     """
-    if suite is None and not trust_run:
-        place = find_run(run)
-        with closing(place.store.read(place.run_id)) as reader:
-            suite = suite_here(reader)
+    suite = suite_to_judge(run, suite, trust_run=trust_run)
     secrets: Mapping[str, str] = suite.secrets if suite else {}
     place = find_run(run, secrets)
     with Signals(owns_process()) as signals, closing(place.store.open(place.run_id)) as writer:
-        stored, plan, secrets = _plan_to_judge(writer, add, suite, secrets, trust_run=trust_run)
+        stored, plan, secrets = plan_to_judge(writer, add, suite, secrets, trust_run=trust_run)
         state = RunState(warnings=plan.warnings)
         if batch and not (plan.evaluators_by_case or ask_models(plan)):
             raise InputError("--batch: no evaluator of this run calls a model")
@@ -121,11 +118,20 @@ def _to_keep(plan: Plan, stored: Plan) -> Plan:
     return msgspec.structs.replace(plan, exports=stored.exports, mirrors=stored.mirrors, import_paths=paths)
 
 
-def _plan_to_judge(
+def suite_to_judge(run: Path | Place, suite: Suite | None, *, trust_run: bool) -> Suite | None:
+    """The suite that the user named, or that of another user's run if it is in the user's project; None if the run's
+    own word is used."""
+    if suite is not None or trust_run:
+        return suite
+    place = find_run(run)
+    with closing(place.store.read(place.run_id)) as reader:
+        return suite_here(reader)
+
+
+def plan_to_judge(
     writer: RunWriter, add: str | None, suite: Suite | None, secrets: Mapping[str, str], *, trust_run: bool
 ) -> tuple[Plan, Plan, Mapping[str, str]]:
     """The stored plan, the plan to judge by, and the secrets in it."""
-
     stored = plan_of_run(writer)
     if not may_judge(writer, stored, suite, trust_run):
         return stored, judged_by_suite(stored, add, suite), secrets
