@@ -63,6 +63,7 @@ ROOMS = {
     "northstar": f"{BELOW_RUN} run",
     "pixie": f"{BELOW_RUN} run",
     "": "api model",
+    "audit": f"{BELOW_RUN} run",
     "api": f"{BELOW_RUN} run convert",
     "viewer": "api reports stores scoring decisions importers model files",
     "plugins": "model session scoring formats.shared formats.shims",

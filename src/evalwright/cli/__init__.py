@@ -44,6 +44,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "promote": ("evalwright.cli.promote:command", "Make a run the baseline for later comparisons."),
         "drift": ("evalwright.cli.drift:command", "Compare a run with the promoted baseline of its suite."),
+        "audit": ("evalwright.cli.audit:command", "Measure which wrong answers the evaluators of a run notice."),
         "calibrate": ("evalwright.cli.calibrate:command", "Measure how well a run's judges agree with human labels."),
     },
     "Write suites": {

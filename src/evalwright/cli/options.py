@@ -16,6 +16,7 @@ from evalwright.model.format import Format, Option
 from evalwright.registry import formats, package_of
 
 __all__ = [
+    "MODEL_NAMES",
     "RunCommand",
     "SuiteCommand",
     "allow_empty",
@@ -92,7 +93,7 @@ def model_options(command: F) -> F:
         from evalwright.llm.choices import ModelChoices
         from evalwright.session import refuse_network
 
-        models = ModelChoices(**{name: given.pop(name) for name in _MODEL_NAMES})
+        models = ModelChoices(**{name: given.pop(name) for name in MODEL_NAMES})
         if models != ModelChoices():
             models.check()
         if models.no_network:
@@ -105,7 +106,7 @@ def model_options(command: F) -> F:
     return decorated  # type: ignore[return-value]
 
 
-_MODEL_NAMES = (
+MODEL_NAMES = (
     "budget_usd", "allow_unpriced", "requests_per_minute", "cache", "no_cache", "record", "replay", "no_network",
 )  # fmt: skip
 _MODEL_OPTIONS = (
@@ -171,9 +172,9 @@ class SuiteCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """General options, those of models, then those of each format."""
         own = [param for param in self._own if isinstance(param, click.Option)]
-        sections = {"Options": [option for option in own if option.name not in _MODEL_NAMES]}
+        sections = {"Options": [option for option in own if option.name not in MODEL_NAMES]}
         sections["Options"] += filter(None, [self.get_help_option(ctx)])
-        sections["Model options"] = [option for option in own if option.name in _MODEL_NAMES]
+        sections["Model options"] = [option for option in own if option.name in MODEL_NAMES]
         general = {flag for option in own for flag in option.opts}
         for title, options in self._of_formats.items():
             sections[f"{title} options"] = [option for option in options if general.isdisjoint(option.opts)]

@@ -1,0 +1,162 @@
+"""Audit a stored run: its traces are changed, and judged by its evaluators; the system is not called."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import closing, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalwright.audit.bench import Bench, JudgedTrace
+from evalwright.audit.counts import Counts
+from evalwright.audit.evaluators import AuditedEvaluators
+from evalwright.audit.mutants import mutants_of
+from evalwright.audit.notes import with_note
+from evalwright.audit.samples import Donors, Sample
+from evalwright.errors import InputError, counted
+from evalwright.files.masker import Masker
+from evalwright.llm.choices import ModelChoices
+from evalwright.model.audit import AuditReport
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunWriter
+from evalwright.run.cells import RunState
+from evalwright.run.limits import Watchdog, end_loose_tasks, new_loop, run_to_end
+from evalwright.run.locations import Place, find_run
+from evalwright.run.missing_keys import must_have_keys
+from evalwright.run.models import live_models
+from evalwright.run.re_evaluation import plan_to_judge, suite_to_judge
+from evalwright.run.stored_artifacts import StoredArtifacts
+from evalwright.run.stored_run import CaseOf, case_finder
+from evalwright.session import Session, owns_process, session
+from evalwright.session.signals import Signals
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
+    from evalwright.run.loop import Watch
+
+__all__ = ["audit_run"]
+
+
+def audit_run(
+    run: Path | Place,
+    *,
+    limit: int,
+    judges: bool = False,
+    suite: Suite | None = None,
+    models: ModelChoices | None = None,
+    watch: Watch | None = None,
+    trust_run: bool = False,
+) -> AuditReport:
+    """Judge mutants of up to `limit` traces that passed; no record of the run changes.
+
+    Evaluators that call models are left out unless `judges`. With a `suite`, its evaluators are audited. What another
+    user's run names is used only with `trust_run`. Raises InputError for a run in which nothing can be audited.
+    """
+    suite = suite_to_judge(run, suite, trust_run=trust_run)
+    secrets: Mapping[str, str] = suite.secrets if suite else {}
+    place = find_run(run, secrets)
+    with Signals(owns_process()) as signals, closing(place.store.open(place.run_id)) as writer:
+        stored, plan, secrets = plan_to_judge(writer, None, suite, secrets, trust_run=trust_run)
+        evaluators = AuditedEvaluators(plan, judges=judges)
+        plan = evaluators.plan
+        state = RunState(warnings=plan.warnings)
+        here = Session(
+            models=partial(live_models, plan, models, Masker.of(secrets, os.environ), state),
+            environment=suite.environment if suite else None,
+        )
+        with here, watch(state) if watch else nullcontext():
+            here.import_paths(plan.import_paths)
+            if judges:
+                must_have_keys(plan, writer, models, judging="")
+            with signals.raising(KeyboardInterrupt):
+                case_of = case_finder(writer, stored, suite)
+                writer.plan = stored  # by it, verdicts are derived in a folder that another program wrote
+                audit = _Audit(evaluators, writer, case_of, Sample(writer, limit), state)
+                audit.work()
+    return audit.report(stored)
+
+
+class _Audit:
+    """The traces of a sample, one after the other, each with all its mutants."""
+
+    def __init__(
+        self, evaluators: AuditedEvaluators, writer: RunWriter, case_of: CaseOf, sample: Sample, state: RunState
+    ) -> None:
+        self._evaluators, self._writer, self._case_of = evaluators, writer, case_of
+        self._sample, self._state = sample, state
+        self._counts = Counts()
+        self._not_passing = 0
+        state.total = len(sample)
+
+    def work(self) -> None:
+        if not self._sample.passed:
+            raise InputError(f"no cell of {self._writer.location} passed: there is no answer to make mutants of")
+        watchdog = Watchdog(session().owns_process)
+        bench = Bench(self._evaluators.plan, watchdog)
+        with watchdog, closing(bench), closing(new_loop()) as loop:
+            try:
+                run_to_end(loop, self._judge(bench))
+            finally:
+                end_loose_tasks(loop)
+                loop.run_until_complete(session().aclose())
+
+    async def _judge(self, bench: Bench) -> None:
+        artifacts = StoredArtifacts(self._evaluators.plan, self._writer) if bench.uses_artifact else None
+        donors = Donors(self._sample.traces())
+        for trace, passed in donors.traces:
+            case = self._evaluators.of(self._case_of(trace))
+            artifact = artifacts.of(trace) if artifacts else None
+            (before,) = await bench.judged(case, [trace], artifact)
+            self._state.advance(1)
+            if passed and not _passes(before):
+                self._not_passing += 1
+                continue
+            self._counts.add_trace(trace, before)
+            if not passed:
+                continue
+            self._counts.traces += 1
+            mutants = []
+            for mutant in mutants_of(trace, donors.other_than(trace)):
+                if mutant.trace is None:
+                    self._counts.add_unchanged(mutant)
+                else:
+                    mutants.append(mutant)
+            found = await bench.judged(case, [mutant.trace for mutant in mutants if mutant.trace is not None], artifact)
+            for mutant, judged in zip(mutants, found, strict=True):
+                self._counts.add_mutant(trace, mutant, before, judged)
+
+    def report(self, plan: Plan) -> AuditReport:
+        counts = self._counts
+        mutations = counts.mutations()
+        if not counts.traces:
+            raise InputError(
+                "no trace that passed in the run passes by the evaluators of this audit alone"
+                + "".join(f"; {name} {why}" for name, why in self._evaluators.left_out.items())
+            )
+        notes = []
+        if self._not_passing:
+            number = counted(self._not_passing, "trace")
+            notes.append(f"{number} left out: passed in the run, and not by the evaluators of this audit alone")
+        return AuditReport(
+            plan.run_id,
+            plan.name,
+            self._sample.passed,
+            counts.traces,
+            sum(one.mutants for one in mutations),
+            counts.caught(),
+            sum(one.errors for one in mutations),
+            mutations,
+            [with_note(one, self._evaluators.plan) for one in counts.evaluators()],
+            counts.survivors,
+            self._evaluators.left_out,
+            counts.error_example,
+            counts.cost_usd,
+            notes,
+        )
+
+
+def _passes(judged: JudgedTrace) -> bool:
+    """By a result: a case of which no evaluator is left passes in some formats, and no mutant of it could fail."""
+    return judged.status == "pass" and any(row.status == "pass" for row in judged.results)

@@ -1,0 +1,133 @@
+"""Counts what became of the mutants, by mutation and by evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from evalwright.audit.bench import JudgedTrace
+from evalwright.audit.mutants import Mutant
+from evalwright.audit.mutations import MUTATIONS
+from evalwright.model.audit import EvaluatorAudit, MutationAudit, Survivor
+from evalwright.model.calibration import Share
+from evalwright.model.result import FAILED, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.statistics.rates import rate_of_cases
+
+__all__ = ["Counts"]
+
+
+@dataclass(slots=True)
+class _Rate:
+    """How many of each case's mutants were caught: those of one case, or of one group, are not independent.
+
+    The rate is the mean over cases, as in pass rates.
+    """
+
+    cases: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+    def add(self, case: str, caught: bool) -> None:
+        hits, of = self.cases.get(case, (0, 0))
+        self.cases[case] = hits + caught, of + 1
+
+    def share(self, groups: Mapping[str, str]) -> Share:
+        found = rate_of_cases(self.cases, groups)
+        return Share(found.rate, sum(of for _, of in self.cases.values()), found.ci)
+
+
+@dataclass(slots=True)
+class _Mutation:
+    rate: _Rate = field(default_factory=_Rate)
+    survived: int = 0
+    errors: int = 0
+    not_applicable: int = 0
+
+
+@dataclass(slots=True)
+class _Evaluator:
+    rate: _Rate = field(default_factory=_Rate)
+    errors: int = 0
+    changes: int = 0
+
+
+class Counts:
+    """What is known so far."""
+
+    def __init__(self) -> None:
+        self.traces = 0
+        self.survivors: list[Survivor] = []
+        self.error_example = ""
+        self.cost_usd = 0.0
+        self._all = _Rate()
+        self._groups: dict[str, str] = {}
+        self._mutations = {name: _Mutation() for name in MUTATIONS}
+        self._evaluators: dict[str, _Evaluator] = {}
+
+    def add_trace(self, trace: Trace, judged: JudgedTrace) -> None:
+        """A trace as it is: what would its verdict be without one of the evaluators?"""
+        if isinstance(trace.group, str):
+            self._groups[trace.case_key] = trace.group
+        self._add_changes(judged)
+
+    def add_unchanged(self, mutant: Mutant) -> None:
+        """A mutation that does not apply to a trace."""
+        self._mutations[mutant.mutation].not_applicable += 1
+
+    def add_mutant(self, trace: Trace, mutant: Mutant, before: JudgedTrace, judged: JudgedTrace) -> None:
+        """A mutant of a trace that passed."""
+        counted = self._mutations[mutant.mutation]
+        if judged.status == "error":
+            counted.errors += 1
+            self.error_example = self.error_example or _error_in(judged)
+        else:
+            caught = judged.status in FAILED
+            counted.rate.add(trace.case_key, caught)
+            self._all.add(trace.case_key, caught)
+            if not caught:
+                counted.survived += 1
+                whose = trace.case_key, trace.variant_name, trace.trial
+                self.survivors.append(Survivor(*whose, mutant.mutation, mutant.change))
+        self._add_changes(judged)
+        passed = {row.evaluator for row in before.results if row.status == "pass"}
+        for row in judged.results:
+            if row.evaluator in passed:
+                self._add_result(trace.case_key, row)
+
+    def _add_changes(self, judged: JudgedTrace) -> None:
+        self.cost_usd += sum(row.cost_usd or 0.0 for row in judged.results)
+        for name, status in judged.without.items():
+            self._evaluators.setdefault(name, _Evaluator()).changes += status != judged.status
+
+    def _add_result(self, case: str, row: EvaluationResult) -> None:
+        found = self._evaluators[row.evaluator]
+        if row.error is not None:
+            found.errors += 1
+        else:
+            found.rate.add(case, row.status in FAILED)
+
+    def mutations(self) -> list[MutationAudit]:
+        return [
+            MutationAudit(
+                name,
+                share := one.rate.share(self._groups),
+                share.n + one.errors,
+                one.survived,
+                one.errors,
+                one.not_applicable,
+            )
+            for name, one in self._mutations.items()
+        ]
+
+    def evaluators(self) -> list[EvaluatorAudit]:
+        return [
+            EvaluatorAudit(name, share := one.rate.share(self._groups), share.n + one.errors, one.errors, one.changes)
+            for name, one in self._evaluators.items()
+        ]
+
+    def caught(self) -> Share:
+        """Of all mutants with a verdict."""
+        return self._all.share(self._groups)
+
+
+def _error_in(judged: JudgedTrace) -> str:
+    return next((f"{row.evaluator}: {row.error.message}" for row in judged.results if row.error is not None), "")

@@ -1,0 +1,55 @@
+"""The evaluators that are audited: those of a plan without the ones that are not called."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from evalwright.errors import InputError
+from evalwright.evaluators.build import is_judge
+from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plan
+from evalwright.model.snapshot import Case
+from evalwright.run.judge import compares
+
+__all__ = ["AuditedEvaluators", "criteria_without"]
+
+
+class AuditedEvaluators:
+    """The plan without the evaluators that are not called, and why they are not."""
+
+    def __init__(self, plan: Plan, *, judges: bool) -> None:
+        self._judges = judges
+        self.left_out: dict[str, str] = {}
+        kept, criteria = self._kept(plan.evaluators), criteria_without(plan.pass_criteria, self.left_out)
+        if self.left_out and (criteria is None or not kept):
+            said = "; ".join(f"{name} {why}" for name, why in self.left_out.items())
+            raise InputError(f"no evaluator that decides is left to be audited: {said}")
+        self.plan: Plan = msgspec.structs.replace(plan, evaluators=kept, pass_criteria=criteria or plan.pass_criteria)
+
+    def of(self, case: Case) -> Case:
+        """The case without them, too."""
+        if case.evaluators is None:
+            return case
+        return msgspec.structs.replace(case, evaluators=self._kept(case.evaluators))
+
+    def _kept(self, specs: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:
+        reasons = [self._why_not(spec) for spec in specs]
+        self.left_out |= {spec.name: why for spec, why in zip(specs, reasons, strict=True) if why}
+        return [spec for spec, why in zip(specs, reasons, strict=True) if not why]
+
+    def _why_not(self, spec: EvaluatorSpec) -> str:
+        """Why an evaluator is not called; empty if it is. Cases may have different ones of the same name."""
+        if compares(spec.type):
+            return "compares the answers of several variants"
+        return "calls a model; --judges audits it, too" if is_judge(spec) and not self._judges else ""
+
+
+def criteria_without(criteria: PassCriteria, names: Collection[str]) -> PassCriteria | None:
+    """The criteria without some evaluators; None if nothing else was required: then every other one would be."""
+    required, some = (
+        [name for name in kept if name not in names] for kept in (criteria.all_required, criteria.any_required)
+    )
+    if (criteria.all_required or criteria.any_required) and not (required or some):
+        return None
+    return msgspec.structs.replace(criteria, all_required=required, any_required=some)

@@ -1,0 +1,146 @@
+"""The mutations: each changes the answer or the tool calls of a trace as a system that is wrong might.
+
+They know nothing of the suite, so some mutants are right answers, too: a refusal where one is asked for. All are
+determined by what they are given, so that an audit can be repeated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalwright.model.trace import Output, ToolCall
+
+__all__ = ["ANSWER_MUTATIONS", "CALL_MUTATIONS", "MUTATIONS", "Calls", "MutatedCalls"]
+
+Calls = Sequence[Sequence[ToolCall]]
+"""The calls that are made in place of each call of a trace: none where it is left out."""
+
+REFUSAL = "I cannot help with that."
+_OTHER_TEXT = "something else"
+_OTHER_TOOL = "some_other_tool"
+_OTHER_DIGITS = str.maketrans("0123456789", "1234567891")
+"""Each digit becomes another, and no number gets a leading zero, which JSON does not allow."""
+
+
+def _emptied(answer: Output, other: Output | None) -> Output | None:
+    return Output("")
+
+
+def _of_another_case(answer: Output, other: Output | None) -> Output | None:
+    return other
+
+
+def _half(answer: Output, other: Output | None) -> Output | None:
+    text, fields = answer.final_answer or "", answer.structured or {}
+    half = text[: len(text) // 2].rstrip()
+    kept = dict([*fields.items()][: len(fields) // 2])
+    return Output(half, structured=kept or None) if half or kept else None
+
+
+def _other_numbers(answer: Output, other: Output | None) -> Output | None:
+    text = answer.final_answer
+    changed = None if text is None else text.translate(_OTHER_DIGITS)
+    return Output(changed, structured=_with_other_numbers(answer.structured))
+
+
+def _refused(answer: Output, other: Output | None) -> Output | None:
+    return Output(REFUSAL)
+
+
+def _with_other_numbers(value: Any) -> Any:
+    """A JSON value with other digits in its texts and numbers; keys stay."""
+    if isinstance(value, str):
+        return value.translate(_OTHER_DIGITS)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return json.loads(json.dumps(value).translate(_OTHER_DIGITS))
+    if isinstance(value, list):
+        return [_with_other_numbers(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _with_other_numbers(item) for key, item in value.items()}
+    return value
+
+
+ANSWER_MUTATIONS: Mapping[str, Callable[[Output, Output | None], Output | None]] = {
+    "answer emptied": _emptied,
+    "answer of another case": _of_another_case,
+    "answer cut in half": _half,
+    "other numbers in the answer": _other_numbers,
+    "refusal instead of the answer": _refused,
+}
+"""Each takes the answer and that of another case, if there is a different one; None if it does not apply.
+
+One that returns an equal answer does not apply, either.
+"""
+
+
+class MutatedCalls(NamedTuple):
+    calls: Calls
+    change: str
+
+
+def _left_out(calls: Sequence[ToolCall], random: Random) -> MutatedCalls | None:
+    chosen = random.randrange(len(calls))
+    return MutatedCalls([[] if i == chosen else [call] for i, call in enumerate(calls)], f"no {calls[chosen].name}")
+
+
+def _other_argument(calls: Sequence[ToolCall], random: Random) -> MutatedCalls | None:
+    places = [(i, key) for i, call in enumerate(calls) for key, value in call.arguments.items() if value is not None]
+    if not places:
+        return None
+    chosen, key = random.choice(places)
+    call = calls[chosen]
+    given = _other(call.arguments[key])
+    changed = msgspec.structs.replace(call, arguments={**call.arguments, key: given})
+    said = f"{call.name}({key}={json.dumps(given, ensure_ascii=False)})"
+    return MutatedCalls([[changed if i == chosen else one] for i, one in enumerate(calls)], said)
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    changed = _with_other_numbers(value)
+    return changed if changed != value else _OTHER_TEXT
+
+
+def _reversed(calls: Sequence[ToolCall], random: Random) -> MutatedCalls | None:
+    turned = [*reversed(calls)]
+    if [_what(call) for call in turned] == [_what(call) for call in calls]:
+        return None
+    return MutatedCalls([[call] for call in turned], ", ".join(call.name for call in turned))
+
+
+def _what(call: ToolCall) -> tuple[str, dict[str, Any]]:
+    return call.name, call.arguments
+
+
+def _twice(calls: Sequence[ToolCall], random: Random) -> MutatedCalls | None:
+    chosen = random.randrange(len(calls))
+    again = _after(calls[chosen], calls[chosen].name, calls[chosen].arguments)
+    return MutatedCalls([[call, again] if i == chosen else [call] for i, call in enumerate(calls)], again.name)
+
+
+def _one_more(calls: Sequence[ToolCall], random: Random) -> MutatedCalls | None:
+    more = _after(calls[-1], _OTHER_TOOL, {})
+    return MutatedCalls([*([call] for call in calls[:-1]), [calls[-1], more]], more.name)
+
+
+def _after(call: ToolCall, name: str, arguments: dict[str, Any]) -> ToolCall:
+    return ToolCall(name, None if call.id is None else f"{call.id}-more", arguments, call.started_at)
+
+
+CALL_MUTATIONS: Mapping[str, Callable[[Sequence[ToolCall], Random], MutatedCalls | None]] = {
+    "tool call left out": _left_out,
+    "other argument of a tool call": _other_argument,
+    "tool calls in reverse order": _reversed,
+    "tool call made twice": _twice,
+    "call of another tool added": _one_more,
+}
+"""Each takes the calls of a trace, of which there is at least one; None if it does not apply."""
+
+MUTATIONS: Sequence[str] = (*ANSWER_MUTATIONS, *CALL_MUTATIONS)
+"""The names of all mutations, in the order of reports."""

@@ -1,0 +1,92 @@
+"""The audit of a run, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalwright.errors import counted, money
+from evalwright.model.audit import AuditReport, EvaluatorAudit, MutationAudit, Survivor
+from evalwright.reports import numbers
+from evalwright.reports.columns import Column, Unit, bold
+from evalwright.reports.terminal import table_lines
+from evalwright.reports.text import Paint, ended, folded, one_line, short_line
+
+__all__ = ["audit_lines"]
+
+_MOST_SHOWN = 5
+"""Survivors of a mutation that are shown; `--json` has all."""
+_WIDEST_CELL = 36
+
+_MUTATIONS: tuple[Column[MutationAudit], ...] = (
+    Column("mutation", "mutation", Unit.NAME, lambda m: m.mutation, style=bold),
+    Column("caught.value", "caught", Unit.RATE, lambda m: m.caught.value),
+    Column("caught.ci95", "95% interval", Unit.INTERVAL, lambda m: m.caught.ci95),
+    Column("mutants", "mutants", Unit.COUNT, lambda m: m.mutants),
+    Column("survived", "survived", Unit.COUNT, lambda m: m.survived, style=lambda m: "fail" if m.survived else ""),
+    Column("errors", "errors", Unit.COUNT, lambda m: m.errors or None, shown="if_any", style=lambda m: "error"),
+)
+_EVALUATORS: tuple[Column[EvaluatorAudit], ...] = (
+    Column("evaluator", "evaluator", Unit.NAME, lambda e: e.evaluator, style=bold),
+    Column("noticed.value", "noticed", Unit.RATE, lambda e: e.noticed.value),
+    Column("noticed.ci95", "95% interval", Unit.INTERVAL, lambda e: e.noticed.ci95),
+    Column("mutants", "mutants", Unit.COUNT, lambda e: e.mutants),
+    Column("changes", "decides", Unit.COUNT, lambda e: e.changes),
+    Column("errors", "errors", Unit.COUNT, lambda e: e.errors or None, shown="if_any", style=lambda e: "error"),
+)
+
+
+def audit_lines(report: AuditReport, paint: Paint) -> list[str]:
+    """How many mutants were caught, by mutation and by evaluator, and some that were not."""
+    lines = [*_head(report, paint), "", *table_lines(_MUTATIONS, [m for m in report.mutations if m.mutants], paint)]
+    idle = [f"{m.mutation} ({m.not_applicable:,})" for m in report.mutations if m.not_applicable]
+    if idle:
+        listed = [f"{one}," for one in idle[:-1]] + idle[-1:]
+        lines += folded(listed, paint.columns, "  does not apply (traces): ", "    ")
+    lines += ["", paint("Evaluators", "bold"), *table_lines(_EVALUATORS, report.evaluators, paint)]
+    noted = {one.evaluator: one.note for one in report.evaluators if one.note} | report.left_out
+    lines += [line for name, why in noted.items() for line in _note(f"{name}: {why}", paint)]
+    return [*lines, *_survivors(report, paint), *_errors(report, paint)]
+
+
+def _head(report: AuditReport, paint: Paint) -> list[str]:
+    sized = f"{counted(report.mutants, 'mutant')} of {counted(report.traces, 'trace')}"
+    if report.passed > report.traces:
+        sized += f"; {counted(report.passed, 'cell')} passed"
+    lines = [paint(one_line(report.name, 60), "bold") + paint(f"  {sized}", "dim")]
+    rate, ends = numbers.share(report.caught), numbers.interval(report.caught.ci95)
+    lines.append(f"Caught: {paint(rate, 'bold')} {f'({ends})' if ends else ''}".rstrip())
+    if report.judge_cost_usd:
+        lines.append(f"Judges cost {money(report.judge_cost_usd)}")
+    return [*lines, *(line for note in report.notes for line in _note(note, paint))]
+
+
+def _note(text: str, paint: Paint) -> list[str]:
+    return folded(one_line(text).split(" "), paint.columns, "  note: ", "    ")
+
+
+def _survivors(report: AuditReport, paint: Paint) -> Iterator[str]:
+    if not report.survivors:
+        return
+    yield ""
+    yield paint(f"Survived ({counted(len(report.survivors), 'mutant')})", "bold")
+    for mutation in report.mutations:
+        found = [one for one in report.survivors if one.mutation == mutation.mutation]
+        if found:
+            yield f"  {len(found):,} × {mutation.mutation}"
+            yield from (_survivor(one, paint) for one in found[:_MOST_SHOWN])
+        if len(found) > _MOST_SHOWN:
+            yield paint(f"      and {len(found) - _MOST_SHOWN:,} more", "dim")
+
+
+def _survivor(found: Survivor, paint: Paint) -> str:
+    trial = f" · trial {found.trial + 1}" if found.trial else ""
+    cell = short_line(f"{found.case_id} · {found.variant_name}{trial}", _WIDEST_CELL)
+    line = f"      {cell}  {one_line(found.change, 200) or '(empty)'}"
+    return line if paint.columns is None else ended(line, paint.columns)
+
+
+def _errors(report: AuditReport, paint: Paint) -> list[str]:
+    if not report.errors:
+        return []
+    said = f"{counted(report.errors, 'mutant')} without a verdict because an evaluator had an error"
+    return ["", *_note(f"{said}: {report.error_example}", paint)]

@@ -1,0 +1,145 @@
+"""Audits of stored runs: which mutants evaluators notice, and which evaluators decide anything."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from audit.runs import CALLS, audited, evaluator, mutation, says, stored
+from evalwright.audit.audit import audit_run
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from evalwright.model.audit import Survivor
+
+THREE = {"a": "Order 1 is open.", "b": "Order 2 is open.", "c": "Order 3 is open."}
+
+
+def calling(text: str = "done") -> dict[str, object]:
+    return {"final_answer": text, "tool_calls": CALLS}
+
+
+def test_what_no_evaluator_looks_at_survives(tmp_path: Path) -> None:
+    report = audited(tmp_path, THREE, says("open", "is open"))
+    emptied, numbers = mutation(report, "answer emptied"), mutation(report, "other numbers in the answer")
+    assert (emptied.caught.value, emptied.survived, emptied.mutants) == (1.0, 0, 3)
+    assert (numbers.caught.value, numbers.survived) == (0.0, 3)
+    assert Survivor("a", "v", 0, "other numbers in the answer", "Order 2 is open.") in report.survivors
+
+
+def test_what_a_mutation_cannot_change_is_not_counted(tmp_path: Path) -> None:
+    left_out = mutation(audited(tmp_path, THREE, says("open", "is open")), "tool call left out")
+    assert (left_out.mutants, left_out.not_applicable, left_out.caught.value) == (0, 3, None)
+
+
+def test_only_traces_that_passed_have_mutants(tmp_path: Path) -> None:
+    report = audited(tmp_path, {**THREE, "d": "no"}, says("open", "is open"))
+    assert (report.passed, report.traces, mutation(report, "answer emptied").mutants) == (3, 3, 3)
+
+
+def test_an_evaluator_whose_findings_others_share_is_redundant(tmp_path: Path) -> None:
+    report = audited(tmp_path, THREE, says("order", "Order"), says("open", "is open"))
+    notes = {one.evaluator: one.note for one in report.evaluators}
+    assert notes == {
+        "order": "redundant here: without it, every verdict is the same",
+        "open": "",
+    }
+
+
+def test_an_evaluator_that_alone_fails_a_trace_of_the_run_decides_something(tmp_path: Path) -> None:
+    cheap = {"name": "cheap", "type": "cost_under", "config": {"max_usd": 1}}
+    answers = {name: {"final_answer": text, "metrics": {"cost_usd": 0.1}} for name, text in THREE.items()}
+    answers["d"] = {"final_answer": "Order 4 is open.", "metrics": {"cost_usd": 2.0}}
+    report = audited(tmp_path, answers, says("open", "is open"), cheap)
+    assert (evaluator(report, "cheap").changes, evaluator(report, "cheap").note) == (1, "")
+
+
+def test_an_evaluator_that_no_mutant_makes_fail_decides_nothing(tmp_path: Path) -> None:
+    never = {"name": "never", "type": "contains_text", "config": {"none_of": ["swearword"]}}
+    report = audited(tmp_path, THREE, says("open", "is open"), never)
+    assert evaluator(report, "never").note == "decides nothing here: no mutant makes it fail"
+
+
+def test_an_evaluator_of_times_is_said_not_to_be_tested(tmp_path: Path) -> None:
+    quick = {"name": "quick", "type": "latency_under", "config": {"max_ms": 60_000}}
+    report = audited(tmp_path, THREE, says("open", "is open"), quick)
+    assert evaluator(report, "quick").note == "not tested: it looks at nothing that mutations change"
+
+
+def test_evaluators_that_are_not_required_decide_nothing(tmp_path: Path) -> None:
+    required = {"pass_criteria": {"all_required": ["open"]}}
+    report = audited(tmp_path, THREE, says("open", "is open"), says("one", "Order"), **required)
+    assert (evaluator(report, "one").changes, evaluator(report, "open").changes > 0) == (0, True)
+
+
+def test_errors_on_mutants_are_neither_caught_nor_survived(tmp_path: Path) -> None:
+    (tmp_path / "counting.py").write_text("def check(output):\n    return 1 / len(output) > 0\n")
+    counts = {"name": "counts", "type": "python_function", "config": {"function": "counting:check"}}
+    report = audited(tmp_path, THREE, says("open", "is open"), counts)
+    emptied = mutation(report, "answer emptied")
+    assert (emptied.errors, emptied.survived, emptied.caught.value, report.errors) == (3, 0, None, 3)
+    assert "counts: " in report.error_example
+
+
+def test_calls_are_mutated_and_judged(tmp_path: Path) -> None:
+    matches = {"name": "calls", "type": "tool_calls_match", "config": {"mode": "exact", "expected": CALLS}}
+    report = audited(tmp_path, {"a": calling("x"), "b": calling("y")}, matches)
+    caught = {one.mutation: one.caught.value for one in report.mutations if "call" in one.mutation}
+    assert set(caught.values()) == {1.0}
+
+
+def test_the_limit_bounds_what_is_audited_and_the_choice_is_always_the_same(tmp_path: Path) -> None:
+    run = stored(tmp_path, {f"c{i}": f"Order {i} is open." for i in range(30)}, says("open", "is open"))
+    few = audit_run(run, limit=5)
+    assert (few.passed, few.traces, mutation(few, "answer emptied").mutants) == (30, 5, 5)
+    assert few == audit_run(run, limit=5)
+
+
+def test_records_stay_as_they_are(tmp_path: Path) -> None:
+    def digests() -> dict[str, str]:
+        files = sorted(path for path in run.iterdir() if path.name != ".lock")
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+    run = stored(tmp_path, THREE, says("open", "is open"))
+    before = digests()
+    audit_run(run, limit=100)
+    assert digests() == before
+
+
+def test_the_system_is_not_called(tmp_path: Path) -> None:
+    run = stored(tmp_path, THREE, says("open", "is open"))
+    (tmp_path / "audited_agent.py").write_text("raise RuntimeError('imported')\n")
+    assert audit_run(run, limit=100).traces == 3
+
+
+def test_a_run_in_which_nothing_passed_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no cell of .* passed"):
+        audited(tmp_path, {"a": "no"}, says("open", "is open"))
+
+
+def test_evaluators_of_another_suite_are_audited_on_the_same_answers(tmp_path: Path) -> None:
+    run = stored(tmp_path, THREE, says("open", "is open"))
+    better = (tmp_path / "eval.yaml").read_text().replace("is open", "Order")
+    (tmp_path / "better.yaml").write_text(better)
+    report = audit_run(run, limit=100, suite=load_suite(tmp_path / "better.yaml", to_run=False))
+    assert mutation(report, "answer cut in half").survived == 3
+
+
+def test_a_trace_that_does_not_pass_by_these_evaluators_has_no_mutants(tmp_path: Path) -> None:
+    run = stored(tmp_path, THREE, says("open", "is open"))
+    (tmp_path / "other.yaml").write_text((tmp_path / "eval.yaml").read_text().replace("is open", "Order 1"))
+    report = audit_run(run, limit=100, suite=load_suite(tmp_path / "other.yaml", to_run=False))
+    assert (report.traces, report.notes) == (
+        1,
+        ["2 traces left out: passed in the run, and not by the evaluators of this audit alone"],
+    )
+
+
+def test_a_run_in_sqlite_is_audited_like_one_in_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    kept = {"output": {"type": "sqlite", "path": str(tmp_path / "two" / "runs.sqlite")}}
+    one = audited(tmp_path / "one", THREE, says("open", "is open"))
+    two = audited(tmp_path / "two", THREE, says("open", "is open"), **kept)
+    assert (two.mutations, two.survivors) == (one.mutations, one.survivors)

@@ -1,0 +1,198 @@
+"""Mutants of traces: what is changed, wherever a trace has it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evalwright.audit.mutants import Mutant, mutants_of
+from evalwright.evaluators.conversation.messages import conversation_of
+from evalwright.evaluators.conversation.turns import assistant_texts, turns_of
+from evalwright.evaluators.tools.calls import calls_of
+from evalwright.model.trace import Output, Span, ToolCall, ToolResult, Trace, TraceMessage
+from evalwright.testing import a_trace
+
+OLD = "Order 12 is open."
+OTHER = Output("Order 7 has shipped.")
+FIND, TRACK = ToolCall("find", "c1", {"n": 12}), ToolCall("track", "c2", {"n": 12})
+
+
+def mutant(trace: Trace, mutation: str, other: Output | None = OTHER) -> Mutant:
+    return next(one for one in mutants_of(trace, other) if one.mutation == mutation)
+
+
+def mutated(trace: Trace, mutation: str) -> Trace:
+    found = mutant(trace, mutation).trace
+    assert found is not None
+    return found
+
+
+def answered(text: str | None = OLD, **fields: Any) -> Trace:
+    return a_trace(output=Output(text), **fields)
+
+
+@pytest.mark.parametrize(
+    ("mutation", "text"),
+    [
+        ("answer emptied", ""),
+        ("answer of another case", "Order 7 has shipped."),
+        ("answer cut in half", "Order 12"),
+        ("other numbers in the answer", "Order 23 is open."),
+        ("refusal instead of the answer", "I cannot help with that."),
+    ],
+)
+def test_the_answer_is_another(mutation: str, text: str) -> None:
+    assert mutated(answered(), mutation).output.final_answer == text
+
+
+def test_fields_of_an_answer_change_with_its_text() -> None:
+    trace = a_trace(output=Output("12 open", structured={"n": 12, "sure": True, "note": "of 9"}))
+    assert mutated(trace, "other numbers in the answer").output.structured == {"n": 23, "sure": True, "note": "of 1"}
+    assert mutated(trace, "answer emptied").output.structured is None
+    assert mutated(trace, "answer cut in half").output.structured == {"n": 12}
+
+
+@pytest.mark.parametrize(
+    ("fields", "seen"),
+    [
+        (
+            {"messages": [TraceMessage("user", "?"), TraceMessage("assistant", OLD)]},
+            lambda trace: conversation_of(trace).assistant_messages,
+        ),
+        (
+            {"extra": {"turns": [[{"message_type": "assistant_message", "content": OLD}]]}},
+            lambda trace: assistant_texts(turns_of(trace)),
+        ),
+        (
+            {"extra": {"recording": {"messages": [{"role": "assistant", "content": OLD}]}}},
+            lambda trace: [conversation_of(trace).final_response],
+        ),
+        ({"extra": {"promptfoo": {"output": OLD}}}, lambda trace: [trace.extra["promptfoo"]["output"]]),
+        ({"spans": [Span("s", "model", output={"text": OLD})]}, lambda trace: [trace.spans[0].output["text"]]),
+    ],
+)
+def test_no_place_keeps_the_old_answer(fields: dict[str, Any], seen: Any) -> None:
+    assert seen(mutated(answered(**fields), "answer of another case")) == ["Order 7 has shipped."]
+
+
+def test_an_answer_in_parts_is_replaced_as_a_whole() -> None:
+    parts = [{"type": "text", "text": "Order 12"}, {"type": "text", "text": "is open."}]
+    trace = answered("Order 12\nis open.", messages=[TraceMessage("assistant", parts)])
+    changed = mutated(trace, "answer emptied").messages[0].content
+    assert changed == [{"type": "text", "text": ""}]
+
+
+def test_a_document_in_json_is_replaced_where_it_is_kept_parsed() -> None:
+    trace = answered('{"n": 12}', extra={"promptfoo": {"output": {"n": 12}}})
+    assert mutated(trace, "other numbers in the answer").extra["promptfoo"]["output"] == {"n": 23}
+    assert mutated(trace, "answer cut in half").extra["promptfoo"]["output"] == '{"n"'
+
+
+def test_what_the_system_was_given_stays() -> None:
+    given = {"prompt": OLD, "vars": {"q": OLD}}
+    trace = answered(messages=[TraceMessage("user", OLD), TraceMessage("assistant", OLD)], extra={"promptfoo": given})
+    changed = mutated(trace, "answer emptied")
+    assert (changed.messages[0].content, changed.extra["promptfoo"]) == (OLD, given)
+
+
+@pytest.mark.parametrize(
+    ("trace", "mutation"),
+    [
+        (answered("Open."), "other numbers in the answer"),
+        (answered(None), "answer emptied"),
+        (answered("x"), "answer cut in half"),
+        (answered("I cannot help with that."), "refusal instead of the answer"),
+        (answered(), "tool call left out"),
+        (answered(tool_calls=[FIND]), "tool calls in reverse order"),
+        (answered(tool_calls=[FIND, FIND]), "tool calls in reverse order"),
+        (answered(tool_calls=[ToolCall("find")]), "other argument of a tool call"),
+    ],
+)
+def test_a_mutation_that_changes_nothing_makes_no_mutant(trace: Trace, mutation: str) -> None:
+    assert mutant(trace, mutation).trace is None
+
+
+def test_without_another_answer_none_is_taken() -> None:
+    assert mutant(answered(), "answer of another case", None).trace is None
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "calls alone": {},
+    "messages": {
+        "messages": [
+            TraceMessage("assistant", tool_call=FIND),
+            TraceMessage("tool", "open", name="find"),
+            TraceMessage("assistant", tool_call=TRACK),
+            TraceMessage("tool", "open", name="track"),
+            TraceMessage("assistant", OLD),
+        ]
+    },
+    "calls of agents": {
+        "extra": {
+            "output_messages": [
+                {"role": "assistant", "tool_calls": [{"tool": "find", "input": {"n": 12}, "output": "open"}]},
+                {"role": "assistant", "tool_calls": [{"tool": "track", "input": {"n": 12}}]},
+            ]
+        }
+    },
+}
+MUTATED: dict[str, list[tuple[str, Any]]] = {
+    "tool calls in reverse order": [("track", {"n": 12}), ("find", {"n": 12})],
+    "call of another tool added": [("find", {"n": 12}), ("track", {"n": 12}), ("some_other_tool", {})],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("mutation", MUTATED)
+def test_every_place_has_the_same_calls(shape: str, mutation: str) -> None:
+    changed = mutated(answered(tool_calls=[FIND, TRACK], **SHAPES[shape]), mutation)
+    assert [(call.name, call.arguments) for call in changed.tool_calls] == MUTATED[mutation]
+    assert [(call.name, call.args) for call in calls_of(changed)] == MUTATED[mutation]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_call_is_left_out_everywhere(shape: str) -> None:
+    found = mutant(answered(tool_calls=[FIND, TRACK], **SHAPES[shape]), "tool call left out")
+    assert found.trace is not None
+    left = {"no find": "track", "no track": "find"}[found.change]
+    assert [call.name for call in found.trace.tool_calls] == [left]
+    assert [call.name for call in calls_of(found.trace)] == [left]
+    assert [message.name for message in found.trace.messages if message.role == "tool"] in ([], [left])
+
+
+def test_the_result_of_a_call_goes_with_it() -> None:
+    trace = answered(
+        tool_calls=[FIND],
+        tool_results=[ToolResult("find", "open", "c1")],
+        messages=[TraceMessage("assistant", "Let me see.", tool_call=FIND), TraceMessage("tool", "open", name="find")],
+    )
+    changed = mutated(trace, "tool call left out")
+    assert (changed.tool_results, [message.content for message in changed.messages]) == ([], ["Let me see."])
+
+
+def test_calls_in_turns_and_in_recordings_are_rewritten_in_their_own_form() -> None:
+    function = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 12}'}}
+    asked = {"tool_call": {"name": "find", "arguments": '{"n": 12}', "tool_call_id": "c1"}}
+    recorded = {"messages": [{"role": "assistant", "content": None, "tool_calls": [function]}]}
+    turns = [[{"message_type": "tool_call_message", **asked}]]
+    trace = answered(tool_calls=[FIND], extra={"turns": turns, "recording": recorded})
+    changed = mutated(trace, "other argument of a tool call").extra
+    assert json.loads(changed["turns"][0][0]["tool_call"]["arguments"]) == {"n": 23}
+    inner = changed["recording"]["messages"][0]["tool_calls"][0]["function"]
+    assert (inner["name"], json.loads(inner["arguments"])) == ("find", {"n": 23})
+
+
+def test_spans_of_tools_change_and_others_do_not() -> None:
+    spans = [
+        Span("m", "find", kind="llm", input="x"),
+        Span("t", "find", kind="tool", input={"n": 12}, attributes={"tool_call_id": "c1"}),
+    ]
+    changed = mutated(answered(tool_calls=[FIND], spans=spans), "tool call left out")
+    assert [span.id for span in changed.spans] == ["m"]
+
+
+def test_the_same_trace_has_the_same_mutants() -> None:
+    trace = answered(tool_calls=[FIND, TRACK])
+    assert [*mutants_of(trace, OTHER)] == [*mutants_of(trace, OTHER)]
