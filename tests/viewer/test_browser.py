@@ -457,6 +457,15 @@ def test_a_small_screen_does_not_scroll_sideways_and_the_theme_stays(visit, runs
     assert page.evaluate(colour) == chosen
 
 
+@pytest.mark.parametrize("width", [360, 800, 1100])
+def test_the_numbers_of_a_report_are_seen_without_scrolling_sideways(visit, written, width):
+    page = visit("/", viewport={"width": width, "height": 640})
+    cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.getAttribute('aria-label'))"
+    for path in written:
+        page.goto(path)
+        assert page.locator(".wide").evaluate_all(cut) == [], path
+
+
 def test_attacks_stay_text_also_from_files(visit, runs, tmp_path):
     run = runs[0].name
     key = cell_key(f"attack {ATTACK}", "agent", 0)
