@@ -132,6 +132,14 @@ def test_of_many_failed_evaluators_the_first_are_at_the_top_of_a_cell(tmp_path):
     assert rest.count('<th scope="row">check-') == 30
 
 
+def test_the_only_text_of_an_input_keeps_its_lines(tmp_path):
+    run = run_suite(suite(tmp_path, [{"user_message": "Where is it?\nAnd when does it arrive?"}])).run_dir
+    with site(run.parent) as client:
+        text = page(client, f"/runs/{run.name}/cells/{cell_key('c0', 'main', 0)}")
+    assert '<p class="label">user_message</p>' in text
+    assert ">Where is it?\nAnd when does it arrive?</pre>" in text
+
+
 def test_emoji_and_words_that_are_spelt_with_joiners_stay_whole(tmp_path):
     whole = "👩\u200d👧 ❤\ufe0f 1\ufe0f\u20e3 می\u200cخواهم क्\u200dष"
     made = run_suite(suite(tmp_path, [f"{whole} pass\u200dword x\ufe0f ❤\ufe0f\ufe0f می\u200c\u200cخواهم"]))

@@ -179,7 +179,7 @@ def test_failures_and_errors_are_apart_with_their_reasons() -> None:
 def test_a_cell_opens_to_everything_about_it() -> None:
     text = PLAIN.text.partition("Errors (no verdict)")[2]
     parts = [
-        "errorplain: plain", "stackplain", 'input{"plain": ["plain"]}', "answerplain", "thinkingplain",
+        "errorplain: plain", "stackplain", 'inputplain["plain"]', "answerplain", "thinkingplain",
         'structured{"plain": "plain"}', "evaluators! Error plainplain: plain", 'details{"plain": "plain"}',
         "messages1 plainplain", 'toolscalls plain{"plain": "plain"}returnedplain', "stepsplain plain",
     ]  # fmt: skip

@@ -185,9 +185,9 @@ def cell_context(
 
 
 def input_parts(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown]]:
-    """The single text of an input, or each of its parts by name."""
+    """Each part of an input by its name, or the whole input if it has no or too many parts."""
     value, part = trace.input, "trace/input"
-    if isinstance(value, dict) and 1 < len(value) <= 12:
+    if isinstance(value, dict) and 0 < len(value) <= 12:
         return [(str(name), blocks.of(one, blocks.at(part, name))) for name, one in value.items()]
     return [("", blocks.of("" if value is None else value, part))]
 
