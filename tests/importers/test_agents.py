@@ -88,6 +88,40 @@ def test_a_request_that_was_taken_back_is_left_out_with_all_below_it(tmp_path):
     assert any("2 abandoned" in note for note in done.notes)
 
 
+LEFT_OUT = {
+    "an attachment": {"type": "attachment"},
+    "the progress of a hook": {"type": "progress"},
+    "a line of the tool itself": {"type": "user", "isMeta": True, "message": {"content": "Caveat"}},
+}
+
+
+@pytest.mark.parametrize("between", LEFT_OUT)
+def test_what_was_taken_back_is_linked_through_lines_that_are_left_out(tmp_path, between):
+    lines = [
+        session_line(0, "user", "hello"),
+        session_line(1, "assistant", "Hello.", "m1"),
+        session_line(2, "user", "rewrite it"),
+        {**session_line(3, "user", ""), **LEFT_OUT[between]},
+        {**session_line(4, "user", ""), **LEFT_OUT[between]},
+        session_line(5, "assistant", "Rewriting.", "m2"),
+        {**session_line(6, "user", "fix it"), "parentUuid": "u1"},
+        session_line(7, "assistant", "Fixed.", "m3"),
+    ]
+    _, trace, _ = claude(tmp_path, lines)
+    assert [content for _, content, _ in spoken(trace)] == ["hello", "Hello.", "fix it", "Fixed."]
+
+
+def test_requests_without_an_id_take_nothing_back(tmp_path):
+    lines = [
+        session_line(0, "user", "hello"),
+        session_line(1, "assistant", "Hello.", "m1"),
+        {**session_line(2, "user", "and"), "uuid": None},
+        {**session_line(2, "user", "then"), "uuid": None},
+    ]
+    _, trace, _ = claude(tmp_path, lines)
+    assert [content for _, content, _ in spoken(trace)] == ["hello", "Hello.", "and", "then"]
+
+
 SUBAGENTS = {
     "in a file beside it": "subagents/agent-a7.jsonl",
     "of its own folder": "session/subagents/agent-a7.jsonl",

@@ -23,15 +23,15 @@ from evalwright.model.trace import TraceError
 
 __all__ = ["CUT", "ClaudeSession"]
 
+_RESULT = "result"
 _LEFT_OUT = {
     "summary", "file-history-snapshot", "queue-operation", "progress", "stream_event", "system", "attachment",
-    "last-prompt", "custom-title", "agent-name", "permission-mode",
+    "last-prompt", "custom-title", "agent-name", "permission-mode", "user", "assistant", _RESULT,
 }  # fmt: skip
-"""Lines without conversation: bookkeeping, hooks, parts that a later line repeats in full."""
+"""Lines without conversation: bookkeeping, hooks, parts that a later line repeats, and what the tool says itself."""
 _BY_THE_TOOL = "<synthetic>"
 """The model of messages that the tool writes in the name of the assistant, such as `No response requested.`"""
 _STOPPED = ("error_max_turns", "error_max_budget_usd")
-_RESULT = "result"
 CUT = "the last line breaks off and was left out"
 
 
@@ -64,6 +64,8 @@ class ClaudeSession:
         """Lines that a line of a user follows."""
         self._forks = False
         """Whether two of them follow one line: the session may have been rewound there."""
+        self._passed: dict[str, str | None] = {}
+        """By each line that was left out, the last line before it that was not: the tool links lines through both."""
         self._extra: dict[str, Any] = {}
         self._at: list[datetime | None] = []
         self._number = 0
@@ -78,17 +80,28 @@ class ClaudeSession:
             if uuid in self._seen:
                 return
             self._seen.add(uuid)
-        if kind == "user" or kind == "assistant" or kind == _RESULT:
-            if not line.isMeta:
-                self._lines.append((number, line))
-                if kind == "user" and (parent := line.parentUuid) is not None:
-                    self._forks = self._forks or parent in self._parents
-                    self._parents.add(parent)
-        elif kind == "system" and line.subtype == "init":
+        if line.isMeta or not (kind == "user" or kind == "assistant" or kind == _RESULT):
+            self._pass(number, line)
+            return
+        self._lines.append((number, line))
+        if kind == "user" and (parent := line.parentUuid) is not None:
+            self._forks = self._forks or parent in self._parents
+            self._parents.add(parent)
+
+    def _pass(self, number: int, line: SessionLine) -> None:
+        """Take what is of use in a line that is no part of the conversation."""
+        kind = line.type
+        if line.uuid is not None:
+            self._passed[line.uuid] = self._kept(line.parentUuid)
+        if kind == "system" and line.subtype == "init":
             self._keep(self._extra, line, number, ("model", "cwd", "tools"))
         elif str(kind) not in _LEFT_OUT:
             self._notes.lose(f"lines of type {kind!r}")
             self._at.append(line.timestamp and in_utc(line.timestamp))  # whatever happened, it happened at this time
+
+    def _kept(self, uuid: str | None) -> str | None:
+        """A line, or the one above it in place of one that was left out."""
+        return uuid if uuid is None else self._passed.get(uuid, uuid)
 
     def _keep(self, extra: dict[str, Any], line: SessionLine, number: int, names: Sequence[str]) -> None:
         for name in names:
@@ -204,18 +217,18 @@ class ClaudeSession:
 
         Forks of parallel calls and their results are no branches, so only lines with text count as requests.
         """
-        asked: dict[str, str | None] = {}
+        asked: dict[str, str] = {}
         found: set[str | None] = set()
         for _, line in self._lines:
             parent = line.parentUuid
-            if parent is not None and line.type == "user" and _is_request(line):
+            if parent is not None and line.uuid is not None and line.type == "user" and _is_request(line):
                 if parent in asked:
                     found.add(asked[parent])
                 asked[parent] = line.uuid
         if not found:
             return found
         for _, line in self._lines:  # a line comes after its parent
-            if line.parentUuid in found and _agent_of(line) is None:
+            if self._kept(line.parentUuid) in found and _agent_of(line) is None:
                 found.add(line.uuid)
         self._notes.say(f"{len(found)} abandoned lines were left out: the session was rewound")
         return found
