@@ -55,16 +55,36 @@ def test_a_mistake_is_told_with_the_line_of_its_record(text: str, line: int, tol
     assert caught.value.line == line
 
 
-def test_a_record_may_have_16_mib() -> None:
-    most = '"' + "x" * (16 * 2**20 - 1)
-    with pytest.raises(CsvError, match="never closed"):
-        list(csv_records([most]))
-    with pytest.raises(CsvError, match="a record of more than 16 MiB"):
-        list(csv_records([most + "x"]))
-
-
-def test_a_record_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def eight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells of at most eight characters."""
     monkeypatch.setattr(module, "_LONGEST", 8)
-    assert records('"234567"') == [(1, ["234567"])]
+
+
+@pytest.mark.usefixtures("eight")
+@pytest.mark.parametrize("text", ["12345678,12345678", '"12345678","12\n45678",x', '"12\n4567","12\n4567"'])
+def test_cells_have_a_greatest_length_and_records_have_none(text: str) -> None:
+    assert [line for line, _ in records(text)] == [1]
+
+
+@pytest.mark.usefixtures("eight")
+@pytest.mark.parametrize("text", ["a,123456789\n", 'a,"123456789"\n', 'a,"1\n3456789"\n'])
+def test_a_longer_cell_is_a_mistake(text: str) -> None:
+    with pytest.raises(CsvError, match="a cell of more than") as caught:
+        records(f"a,b\n{text}")
+    assert caught.value.line == 2
+
+
+def test_a_cell_may_have_16_mib() -> None:
+    most = "x" * (16 * 2**20)
+    assert records(f'1,"{most}"\n') == [(1, ["1", most])]
+    with pytest.raises(CsvError, match="a cell of more than 16 MiB"):
+        records(f'1,"{most}x"\n')
+
+
+@pytest.mark.usefixtures("eight")
+def test_a_cell_without_end_is_not_read_to_its_end() -> None:
+    read = iter(['"1234\n', "678\n", "never"])
     with pytest.raises(CsvError, match="is a quote missing"):
-        records('"2345678"')
+        list(csv_records(read))
+    assert [*read] == ["never"]

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 __all__ = ["CsvError", "csv_records"]
 
 _LONGEST = 16 * 1024 * 1024
-"""Maximum length of a record: a quote that is never closed would take the rest of a file for one cell."""
+"""Maximum length of a cell: a quote that is never closed would take the rest of a file for one."""
+_TOO_LONG = f"a cell of more than {_LONGEST // 2**20} MiB"
 _UP_TO_QUOTE = re.compile(r'(?:[^"]++|"")*+"')
 
 
@@ -31,36 +32,46 @@ def csv_records(lines: Iterable[str], separator: str = ",") -> Iterator[tuple[in
     mark = re.escape(separator)
     plain = rf'(?!")[^{mark}\r\n]*+' if separator == "\t" else rf'[^"{mark}]*+'
     cell = re.compile(rf'"((?:[^"]++|"")*+)"(?={mark}|\Z)|({plain})(?={mark}|\Z)')
-    begun, pieces, size = 1, list[str](), 0
+    begun, pieces, size = 1, list[str](), 0  # the size is that of the cell that is not closed yet
     for number, line in enumerate(lines, start=1):
         if not pieces:
             begun = number
             if '"' not in line:
                 if content := line.rstrip("\r\n"):
-                    yield number, content.split(separator)
+                    yield number, _bounded(content.split(separator), len(content), number)
                 continue
-        size += len(line)
-        if size > _LONGEST:
-            raise CsvError(f"a record of more than {_LONGEST // 2**20} MiB: is a quote missing?", begun)
-        goes_on = _goes_on(line, separator, within=bool(pieces))
+        at = _open_cell(line, separator, within=bool(pieces))
         pieces.append(line)
-        if not goes_on:
-            yield begun, _cells("".join(pieces).rstrip("\r\n"), cell, separator, begun)
-            pieces, size = [], 0
+        if at is not None:
+            size = len(line) - at + (size if at == 0 else 0)
+            if size > _LONGEST:
+                raise CsvError(f"{_TOO_LONG}: is a quote missing?", begun)
+            continue
+        record = "".join(pieces).rstrip("\r\n")
+        yield begun, _bounded(_cells(record, cell, separator, begun), len(record), begun)
+        pieces, size = [], 0
     if pieces:
         _cells("".join(pieces).rstrip("\r\n"), cell, separator, begun)
         raise CsvError("a quote is never closed", begun)
 
 
-def _goes_on(line: str, separator: str, *, within: bool) -> bool:
-    """Whether the quoted cell at the end of a line continues on the next; `within`: the line begins in one."""
+def _bounded(cells: list[str], size: int, line: int) -> list[str]:
+    """The cells of a record of that size. Raises CsvError if one is too long."""
+    if size > _LONGEST and max(map(len, cells)) > _LONGEST:
+        raise CsvError(_TOO_LONG, line)
+    return cells
+
+
+def _open_cell(line: str, separator: str, *, within: bool) -> int | None:
+    """Where the quoted cell begins that continues on the next line, without its quote; None if there is none. `within`:
+    the line begins inside one, at 0."""
     at = 0 if within else _after_quote(line, separator)
     while at is not None:
         closing = _UP_TO_QUOTE.match(line, at)
         if closing is None:
-            return True
+            return at
         at = _after_quote(line, separator, closing.end())
-    return False
+    return None
 
 
 def _after_quote(line: str, separator: str, start: int = 0) -> int | None:
