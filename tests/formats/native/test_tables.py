@@ -177,6 +177,12 @@ def test_packed_files_and_globs_are_read_in_order(tmp_path):
     assert [case.id for case in suite(tmp_path, path=["part-b.jsonl.gz", "part-a.jsonl.gz"]).cases] == ["b", "a"]
 
 
+def test_folders_that_a_glob_matches_are_not_read(tmp_path):
+    (tmp_path / "data" / "old.csv").mkdir(parents=True)
+    (tmp_path / "data" / "new.csv").write_text("id,q\n1,x\n")
+    assert [case.id for case in suite(tmp_path, type="csv", path="data/**").cases] == ["1"]
+
+
 def test_zstd_needs_its_extra(tmp_path):
     zstandard = pytest.importorskip("zstandard")
     data = zstandard.ZstdCompressor().compress(b"id,q\n1,x\n")

@@ -63,8 +63,11 @@ class RowLines:
 
 
 def files_of(pattern: Path) -> list[Path]:
-    """The files that a path or a glob names, in sorted order."""
-    return [pattern] if os.path.isfile(pattern) else sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207
+    """The files that a path or a glob names, in sorted order; folders only if it names nothing else."""
+    if os.path.isfile(pattern):
+        return [pattern]
+    found = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207
+    return [*filter(os.path.isfile, found)] or found
 
 
 class TableDataset(Dataset):
