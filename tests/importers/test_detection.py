@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from evalwright.cli.import_ import command
 from evalwright.errors import InputError
-from evalwright.importers.detection import detected
+from evalwright.importers.detection import detected, flaw_in
 from evalwright.importers.file_heads import head_of
 from evalwright.importers.format_marks import FORMAT_MARKS
 from evalwright.registry import knows
@@ -172,9 +173,26 @@ def test_a_large_document_is_told_without_being_held(tmp_path):
     one = {"id": 1, "epoch": 1, "messages": [{"role": "user", "content": "q" * 1000}] * 50}
     text = json.dumps({"version": 2, "status": "success", "eval": {}, "plan": {}, "samples": [one] * 400})
     (tmp_path / "log.json").write_text(text)
-    tracemalloc.start()
-    head = head_of(tmp_path / "log.json")
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with most_held() as held:
+        head = head_of(tmp_path / "log.json")
     assert (detected(head), len(head.whole["samples"])) == ("inspect", 20)
-    assert most < len(text) / 5
+    assert held[0] < len(text) / 5
+
+
+def test_a_long_line_that_is_no_record_is_not_held(tmp_path):
+    text = "word " * 1_000_000
+    (tmp_path / "notes.txt").write_text(text)
+    with most_held() as held:
+        assert detected(head_of(tmp_path / "notes.txt")) is None
+        assert flaw_in(tmp_path / "notes.txt") is None
+    assert held[0] < len(text) / 5
+
+
+@contextmanager
+def most_held():
+    """The greatest number of bytes that the block held at once, when it has ended."""
+    found = []
+    tracemalloc.start()
+    yield found
+    found.append(tracemalloc.get_traced_memory()[1])
+    tracemalloc.stop()

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.importers.file_heads import Head, is_yaml
+from evalwright.importers.file_heads import JSON_BEGINS, Head, is_yaml, start_of
 from evalwright.importers.format_marks import FORMAT_MARKS, may_be_anthropic
 from evalwright.importers.sources import document, flaw_of, is_text, json_value, lines
 
@@ -31,14 +31,15 @@ def detected(head: Head) -> str | None:
 
 def flaw_in(file: Path) -> Problem | None:
     """Why a file is not even text, or not the JSON that it begins like; None if it may be of an unknown format."""
-    _, text = next(iter(lines(file)), (1, None))
-    if text is None:
+    start = start_of(file)
+    if not start:
         return Problem(str(file), "is empty, expected recorded conversations")
-    if not is_text(text) or b"\0" in text:
+    if not is_text(start) or b"\0" in start:
         return Problem(str(file), "is not UTF-8 text")
-    if not text.lstrip().startswith((b"{", b"[")) or is_yaml(file) or _flaw(file, text) is None:
+    if not start.lstrip().startswith(JSON_BEGINS) or is_yaml(file):
         return None
-    return _flaw(file, document(file))
+    _, first = next(iter(lines(file)))
+    return None if _flaw(file, first) is None else _flaw(file, document(file))
 
 
 def _flaw(file: Path, data: bytes) -> Problem | None:

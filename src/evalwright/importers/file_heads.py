@@ -12,18 +12,18 @@ import msgspec
 
 from evalwright.errors import InputError
 from evalwright.files.csv_records import CsvError, csv_records
+from evalwright.files.packed import opened
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.document_parts import document_beginning, document_bytes
-from evalwright.importers.sources import document, json_value, lines, stem
+from evalwright.importers.sources import BOM, document, json_value, lines, stem
 
-__all__ = ["Head", "columns_of", "head_of", "is_yaml"]
+__all__ = ["JSON_BEGINS", "Head", "columns_of", "head_of", "is_yaml", "start_of"]
 
 _LINES = 20
 _BYTES = 64 * 1024
-_SPACE = 1024
-"""Bytes in which a document must begin."""
 _KEY = re.compile(rb"^\w+:(\s|$)", re.MULTILINE)
 _ZIP = b"PK\x03\x04"
+JSON_BEGINS = (b"{", b"[")
 
 
 @dataclass(slots=True)
@@ -50,14 +50,17 @@ class Head:
 
 def head_of(file: Path) -> Head:
     """The beginning of a file. Raises InputError if it cannot be read."""
+    start = start_of(file)
+    if start.startswith(_ZIP):
+        return Head(zip=True)
+    if not start.lstrip().startswith(JSON_BEGINS):
+        return _head_of_text(file, start)
     whole = _beginning(file)
     if whole is not None:
         return _head_of_document(whole)
     records: list[dict[str, Any]] = []
     size = 0
-    for number, text in lines(file):
-        if number == 1 and text.startswith(_ZIP):
-            return Head(zip=True)
+    for _, text in lines(file):
         size += len(text)
         value = _decoded(text)
         if isinstance(value, list) or (value is None and not records):
@@ -68,10 +71,25 @@ def head_of(file: Path) -> Head:
             break
     if len(records) > 1:
         return Head(records)
-    whole = _decoded(document(file)) or _yaml(file)
-    if whole is None:
-        return Head(records, columns=() if records else columns_of(file))
-    return _head_of_document(whole)
+    if (whole := _decoded(document(file))) is not None:
+        return _head_of_document(whole)
+    return Head(records) if records else _head_of_text(file, start)
+
+
+def start_of(file: Path) -> bytes:
+    """The first bytes of a file that are not blank; the last character may be incomplete. Raises InputError if it
+    cannot be read."""
+    with opened(file) as source:
+        start = source.read(_BYTES).removeprefix(BOM)
+        while start.isspace():
+            start = source.read(_BYTES)
+        return start
+
+
+def _head_of_text(file: Path, start: bytes) -> Head:
+    """The beginning of a file that is no JSON: YAML is read, and of anything else only the start."""
+    whole = _yaml(file, start)
+    return Head(columns=_columns_in(start)) if whole is None else _head_of_document(whole)
 
 
 def _head_of_document(whole: Any) -> Head:
@@ -82,7 +100,7 @@ def _beginning(file: Path) -> Any:
     """The one JSON document in a file, without most of its long lists: it may be larger than the memory."""
     with document_bytes(file) as data:
         try:
-            return document_beginning(data, _LINES) if bytes(data[:_SPACE]).lstrip()[:1] in (b"{", b"[") else None
+            return document_beginning(data, _LINES)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
@@ -100,16 +118,15 @@ def is_yaml(file: Path) -> bool:
     return Path(stem(file, with_suffix=True)).suffix.lower() in (".yaml", ".yml")
 
 
-def _yaml(file: Path) -> Any:
+def _yaml(file: Path, start: bytes) -> Any:
     """What the document in a file is, if its name or a key at its left margin says that it is YAML."""
     named = is_yaml(file)
-    data = document(file)
-    if not named and not _KEY.search(data, 0, _BYTES):
+    if not named and not _KEY.search(start):
         return None
     from evalwright.files.yaml import parse
 
     try:
-        value = parse(data, str(file), "true_false").value
+        value = parse(document(file), str(file), "true_false").value
     except InputError:
         if named:
             raise
@@ -119,7 +136,11 @@ def _yaml(file: Path) -> Any:
 
 def columns_of(file: Path) -> tuple[str, ...]:
     """The cells of the first line of a file, if it is one of CSV with several. Raises InputError."""
-    _, first = next(iter(lines(file)), (1, b""))
+    return _columns_in(start_of(file))
+
+
+def _columns_in(start: bytes) -> tuple[str, ...]:
+    first = next((line for line in start.split(b"\n") if line.strip()), b"")
     try:
         _, cells = next(csv_records([first.decode()]), (1, []))
     except (CsvError, UnicodeDecodeError):

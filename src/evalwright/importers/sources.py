@@ -143,7 +143,7 @@ def lines(file: Path) -> Iterator[tuple[int, bytes]]:
     with opened(file) as source:
         for number, line in enumerate(source, start=1):
             text = line.removeprefix(BOM) if number == 1 else line
-            if text.strip():
+            if text and not text.isspace():  # without a stripped copy: a line may be large
                 yield number, text
 
 
