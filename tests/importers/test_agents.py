@@ -372,6 +372,23 @@ def test_a_document_of_gemini_is_none_of_its_streams(tmp_path, document, answer,
     assert (trace["output"]["final_answer"], found) == (answer, failure)
 
 
+def test_a_document_of_gemini_counts_the_tokens_of_each_model(tmp_path):
+    def counted(**tokens: int) -> dict:
+        return {"api": {"totalRequests": 1}, "tokens": tokens}
+
+    models = {
+        "pro": counted(input=30, prompt=100, candidates=20, total=158, cached=70, thoughts=30, tool=8),
+        "flash": counted(input=10, prompt=10, candidates=2, total=12, cached=0, thoughts=0, tool=0),
+    }
+    document = {"session_id": "g", "response": "Yes", "stats": {"models": models}}
+    (tmp_path / "out.json").write_text(json.dumps(document))
+    _, (case,) = imported(tmp_path, "gemini", tmp_path / "out.json")
+    metrics = case["embedded_trace"]["metrics"]
+    assert [metrics[f"token_{part}"] for part in ("input", "output", "thinking")] == [118, 52, 30]
+    assert metrics["custom"] == {"cache_read_tokens": 70}
+    assert case["id"] == "g"
+
+
 @pytest.mark.parametrize("shape", ["flat", "events"])
 def test_both_shapes_of_copilot_say_the_same(tmp_path, shape):
     flat = [

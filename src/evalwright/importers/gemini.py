@@ -11,7 +11,7 @@ import msgspec
 
 from evalwright.importers.agent_sessions import imported_session, imported_sessions
 from evalwright.importers.blocks import texts_of
-from evalwright.importers.gemini_chats import GeminiChat, is_chat
+from evalwright.importers.gemini_chats import GeminiChat, is_chat, tokens_of_model
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, json_document, lines, record_key
@@ -83,6 +83,7 @@ class _Session:
         """An answer without its messages."""
         if not isinstance(document, dict):
             return
+        self.id = record_key(document.get("session_id"))
         if isinstance(document.get("response"), str):
             self._talk.say(document["response"])
         self._result({"stats": document.get("stats"), "error": document.get("error")})
@@ -147,9 +148,8 @@ class _Session:
     def _result(self, value: dict[str, Any]) -> None:
         stats = value.get("stats")
         stats = stats if isinstance(stats, dict) else {}
-        counted = [token_count(stats.get(key), self._notes) for key in ("input_tokens", "output_tokens", "cached")]
         # a session that is continued reports each part at its end
-        self._talk.tokens += Tokens(counted[0], counted[1], cache_read=counted[2])
+        self._talk.tokens += self._counted(stats)
         if (lasted := recorded_milliseconds(stats.get("duration_ms"), self._notes)) is not None:
             self._talk.latency_ms = lasted + (self._talk.latency_ms or 0)
         error = value.get("error")
@@ -157,6 +157,21 @@ class _Session:
         if value.get("status") == "error" or error:
             said = error.get("message") if isinstance(error, dict) else error
             self._talk.error = TraceError("agent_error", str(said or "the agent ended with an error"))
+
+    def _counted(self, stats: dict[str, Any]) -> Tokens:
+        """The sums in a stream, or those of each model in a document."""
+        given, said, cached = (
+            token_count(stats.get(key), self._notes) for key in ("input_tokens", "output_tokens", "cached")
+        )
+        found = Tokens(given, said, cache_read=cached)
+        models = stats.get("models")
+        if found != Tokens() or not isinstance(models, dict):
+            return found
+        for name, model in models.items():
+            if isinstance(model, dict) and isinstance(counts := model.get("tokens"), dict):
+                self._talk.models.add(name)
+                found += tokens_of_model(counts, "prompt", "candidates", self._notes)
+        return found
 
     def finished(self) -> Transcript:
         self._flush()

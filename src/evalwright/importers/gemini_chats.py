@@ -21,7 +21,7 @@ from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
-__all__ = ["GeminiChat", "is_chat"]
+__all__ = ["GeminiChat", "is_chat", "tokens_of_model"]
 
 _SUFFIXES = (".json", ".jsonl")
 _FAILED = ("error", "cancelled")
@@ -108,10 +108,7 @@ class GeminiChat:
             self._result(call)
         counts = message.get("tokens")
         if isinstance(counts, dict):
-            given, tool, said, thinking, cached = (
-                token_count(counts.get(key), self._notes) for key in ("input", "tool", "output", "thoughts", "cached")
-            )
-            self.talk.tokens += Tokens(_sum(given, tool), _sum(said, thinking), thinking, cached)
+            self.talk.tokens += tokens_of_model(counts, "input", "output", self._notes)
 
     def _result(self, call: Mapping[str, Any]) -> None:
         at, id = moment(call.get("timestamp")), record_key(call.get("id"))
@@ -162,5 +159,12 @@ def _text(content: Any, notes: ImportNotes) -> str:
     return "\n".join(found)
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one if other is None else one + other
+def tokens_of_model(counts: Mapping[str, Any], prompt: str, answer: str, notes: ImportNotes) -> Tokens:
+    """The tokens of a model, counted apart for what tools gave it and what it thought; `prompt` and `answer` are the
+    names of the other counts."""
+    given, tool, said, thinking, cached = (
+        token_count(counts.get(key), notes) for key in (prompt, "tool", answer, "thoughts", "cached")
+    )
+    found = Tokens(given, said, thinking, cached)
+    found += Tokens(tool, thinking)
+    return found
