@@ -23,6 +23,22 @@ def test_the_answer_is_the_last_text_of_the_assistant(tmp_path: Path) -> None:
     assert trace_of(tmp_path, messages).output.final_answer == "Hi"
 
 
+def test_a_blank_text_is_no_answer(tmp_path: Path) -> None:
+    messages = [*HELLO, {"role": "user", "content": "Bye"}, {"role": "assistant", "content": " \n"}]
+    assert trace_of(tmp_path, messages).output.final_answer == "Hi"
+
+
+def test_a_call_beside_an_empty_text_has_no_content(tmp_path: Path) -> None:
+    message = {"role": "assistant", "content": "", "tool_calls": [call("search", "{}")]}
+    assert trace_of(tmp_path, [message]).messages[0].content is None
+
+
+def test_parts_of_which_only_the_type_is_kept_are_counted(tmp_path: Path) -> None:
+    parts = [{"type": kind} for kind in ("image_url", "input_audio", "image_url")]
+    done = imported(tmp_path, [{"id": "c", "messages": [{"role": "user", "content": parts}]}])
+    assert done.notes == ["lost: blocks of type 'input_audio': 1", "lost: images: 2"]
+
+
 def test_the_first_user_message_is_the_input(tmp_path: Path) -> None:
     imported(tmp_path, [{"id": "c", "messages": [*HELLO, {"role": "user", "content": "Bye"}]}])
     assert cases(tmp_path)[0]["input"] == {"user_message": "Hello"}

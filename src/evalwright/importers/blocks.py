@@ -19,6 +19,7 @@ __all__ = [
     "block_text",
     "blocks_in",
     "dictionaries",
+    "lost_with",
     "texts_of",
     "thoughts_in",
     "tokens_of",
@@ -53,9 +54,14 @@ def block_text(block: Any, notes: ImportNotes) -> str:
         if isinstance(block.get("text"), str):
             return str(block["text"])
         kind = str(block.get("type", "object"))
-        notes.lose("images" if kind in ("image", "input_image", "image_url") else f"blocks of type {kind!r}")
+        notes.lose(lost_with(kind))
         return f"[{kind}]"
     return str(block)
+
+
+def lost_with(kind: str) -> str:
+    """What is lost with a block of which only the type is kept, in the plural."""
+    return "images" if kind in ("image", "input_image", "image_url") else f"blocks of type {kind!r}"
 
 
 class ContentBlock(msgspec.Struct, gc=False):

@@ -19,6 +19,7 @@ from evalwright.errors import AllMistakes, FirstProblems, InputError, Problem, c
 from evalwright.importers.mapping import compile_mapping
 from evalwright.importers.recording import ReadConversation, Recording, RecordReader
 from evalwright.importers.recordings import RecordingPlace, Recordings, open_recordings
+from evalwright.importers.sources import ImportNotes
 from evalwright.importers.written_suite import (
     ANSWERED,
     IMPORTED_SUITE,
@@ -104,6 +105,7 @@ class _Survey:
     """Records whose end is before their start."""
     unread: list[str] = field(default_factory=list)
     """Keys of records that are not mapped, sorted."""
+    lost: ImportNotes = field(default_factory=ImportNotes)
 
     @property
     def traces(self) -> int:
@@ -132,7 +134,7 @@ class _Survey:
             named = ", ".join(self.unread[:_MOST_NAMED]) + (", ..." if len(self.unread) > _MOST_NAMED else "")
             left = counted(len(self.unread), "key of records is", "keys of records are")
             notes.append(f"{left} left out: {named}; --map metadata.NAME=PATH or extra.NAME=PATH keeps a value")
-        return notes
+        return [*notes, *self.lost.lines()]
 
 
 def _survey(sources: list[_Source]) -> _Survey:
@@ -151,6 +153,8 @@ def _survey(sources: list[_Source]) -> _Survey:
             survey.rewarded += recording.reward is not None
             survey.graded += recording.reward not in (None, 0, 1)
             survey.reversed += recording.finished_at < recording.started_at
+            for kind in recording.conversation.lost:
+                survey.lost.lose(kind)
             survey.expecting += recording.actions is not None
             if recording.case_id is not None:
                 _check_same_actions(entry, recording, expected)

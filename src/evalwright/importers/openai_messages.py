@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalwright.importers.blocks import lost_with
 from evalwright.importers.imported_cases import import_recordings
 from evalwright.importers.recording import Complain, RecordedConversation
 from evalwright.importers.recordings import described
@@ -83,12 +84,12 @@ class _Reader:
         self._say("user", text)
 
     def _assistant(self, message: dict[str, Any], at: str) -> None:
-        text = self._text(message, at)
+        text = self._text(message, at) or None
         if text is None and isinstance(message.get("refusal"), str):
             text = message["refusal"]
         thinking = message.get("reasoning_content")
         thinking = thinking if isinstance(thinking, str) else None
-        if text:
+        if text and text.strip():
             self.conversation.final_answer, self.conversation.thinking = text, thinking
         calls = self._calls(message, at)
         read = [{"id": call.id, "name": call.name} for call in calls]
@@ -155,7 +156,8 @@ class _Reader:
             for key in ("text", "refusal"):
                 if isinstance(part.get(key), str):
                     return str(part[key])
-            if isinstance(part.get("type"), str) and part["type"] != "text":
-                return f"[{part['type']}]"
+            if isinstance(kind := part.get("type"), str) and kind != "text":
+                self.conversation.lost.append(lost_with(kind))
+                return f"[{kind}]"
         self._complain(at, "expected a part with its type and text")
         return ""

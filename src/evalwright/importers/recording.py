@@ -37,6 +37,8 @@ class RecordedConversation:
     final_answer: str | None = None
     """The last text of the assistant."""
     thinking: str | None = None
+    lost: list[str] = field(default_factory=list)
+    """What each part of a message was that only its type is left of, in the plural."""
 
 
 ReadConversation = Callable[[Any, str, Complain], RecordedConversation]

@@ -36,6 +36,9 @@ class AgentTurn(msgspec.Struct, gc=False):
     calls: list[ToolCall] | None = None
 
     def say(self, text: str) -> None:
+        """Add a text; a message with an empty one has none."""
+        if not text:
+            return
         if self.texts is None:
             self.texts = [text]
         else:
