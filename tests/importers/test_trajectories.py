@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.errors import InputError
-from importers.transcripts import AT, imported, session_line, written
+from importers.transcripts import AT, imported, session_line, spoken, written
 
 
 def step(number: int, source: str, message: object, **more: object) -> dict:
@@ -220,6 +220,20 @@ def test_messages_with_blocks_and_their_response_are_one_conversation(tmp_path):
     contents = [m["content"] for m in case["embedded_trace"]["messages"]]
     assert contents == ["Be brief.", "go", None, "seen", "and?", "Done."]
     assert case["embedded_trace"]["metrics"]["token_output"] == 2
+
+
+@pytest.mark.parametrize("before", [{"previous_response_id": "r0"}, {"conversation": {"id": "conv"}}])
+def test_a_response_that_continues_others_may_answer_their_calls(tmp_path, before):
+    response = {"object": "response", "id": "r", **before, "input": [OUTPUT], "output": []}
+    _, (case,) = imported(tmp_path, "openai-responses", written(tmp_path / "r.jsonl", [response]))
+    assert spoken(case["embedded_trace"]) == [("tool", "seen", None)]
+
+
+def test_an_item_with_an_empty_text_has_no_content(tmp_path):
+    items = [{"role": "user", "content": "go"}, {"role": "assistant", "content": []}, CALLED]
+    (tmp_path / "talk.json").write_text(json.dumps(items))
+    _, (case,) = imported(tmp_path, "openai-responses", tmp_path / "talk.json")
+    assert spoken(case["embedded_trace"])[1][:2] == ("assistant", None)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
                 if isinstance(asked, str):
                     talk.user(asked)
                 elif asked is not None:
-                    _items(talk, asked, "input", reading, complain)
+                    _items(talk, asked, "input", reading, complain, continues=_continues(record))
                 _items(talk, record.get("output") or [], "output", reading, complain)
             else:
                 _items(talk, record, "", reading, complain)
@@ -65,19 +65,31 @@ def _is_item(value: Any) -> bool:
     return isinstance(value, dict) and value.get("object") != "response" and ("role" in value or "type" in value)
 
 
-def _items(talk: Transcript, items: Any, key: str, reading: ImportFindings, complain: Any) -> None:
+def _continues(response: dict[str, Any]) -> bool:
+    """Whether the service put earlier items, which are not in the record, before its input."""
+    return bool(response.get("previous_response_id") or response.get("conversation"))
+
+
+def _items(
+    talk: Transcript, items: Any, key: str, reading: ImportFindings, complain: Any, *, continues: bool = False
+) -> None:
     if not isinstance(items, list):
         complain(key, f"expected a list of items, found {described(items)}")
         return
     for number, item in enumerate(items):
         if isinstance(item, dict):
-            read_item(talk, item, f"{key}[{number}]", reading, complain)
+            read_item(talk, item, f"{key}[{number}]", reading, complain, continues=continues)
         else:
             complain(f"{key}[{number}]", f"expected an item, found {described(item)}")
 
 
-def read_item(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindings, complain: Any) -> None:
-    """Add an item to the conversation; `complain` is called with the key and the flaw of one that cannot be used."""
+def read_item(
+    talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindings, complain: Any, *, continues: bool = False
+) -> None:
+    """Add an item to the conversation; `complain` is called with the key and the flaw of one that cannot be used.
+
+    If the conversation `continues` another, a call may have been made there.
+    """
     kind = item.get("type", "message" if "role" in item else None)
     call_id = item.get("call_id") or item.get("id")
     if kind == "message":
@@ -92,7 +104,7 @@ def read_item(talk: Transcript, item: dict[str, Any], key: str, reading: ImportF
             output = output if isinstance(output, dict) else texts_of(output, reading.notes)
             talk.result(call_id, output, failed=failed)
     elif isinstance(kind, str) and kind.endswith("_call_output"):
-        if not talk.knows(call_id):
+        if not (talk.knows(call_id) or continues):
             complain(f"{key}.call_id", f"the output of a missing call: {call_id!r}")
             return
         output = item.get("output")
