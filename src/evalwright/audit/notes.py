@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from evalwright.errors import InputError
-from evalwright.evaluators.build import build
+from evalwright.evaluators.build import build, parts_read
 from evalwright.model.audit import EvaluatorAudit
 from evalwright.model.plan import Plan
 
@@ -36,7 +36,6 @@ def _looks_elsewhere(name: str, plan: Plan) -> bool:
     if spec is None:
         return False
     try:
-        traits = build(spec).traits
+        return build(spec).traits.uses_artifact or parts_read(spec).isdisjoint(_CHANGED)
     except InputError:
         return False
-    return traits.uses_artifact or traits.reads.isdisjoint(_CHANGED)
