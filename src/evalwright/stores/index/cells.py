@@ -1,39 +1,26 @@
-"""One cell of a run index: assembled from its records, written as a row, and read back from it."""
+"""One cell of a run index, assembled from its records."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from itertools import accumulate, chain
+from datetime import datetime
+from itertools import accumulate
 from typing import Any, Protocol
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from evalwright.model.cell import case_key
-from evalwright.model.cell_index import CellEntry, CellOutcome
-from evalwright.stores.index.codes import Odd, Profile, code_of, outcomes_of, own_numbers
+from evalwright.stores.index.codes import Odd, Profile, code_of, own_numbers
+from evalwright.stores.index.rows import adjacent, cell_entry, microseconds, packed, unpacked
 from evalwright.stores.index.schema import AT, RESULTS_PLACE, TRACE_PLACE, VERDICT_PLACE
 
 __all__ = [
     "CellResults",
     "CellState",
-    "adjacent",
-    "cell_entry",
-    "id_of_row",
-    "microseconds",
-    "moment_of",
-    "moved_row",
-    "places_of",
-    "results_block",
     "results_in_cells",
 ]
-
-_EPOCH = datetime(2028, 1, 1, tzinfo=UTC)
-"""SQLite stores microseconds within four years of this date in six bytes, and all others in eight."""
-_MICROSECOND = timedelta(microseconds=1)
-_LONGEST = 0xFFFF
 
 
 class _Of(Protocol):
@@ -42,20 +29,6 @@ class _Of(Protocol):
     variant_name: str
     trial: int
     attempt: int
-
-
-def microseconds(moment: datetime | None) -> int | None:
-    """A time as a whole number. Raises Odd for a time in another zone, which would be read back as another text."""
-    if moment is None:
-        return None
-    if moment.tzinfo is not UTC:
-        raise Odd("a time is not in UTC")
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def moment_of(finished: int | None) -> datetime | None:
-    """The time for a number of microseconds."""
-    return None if finished is None else _EPOCH + finished * _MICROSECOND
 
 
 class CellResults(msgspec.Struct, gc=False):
@@ -192,7 +165,7 @@ class CellState(msgspec.Struct, gc=False):
         parts: dict[str, tuple[int, list[float], tuple[int, int]]] = {}
         starts = accumulate(lengths, initial=at)
         for outcomes, numbers, places in (
-            (self.outcomes, self.numbers, _unpacked(*self.results)),
+            (self.outcomes, self.numbers, unpacked(*self.results)),
             (found.outcomes, found.numbers, list(zip(starts, lengths))),  # noqa: B905 - an end is left over
         ):
             own = iter(numbers)
@@ -200,7 +173,7 @@ class CellState(msgspec.Struct, gc=False):
                 parts[name] = (code, [next(own) for _ in range(own_numbers(code))], place)
         self.outcomes = tuple([(name, code) for name, (code, _, _) in parts.items()])
         self.numbers = tuple([number for _, own, _ in parts.values() for number in own])
-        self.results = _packed([place for _, _, place in parts.values()])
+        self.results = packed([place for _, _, place in parts.values()])
 
     def add_verdict(self, verdict: Any, at: int, length: int) -> None:
         if verdict.attempt != self.attempt:
@@ -275,97 +248,3 @@ class CellState(msgspec.Struct, gc=False):
             group=entry.group,
             finished=entry.finished_at,
         )
-
-
-def _packed(places: Sequence[tuple[int, int]]) -> tuple[int | None, bytes | None]:
-    """Where results are: the first place and the lengths if they are adjacent, as they are except after retries."""
-    if not places:
-        return None, None
-    at = start = places[0][0]
-    for place, length in places:
-        if place != at or length > _LONGEST:
-            return None, array("q", chain.from_iterable(places)).tobytes()
-        at += length
-    return start, array("H", [length for _, length in places]).tobytes()
-
-
-def places_of(row: Sequence[Any]) -> list[tuple[int, int]]:
-    """Where a row's results are, each as position and length."""
-    return _unpacked(*row[RESULTS_PLACE])
-
-
-def _unpacked(at: int | None, packed: bytes | None) -> list[tuple[int, int]]:
-    if at is None:
-        numbers = array("q", packed or b"")
-        return list(zip(numbers[::2], numbers[1::2], strict=True))
-    places = []
-    for length in array("H", packed or b""):
-        places.append((at, length))
-        at += length
-    return places
-
-
-def results_block(row: Sequence[Any]) -> tuple[int, int]:
-    """Where a row's results are if they are adjacent; nothing if they are not."""
-    at, packed = row[RESULTS_PLACE]
-    return (0, 0) if at is None else (at, sum(array("H", packed)))
-
-
-def moved_row(
-    row: Sequence[Any],
-    profile: int,
-    numbers: bytes | None,
-    trace: tuple[int, int],
-    results: tuple[int, Sequence[int]],
-    verdict: tuple[int, int],
-) -> tuple[Any, ...]:
-    """The row of a cell whose records have moved to other places, and whose results may be in another order.
-
-    A place is start and length; results are adjacent, and have one length each.
-    """
-    moved = [*row]
-    moved[AT.profile], moved[AT.numbers] = profile, numbers
-    moved[TRACE_PLACE], moved[RESULTS_PLACE], moved[VERDICT_PLACE] = trace, adjacent(*results), verdict
-    return tuple(moved)
-
-
-def adjacent(at: int, lengths: Sequence[int]) -> tuple[int | None, bytes | None]:
-    """Where adjacent results are, as in the row."""
-    if lengths and max(lengths) <= _LONGEST:
-        return at, array("H", lengths).tobytes()
-    return _packed([(at + sum(lengths[:place]), length) for place, length in enumerate(lengths)])
-
-
-def id_of_row(row: Sequence[Any]) -> str:
-    """The id of a row's case."""
-    name: str = row[AT.case_key]
-    return name if row[AT.occurrence] is None else name.removesuffix(f"#{row[AT.occurrence]}")
-
-
-def cell_entry(row: Sequence[Any], profile: Profile, outcomes: Sequence[CellOutcome] | None = None) -> CellEntry:
-    """The cell of a row."""
-    variant, status, error, _ = profile
-    (  # at once, and not by name: pages and commands that list cells do this for each of them
-        number, _, group, _, occurrence, distance, kind, _, trial, attempt, _, _, _, _, finished, _, _, numbers, score,
-        latency, cost, tokens_in, tokens_out,
-    ) = row  # fmt: skip
-    return CellEntry(
-        number,
-        id_of_row(row),
-        UNSET if occurrence is None else occurrence,
-        variant,
-        trial,
-        attempt,
-        None if distance is None else distance + number,
-        status,  # type: ignore[arg-type]
-        error,
-        outcomes_of(profile, numbers) if outcomes is None else outcomes,
-        score,
-        latency,
-        cost,
-        tokens_in,
-        tokens_out,
-        group,
-        moment_of(finished),
-        kind if numbers is None else None,
-    )

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.model.plan import Plan
-from evalwright.stores.index.cells import moved_row
 from evalwright.stores.index.codes import Profile
 from evalwright.stores.index.file import made_index, remove_index
+from evalwright.stores.index.rows import moved_row
 from evalwright.stores.index.sources import RECORDS, FolderSource
 from evalwright.stores.index.table import RowTable
 

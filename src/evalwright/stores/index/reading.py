@@ -34,12 +34,13 @@ from evalwright.model.cell_index import (
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.statistics.sums import exact_sum
-from evalwright.stores.index.cells import cell_entry, moment_of, places_of
-from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, shared_outcomes, status_of_code
+from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, shared_outcomes
 from evalwright.stores.index.connection import damaged, in_memory, sound
 from evalwright.stores.index.file import covered_by
 from evalwright.stores.index.pairs import IndexedSide, JoinedIndexes, PairedCells
+from evalwright.stores.index.rows import cell_entry, moment_of, places_of
 from evalwright.stores.index.schema import AT, KIND, TRACE_PLACE, VERDICT_PLACE
+from evalwright.stores.index.selection import clause_of, fitting_profiles
 from evalwright.stores.index.sources import RECORDS, Source
 from evalwright.stores.index.sums import KeptSums
 from evalwright.stores.index.table import loaded_profiles
@@ -115,8 +116,8 @@ class RunIndex:
     @_sound
     def count(self, chosen: CellSelection = _ALL) -> int:
         if chosen.case is None and chosen.trial is None and chosen.case_contains is None and not chosen.singular:
-            return sum(self._numbers[number] for number in self._profiles_of(chosen))
-        where, values = self._where(chosen)
+            return sum(self._numbers[number] for number in fitting_profiles(chosen, self.profiles))
+        where, values = clause_of(chosen, self.profiles)
         (n,) = self._connection.execute(f"SELECT count(*) FROM cells {where}", values).fetchone()
         return int(n)
 
@@ -130,7 +131,7 @@ class RunIndex:
         offset: int = 0,
         limit: int | None = None,
     ) -> Iterator[CellEntry]:
-        where, values = self._where(chosen)
+        where, values = clause_of(chosen, self.profiles)
         way = "DESC" if descending else "ASC"
         by = f"{_ORDERS[order]} {way}" if order in _ORDERS else f"{order} IS NULL, {order} {way}, number"
         page = f" LIMIT {-1 if limit is None else int(limit)} OFFSET {int(offset)}"
@@ -147,7 +148,7 @@ class RunIndex:
     def measured(self, variant: str) -> Iterator[CellMeasures]:
         """By one narrow query: reading rows with all columns takes twice as long."""
         asked = f"case_key, group_name, latency_ms, cost_usd, tokens_in, tokens_out, {KIND.format('')}"
-        where, values = self._where(CellSelection(variant=variant))
+        where, values = clause_of(CellSelection(variant=variant), self.profiles)
         rows = self._connection.execute(f"SELECT {asked} FROM cells {where} ORDER BY number", values)
         while block := rows.fetchmany(_BLOCK):
             yield CellMeasures(*zip(*block, strict=True))
@@ -243,7 +244,7 @@ class RunIndex:
 
     @_sound
     def verdicts(self, kind: type[V], chosen: CellSelection) -> Iterator[V]:
-        where, values = self._where(chosen)
+        where, values = clause_of(chosen, self.profiles)
         asked = f"SELECT case_key, verdict_at, verdict_len FROM cells {where} ORDER BY verdict_at"
         rows = self._connection.execute(asked, values)
         decode = msgspec.json.Decoder(kind).decode
@@ -285,36 +286,6 @@ class RunIndex:
         if outcomes is None:
             outcomes = self._outcomes[number] = outcomes_of(profile, None)
         return cell_entry(row, profile, outcomes)
-
-    def _where(self, chosen: CellSelection) -> tuple[str, dict[str, Any]]:
-        said: list[str] = []
-        values: dict[str, Any] = {}
-        if chosen.case is not None:
-            said.append(
-                # '$' follows '#': by the range, the few cells that may be meant are found by name
-                "(case_key = :case OR case_key > :case || '#' AND case_key < :case || '$' "
-                "AND case_key = :case || '#' || occurrence)"
-            )
-            values["case"] = chosen.case
-        if chosen.trial is not None:
-            said.append("trial = :trial")
-            values["trial"] = chosen.trial
-        if chosen.singular:
-            said.append("numbers IS NOT NULL")
-        if chosen.case_contains is not None:
-            escaped = chosen.case_contains.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-            said.append("case_key LIKE :part ESCAPE '\\'")
-            values["part"] = f"%{escaped}%"
-        profiles = self._profiles_of(chosen)
-        if len(profiles) < len(self.profiles):
-            said.append("profile IN (SELECT value FROM json_each(:profiles))")
-            values["profiles"] = msgspec.json.encode(profiles).decode()
-            if not any(clean_profile(self.profiles[number]) for number in profiles):
-                said.append("clean = 0")  # so that the index of the few unclean cells is used
-        return (f"WHERE {' AND '.join(said)}" if said else ""), values
-
-    def _profiles_of(self, chosen: CellSelection) -> list[int]:
-        return [number for number, profile in self.profiles.items() if _fits(profile, chosen)]
 
     def _records(
         self,
@@ -364,18 +335,3 @@ def _cell_sums(kept: KeptSums, spent: float) -> CellSums:
     )
     cost, moment = CellSum(kept.costs, exact_sum(kept.cost_parts)), moment_of(kept.finished)
     return CellSums(latency, cost, tokens_in, tokens_out, moment, kept.grouped, kept.measured, spent)
-
-
-def _fits(profile: Profile, chosen: CellSelection) -> bool:
-    variant, status, error, outcomes = profile
-    if chosen.variant not in (None, variant) or chosen.error not in (None, error):
-        return False
-    if chosen.statuses is not None and status not in chosen.statuses:
-        return False
-    if chosen.failed and error is None and all(code & 3 for _, code in outcomes):
-        return False
-    if chosen.evaluator is None and chosen.outcome is None:
-        return True
-    return any(
-        chosen.evaluator in (None, name) and chosen.outcome in (None, status_of_code(code)) for name, code in outcomes
-    )

@@ -16,10 +16,10 @@ from typing import Any, BinaryIO
 import msgspec
 
 from evalwright.model.cell_index import RejudgedCell, Rejudgement
-from evalwright.stores.index.cells import microseconds
 from evalwright.stores.index.codes import Odd, Profile, profile_of
 from evalwright.stores.index.file import covered_by, meta_of
 from evalwright.stores.index.numbering import PlanNumbering
+from evalwright.stores.index.rows import microseconds
 from evalwright.stores.index.sources import RECORDS, Source
 from evalwright.stores.index.table import RowTable
 

@@ -27,9 +27,9 @@ from evalwright.model.cell_index import RejudgedCell, Rejudgement
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.stores.index.cells import adjacent, microseconds
 from evalwright.stores.index.codes import Odd, Profile, profile_of
 from evalwright.stores.index.numbering import PlanNumbering
+from evalwright.stores.index.rows import adjacent, microseconds
 from evalwright.stores.index.schema import AT, RESULTS_PLACE, VERDICT_PLACE
 
 __all__ = ["Stretch", "WrittenCells"]

@@ -9,9 +9,9 @@ import msgspec
 
 from evalwright.model.cell_index import StaleIndex
 from evalwright.model.result import Status
-from evalwright.stores.index.cells import id_of_row, places_of, results_block
 from evalwright.stores.index.codes import Profile, reordered
 from evalwright.stores.index.reading import RunIndex
+from evalwright.stores.index.rows import id_of_row, places_of, results_block
 from evalwright.stores.index.schema import AT, TRACE_PLACE, VERDICT_PLACE
 from evalwright.stores.local_files.reader import RESULTS, TRACES, VERDICTS
 from evalwright.stores.merge.cells import IndexedCell, MergedCell, Rename
