@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,16 +16,16 @@ from evalwright.files.user_folder import user_folder
 from evalwright.llm.budget import Fare, Spending
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
+from evalwright.llm.clients import Clients, method_of
 from evalwright.llm.failures import CallFailed, error_for
 from evalwright.llm.fitting import ANTHROPIC_TOKENS, Fits
 from evalwright.llm.funds import Funds
 from evalwright.llm.kept_calls import kept_call, questions_of
-from evalwright.llm.packages import needed_package
 from evalwright.llm.rates import NOTHING, Demand, Rates
 from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
 from evalwright.llm.replies import cut_by_budget, is_truncated, is_unfinished, unfinished, writable
 from evalwright.llm.retries import Gate, Pace, Rules, retried
-from evalwright.llm.routes import Route, key_of, load_library, route_of
+from evalwright.llm.routes import Route, key_of, route_of
 from evalwright.llm.thinking import ends_thinking, spoken
 from evalwright.llm.token_estimates import Most, likely_tokens, most_of
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Purpose
@@ -50,7 +49,7 @@ _UNCOUNTED = Most(0)
 class LiveModels:
     """Calls real models in one event loop, each endpoint with at most `width` concurrent calls.
 
-    Clients are created at first use. Models that are not in `prices` cost the provider's list price, unless
+    Models that are not in `prices` cost the provider's list price, unless
     `built_in_prices` is off.
     """
 
@@ -80,7 +79,7 @@ class LiveModels:
         self._rules, self._width = rules or Rules(), width
         pace = None if self._shared is None else self._shared.pace
         self._pace = pace or Pace(self._choices.requests_per_minute)
-        self._clients: dict[Route, Any] = {}
+        self._clients = Clients(self._choices)
         self._fits = Fits()
         self._gates: dict[tuple[str, str | None], Gate] = {}
         self._rates: dict[Route, Rates] = {}
@@ -163,7 +162,7 @@ class LiveModels:
         if self._batches is None:
             self._batches = Batches(notes, self._rules, self._masked, self._choices.batch_failed)
         batches, wanted = self._batches, self._fits.of(route, request, adapts=True).max_tokens
-        client = await self._reached(route)
+        client = await self._clients.of(route)
         if not hasattr(client, "batches"):
             raise CallFailed("bad_request", f"{route.model!r} does not support batches: leave out --batch")
 
@@ -202,7 +201,7 @@ class LiveModels:
         def embedded(_: Fare, again: Again) -> Awaitable[Embedding]:
             return self._retried(
                 route,
-                lambda client: _method_of(client, "embed", route)(route.model, asked.messages[0].content),
+                lambda client: method_of(client, "embed", route)(route.model, asked.messages[0].content),
                 again=again,
             )
 
@@ -229,7 +228,7 @@ class LiveModels:
             key_of(asked, at=None),
             asked,
             lambda: self._retried(
-                route, lambda client: _method_of(client, "moderate", route)(route.model, asked.messages[0].content)
+                route, lambda client: method_of(client, "moderate", route)(route.model, asked.messages[0].content)
             ),
         )
         return found
@@ -239,9 +238,7 @@ class LiveModels:
         if self._batches is not None:
             await self._batches.close()
             self._batches = None
-        for client in self._clients.values():
-            await client.close()
-        self._clients.clear()
+        await self._clients.close()
         for file in (self._cache, self._recorder):
             if file is not None:
                 file.close()
@@ -261,7 +258,7 @@ class LiveModels:
 
     def _masked(self, text: str) -> str:
         """The text without the run's secrets and without the models' keys, whatever their variables are called."""
-        for key in {route.key for route in self._clients if route.key}:
+        for key in self._clients.keys:
             text = masked_in(text, key)
         return self._mask(text)
 
@@ -274,7 +271,7 @@ class LiveModels:
         used: Callable[[T], Demand] | None = None,
         again: Again | None = None,
     ) -> T:
-        client = await self._reached(route)
+        client = await self._clients.of(route)
         # One gate for all models and keys of an endpoint: as far as a client can tell, a 429 is about the endpoint.
         # Limits per minute in headers are about one model and key.
         gate = self._gates.setdefault((route.interface, route.base_url), Gate(self._width))
@@ -286,27 +283,6 @@ class LiveModels:
         if self._shared is not None:
             rates.tell = self._shared.shared(f"{route.interface} {route.base_url} {route.model}", rates.wait)
         return rates
-
-    async def _reached(self, route: Route) -> Any:
-        """The client for a route. Raises CallFailed if it may not be called, or needs a key that is missing."""
-        if self._choices.no_network and not route.is_loopback:
-            raise CallFailed("network_refused", f"{route.model!r} is not on this machine, and --no-network is set")
-        if route.missing_key is not None:
-            raise CallFailed("authentication", route.without_key)
-        return await self._client(route)
-
-    async def _client(self, route: Route) -> Any:
-        """The client for a route, created at first use.
-
-        Its package is imported in a thread, so that concurrent calls do not lose seconds of their time limits.
-        """
-        where = route._replace(model="") if route.interface != "callable" else route
-        if where not in self._clients:
-            await asyncio.to_thread(load_library, route.interface)
-            placed = None if self._choices.placed is None else await self._choices.placed(route)
-        if where not in self._clients:  # checked again: another call may have created it meanwhile
-            self._clients[where] = placed or _make_client(route)
-        return self._clients[where]
 
     def _cache_for(self, route: Route) -> Cache | None:
         """The cache; None if it is off: by choice, or, unless a file is named, for what answers on this machine."""
@@ -332,29 +308,3 @@ def _said_by_judge(reply: ChatReply) -> ChatReply:
 
 def _used(reply: ChatReply) -> Demand:
     return Demand(reply.usage.token_input or 0, reply.usage.token_output or 0)
-
-
-def _make_client(route: Route) -> Any:
-    try:
-        if route.interface in ("callable", "litellm"):
-            from evalwright.llm.callable_client import CallableClient, LitellmClient
-
-            return (CallableClient if route.interface == "callable" else LitellmClient)(route)
-        if route.interface == "anthropic":
-            from evalwright.llm.anthropic_client import AnthropicClient
-
-            return AnthropicClient(route)
-        from evalwright.llm.openai_client import OpenAIClient
-
-        return OpenAIClient(route)
-    except ImportError as error:
-        message = needed_package(route) or f"{route.model!r} cannot be called: {error}"
-        raise CallFailed("not_installed", message) from error
-
-
-def _method_of(client: Any, what: str, route: Route) -> Callable[..., Awaitable[Any]]:
-    method: Callable[..., Awaitable[Any]] | None = getattr(client, what, None)
-    if method is None:
-        found = "embeddings" if what == "embed" else "moderations"
-        raise CallFailed("bad_request", f"{route.model!r} has no {found}: its interface is {route.interface}")
-    return method
