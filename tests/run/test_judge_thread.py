@@ -22,11 +22,13 @@ def waits(agents):
     sys.modules.pop("waits", None)
 
 
-def judged(folder, function, cells=2, target="agents:echo", uses_model=False, **settings):
+def judged(folder, function, cells=2, target="agents:echo", uses_model=False, depth=0, **settings):
     config = {"function": f"waits:{function}"} | ({"uses_model": True} if uses_model else {})
-    made = suite(
-        folder, ["x"] * cells, target, evaluators=[EvaluatorSpec("own", "python_function", config)], **settings
-    )
+    spec = EvaluatorSpec("own", "python_function", config)
+    for _ in range(depth):
+        member = {"name": spec.name, "type": spec.type, "config": spec.config}
+        spec = EvaluatorSpec("whole", "composite", {"evaluators": [member]})
+    made = suite(folder, ["x"] * cells, target, evaluators=[spec], **settings)
     outcome = run_suite(made)
     return list(open_run(outcome.run_dir)[0].results(EvaluationResult))
 
@@ -34,6 +36,18 @@ def judged(folder, function, cells=2, target="agents:echo", uses_model=False, **
 def test_answers_are_received_while_an_evaluator_blocks(tmp_path, waits):
     rows = judged(tmp_path, "until_answered", target="waits:second_answers_while_first_is_judged", max_concurrency=2)
     assert [row.passed for row in rows] == [True, True]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_answers_are_received_while_a_member_of_an_evaluator_blocks(tmp_path, waits, depth):
+    target = "waits:second_answers_while_first_is_judged"
+    rows = judged(tmp_path, "until_answered", target=target, depth=depth, max_concurrency=2)
+    assert [row.error or row.passed for row in rows] == [True, True]
+
+
+def test_a_member_that_never_returns_is_late_and_the_others_have_their_results(tmp_path, waits):
+    (row,) = judged(tmp_path, "endless", cells=1, depth=1, evaluator_timeout_seconds=0.2)
+    assert (row.error.type, row.error.message.partition(":")[0]) == ("timeout", "its member 'own' had an error")
 
 
 def test_an_evaluator_may_have_an_event_loop_of_its_own(tmp_path, waits):

@@ -214,6 +214,7 @@ def _traits(kind: Any, evaluator: Any) -> Traits:
         uses_artifact=getattr(evaluator, "uses_artifact", False),
         uses_results=getattr(evaluator, "uses_results", False),
         blocks=_blocks(kind, evaluator),
+        bind_members=getattr(evaluator, "bind_members", None),
         asks=getattr(evaluator, "asks", None),
         skips=getattr(evaluator, "skips", None),
         scores=getattr(evaluator, "scores", (0.0, 1.0)),

@@ -13,7 +13,7 @@ from evalwright.errors import Problem
 from evalwright.model.artifact import Changes, FilesystemArtifact
 from evalwright.model.chat import ChatRequest
 from evalwright.model.import_result import ImportResult
-from evalwright.model.plan import Plan
+from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
@@ -105,6 +105,9 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """Building it runs the user's code, so it is not built for suites that are only read."""
     blocks: bool | None = None
     """Whether `evaluate` may take any time before it returns; None for ours, which soon return."""
+    bind_members: Callable[[Callable[[EvaluatorSpec, Any], Callable[..., Any]]], None] | None = None
+    """Of an evaluator made of others: takes what decides how each of them is called, given its specification and the
+    evaluator as built. They may be slow or never return, like any evaluator."""
     asks: Callable[[Case], Iterable[ChatRequest]] | None = None
     """The model calls that a case will need, without their text, so that a missing key is reported before the run."""
     skips: Callable[[Case], bool] | None = None

@@ -19,6 +19,7 @@ from evalwright.evaluators.onlooker import Look, Onlooker
 from evalwright.model.artifact import Artifact
 from evalwright.model.facts import ReasonedResult
 from evalwright.model.plan import EvaluatorSpec, Plan
+from evalwright.model.protocols import Traits
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -100,22 +101,27 @@ class Judge:
     def _check(self, spec: EvaluatorSpec) -> _Check:
         evaluator, traits = build(spec)
         look = evaluator.looking() if traits.looks and isinstance(evaluator, Onlooker) else None
-        evaluate: Callable[..., Any] = look or evaluator.evaluate
-        patience = self.limit if traits.uses_results else max(self.limit, traits.timeout_seconds + _GRACE)
-        if traits.blocks or (traits.blocks is None and not self.watchdog.watches):
-            evaluate = self._in_thread(evaluate, patience, together=is_judge(spec))
-            patience = math.inf  # it limits itself: the wait for its turn does not count
+        evaluate, patience = self._bounded(spec, look or evaluator.evaluate, traits)
         uses = traits.uses_case, traits.uses_artifact, traits.uses_results
         return _Check(spec, evaluate, *uses, traits.scores, look if spec.required is None else None, patience)
 
-    def _in_thread(
-        self, evaluate: Callable[..., Any], patience: float, *, together: bool
-    ) -> Callable[..., Awaitable[Any]]:
+    def _bounded(
+        self, spec: EvaluatorSpec, evaluate: Callable[..., Any], traits: Traits
+    ) -> tuple[Callable[..., Any], float]:
+        """How an evaluator is called, and for how many seconds the awaitable that it may return is then awaited."""
+        patience = self.limit if traits.uses_results else max(self.limit, traits.timeout_seconds + _GRACE)
+        if traits.bind_members is not None:
+            # A member that is late has an error of its own, which only then becomes that of the whole.
+            traits.bind_members(lambda member, built: self._bounded(member, built.evaluate, built.traits)[0])
+            patience += _GRACE
+        if not traits.blocks and (traits.blocks is not None or self.watchdog.watches):
+            return evaluate, patience
         if self._thread is None:
             from evalwright.run.judge_thread import JudgeThread
 
             self._thread = JudgeThread()
-        return self._thread.bounded(evaluate, self.limit, patience, together=together)
+        # It limits itself: the wait for its turn does not count.
+        return self._thread.bounded(evaluate, self.limit, patience, together=is_judge(spec)), math.inf
 
     def _verdict_by(self, plan: Plan) -> Callable[[Case, Trace, Sequence[EvaluationResult]], CaseVerdict]:
         """The rule of the plan."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from evalwright.llm.patience import all_given
 from evalwright.model.artifact import Artifact
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.protocols import Traits
 from evalwright.model.result import Evaluation, band
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
@@ -126,6 +127,7 @@ class Composite:
         if not evaluators:
             raise _refused("evaluators", "expected at least one member")
         self._members = [_member(raw, i) for i, raw in enumerate(evaluators)]
+        self._calls: list[Callable[..., Any]] = [member.evaluate for _, member in self._members]
         self.uses_artifact: bool = any(member.traits.uses_artifact for _, member in self._members)
         self.timeout_seconds: float = max(member.traits.timeout_seconds for _, member in self._members)
         self._aggregator = dict(aggregator or {"type": "weighted_average"})
@@ -152,6 +154,10 @@ class Composite:
         if self._kind == "code_judge" and not self._aggregator.get("path"):
             raise _refused("aggregator.path", "expected a command")
 
+    def bind_members(self, bound: Callable[[EvaluatorSpec, Built], Callable[..., Any]]) -> None:
+        """Call each member as `bound` says."""
+        self._calls = [bound(spec, member) for spec, member in self._members]
+
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         judging = [self._judge("")] if self._kind == "llm_judge" else []
         for evaluator in (*(member for _, member in self._members), *judging):
@@ -159,7 +165,10 @@ class Composite:
                 yield from evaluator.traits.asks(case)
 
     async def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None = None) -> Evaluation:
-        said = await all_given(_ask(spec, member, case, trace, artifact) for spec, member in self._members)
+        said = await all_given(
+            _ask(spec, call, member.traits, case, trace, *([artifact] if member.traits.uses_artifact else []))
+            for (spec, member), call in zip(self._members, self._calls, strict=True)
+        )
         broken = next((one for one in said if one.error is not None), None)
         children = {"children": [one.child() for one in said]}
         if broken is not None and broken.error is not None and not self._errors_count:
@@ -283,11 +292,11 @@ def _refused(key: str, message: str) -> InputError:
     return InputError(Problem("", message, key=key))
 
 
-async def _ask(spec: EvaluatorSpec, member: Built, case: Case, trace: Trace, artifact: Artifact | None) -> _Said:
+async def _ask(spec: EvaluatorSpec, call: Callable[..., Any], traits: Traits, *given: Any) -> _Said:
     try:
-        given = member.evaluate(case, trace, *([artifact] if member.traits.uses_artifact else []))
-        said = await given if isinstance(given, Awaitable) else given
-        _must_be_within(said.score, *member.traits.scores)
+        found = call(*given)
+        said: Evaluation = await found if isinstance(found, Awaitable) else found
+        _must_be_within(said.score, *traits.scores)
         return _Said(spec, said, None)
     except EvaluatorError as error:
         failure = TraceError(error.type, str(error))

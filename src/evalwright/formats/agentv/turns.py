@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from evalwright.errors import EvaluatorError, InputError, Problem
-from evalwright.evaluators.build import calls_models
+from evalwright.evaluators.build import Built, calls_models
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.combined.composite import Composite
 from evalwright.formats.agentv.conversations import TURN_AGGREGATIONS, transcript, window
 from evalwright.llm.patience import all_given
 from evalwright.model.artifact import Artifact
 from evalwright.model.chat import ChatRequest
+from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Output, Trace
@@ -68,6 +69,10 @@ class ConversationTurns:
 
     def _composites(self) -> list[Composite]:
         return [composite for _, composite in (*self._turns, self._whole) if composite is not None]
+
+    def bind_members(self, bound: Callable[[EvaluatorSpec, Built], Callable[..., Any]]) -> None:
+        for composite in self._composites():
+            composite.bind_members(bound)
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         for composite in self._composites():
