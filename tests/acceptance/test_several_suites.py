@@ -91,6 +91,16 @@ def test_mistakes_of_all_are_told_before_anything_runs(both: Project) -> None:
     assert ended.out == ""
 
 
+def test_missing_keys_of_all_are_told_before_anything_runs(both: Project) -> None:
+    judge = "{name: judge, type: llm_judge, config: {model: MODEL, nl_assertions: [fine]}}\noutput:"
+    for place, model in (("deep/two", "gpt-4o-mini"), ("three", "claude-sonnet-4-5")):
+        project(both.folder / place, {"a": "thanks"}, EVAL.replace("output:", f"  - {judge.replace('MODEL', model)}"))
+    ended = both.evalwright("run", ".", OPENAI_API_KEY="", ANTHROPIC_API_KEY="")
+    assert (ended.code, ended.out) == (2, "")
+    assert ["_API_KEY is not set" in line for line in ended.err.splitlines()] == [True, True, False]
+    assert not [*both.folder.rglob("runs")]
+
+
 def test_what_fits_no_format_is_named(both: Project) -> None:
     assert "notes.yaml: format not recognised" in both.evalwright("validate", ".").err
     cases = "cases:\n  - {id: a, input: {do: thanks}}\n"

@@ -16,6 +16,7 @@ from evalwright.cli.screen import tell
 from evalwright.errors import InputError, Problem, counted
 from evalwright.model.suite import Suite
 from evalwright.processes import ties
+from evalwright.run.missing_keys import check_models
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import fitting_none, options_that_fit
 from evalwright.session import Session
@@ -43,6 +44,7 @@ def runnable_files(
                 suite = load(file)
                 its_own = options_that_fit(suite, options) if suite.variants else None
                 if its_own is not None:
+                    check_models(suite, its_own)  # the key that only the last suite lacks is known before the first run
                     chosen.append((file, its_own))
         except InputError as error:
             problems += error.problems or [Problem(str(file), error.headline)]

@@ -19,11 +19,15 @@ from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
-from evalwright.session import environment
+from evalwright.model.suite import Suite
+from evalwright.run.options import RunOptions
+from evalwright.run.plan import may_call_models, plan_of
+from evalwright.run.selection import chosen_cases
+from evalwright.session import Session, environment
 from evalwright.session.named_objects import named_object
 from evalwright.targets.build import asks_models, build_target, target_traits
 
-__all__ = ["must_have_keys", "with_keys"]
+__all__ = ["check_models", "must_have_keys", "with_keys"]
 
 
 _BUDGET = "the budget"
@@ -43,6 +47,16 @@ def with_keys(plan: Plan, cases: Iterable[Case], models: ModelChoices | None) ->
     Other models without a price become a warning of the plan.
     """
     return _checked(plan, cases, models or ModelChoices(), _targets(plan), plan.evaluators)
+
+
+def check_models(suite: Suite, options: RunOptions) -> None:
+    """Raise InputError as `with_keys` does, for a run that another process will make."""
+    plan = plan_of(suite, options)
+    if may_call_models(plan):
+        with Session(environment=suite.environment, stdout="keep") as here:
+            here.import_paths(plan.import_paths)
+            for _ in with_keys(plan, chosen_cases(suite, options), options.models):
+                pass
 
 
 def must_have_keys(plan: Plan, reader: RunReader, models: ModelChoices | None, *, judging: str | None = None) -> None:
