@@ -18,7 +18,7 @@ def made(tmp_path: Path) -> Project:
 
 def test_the_tables_fit_eighty_columns(made: Project) -> None:
     ended = made.evalwright("audit", made.run(), COLUMNS="80")
-    assert (ended.code, ended.err) == (0, "")
+    assert (ended.code, ended.err) == (0, "suite: eval.yaml, as the run stored it\n")
     assert ended.out.startswith("shop  10 mutants of 2 traces\nCaught: ")
     assert re.search(r"^  answer emptied +100\.0% +34\.2–100\.0% +2 +0$", ended.out, re.MULTILINE)
     assert "  2 × other numbers in the answer\n      a · v  thanks for order 2\n" in ended.out

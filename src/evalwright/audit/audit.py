@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import closing, nullcontext
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalwright.audit.bench import Bench, JudgedTrace
-from evalwright.audit.counts import Counts
+from evalwright.audit.counts import AuditedTrace, Counts
 from evalwright.audit.evaluators import AuditedEvaluators
 from evalwright.audit.mutants import mutants_of
 from evalwright.audit.notes import with_note
@@ -21,6 +23,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.model.audit import AuditReport
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
+from evalwright.model.trace import Trace
 from evalwright.run.cells import RunState
 from evalwright.run.limits import Watchdog, end_loose_tasks, new_loop, run_to_end
 from evalwright.run.locations import Place, find_run
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
     from evalwright.run.loop import Watch
 
 __all__ = ["audit_run"]
+
+_TOGETHER = 10
+"""Traces that are judged at the same time, with their mutants: they may wait for models."""
 
 
 def audit_run(
@@ -105,27 +111,29 @@ class _Audit:
     async def _judge(self, bench: Bench) -> None:
         artifacts = StoredArtifacts(self._evaluators.plan, self._writer) if bench.uses_artifact else None
         donors = Donors(self._sample.traces())
-        for trace, passed in donors.traces:
-            case = self._evaluators.of(self._case_of(trace))
-            artifact = artifacts.of(trace) if artifacts else None
-            (before,) = await bench.judged(case, [trace], artifact)
-            self._state.advance(1)
-            if passed and not _passes(before):
-                self._not_passing += 1
-                continue
-            self._counts.add_trace(trace, before)
-            if not passed:
-                continue
-            self._counts.traces += 1
-            mutants = []
-            for mutant in mutants_of(trace, donors.other_than(trace)):
-                if mutant.trace is None:
-                    self._counts.add_unchanged(mutant)
+        while batch := [*islice(donors.traces, _TOGETHER)]:
+            found = [self._audited(bench, trace, passed, donors, artifacts) for trace, passed in batch]
+            for one in await asyncio.gather(*found):
+                if one is None:
+                    self._not_passing += 1
                 else:
-                    mutants.append(mutant)
-            found = await bench.judged(case, [mutant.trace for mutant in mutants if mutant.trace is not None], artifact)
-            for mutant, judged in zip(mutants, found, strict=True):
-                self._counts.add_mutant(trace, mutant, before, judged)
+                    self._counts.add(one)
+
+    async def _audited(
+        self, bench: Bench, trace: Trace, passed: bool, donors: Donors, artifacts: StoredArtifacts | None
+    ) -> AuditedTrace | None:
+        """What the evaluators find in a trace and, if it passed, in its mutants; None if it does not pass here."""
+        case = self._evaluators.of(self._case_of(trace))
+        artifact = artifacts.of(trace) if artifacts else None
+        (before,) = await bench.judged(case, [trace], artifact)
+        self._state.advance(1)
+        if passed and not _passes(before):
+            return None
+        mutants = [*mutants_of(trace, donors.other_than(trace))] if passed else []
+        changed = [mutant.trace for mutant in mutants if mutant.trace is not None]
+        found = iter(await bench.judged(case, changed, artifact))
+        pairs = [(mutant, None if mutant.trace is None else next(found)) for mutant in mutants]
+        return AuditedTrace(trace, before, pairs)
 
     def report(self, plan: Plan) -> AuditReport:
         counts = self._counts
@@ -142,6 +150,7 @@ class _Audit:
         return AuditReport(
             plan.run_id,
             plan.name,
+            plan.config_path,
             self._sample.passed,
             counts.traces,
             sum(one.mutants for one in mutations),

@@ -40,6 +40,7 @@ class Bench:
         self._plan, self._watchdog, self._clock = plan, watchdog, clock
         self._specs: list[EvaluatorSpec] | None = None if plan.evaluators_by_case else plan.evaluators
         self._judge = Judge(plan, watchdog, clock)
+        self._turns = asyncio.Semaphore(plan.run.max_concurrency)
         self._rules: dict[str, Judge | None] = {}
         self.uses_artifact: bool = self._judge.uses_artifact
 
@@ -53,7 +54,8 @@ class Bench:
     async def _one(self, case: Case, trace: Trace, artifact: Artifact | None) -> JudgedTrace:
         results, pending = self._judge.evaluate(case, trace, (), artifact)
         if pending:
-            await self._judge.finish(results, pending)
+            async with self._turns:
+                await self._judge.finish(results, pending)
         specs = case.evaluators or [] if self._specs is None else self._specs
         without = {spec.name: self._status(case, trace, specs, results, left_out=spec.name) for spec in specs}
         return JudgedTrace(self._status(case, trace, specs, results), results, without)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from evalwright.audit.bench import JudgedTrace
 from evalwright.audit.mutants import Mutant
 from evalwright.audit.mutations import MUTATIONS
 from evalwright.model.audit import EvaluatorAudit, MutationAudit, Survivor
 from evalwright.model.calibration import Share
-from evalwright.model.result import FAILED, EvaluationResult
+from evalwright.model.result import FAILED
 from evalwright.model.trace import Trace
 from evalwright.statistics.rates import rate_of_cases
 
-__all__ = ["Counts"]
+__all__ = ["AuditedTrace", "Counts"]
 
 
 @dataclass(slots=True)
@@ -50,6 +51,14 @@ class _Evaluator:
     changes: int = 0
 
 
+class AuditedTrace(NamedTuple):
+    """What the evaluators found in a trace and in its mutants; None for those that would be the same trace."""
+
+    trace: Trace
+    before: JudgedTrace
+    mutants: Sequence[tuple[Mutant, JudgedTrace | None]]
+
+
 class Counts:
     """What is known so far."""
 
@@ -63,47 +72,49 @@ class Counts:
         self._mutations = {name: _Mutation() for name in MUTATIONS}
         self._evaluators: dict[str, _Evaluator] = {}
 
-    def add_trace(self, trace: Trace, judged: JudgedTrace) -> None:
-        """A trace as it is: what would its verdict be without one of the evaluators?"""
+    def add(self, audited: AuditedTrace) -> None:
+        """A trace, and its mutants if it passed."""
+        trace = audited.trace
         if isinstance(trace.group, str):
             self._groups[trace.case_key] = trace.group
-        self._add_changes(judged)
+        self.traces += bool(audited.mutants)
+        self._add_changes(audited.before)
+        for mutant, judged in audited.mutants:
+            if judged is None:
+                self._mutations[mutant.mutation].not_applicable += 1
+            else:
+                self._add_mutant(trace, mutant, judged)
+                self._add_changes(judged)
+                self._add_results(trace.case_key, audited.before, judged)
 
-    def add_unchanged(self, mutant: Mutant) -> None:
-        """A mutation that does not apply to a trace."""
-        self._mutations[mutant.mutation].not_applicable += 1
-
-    def add_mutant(self, trace: Trace, mutant: Mutant, before: JudgedTrace, judged: JudgedTrace) -> None:
-        """A mutant of a trace that passed."""
+    def _add_mutant(self, trace: Trace, mutant: Mutant, judged: JudgedTrace) -> None:
         counted = self._mutations[mutant.mutation]
         if judged.status == "error":
             counted.errors += 1
             self.error_example = self.error_example or _error_in(judged)
-        else:
-            caught = judged.status in FAILED
-            counted.rate.add(trace.case_key, caught)
-            self._all.add(trace.case_key, caught)
-            if not caught:
-                counted.survived += 1
-                whose = trace.case_key, trace.variant_name, trace.trial
-                self.survivors.append(Survivor(*whose, mutant.mutation, mutant.change))
-        self._add_changes(judged)
-        passed = {row.evaluator for row in before.results if row.status == "pass"}
-        for row in judged.results:
-            if row.evaluator in passed:
-                self._add_result(trace.case_key, row)
+            return
+        caught = judged.status in FAILED
+        counted.rate.add(trace.case_key, caught)
+        self._all.add(trace.case_key, caught)
+        if not caught:
+            counted.survived += 1
+            whose = trace.case_key, trace.variant_name, trace.trial
+            self.survivors.append(Survivor(*whose, mutant.mutation, mutant.change))
 
     def _add_changes(self, judged: JudgedTrace) -> None:
         self.cost_usd += sum(row.cost_usd or 0.0 for row in judged.results)
         for name, status in judged.without.items():
             self._evaluators.setdefault(name, _Evaluator()).changes += status != judged.status
 
-    def _add_result(self, case: str, row: EvaluationResult) -> None:
-        found = self._evaluators[row.evaluator]
-        if row.error is not None:
-            found.errors += 1
-        else:
-            found.rate.add(case, row.status in FAILED)
+    def _add_results(self, case: str, before: JudgedTrace, judged: JudgedTrace) -> None:
+        passed = {row.evaluator for row in before.results if row.status == "pass"}
+        for row in judged.results:
+            if row.evaluator in passed:
+                found = self._evaluators[row.evaluator]
+                if row.error is not None:
+                    found.errors += 1
+                else:
+                    found.rate.add(case, row.status in FAILED)
 
     def mutations(self) -> list[MutationAudit]:
         return [

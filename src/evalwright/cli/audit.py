@@ -46,7 +46,7 @@ def command(
     import msgspec
 
     from evalwright.audit.audit import audit_run
-    from evalwright.cli.outcome import watch_of
+    from evalwright.cli.outcome import tell_whose_word, watch_of
     from evalwright.cli.screen import say, screen_masker, screen_paint
     from evalwright.model.audit import AuditReport
     from evalwright.reports.audit import audit_lines
@@ -58,11 +58,13 @@ def command(
         run,
         limit=limit,
         judges=judges,
-        suite=trust.suite if suite_file else None,
+        suite=trust.suite,
         models=models,
         watch=watch_of(quiet),
         trust_run=trust.run,
     )
     report = msgspec.convert(screen_masker().mask_strings(msgspec.to_builtins(report)), AuditReport)
+    if not quiet:
+        tell_whose_word(report.config_path, suite_file)
     say([msgspec.json.encode(report).decode()] if as_json else audit_lines(report, screen_paint()))
     return 3 if report.errors else 0

@@ -93,12 +93,13 @@ def _failures(outcome: Outcome, summary: RunSummary, run: str, paint: Paint) -> 
         return failure_lines(*group_reasons(reader, summary), outcome.plan, summary, run, paint)
 
 
-def tell_whose_word(outcome: Outcome, suite: Path | None = None) -> None:
-    """Print whose configuration a stored run was continued with: a run folder may come from anyone."""
+def tell_whose_word(stored: str, suite: Path | None = None) -> None:
+    """Print whose configuration was used on a stored run, `stored` being the path of the suite that it names: a run
+    folder may come from anyone."""
     if suite is not None:
         tell([f"suite: {suite}, as you named it"])
-    elif outcome.plan.config_path:
-        tell([f"suite: {seen_from_here(Path(outcome.plan.config_path))}, as the run stored it"])
+    elif stored:
+        tell([f"suite: {seen_from_here(Path(stored))}, as the run stored it"])
 
 
 def _store_option(outcome: Outcome) -> str:

@@ -66,6 +66,6 @@ def command(
         trust_run=trust_given().run,
     )
     if not quiet:
-        tell_whose_word(outcome, suite_file)
+        tell_whose_word(outcome.plan.config_path, suite_file)
     code = present(outcome, as_json=as_json, quiet=quiet, exit_zero=exit_zero or outcome.of_original)
     return 3 if outcome.unreadable else code

@@ -33,5 +33,5 @@ def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, lease: str 
     trust = trust_given()
     outcome = resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going, trust=trust, lease=lease)
     if not quiet:
-        tell_whose_word(outcome, trust.suite.source if trust.suite else None)
+        tell_whose_word(outcome.plan.config_path, trust.suite.source if trust.suite else None)
     return present(outcome, as_json=as_json, quiet=quiet)

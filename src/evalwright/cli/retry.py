@@ -55,5 +55,5 @@ def command(
         lease=lease,
     )
     if not quiet:
-        tell_whose_word(outcome, trust.suite.source if trust.suite else None)
+        tell_whose_word(outcome.plan.config_path, trust.suite.source if trust.suite else None)
     return present(outcome, as_json=as_json, quiet=quiet, exit_zero=exit_zero)

@@ -53,6 +53,8 @@ class AuditReport(msgspec.Struct):
 
     run_id: str
     name: str
+    config_path: str
+    """The suite that the run names."""
     passed: int
     """Cells of the run that passed."""
     traces: int
