@@ -93,7 +93,7 @@ def test_calls_that_wait_when_the_run_ends_are_not_made_and_those_under_way_are(
 def test_calls_that_wait_as_nobody_limits_their_replies_are_told_of_once():
     async def main(most):
         told = []
-        money = Spending({"m": Price(1e6, 1e6)}, Funds(30.0), tell=told.append)
+        money = Spending({"m": Price(1e6, 1e6)}, Funds(30.0), warn=told.append)
         first = await money.reserve("m", most)
         others = [asyncio.ensure_future(money.reserve("m", most)) for _ in range(4)]
         await asyncio.sleep(0)
@@ -245,7 +245,7 @@ def test_a_budget_is_never_passed_and_refuses_only_what_would_not_fit_alone(call
         async with listening(Counting()) as server:
             here = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
             told = []
-            models = LiveModels(PRICES, ModelChoices(budget_usd=cap, tell=told.append), here, Impatient())
+            models = LiveModels(PRICES, ModelChoices(budget_usd=cap, warn=told.append), here, Impatient())
             requests = [request_of(call, n) for n, call in enumerate(calls)]
             tasks = [
                 asyncio.ensure_future(models.chat(one, call["purpose"]))

@@ -49,7 +49,7 @@ def test_a_reply_comes_with_tokens_and_cost():
 )
 def test_without_a_count_of_tokens_that_cost_something_the_cost_is_unknown(usage, cost):
     told = []
-    money = Spending(PRICED, None, tell=told.append)
+    money = Spending(PRICED, None, warn=told.append)
     assert [money.cost("gpt-test", usage) for _ in range(2)] == [cost and pytest.approx(cost)] * 2
     unknown = ["the cost of calls of 'gpt-test' is unknown: its replies do not count tokens"]
     assert told == ([] if cost else unknown)
@@ -249,7 +249,7 @@ def test_a_reply_that_is_longer_than_its_limit_is_told_once():
     told = []
     long = reply(openai("y").replace(b": 10,", b": 90,").partition(b"\r\n\r\n")[2], headers=JSON)
     questions = [request("x" * 200 + str(n), max_tokens=20) for n in range(3)]
-    asked([long], *questions, prices=PRICED, budget_usd=1.0, tell=told.append)
+    asked([long], *questions, prices=PRICED, budget_usd=1.0, warn=told.append)
     assert told == ["the budget may be exceeded by calls of 'gpt-test': its reply has 90 tokens, its limit was 20"]
 
 

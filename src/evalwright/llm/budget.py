@@ -55,7 +55,7 @@ class Spending:
     """US dollars spent and reserved, in one event loop.
 
     `funds` are what may be spent; None if there is no limit, and then nothing is counted. With a limit, calls of a
-    model without a price are rejected. `built_in` prices apply to models that are not in `prices`. `tell` is called,
+    model without a price are rejected. `built_in` prices apply to models that are not in `prices`. `warn` is called,
     once for each model, about calls that cost more than they could and about those of unknown cost; and once when calls
     wait for each other. `waiting` is called with the number of waiting calls. Once the run `ends`, calls that would
     have to wait are not made.
@@ -68,14 +68,14 @@ class Spending:
         *,
         allow_unpriced: bool = False,
         built_in: bool = True,
-        tell: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
         waiting: Callable[[int], None] = lambda _: None,
         ends: Callable[[], bool] = lambda: False,
     ) -> None:
         self._prices, self._allow_unpriced, self._built_in = prices, allow_unpriced, built_in
         self._funds = funds
-        self._tell, self._told = tell, set[tuple[str, str]]()
-        self._wait_told, self._ends = waiting, ends
+        self._warn, self._warned = warn, set[tuple[str, str]]()
+        self._note_waiting, self._ends = waiting, ends
         self._spent, self._set_aside, self._number = 0 if funds is None else _pico(funds.spent), 0, 0
         self._under_way: set[int] = set()
         self._waiting: deque[_Asked] = deque()
@@ -105,7 +105,7 @@ class Spending:
         lacks_input, lacks_output = usage.token_input is None, usage.token_output is None
         if (lacks_input and lacks_output) or most_dollars(price, lacks_input, lacks_output):
             if most_dollars(price, 1, 1):
-                self._say(
+                self._warn_once(
                     "unknown", model, f"the cost of calls of {model!r} is unknown: its replies do not count tokens"
                 )
             return None
@@ -192,7 +192,7 @@ class Spending:
                     self._set_aside += found.pico
                     asked.turn.set_result(found)
             self._waiting.popleft()
-        self._wait_told(len(self._waiting))
+        self._note_waiting(len(self._waiting))
 
     def _dismiss(self) -> None:
         """Give up all waiting calls: no part of them was sent."""
@@ -200,7 +200,7 @@ class Spending:
         for asked in waiting:
             if not asked.turn.done():
                 asked.turn.set_exception(Unsent())
-        self._wait_told(0)
+        self._note_waiting(0)
 
     def _fare(self, asked: _Asked, funds: Funds) -> Fare | CallFailed | None:
         """The reservation for a call, why it cannot be made, or None while the money that it needs may still come."""
@@ -251,14 +251,14 @@ class Spending:
         if (usage.token_output or 0) > (limit := fare.most.choices * fare.token_output):
             over.append(f"its reply has {usage.token_output:,} tokens, its limit was {limit:,}")
         if over:
-            told = f"the budget may be exceeded by calls of {fare.model!r}: {', and '.join(over)}"
-            self._say("exceeded", fare.model, told)
+            message = f"the budget may be exceeded by calls of {fare.model!r}: {', and '.join(over)}"
+            self._warn_once("exceeded", fare.model, message)
 
-    def _say(self, what: str, model: str, message: str) -> None:
-        """Report something about a model, once."""
-        if (what, model) not in self._told:
-            self._told.add((what, model))
-            self._tell(message)
+    def _warn_once(self, what: str, model: str, message: str) -> None:
+        """Warn of something about a model, once."""
+        if (what, model) not in self._warned:
+            self._warned.add((what, model))
+            self._warn(message)
 
     def _end(self, fare: Fare) -> None:
         self._under_way.discard(fare.number)
@@ -275,8 +275,8 @@ class Spending:
         if asked.most.least_output < asked.most.token_output:
             each = money(self._most_pico(asked, asked.most.token_output) / _PICO)
             why = f"one of {asked.model!r} may cost {each}: a smaller `max_tokens` lets more be made at a time"
-            told = f"budget: {counted(len(self._waiting), 'call')} waited for {len(self._under_way)} under way, as"
-            self._say("waiting", "", f"{told} {why}")
+            many = f"budget: {counted(len(self._waiting), 'call')} waited for {len(self._under_way)} under way, as"
+            self._warn_once("waiting", "", f"{many} {why}")
 
 
 def _pico(amount: float) -> int:

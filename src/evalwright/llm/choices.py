@@ -70,8 +70,8 @@ class ModelChoices:
     """Reject calls to other hosts."""
     mask: Callable[[str], str] | None = None
     """Masks secrets in what is written; None: masks those of the environment."""
-    tell: Callable[[str], None] = lambda _: None
-    """Called with what the run's summary should say about its calls."""
+    warn: Callable[[str], None] = lambda _: None
+    """Called with the warnings about calls for the run's summary."""
     waiting: Callable[[int], None] = lambda _: None
     """Called with the number of calls that wait because the budget does not suffice for all at once."""
     ends: Callable[[], bool] = lambda: False

@@ -72,7 +72,7 @@ class LiveModels:
             funds if self._shared is None else self._shared.budget,
             allow_unpriced=self._choices.allow_unpriced,
             built_in=built_in_prices,
-            tell=self._choices.tell,
+            warn=self._choices.warn,
             waiting=self._choices.waiting,
             ends=self._choices.ends,
         )

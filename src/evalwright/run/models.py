@@ -30,7 +30,7 @@ def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker, state:
     given = replace(
         given,
         mask=masker.mask_text,
-        tell=plan.warnings.append,
+        warn=plan.warnings.append,
         waiting=lambda calls: setattr(state, "waiting", calls),
         ends=lambda: state.stopping,
         placed=state.models_placed or _passed,

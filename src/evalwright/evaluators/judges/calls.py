@@ -21,7 +21,18 @@ from evalwright.model.plan import Price
 from evalwright.model.snapshot import Case
 from evalwright.session import session
 
-__all__ = ["OF_THE_RUN", "Asking", "Prompt", "Word", "ask", "cost", "failure", "model_problems", "spending", "unheard"]
+__all__ = [
+    "OF_THE_RUN",
+    "Asking",
+    "Outcome",
+    "Prompt",
+    "ask",
+    "cost",
+    "failure",
+    "model_problems",
+    "spending",
+    "unheard",
+]
 
 _KNOWN = re.compile(r"(claude|gpt|chatgpt|o\d+)(-.*)?")
 
@@ -107,14 +118,14 @@ class Prompt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Word(Generic[T]):
-    """One judge's outcome: `value` is what its last reply says, or `error` says why there is none."""
+class Outcome(Generic[T]):
+    """What became of calling one judge: `value` is what its last reply says, or `error` says why there is none."""
 
     model: str
     value: T | None = None
     replies: Sequence[ChatReply] = ()
     error: EvaluatorError | None = None
-    complaints: Sequence[str] = ()
+    problems: Sequence[str] = ()
     """Why it was called again."""
 
 
@@ -123,7 +134,7 @@ async def ask(
     questions: Sequence[tuple[str, Prompt, int]],
     schema: dict[str, Any],
     read: Callable[[str], T],
-) -> list[Word[T]]:
+) -> list[Outcome[T]]:
     """Send all questions (model, prompt, repeat) at once. `read` parses the text of a reply, or raises BadReply.
 
     Raises EvaluatorError `cost_limit_exceeded`, before anything is sent if the estimate is above the limit.
@@ -133,14 +144,14 @@ async def ask(
         estimate = sum(prompt.estimate(_price(model), asking.limit) for model, prompt, _ in questions)
         if estimate > limit:
             raise _too_costly("would cost about", estimate, limit)
-    words = await all_given(_word(asking, *question, schema, read, len(questions)) for question in questions)
-    spent = sum(_spent(reply) or 0.0 for word in words for reply in word.replies)
+    outcomes = await all_given(_outcome(asking, *question, schema, read, len(questions)) for question in questions)
+    spent = sum(_spent(reply) or 0.0 for outcome in outcomes for reply in outcome.replies)
     if limit is not None and spent > limit:
-        raise _too_costly("cost", spent, limit, words)
-    return words
+        raise _too_costly("cost", spent, limit, outcomes)
+    return outcomes
 
 
-async def _word(
+async def _outcome(
     asking: Asking,
     model: str,
     prompt: Prompt,
@@ -148,7 +159,7 @@ async def _word(
     schema: dict[str, Any],
     read: Callable[[str], T],
     judges: int,
-) -> Word[T]:
+) -> Outcome[T]:
     request = ChatRequest(
         model,
         [ChatMessage("user", prompt.user)],
@@ -174,13 +185,13 @@ async def _word(
     except EvaluatorError as error:
         kind = error.type if error.type in OF_THE_RUN else "adapter_error"
         detail = {**error.detail, "failure": error.type}
-        return Word(model, error=EvaluatorError(unheard(model, error), kind, detail, error.cost_usd))
+        return Outcome(model, error=EvaluatorError(unheard(model, error), kind, detail, error.cost_usd))
     if found.value is not None:
-        return Word(model, found.value, found.replies, None, found.complaints)
-    times = f", asked {len(found.replies)} times" if found.complaints else ""
+        return Outcome(model, found.value, found.replies, None, found.problems)
+    times = f", asked {len(found.replies)} times" if found.problems else ""
     message = f"the reply of the judge {model} cannot be used{times}: {found.problem}"
     detail = {"judge_reply": shorten(found.replies[-1].text, _KEPT)}
-    return Word(model, None, found.replies, EvaluatorError(message, "adapter_error", detail), found.complaints)
+    return Outcome(model, None, found.replies, EvaluatorError(message, "adapter_error", detail), found.problems)
 
 
 def _read(reply: ChatReply, read: Callable[[str], T]) -> T:
@@ -197,26 +208,30 @@ def unheard(judge: str, error: EvaluatorError) -> str:
     return f"the judge {judge} could not be called{again}: {error}"
 
 
-def failure(error: EvaluatorError, detail: Mapping[str, Any], words: Sequence[Word[Any]] = ()) -> EvaluatorError:
+def failure(error: EvaluatorError, detail: Mapping[str, Any], outcomes: Sequence[Outcome[Any]] = ()) -> EvaluatorError:
     """The error of the whole evaluation, with what is known about it and what it cost nevertheless."""
-    known = {**detail, **(spending(words) if any(word.replies for word in words) else {}), **error.detail}
-    return EvaluatorError(str(error), error.type, known, cost(words) if words else error.cost_usd)
+    known = {**detail, **(spending(outcomes) if any(outcome.replies for outcome in outcomes) else {}), **error.detail}
+    return EvaluatorError(str(error), error.type, known, cost(outcomes) if outcomes else error.cost_usd)
 
 
-def cost(words: Sequence[Word[Any]]) -> float | None:
+def cost(outcomes: Sequence[Outcome[Any]]) -> float | None:
     """Cost of all calls in US dollars; None if the price of any is unknown."""
-    costs = [reply.cost_usd for word in words for reply in word.replies]
+    costs = [reply.cost_usd for outcome in outcomes for reply in outcome.replies]
     # the error of a failed call has what was paid before it
-    costs += [word.error.cost_usd for word in words if word.error and not word.replies and word.error.cost_usd]
+    costs += [
+        outcome.error.cost_usd
+        for outcome in outcomes
+        if outcome.error and not outcome.replies and outcome.error.cost_usd
+    ]
     return sum(c for c in costs if c is not None) if costs and None not in costs else None
 
 
-def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
+def spending(outcomes: Sequence[Outcome[Any]]) -> dict[str, Any]:
     """Cost and tokens of all calls, how they were made, and what the judges thought, for a result's detail.
 
     Models without a price are counted at an assumed one.
     """
-    replies = [reply for word in words for reply in word.replies]
+    replies = [reply for outcome in outcomes for reply in outcome.replies]
     spent = [_spent(reply) for reply in replies]
     detail: dict[str, Any] = {
         "cost_usd": sum(c for c in spent if c is not None) if spent and None not in spent else None,
@@ -231,8 +246,8 @@ def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
         detail["judge_thinking"] = thoughts if len(replies) > 1 else thoughts[0]
     if cached := sum(reply.cached for reply in replies):
         detail["cached"] = cached
-    if complaints := [complaint for word in words for complaint in word.complaints]:
-        detail["asked_again"] = complaints
+    if problems := [problem for outcome in outcomes for problem in outcome.problems]:
+        detail["asked_again"] = problems
     return {**detail, **what_was_sent(replies)}
 
 
@@ -259,10 +274,10 @@ def _cost(price: Price, tokens_in: int, tokens_out: int) -> float:
     return (tokens_in * price.input_per_million_tokens + tokens_out * price.output_per_million_tokens) / 1_000_000
 
 
-def _too_costly(what: str, dollars: float, limit: float, words: Sequence[Word[Any]] = ()) -> EvaluatorError:
+def _too_costly(what: str, dollars: float, limit: float, outcomes: Sequence[Outcome[Any]] = ()) -> EvaluatorError:
     message = f"judging {what} {dollars:.6f} USD, the limit is {limit:g}"
-    detail = spending(words) if words else {"estimated_cost_usd": dollars}
-    return EvaluatorError(message, "cost_limit_exceeded", detail, cost(words))
+    detail = spending(outcomes) if outcomes else {"estimated_cost_usd": dollars}
+    return EvaluatorError(message, "cost_limit_exceeded", detail, cost(outcomes))
 
 
 def _backend_problem(model: str) -> str | None:

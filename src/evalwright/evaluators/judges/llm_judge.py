@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.calls import Prompt, Word, ask, cost, failure, spending
+from evalwright.evaluators.judges.calls import Outcome, Prompt, ask, cost, failure, spending
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks, expectation_of, fields_of
 from evalwright.evaluators.judges.verdict import Assertion, Criteria, Rubric, RubricScale, Verdict, needed
 from evalwright.evaluators.judges.votes import Panel, agreeing_share, first_error, majority, panel_problems
@@ -92,43 +92,43 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         schema = self.judge_response_schema or self.criteria.schema()
         questions = [(model, prompt, repeat) for model, repeat in self.asked]
         try:
-            words = await ask(self, questions, schema, self.criteria.read)
+            outcomes = await ask(self, questions, schema, self.criteria.read)
         except EvaluatorError as error:
             raise failure(error, detail) from error
         try:
-            return self._evaluation(words, {**detail, **spending(words)})
+            return self._evaluation(outcomes, {**detail, **spending(outcomes)})
         except EvaluatorError as error:
-            raise failure(error, {**detail, **self._votes(words)}, words) from error
+            raise failure(error, {**detail, **self._votes(outcomes)}, outcomes) from error
 
-    def _evaluation(self, words: Sequence[Word[Verdict]], detail: dict[str, Any]) -> Evaluation:
+    def _evaluation(self, outcomes: Sequence[Outcome[Verdict]], detail: dict[str, Any]) -> Evaluation:
         criteria = self.criteria
-        said = [word.value for word in words if word.value is not None]
+        said = [outcome.value for outcome in outcomes if outcome.value is not None]
         if self.combine == "majority":
-            passed = majority(words, criteria.passes)
-        elif len(said) < len(words):
-            raise first_error(words)
+            passed = majority(outcomes, criteria.passes)
+        elif len(said) < len(outcomes):
+            raise first_error(outcomes)
         together = _together(said)
         if self.combine == "mean":
             passed = criteria.passes(together)
         scores = [score for verdict in said if (score := criteria.score(verdict)) is not None]
-        detail |= criteria.detail(together) | self._votes(words, passed)
-        return Evaluation(passed, sum(scores) / len(scores), criteria.reason(together), detail, cost_usd=cost(words))
+        detail |= criteria.detail(together) | self._votes(outcomes, passed)
+        return Evaluation(passed, sum(scores) / len(scores), criteria.reason(together), detail, cost_usd=cost(outcomes))
 
-    def _votes(self, words: Sequence[Word[Verdict]], decision: bool | None = None) -> dict[str, Any]:
+    def _votes(self, outcomes: Sequence[Outcome[Verdict]], decision: bool | None = None) -> dict[str, Any]:
         """Each vote, if there are several, and the share that agrees with the decision."""
-        if len(words) == 1:
+        if len(outcomes) == 1:
             return {}
-        votes = [self._vote(word) for word in words]
+        votes = [self._vote(outcome) for outcome in outcomes]
         if decision is None:
             return {"votes": votes}
         return {"votes": votes, "agreement": agreeing_share([vote.get("passed") for vote in votes], decision)}
 
-    def _vote(self, word: Word[Verdict]) -> dict[str, Any]:
-        if word.value is None:
-            return {"model": word.model, "error": str(word.error)}
-        criteria, verdict = self.criteria, word.value
+    def _vote(self, outcome: Outcome[Verdict]) -> dict[str, Any]:
+        if outcome.value is None:
+            return {"model": outcome.model, "error": str(outcome.error)}
+        criteria, verdict = self.criteria, outcome.value
         said = {"passed": criteria.passes(verdict), "score": criteria.score(verdict)}
-        return {"model": word.model, **said, "reason": criteria.reason(verdict)}
+        return {"model": outcome.model, **said, "reason": criteria.reason(verdict)}
 
     def _prompt(self, case: Case, trace: Trace) -> Prompt:
         shown = fields_of(self._shown, case, trace)

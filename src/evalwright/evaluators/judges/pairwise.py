@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.calls import Prompt, Word, ask, cost, failure, spending
+from evalwright.evaluators.judges.calls import Outcome, Prompt, ask, cost, failure, spending
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks, field_of, fields_of
 from evalwright.evaluators.judges.replies import BadReply, only_object, reason_in
 from evalwright.evaluators.judges.votes import Panel, first_error, panel_problems
@@ -66,34 +66,34 @@ class PairwiseJudge(Panel, frozen=True, kw_only=True):
         orders = self._prompts(case, trace, reference)
         detail = {"judge_model": self.label, "judge_prompt_hash": orders[0].digest}
         questions = [(model, prompt, repeat) for model, repeat in self.asked for prompt in orders]
-        words: list[Word[_Choice]] = []
+        outcomes: list[Outcome[_Choice]] = []
         try:
-            words = await ask(self, questions, _SCHEMA, _read)
-            if any(word.value is None for word in words):
-                raise first_error(words)
+            outcomes = await ask(self, questions, _SCHEMA, _read)
+            if any(outcome.value is None for outcome in outcomes):
+                raise first_error(outcomes)
         except EvaluatorError as error:
-            raise failure(error, detail, words) from error
-        return self._evaluation(words, {**detail, **spending(words)})
+            raise failure(error, detail, outcomes) from error
+        return self._evaluation(outcomes, {**detail, **spending(outcomes)})
 
-    def _evaluation(self, words: Sequence[Word[_Choice]], detail: dict[str, Any]) -> Evaluation:
-        winners = [_winner(word, i % 2) for i, word in enumerate(words)]
+    def _evaluation(self, outcomes: Sequence[Outcome[_Choice]], detail: dict[str, Any]) -> Evaluation:
+        winners = [_winner(outcome, i % 2) for i, outcome in enumerate(outcomes)]
         pairs = list(zip(winners[::2], winners[1::2], strict=True))
         score = sum(_POINTS[winner] for winner in winners) / len(winners)
         consistency = sum(one == other for one, other in pairs) / len(pairs)
         comparisons = [
             {
-                "model": word.model,
+                "model": outcome.model,
                 "first": "reference" if i % 2 else "answer",
                 "winner": winner,
-                "reason": word.value[1] if word.value else "",
+                "reason": outcome.value[1] if outcome.value else "",
             }
-            for i, (word, winner) in enumerate(zip(words, winners, strict=True))
+            for i, (outcome, winner) in enumerate(zip(outcomes, winners, strict=True))
         ]
         detail |= {"consistency": consistency, "comparisons": comparisons}
         passed = score > 0.5 if self.pass_when == "better" else score >= 0.5
         wins, ties = winners.count("answer"), winners.count("tie")
         reason = f"won {wins}, tied {ties}, lost {len(winners) - wins - ties} of {len(winners)} comparisons"
-        return Evaluation(passed, score, reason, detail, cost_usd=cost(words))
+        return Evaluation(passed, score, reason, detail, cost_usd=cost(outcomes))
 
     def _prompts(self, case: Case, trace: Trace, reference: str) -> list[Prompt]:
         """The question with the answer first, and with the reference first."""
@@ -106,8 +106,8 @@ class PairwiseJudge(Panel, frozen=True, kw_only=True):
         ]
 
 
-def _winner(word: Word[_Choice], reference_first: int) -> str:
-    choice = word.value[0] if word.value else "tie"
+def _winner(outcome: Outcome[_Choice], reference_first: int) -> str:
+    choice = outcome.value[0] if outcome.value else "tie"
     if choice == "tie":
         return "tie"
     return "answer" if (choice == "A") != bool(reference_first) else "reference"

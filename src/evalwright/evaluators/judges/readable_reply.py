@@ -1,4 +1,4 @@
-"""Calling a judge until its reply is readable: with the complaint, as often as its configuration allows."""
+"""Calling a judge until its reply is readable: with the problem, as often as its configuration allows."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _SHOWN = 8000
 
 
 class JudgeReply(NamedTuple, Generic[T]):
-    """A judge's `value`, or why its last reply is unreadable; `complaints` are what led to its further replies."""
+    """A judge's `value`, or why its last reply is unreadable; `problems` are what led to its further replies."""
 
     value: T | None
     replies: Sequence[ChatReply]
-    complaints: Sequence[str]
+    problems: Sequence[str]
     problem: str = ""
 
     @property
     def detail(self) -> dict[str, Any]:
-        return {"asked_again": list(self.complaints)} if self.complaints else {}
+        return {"asked_again": list(self.problems)} if self.problems else {}
 
     @property
     def cost_usd(self) -> float | None:
@@ -52,25 +52,25 @@ async def readable_reply(
     be paid for. Raises EvaluatorError if there is no reply, with the cost of the replies before it.
     """
     replies: list[ChatReply] = []
-    complaints: list[str] = []
+    problems: list[str] = []
     asked: list[ChatRequest] = []
     while True:
         asked.append(request)
         try:
             reply = await session().models.chat(request, "judge")
         except EvaluatorError as error:
-            raise _after(replies, complaints, error) from error
+            raise _after(replies, problems, error) from error
         replies.append(reply)
         try:
-            return JudgeReply(read(reply), replies, complaints)
+            return JudgeReply(read(reply), replies, problems)
         except ValueError as error:
             problem = str(error)
-        if reply.refusal is not None or len(complaints) == retries or not may_go_on(replies):
+        if reply.refusal is not None or len(problems) == retries or not may_go_on(replies):
             for one in asked:  # or the same unreadable replies would come from the cache for ever
                 session().models.forget(one)
-            return JudgeReply(None, replies, complaints, problem)
-        complaints.append(problem)
-        request = _complained(request, reply, problem)
+            return JudgeReply(None, replies, problems, problem)
+        problems.append(problem)
+        request = _with_problem(request, reply, problem)
 
 
 def what_was_sent(replies: Sequence[ChatReply]) -> dict[str, Any]:
@@ -83,16 +83,16 @@ def what_was_sent(replies: Sequence[ChatReply]) -> dict[str, Any]:
     }
 
 
-def _complained(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest:
+def _with_problem(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest:
     # some servers reject an empty message of the assistant
     said = [ChatMessage("assistant", reply.text[:_SHOWN])] if reply.text.strip() else []
-    complaint = f"This reply cannot be used: {problem}. Reply once more, only with the JSON object that was asked for."
-    return msgspec.structs.replace(request, messages=[*request.messages, *said, ChatMessage("user", complaint)])
+    message = f"This reply cannot be used: {problem}. Reply once more, only with the JSON object that was asked for."
+    return msgspec.structs.replace(request, messages=[*request.messages, *said, ChatMessage("user", message)])
 
 
-def _after(replies: Sequence[ChatReply], complaints: Sequence[str], error: EvaluatorError) -> EvaluatorError:
+def _after(replies: Sequence[ChatReply], problems: Sequence[str], error: EvaluatorError) -> EvaluatorError:
     if not replies:
         return error
     costs = [cost for cost in (*(reply.cost_usd for reply in replies), error.cost_usd) if cost is not None]
-    message = f"{error} (asked again: {complaints[-1]})"
-    return EvaluatorError(message, error.type, {**error.detail, "asked_again": list(complaints)}, sum(costs) or None)
+    message = f"{error} (asked again: {problems[-1]})"
+    return EvaluatorError(message, error.type, {**error.detail, "asked_again": list(problems)}, sum(costs) or None)

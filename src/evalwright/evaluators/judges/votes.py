@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.calls import Asking, Word, model_problems
+from evalwright.evaluators.judges.calls import Asking, Outcome, model_problems
 
 __all__ = ["Panel", "agreeing_share", "first_error", "majority", "panel_problems"]
 
@@ -54,23 +54,23 @@ def panel_problems(values: Mapping[str, Any]) -> list[Problem]:
     return model_problems(values, named)
 
 
-def majority(words: Sequence[Word[T]], passes: Callable[[T], bool]) -> bool:
+def majority(outcomes: Sequence[Outcome[T]], passes: Callable[[T], bool]) -> bool:
     """Whether more than half of all judges pass it.
 
     Raises the first judge's error if the judges without a verdict could change the decision.
     """
-    said = [passes(word.value) for word in words if word.value is not None]
-    if sum(said) * 2 > len(words):
+    said = [passes(outcome.value) for outcome in outcomes if outcome.value is not None]
+    if sum(said) * 2 > len(outcomes):
         return True
-    missing = len(words) - len(said)
-    if (sum(said) + missing) * 2 <= len(words):
+    missing = len(outcomes) - len(said)
+    if (sum(said) + missing) * 2 <= len(outcomes):
         return False
-    raise first_error(words)
+    raise first_error(outcomes)
 
 
-def first_error(words: Sequence[Word[Any]]) -> EvaluatorError:
+def first_error(outcomes: Sequence[Outcome[Any]]) -> EvaluatorError:
     """The first error among the judges; None if there is none."""
-    return next(word.error for word in words if word.error is not None)
+    return next(outcome.error for outcome in outcomes if outcome.error is not None)
 
 
 def agreeing_share(verdicts: Sequence[object], decision: object) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.calls import Asking, Prompt, Word, ask, cost, failure, model_problems, spending
+from evalwright.evaluators.judges.calls import Asking, Outcome, Prompt, ask, cost, failure, model_problems, spending
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks
 from evalwright.evaluators.judges.replies import BadReply, only_object, reason_in, truth_in
 from evalwright.evaluators.wording import listed
@@ -70,19 +70,19 @@ class ThinkingDoesNotLeak(Asking, frozen=True, kw_only=True, dict=True):
             "judge_prompt_hash": prompt.digest,
             "pattern_matches": matches,
         }
-        words: list[Word[tuple[bool, str]]] = []
+        outcomes: list[Outcome[tuple[bool, str]]] = []
         try:
-            words = await ask(self, [(self.model, prompt, 0)], _SCHEMA, _read)
-            if words[0].error is not None:
-                raise words[0].error
+            outcomes = await ask(self, [(self.model, prompt, 0)], _SCHEMA, _read)
+            if outcomes[0].error is not None:
+                raise outcomes[0].error
         except EvaluatorError as error:
-            raise failure(error, detail, words) from error
-        leaks, reason = words[0].value or (True, "")
+            raise failure(error, detail, outcomes) from error
+        leaks, reason = outcomes[0].value or (True, "")
         passed = not matches and not leaks
         why = [f"forbidden: {listed(match['pattern'] for match in matches)}"] if matches else []
         why += [f"the judge sees a leak: {reason}"] if leaks else []
-        detail |= {"judge_verdict": not leaks, "judge_reason": reason, **spending(words)}
-        return Evaluation(passed, 1.0 if passed else 0.0, "; ".join(why), detail, cost_usd=cost(words))
+        detail |= {"judge_verdict": not leaks, "judge_reason": reason, **spending(outcomes)}
+        return Evaluation(passed, 1.0 if passed else 0.0, "; ".join(why), detail, cost_usd=cost(outcomes))
 
     def _matches(self, thinking: str) -> list[dict[str, Any]]:
         found = [(text, search(pattern, thinking)) for text, pattern in self._patterns]
