@@ -256,6 +256,18 @@ def test_a_secret_in_a_name_is_refused(tmp_path):
     assert "abcdefghijk" not in refused.stderr
 
 
+@pytest.mark.parametrize("output", ["runs/${SHOP_API_KEY}", "${SHOP_API_KEY}.db"])
+def test_a_secret_in_the_path_of_an_output_is_refused(tmp_path, output):
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {}}\n')
+    kind = "sqlite" if output.endswith(".db") else "local_files"
+    suite = LITERAL.partition("output:")[0] + f"output: {{type: {kind}, path: '{output}'}}\n"
+    (tmp_path / "eval.yaml").write_text(suite)
+    refused = Project(tmp_path, {"SHOP_API_KEY": "abcdefghijk"}).command("run", "eval.yaml")
+    assert refused.returncode == 2
+    assert "paths are stored: 'SHOP_API_KEY' is a secret" in refused.stderr
+    assert not [path for path in tmp_path.rglob("*") if "abcdefghijk" in path.name]
+
+
 def test_a_secret_in_the_id_of_a_case_is_in_no_file_name_and_its_trace_is_judged_again(tmp_path):
     (tmp_path / "agent.py").write_text(
         "from pathlib import Path\n\ndef run(case, variant):\n"

@@ -16,7 +16,7 @@ from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.key_paths import Place, bracketed, dotted
 from evalwright.files.paths import also_here, named_in
 from evalwright.formats.native.file import Section
-from evalwright.formats.shared.environment import Expansion
+from evalwright.formats.shared.environment import Expansion, is_folder
 from evalwright.formats.shared.findings import Findings
 from evalwright.model.plan import Plugin
 
@@ -77,8 +77,9 @@ class SuiteFile:
             meant = f"{how} ${{{near}}}; for the text itself, write ${{__:-$}} for its dollar sign"
             self.complain(place, f"{text} is not a reference to a variable ({meant})")
         for place, name in self.expansion.secret:
-            if place[-1:] == ("name",):
-                self.complain(place, f"names are stored: {name!r} is a secret, expected a name without it")
+            if place[-1:] == ("name",) or is_folder(place):
+                what = "name" if place[-1:] == ("name",) else "path"
+                self.complain(place, f"{what}s are stored: {name!r} is a secret, expected a {what} without it")
         if isinstance(expanded.get("output"), dict):
             expanded["output"] = [expanded["output"]]
         systems = expanded.get("systems")

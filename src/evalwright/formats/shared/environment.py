@@ -13,7 +13,7 @@ from evalwright.files.key_paths import Place
 from evalwright.files.masker import is_secret, looks_secret, may_be_secret
 from evalwright.session import hide
 
-__all__ = ["SUITE_FOLDER", "Expansion", "at_home", "literal_secrets"]
+__all__ = ["SUITE_FOLDER", "Expansion", "at_home", "is_folder", "literal_secrets"]
 
 SUITE_FOLDER = "${EVALWRIGHT_SUITE_FOLDER}"
 """The beginning of a path that is relative to the folder of `eval.yaml`."""
@@ -91,7 +91,7 @@ class Expansion:
         elif place[-1:] == ("name",):
             self._public.add(name)  # names are stored and shown
             return
-        elif place[:1] in {(section,) for section in _PUBLIC} or _is_folder(place) or not may_be_secret(value):
+        elif place[:1] in {(section,) for section in _PUBLIC} or is_folder(place) or not may_be_secret(value):
             return
         self._secrets[name] = value
         hide({name: value})
@@ -125,7 +125,7 @@ def literal_secrets(document: Any) -> dict[str, str]:
     return Expansion(None).secrets(document)
 
 
-def _is_folder(place: Place) -> bool:
+def is_folder(place: Place) -> bool:
     """Whether a place names where a store is kept on this machine."""
     return place[:1] == ("output",) and place[-1:] == ("path",)
 
