@@ -224,6 +224,7 @@ def test_metrics_take_numeric_strings_and_note_everything_else():
     assert metrics.token_thinking is metrics.stream_chunks is metrics.stream_completed is None
     assert metrics.tokens_per_second is metrics.cost_thinking_usd is None
     assert answer.extra["replaced"] == [
+        "metrics.token_output: expected a whole number, found 3.9; 3 is kept",
         "metrics.token_thinking: expected a finite number from 0 on, found bool; left out",
         "metrics.stream_chunks: expected a finite number from 0 on, found 'x'; left out",
         "metrics.tokens_per_second: expected a finite number from 0 on, found nan; left out",

@@ -34,16 +34,9 @@ ANSWER_KEYS = frozenset(
     {"final_answer", "thinking", "structured", "tool_calls", "tool_results", "messages", "metrics", "extra"}
 )
 _OF_OUTPUT = frozenset({"final_answer", "thinking", "structured"})
-_INTEGERS = frozenset(
-    {
-        "token_input",
-        "token_output",
-        "token_thinking",
-        "latency_first_token_ms",
-        "latency_last_token_ms",
-        "stream_chunks",
-    }
-)
+_COUNTS = frozenset({"token_input", "token_output", "token_thinking", "stream_chunks"})
+_INTEGERS = _COUNTS | {"latency_first_token_ms", "latency_last_token_ms"}
+"""Of a time, what is below a millisecond is dropped; of what can be counted, there should be nothing to drop."""
 _FLOATS = frozenset({"cost_usd", "cost_thinking_usd", "tokens_per_second"})
 METRIC_KEYS = frozenset({*_INTEGERS, *_FLOATS, "stream_completed", "custom"})
 CALL_KEYS = frozenset({"id", "name", "arguments", "input", "args", "type", "function", "custom", "started_at"})
@@ -229,6 +222,8 @@ def _metrics(value: Any, notes: list[str]) -> Metrics:
                 setattr(metrics, name, given)
                 continue
             number = _measured(name, given, notes)
+            if number is not None and name in _COUNTS and not number.is_integer():
+                notes.append(f"metrics.{name}: expected a whole number, found {given!r:.40}; {int(number)} is kept")
             setattr(metrics, name, None if number is None else int(number))
         elif name in _FLOATS:
             setattr(metrics, name, _measured(name, given, notes))
