@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.formats.native.suite import adopt_run
 from formats.suites import SOUND, write
@@ -43,3 +44,16 @@ def test_what_a_run_of_the_original_did_not_keep_is_an_error_and_no_failure(tmp_
     suite = adopt_run(tmp_path)
     assert suite is not None
     assert suite.pass_criteria.errored_evaluators == "error"
+
+
+def test_keys_that_its_evaluators_do_not_have_are_warnings(tmp_path: Path) -> None:
+    noted = {"name": "noted", "type": "contains_text", "config": {"all_of": ["x"], "any_off": ["y"]}}
+    suite = load_suite(write(tmp_path, {**SOUND, "evaluators": [noted]}), "evalh")
+    assert "any_off" not in suite.evaluators[0].config
+    (warning,) = suite.warnings
+    assert (warning.key, warning.message) == (
+        "evaluators.0.config.any_off",
+        'nothing reads this key; did you mean "any_of"?',
+    )
+    with pytest.raises(InputError, match="unknown key 'any_off'"):
+        load_suite(tmp_path / "eval.yaml", "native")

@@ -227,6 +227,8 @@ class _Reading:
                 section.sound or "config" in section.written
             ):
                 here, given = section.at("config"), self._file.expansion.given
+                if self._file.original:  # evalh's evaluators take any key
+                    config = self._without_unread(here, section.type, config)
                 config |= read_as_values(section.type, {key: config[key] for key in config if (*here, key) in given})
                 paths = declared("evaluators", section.type).paths
                 config |= self._beside(section.at("config"), config, paths, to_run)
@@ -249,6 +251,15 @@ class _Reading:
                 self._file.take((*place, "config"), partial(build_extractor, extractor.type, extractor.config))
             specs.append(spec)
         return specs
+
+    def _without_unread(self, place: Place, kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The keys of a configuration that the evaluator has; the others are warnings."""
+        from evalwright.evaluators.build import fields_by_key, undeclared_keys
+
+        unread = {problem.key for problem in undeclared_keys(kind, config)}
+        for key in unread:
+            self._file.findings.warn_unread((*place, key), fields_by_key(registry.load("evaluators", kind)))
+        return {key: value for key, value in config.items() if key not in unread}
 
     def _beside(
         self, place: Place, config: Mapping[str, Any], paths: Mapping[str, str], to_run: bool
