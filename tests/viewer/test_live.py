@@ -7,9 +7,11 @@ from contextlib import closing
 
 from evalwright.cli.viewed_runs import StoredRun, runs_at
 from evalwright.model.plan import Shard
+from evalwright.run.start import run_suite
 from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from evalwright.viewer.live import LiveRun
+from run.suites import suite
 from viewer.reading import page, seen
 from viewer.runs import cut_short, made_run, site, site_of
 
@@ -63,6 +65,15 @@ def test_the_page_of_a_run_says_whether_it_goes_on(tmp_path):
         said = client.get(f"/runs/{run.name}/events").text
         assert '"state":"interrupted"' in said
         assert "Resume with: evalwright resume" in seen(page(client, f"/runs/{run.name}"))
+
+
+def test_a_run_whose_system_was_stopped_for_its_errors_is_continued_by_retry(tmp_path):
+    suite_of_errors = suite(tmp_path, ["word"] * 5, "agents:broken_or_not", stop_after_errors=2, max_concurrency=1)
+    run = run_suite(suite_of_errors).run_dir
+    with site(run.parent) as client:
+        text = seen(page(client, f"/runs/{run.name}"))
+    assert "interrupted" in text
+    assert "Resume with: evalwright retry" in text
 
 
 def test_the_list_says_that_a_finished_run_is_being_retried(tmp_path):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from evalwright.model.summary import RunSummary
 from evalwright.reports.columns import (
     METRIC_COLUMNS,
     TRIAL_COLUMNS,
@@ -92,6 +93,12 @@ def run_page(run: OpenRun, pairs: Iterable[tuple[str, str]], links: Links, progr
     return Page("run.html", f"{run.plan.name} · {run.id} · evalwright", context)
 
 
+def _continuing(summary: RunSummary) -> str:
+    """The command that runs what is left: of a variant that was stopped for its errors, these cells too."""
+    only_errors = (variant.cells.get("error") == sum(variant.cells.values()) > 0 for variant in summary.variants)
+    return "retry" if any(only_errors) else "resume"
+
+
 def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress | None = None) -> dict[str, Any]:
     """What the page of a run shows: of the server, where `progress` is that of a run being written, or of a bundle."""
     summary, table = run.summary, run.table
@@ -105,6 +112,7 @@ def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress |
         "run": run,
         "progress": progress,
         "state": state,
+        "continuing": _continuing(summary),
         "is_baseline": run.source.is_baseline(),
         "summary": summary,
         **gate_context(summary.gate),
