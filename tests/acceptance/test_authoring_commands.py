@@ -112,6 +112,13 @@ def test_a_system_whose_own_imports_fail_is_a_mistake(tmp_path: Path) -> None:
     assert made.evalwright("validate", "eval.yaml").code == 2
 
 
+def test_a_template_that_no_case_can_fill_is_a_mistake(tmp_path: Path) -> None:
+    system = '{name: v, adapter: cli, command: [cat], stdin_template: "{{ input.wrod }}"}'
+    text = EVAL.replace('{name: v, adapter: python_function, target: "agent:run"}', system)
+    ended = project(tmp_path, {"a": "thanks"}, text).evalwright("validate", "eval.yaml")
+    assert (ended.code, "eval.yaml  v.stdin_template  no case has input.wrod" in ended.err) == (2, True)
+
+
 def test_other_mistakes_are_told_beside_a_missing_system(tmp_path: Path) -> None:
     text = EVAL.replace("agent:run", "support.agent:run").replace("contains_text", "contains_txt")
     ended = project(tmp_path, {"a": "thanks"}, text).evalwright("validate", "eval.yaml")

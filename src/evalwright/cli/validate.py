@@ -127,11 +127,13 @@ class _Checked:
         from evalwright.files.problems import ProblemKinds
         from evalwright.run.missing_packages import missing_functions, missing_packages
         from evalwright.run.selection import all_warnings
+        from evalwright.targets.unfilled import UnfilledPlaces
 
         try:
             suite, absent = loaded_to_check(file, dialect, variables, options)
             self.used.update(one.resolve() for one in suite.files)
-            count, own = _count(_claimed(suite), self._cases if keep else None)
+            places = UnfilledPlaces(suite.variants)
+            count, own = _count(places.watched(_claimed(suite)), self._cases if keep else None)
             if not count and suite.variants and not options["allow_empty"]:
                 # as JSON, which shows what was read: a program may well generate the cases later
                 self._add_emptiness(suite, refuse=not keep)
@@ -141,7 +143,8 @@ class _Checked:
             elsewhere = [one for one in functions if one.absent]
             self.warnings += [*absent, *doubts, *missing_packages(suite), *elsewhere]
             # `lost` are among cases that a run would report as errors
-            if wrong := [*lost, *(one for one in functions if not one.absent)]:
+            missing = [*(one for one in functions if not one.absent), *places.problems(str(suite.source))]
+            if wrong := [*lost, *missing]:
                 raise InputError(wrong)
         except InputError as error:
             self.refusals.append(error)

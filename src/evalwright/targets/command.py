@@ -41,6 +41,7 @@ class Command:
     """
 
     config_keys: tuple[str, ...] = _KEYS
+    template_keys: tuple[str, ...] = ("stdin_template",)
     working_folder_key: str = "cwd"
 
     def __init__(self, variant: Variant) -> None:

@@ -10,11 +10,14 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.errors import InputError, Problem, TargetError, did_you_mean
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
+
+if TYPE_CHECKING:
+    from evalwright.model.case import EvalCase
 
 __all__ = ["Template", "never_filled", "template_of"]
 
@@ -65,11 +68,7 @@ class Template:
 
         Raises TargetError that names every path without a value.
         """
-        roots = {
-            "input": case.input,
-            "case_id": case.id,
-            "case": {"id": case.id, "input": case.input, "metadata": case.metadata},
-        }
+        roots = _roots_of(case)
         written, missing = [self._start], []
         for field in self._fields:
             value = _found(roots, field.path.split("."))
@@ -80,8 +79,16 @@ class Template:
             else:
                 written += (_written(value, field.as_json), field.after)
         if missing:
-            raise TargetError("; ".join(_missed(path, roots, self._key) for path in dict.fromkeys(missing)))
+            place = f"{self._key}: " if self._key else ""
+            said = (f"{place}the case has no {path}{_instead(path, roots)}" for path in dict.fromkeys(missing))
+            raise TargetError("; ".join(said))
         return "".join(written)
+
+    def missing(self, case: Case | EvalCase) -> dict[str, str]:
+        """Each path that needs a value and finds none in the case, with what there is instead."""
+        roots = _roots_of(case)
+        needed = dict.fromkeys(field.path for field in self._fields if field.default is _NOTHING)
+        return {path: _instead(path, roots) for path in needed if _found(roots, path.split(".")) is _NOTHING}
 
 
 def template_of(text: str, key: str, variant: Variant, problems: list[Problem]) -> Template | None:
@@ -172,14 +179,18 @@ def _found(value: Any, path: list[str]) -> Any:
     return value
 
 
-def _missed(path: str, roots: dict[str, Any], key: str) -> str:
-    """Says which value is missing, what there is instead, and how to make it optional."""
+def _roots_of(case: Case | EvalCase) -> dict[str, Any]:
+    inside = {"id": case.id, "input": case.input, "metadata": case.metadata}
+    return {"input": case.input, "case_id": case.id, "case": inside}
+
+
+def _instead(path: str, roots: dict[str, Any]) -> str:
+    """Says what there is beside a missing value, and how to make it optional."""
     parent, _, last = path.rpartition(".")
     beside = _found(roots, parent.split("."))
     names = [str(name) for name in beside] if isinstance(beside, dict) else []
     near = did_you_mean(last, names) or (f"; {parent} has: {', '.join(names)}" if names else "")
-    place = f"{key}: " if key else ""
-    return f'{place}the case has no {path}{near} (optional: {{{{ {path} | default("") }}}})'
+    return f'{near} (optional: {{{{ {path} | default("") }}}})'
 
 
 def _written(value: Any, as_json: bool) -> str:

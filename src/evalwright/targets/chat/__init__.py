@@ -59,6 +59,7 @@ class _Chat:
     folder_keys: tuple[str, ...] = ("image_folders",)
     text_keys: tuple[str, ...] = ("system_prompt", "user_template")
     """Keys whose text may be in a separate file."""
+    template_keys: tuple[str, ...] = text_keys
     _provider = ""
 
     def __init__(self, variant: Variant) -> None:

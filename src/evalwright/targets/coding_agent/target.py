@@ -107,6 +107,7 @@ class CodingAgent:
     """
 
     config_keys: tuple[str, ...] = keys_of(_Config)
+    template_keys: tuple[str, ...] = ("prompt_template",)
     folder_keys: tuple[str, ...] = ("skills",)
     """Keys with lists of folders, relative to the suite's folder."""
     grace_seconds: float = _GRACE

@@ -44,6 +44,7 @@ class Http:
     """
 
     config_keys: tuple[str, ...] = HTTP_KEYS
+    template_keys: tuple[str, ...] = ("request_template",)
 
     @staticmethod
     def unread(config: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
