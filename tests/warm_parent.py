@@ -50,8 +50,6 @@ def import_what_commands_import() -> None:
     for module in pkgutil.walk_packages(evalwright.__path__, "evalwright."):
         if not module.name.startswith(LEFT_OUT):
             importlib.import_module(module.name)
-    with contextlib.suppress(ImportError):
-        import wrapt  # noqa: F401 - by runs, if an instrumentor is installed
     for record in records():
         with contextlib.suppress(NameError, TypeError):  # those that are never read name types for the reader only
             msgspec.json.Decoder(record)  # msgspec looks at the fields of a record once in a process

@@ -26,8 +26,6 @@ HEAVY = {"asyncio", "concurrent", "email", "http", "multiprocessing", "sqlite3",
 READING = {"click", "msgspec", "typing_extensions"}
 AUTHORED = READING | {"yaml", "asyncio", "concurrent", "ssl"}
 """What people wrote is read without pydantic, which would say what is wrong with it."""
-RUNNING = AUTHORED | {"wrapt", "email"}
-"""OpenInference's instrumentors, which are installed here, come with `wrapt`."""
 MAY_LOAD = {
     "--help": {"click"},
     "inspect RUN": READING,
@@ -37,8 +35,8 @@ MAY_LOAD = {
     "resume RUN": AUTHORED,
     "re-evaluate RUN": AUTHORED | {"multiprocessing"},
     "validate eval.yaml": AUTHORED,
-    "run eval.yaml": RUNNING,
-    "run promptfooconfig.yaml": RUNNING,
+    "run eval.yaml": AUTHORED,
+    "run promptfooconfig.yaml": AUTHORED,
     "run recorded.jsonl": AUTHORED,
 }
 OF_NORTHSTAR = '{"id": "a", "messages": [{"role": "assistant", "content": "Hi"}], "expected": {"contains": ["Hi"]}}'
