@@ -132,6 +132,9 @@ def test_mistakes_in_other_files_name_these(folder: Path) -> None:
         (folder.parent / "outside.yaml").write_text("[]")
         with pytest.raises(InputError, match=r"nowhere|outside"):
             load(folder, tests=wrong)
+    (folder / "cases.csv").write_text("id,input\n")
+    with pytest.raises(InputError, match=r"cases are read from \.yaml, \.yml, \.json, \.jsonl, not from cases\.csv"):
+        load(folder, tests="cases.csv")
 
 
 def test_input_and_files_of_the_suite_come_first(folder: Path) -> None:

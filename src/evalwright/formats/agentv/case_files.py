@@ -22,6 +22,7 @@ __all__ = ["LISTS", "SCHEME", "CasePlace", "cases_in_files", "names_cases"]
 
 SCHEME = "file://"
 _OF_FOLDER = ("case.yaml", "case.yml")
+_KNOWN = (".yaml", ".yml", ".json", ".jsonl")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 LISTS = ("tests", "cases", "evalcases")
 """Keys of the list of cases in a file; the first one present counts."""
@@ -93,7 +94,11 @@ def _named(
             boundary.check(file)
         except OutsideError as error:
             raise InputError(Problem(str(path), str(error), line, str(at[0]))) from None
-        yield from _lines(file) if file.suffix.lower() == ".jsonl" else _of_yaml(file)
+        suffix = file.suffix.lower()
+        if suffix not in _KNOWN:
+            said = f"cases are read from {', '.join(_KNOWN)}, not from {file.name}"
+            raise InputError(Problem(str(path), said, line, str(at[0])))
+        yield from _lines(file) if suffix == ".jsonl" else _of_yaml(file)
 
 
 def _alternatives(pattern: str) -> list[str]:
