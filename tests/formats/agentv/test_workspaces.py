@@ -310,3 +310,14 @@ def test_repositories_are_checked_out_at_their_commits(folder: Path) -> None:
     trace, verdict = ran(folder, {"workspace": {"repos": [{"path": "a", "repo": str(folder / "none")}]}}, {})
     assert verdict.status == "error"
     assert "cannot be fetched" in str(trace.error)
+
+
+@pytest.mark.parametrize("level", ["file", "case"])
+def test_a_file_with_a_workspace_has_variables(folder: Path, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_TEMPLATE", "./template")
+    (folder / "space.yaml").write_text("template: ${{ SHOP_TEMPLATE }}\n")
+    head, case = ({}, {"workspace": "space.yaml"}) if level == "case" else ({"workspace": "space.yaml"}, {})
+    path = written(folder, head, {"command_template": "cat start.txt"}, **case, evaluators=[EQUALS])
+    path.write_text(path.read_text().replace('"evalcases"', '"tests"'))
+    reader, _ = open_run(run_suite(load_suite(path), RunOptions(out=folder / "runs")).run_dir)
+    assert [trace.output.final_answer for trace in reader.traces(Trace)] == ["start"]

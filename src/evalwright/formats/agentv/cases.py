@@ -273,7 +273,7 @@ class Cases:
         if raw is None:
             return {}
         try:
-            return {"workspace": read_workspace(raw, self._file.path.resolve().parent)}
+            return {"workspace": read_workspace(raw, self._file.path.resolve().parent, self._file.put_into)}
         except InputError as error:
             tell.refused += [(p.key or "workspace", p.message) for p in error.listed]
             return {}

@@ -64,6 +64,8 @@ class EvalFile:
     places: list[CasePlace] | None = None
     """Where each case is, if some are in other files."""
     document: dict[str, Any] = field(default_factory=dict)
+    put_into: Callable[[Any], Any] = field(default=lambda value: value)
+    """Puts variables of the environment into data of the suite, if it is a newer file."""
 
     @property
     def name(self) -> str:

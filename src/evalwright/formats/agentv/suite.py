@@ -220,7 +220,8 @@ def _with_environment(file: EvalFile, known: Mapping[str, str]) -> Environment:
     """Put variables into a newer file; what they are taken from, for other texts of the suite."""
     variables = Environment(known)
     if file.key == "tests":
-        file.cases, file.head = variables.put_into(file.cases), variables.put_into(file.head)
+        file.put_into = variables.put_into
+        file.cases, file.head = file.put_into(file.cases), file.put_into(file.head)
     return variables
 
 
@@ -230,7 +231,7 @@ def _workspace(file: EvalFile, allowed: tuple[Path, ...]) -> WorkspaceSettings:
     if raw is None:
         return {}
     try:
-        return read_workspace(raw, file.head_path.resolve().parent, allowed)
+        return read_workspace(raw, file.head_path.resolve().parent, file.put_into, allowed)
     except InputError as error:
         problems = [(p.message, p.key) for p in error.listed]
         raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +56,11 @@ REQUIRED = {
 _GITHUB = "https://github.com/{}.git"
 
 
-def read_workspace(raw: Any, folder: Path, allowed: tuple[Path, ...] = ()) -> WorkspaceSettings:
-    """The settings under `workspace`, or in the file that it names; paths are relative to where they are written.
+def read_workspace(
+    raw: Any, folder: Path, put_into: Callable[[Any], Any], allowed: tuple[Path, ...] = ()
+) -> WorkspaceSettings:
+    """The settings under `workspace`, or in the file that it names, into which variables are put; paths are relative to
+    where they are written.
 
     Raises InputError with every mistake, and for everything that is not supported.
     """
@@ -69,7 +72,7 @@ def read_workspace(raw: Any, folder: Path, allowed: tuple[Path, ...] = ()) -> Wo
             raise InputError(Problem("", str(error), key="workspace")) from None
         if not os.path.isfile(path):
             raise InputError(Problem("", f"there is no file {raw!r}", key="workspace"))
-        raw, folder = yaml.load(path, "yaml12").value, path.resolve().parent
+        raw, folder = put_into(yaml.load(path, "yaml12").value), path.resolve().parent
     if not isinstance(raw, dict):
         kind = type(raw).__name__
         raise InputError(Problem("", f"workspace: expected a mapping or a file, found {kind}", key="workspace"))
