@@ -22,6 +22,7 @@ URL = "https://hooks.example/T0/B1/abcdef123456"
         ({"params": {"key": "k1", "sig": "s1", "page": "2"}}, ["k1", "s1"]),
         ({"query_params": {"more": {"password": "p1"}}}, ["p1"]),
         ({"other": {"key": "k1"}}, []),
+        ({"env": {"DTOKEN": "t1", "ShopKey": "k1", "TOWN": "Bonn", "PROXY": "http://me:p1@host"}}, ["t1", "k1", "p1"]),
         ({"session_token_v2": "t1", "session_page_v2": "p", "client_key_2": "k1", "client_page_2": "p"}, ["t1", "k1"]),
         ({"systems": [{"config": {"smtp_pass": "p1"}}]}, ["p1"]),
         ({"evaluators": [{"config": {"smtp_pass": "p1"}}]}, []),

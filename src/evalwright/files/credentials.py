@@ -46,6 +46,7 @@ _USER = re.compile(r"https?://([^\s/?#@:]+)@")
 _QUERY_KEY = r"(?:[^\s=?&#]*[_-])?(?:api|access|auth|client)?(?:key|token|secret|password|passwd|signature|sig|auth)"
 _QUERY = re.compile(rf"(?i)[?&]{_QUERY_KEY}=([^\s&#]+)")
 _QUERY_NAME = re.compile(rf"(?i){_QUERY_KEY}")
+_VARIABLE_NAME = re.compile(r"(?i).*(?:key|token|secret)")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://\S*")
 """With an unlimited scheme, the search would go from each letter of a long word to its end."""
 _SCHEME = re.compile(r"(?i)(basic|bearer|token|digest|apikey|api-key|bot|jwt|key|ssws|negotiate)\s+(\S.*)")
@@ -156,7 +157,9 @@ def credentials(document: Any, outside: bool = True) -> Iterator[tuple[str, str]
             elif isinstance(item, str):
                 yield from ((str(key), part) for part in in_address(item))
             elif key in _QUERIES and isinstance(item, Mapping):
-                yield from _in_query(item)
+                yield from _in_named(item, _QUERY_NAME)
+            elif key == "env" and isinstance(item, Mapping):
+                yield from _in_named(item, _VARIABLE_NAME)
             else:
                 yield from credentials(item, outside and key != "evaluators")
 
@@ -167,11 +170,14 @@ def _in_context(document: Mapping[Any, Any], key: object, item: object, outside:
     return outside and isinstance(item, str) and isinstance(key, str) and _WORD.findall(key.lower())[-1:] == ["pass"]
 
 
-def _in_query(query: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
-    for key, item in query.items():
-        if _QUERY_NAME.fullmatch(str(key)) or is_credential(key, item):
+def _in_named(values: Mapping[Any, Any], names: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """Credentials in parameters of a query, or in variables: their names say more than those of keys."""
+    for key, item in values.items():
+        if names.fullmatch(str(key)) or is_credential(key, item):
             yield from ((str(key), text) for text in _texts(item))
-        elif not isinstance(item, str):
+        elif isinstance(item, str):
+            yield from ((str(key), part) for part in in_address(item))
+        else:
             yield from credentials(item)
 
 
