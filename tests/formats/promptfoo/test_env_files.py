@@ -96,3 +96,18 @@ def test_no_name_shows_what_is_secret_or_part_of_an_address(tmp_path, monkeypatc
     monkeypatch.setenv("SHOP_KEY", KEY)
     suite = load_suite(write(tmp_path, asked("a", providers=[provider])))
     assert [variant.name for variant in suite.variants] == [name]
+
+
+def test_a_provider_has_variables_of_its_own(tmp_path):
+    code = "def call_api(p, o, c):\n    return {'output': ' '.join([p, o['config']['town'], o['env']['SHOP_TOWN']])}\n"
+    provider = {"id": "file://p.py", "env": {"SHOP_TOWN": "Bonn"}, "config": {"town": "{{env.SHOP_TOWN}}"}}
+    ran = run(tmp_path, asked("a Bonn Bonn", "{{q}}", providers=[provider]), p__py=code)
+    assert (ran.statuses, ran.outcome.summary.warnings) == (["pass"], [])
+
+
+def test_variables_of_a_provider_that_nothing_reads_are_told(tmp_path):
+    providers = [{"id": "echo", "env": {"SHOP_TOWN": "Bonn"}}]
+    suite = load_suite(write(tmp_path, asked("a", "{{q}}", providers=providers)))
+    assert [(one.key, one.message) for one in suite.warnings] == [
+        ("providers[0].env.SHOP_TOWN", "nothing reads this variable")
+    ]

@@ -147,13 +147,13 @@ def test_settings_of_an_http_service_that_nothing_reads_are_warned_of(tmp_path):
     service = {
         "url": "http://127.0.0.1:9",
         "body": {"q": "{{prompt}}"},
-        "tls": {"ca": "x"},
+        "sessionParser": "data.id",
         "transform": "json.a",
     }
     config = {**ECHO, "providers": [{"id": "http", "config": service}], "tests": [{"vars": {"q": "x"}}]}
     said = [str(one) for one in load_suite(write(tmp_path, config)).warnings]
     assert [one.partition("  ")[2] for one in said if "nothing reads" in one] == [
-        "providers[0].config.tls  nothing reads this key",
+        'providers[0].config.sessionParser  nothing reads this key; did you mean "responseParser"?',
         'providers[0].config.transform  nothing reads this key; did you mean "transformRequest"?',
     ]
 

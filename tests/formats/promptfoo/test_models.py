@@ -197,3 +197,16 @@ def test_settings_that_nothing_reads_are_warned_of(tmp_path):
     assert [one.key for one in suite.warnings if "config" in one.key] == [
         "providers[0].config.num_ctx", "providers[0].config.showThinking", "providers[1].config.generationConfig.seed",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("config", [{}, {"apiKeyEnvar": "SHOP_TOKEN"}])
+def test_a_models_key_and_address_may_be_variables_of_its_provider(tmp_path, server, monkeypatch, config):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-1")
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    key = config.get("apiKeyEnvar", "OPENAI_API_KEY")
+    variables = {key: KEY, "OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
+    provider = {"id": "openai:gpt-4o", "env": variables, "config": config}
+    found = run(tmp_path, {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "Bonn"}}]})
+    assert (found.statuses, len(server.requests)) == (["pass"], 1)
+    files = [path for path in found.outcome.run_dir.rglob("*") if path.is_file()]
+    assert not any(KEY.encode() in path.read_bytes() for path in files)

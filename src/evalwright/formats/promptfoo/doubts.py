@@ -196,7 +196,7 @@ def _nearest(name: str, known: Collection[str]) -> str:
     return did_you_mean(name, known) or (f" (there are: {', '.join(sorted(known))})" if known else "")
 
 
-def doubt_environment(raw: Mapping[str, Any], known: Mapping[str, str], origin: Origin) -> None:
+def doubt_environment(raw: Mapping[str, Any], known: Collection[str], origin: Origin) -> None:
     """Warn of variables of the environment that are not set."""
     for name in sorted({name for name in env_names(raw, with_default=False) if name not in known}):
         origin.warn(f"the environment variable {name} is not set; it is rendered as an empty text")

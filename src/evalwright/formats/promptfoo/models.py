@@ -149,9 +149,9 @@ def _with_scheme(host: str) -> str:
 
 def _key(provider: Provider, config: Mapping[str, Any]) -> str | None:
     """The variable with the key; a key that is written in the configuration is put into a variable of its own."""
-    if named := config.get("apiKeyEnvar"):
-        return str(named)
     key = config.get("apiKey")
+    if (named := config.get("apiKeyEnvar")) and named not in provider.get("env", {}):
+        return str(named)
     if not isinstance(key, str) or not key:
         return _AZURE_KEY if called_of(provider).startswith("azure") and environment().get(_AZURE_KEY) else None
     name = "PROMPTFOO_" + "".join(sign if sign.isalnum() else "_" for sign in provider["label"].upper()) + "_KEY"

@@ -11,6 +11,7 @@ from evalwright.files.credentials import without_credentials
 from evalwright.files.masker import looks_secret, may_be_secret
 from evalwright.formats.promptfoo.http_settings import plain_settings, without_unsupported
 from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.own_variables import with_own_variables
 from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, split_function
 from evalwright.formats.promptfoo.values import as_javascript
@@ -181,6 +182,7 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin, other: str |
     elif kind == "":
         _refuse(named, origin)
         return []
+    one = with_own_variables(one, kind, origin)
     config = _config(one.get("config", {}), kind, named, sources, origin.at("config"))
     sources.code(one.get("transform"), origin.at("transform"))
     if kind == "http" and "://" not in named and not config.get("url") and not (one.get("config") or {}).get("request"):

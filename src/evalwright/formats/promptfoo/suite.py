@@ -222,7 +222,8 @@ class _Reading:
         doubt_requests(variants, cases, self._origin)
         doubt_values(variants, cases, self._origin)
         doubt_guardrails(variants, cases, self._origin)
-        doubt_environment(self._written, {**self._set, **self._known}, self._origin)
+        own = {name for variant in variants for name in variant.config["provider"].get("env", {})}
+        doubt_environment(self._written, own.union(self._set, self._known), self._origin)
         doubt_columns(cases, variants, self._origin)
 
     def _providers(self) -> list[Provider]:

@@ -27,7 +27,7 @@ class Command:
         if not self._words:
             raise InputError(Problem("", f"{called_of(provider)!r} names no command", key="providers"))
         self._folder = folder
-        known = {key: provider[key] for key in ("id", "label", "config") if key in provider}
+        known = {key: provider[key] for key in ("id", "label", "config", "env") if key in provider}
         self._options = compact_json({"config": {}, **known})
 
     async def __call__(self, call: ProviderCall) -> ProviderReply:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
@@ -24,7 +25,8 @@ class PythonFile:
     def __init__(self, provider: Provider, folder: str) -> None:
         path, name = split_function(called_of(provider).removeprefix("python:"))
         name = _DEFAULT if name in ("", "default") else name
-        self._options = {"id": provider["id"], "config": {**provider.get("config", {})}}
+        known: dict[str, Any] = {key: provider[key] for key in ("id", "env") if key in provider}
+        self._options: dict[str, Any] = {**known, "config": {**provider.get("config", {})}}
         self._threads, self._name = Threads(), name
         try:
             self._function = python_function(Path(folder, path), name)

@@ -1,0 +1,56 @@
+"""The `env` of a provider: variables for its own templates, and for the key and the address of a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.formats.promptfoo.file import env_names, with_environment
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.values import template_text
+
+__all__ = ["with_own_variables"]
+
+_COMPANIES = {"azureopenai": "AZURE", "google": "(?:GOOGLE|GEMINI)", "togetherai": "TOGETHER"}
+_NAMES = {
+    "apiKey": "(?:_OPENAI)?_API_KEY",
+    "apiBaseUrl": "(?:_OPENAI)?(?:_API)?_BASE_URL",
+    "apiHost": "(?:_OPENAI)?_API_HOST",
+}
+"""How the variables end that stand for a key of a model's `config`; before that is the company's name."""
+_MODELS = ("chat", "embedding")
+_GET_ALL = ("python", "javascript", "exec")
+"""Programs get all of them, with the other options of the provider."""
+
+
+def with_own_variables(provider: dict[str, Any], kind: str, origin: Origin) -> dict[str, Any]:
+    """The provider with its variables put into its settings; those that nothing reads are warnings."""
+    variables = {name: template_text(value) for name, value in (provider.get("env") or {}).items() if value is not None}
+    if not variables:
+        return provider
+    others = {key: value for key, value in provider.items() if key != "env"}
+    read = set(env_names(others))
+    made: dict[str, Any] = with_environment(others, variables)
+    config = made.get("config") or {}
+    if kind in _MODELS:
+        found = _of_model(str(made["id"]).partition(":")[0], config, variables)
+        made["config"] = {**config, **{key: variables[name] for key, name in found.items()}}
+        read |= {*found.values()}
+    for name in variables.keys() - read if kind not in _GET_ALL else ():
+        origin.at("env", name).warn("nothing reads this variable", unread=True)
+    return {**made, "env": variables}
+
+
+def _of_model(prefix: str, config: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables that stand for keys of a model's settings, which take precedence if they are given."""
+    company = _COMPANIES.get(prefix, prefix.upper())
+    found = {}
+    for key, ending in _NAMES.items():
+        named = (name for name in variables if re.fullmatch(company + ending, name))
+        if not config.get(key) and (name := next(named, None)) is not None:
+            found[key] = name
+    if (chosen := config.get("apiKeyEnvar")) is not None:
+        found = {key: name for key, name in found.items() if key != "apiKey"}
+        found |= {"apiKey": chosen} if chosen in variables else {}
+    return found
