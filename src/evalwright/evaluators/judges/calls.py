@@ -24,7 +24,7 @@ from evalwright.session import session
 __all__ = [
     "OF_THE_RUN",
     "Asking",
-    "Outcome",
+    "JudgeOutcome",
     "Prompt",
     "ask",
     "cost",
@@ -118,7 +118,7 @@ class Prompt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[T]):
+class JudgeOutcome(Generic[T]):
     """What became of calling one judge: `value` is what its last reply says, or `error` says why there is none."""
 
     model: str
@@ -134,7 +134,7 @@ async def ask(
     questions: Sequence[tuple[str, Prompt, int]],
     schema: dict[str, Any],
     read: Callable[[str], T],
-) -> list[Outcome[T]]:
+) -> list[JudgeOutcome[T]]:
     """Send all questions (model, prompt, repeat) at once. `read` parses the text of a reply, or raises BadReply.
 
     Raises EvaluatorError `cost_limit_exceeded`, before anything is sent if the estimate is above the limit.
@@ -159,7 +159,7 @@ async def _outcome(
     schema: dict[str, Any],
     read: Callable[[str], T],
     judges: int,
-) -> Outcome[T]:
+) -> JudgeOutcome[T]:
     request = ChatRequest(
         model,
         [ChatMessage("user", prompt.user)],
@@ -185,13 +185,13 @@ async def _outcome(
     except EvaluatorError as error:
         kind = error.type if error.type in OF_THE_RUN else "adapter_error"
         detail = {**error.detail, "failure": error.type}
-        return Outcome(model, error=EvaluatorError(unheard(model, error), kind, detail, error.cost_usd))
+        return JudgeOutcome(model, error=EvaluatorError(unheard(model, error), kind, detail, error.cost_usd))
     if found.value is not None:
-        return Outcome(model, found.value, found.replies, None, found.problems)
+        return JudgeOutcome(model, found.value, found.replies, None, found.problems)
     times = f", asked {len(found.replies)} times" if found.problems else ""
     message = f"the reply of the judge {model} cannot be used{times}: {found.problem}"
     detail = {"judge_reply": shorten(found.replies[-1].text, _KEPT)}
-    return Outcome(model, None, found.replies, EvaluatorError(message, "adapter_error", detail), found.problems)
+    return JudgeOutcome(model, None, found.replies, EvaluatorError(message, "adapter_error", detail), found.problems)
 
 
 def _read(reply: ChatReply, read: Callable[[str], T]) -> T:
@@ -208,13 +208,15 @@ def unheard(judge: str, error: EvaluatorError) -> str:
     return f"the judge {judge} could not be called{again}: {error}"
 
 
-def failure(error: EvaluatorError, detail: Mapping[str, Any], outcomes: Sequence[Outcome[Any]] = ()) -> EvaluatorError:
+def failure(
+    error: EvaluatorError, detail: Mapping[str, Any], outcomes: Sequence[JudgeOutcome[Any]] = ()
+) -> EvaluatorError:
     """The error of the whole evaluation, with what is known about it and what it cost nevertheless."""
     known = {**detail, **(spending(outcomes) if any(outcome.replies for outcome in outcomes) else {}), **error.detail}
     return EvaluatorError(str(error), error.type, known, cost(outcomes) if outcomes else error.cost_usd)
 
 
-def cost(outcomes: Sequence[Outcome[Any]]) -> float | None:
+def cost(outcomes: Sequence[JudgeOutcome[Any]]) -> float | None:
     """Cost of all calls in US dollars; None if the price of any is unknown."""
     costs = [reply.cost_usd for outcome in outcomes for reply in outcome.replies]
     # the error of a failed call has what was paid before it
@@ -226,7 +228,7 @@ def cost(outcomes: Sequence[Outcome[Any]]) -> float | None:
     return sum(c for c in costs if c is not None) if costs and None not in costs else None
 
 
-def spending(outcomes: Sequence[Outcome[Any]]) -> dict[str, Any]:
+def spending(outcomes: Sequence[JudgeOutcome[Any]]) -> dict[str, Any]:
     """Cost and tokens of all calls, how they were made, and what the judges thought, for a result's detail.
 
     Models without a price are counted at an assumed one.
@@ -274,7 +276,7 @@ def _cost(price: Price, tokens_in: int, tokens_out: int) -> float:
     return (tokens_in * price.input_per_million_tokens + tokens_out * price.output_per_million_tokens) / 1_000_000
 
 
-def _too_costly(what: str, dollars: float, limit: float, outcomes: Sequence[Outcome[Any]] = ()) -> EvaluatorError:
+def _too_costly(what: str, dollars: float, limit: float, outcomes: Sequence[JudgeOutcome[Any]] = ()) -> EvaluatorError:
     message = f"judging {what} {dollars:.6f} USD, the limit is {limit:g}"
     detail = spending(outcomes) if outcomes else {"estimated_cost_usd": dollars}
     return EvaluatorError(message, "cost_limit_exceeded", detail, cost(outcomes))

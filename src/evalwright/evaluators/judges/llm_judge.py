@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.calls import Outcome, Prompt, ask, cost, failure, spending
+from evalwright.evaluators.judges.calls import JudgeOutcome, Prompt, ask, cost, failure, spending
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks, expectation_of, fields_of
 from evalwright.evaluators.judges.verdict import Assertion, Criteria, Rubric, RubricScale, Verdict, needed
 from evalwright.evaluators.judges.votes import Panel, agreeing_share, first_error, majority, panel_problems
@@ -100,7 +100,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         except EvaluatorError as error:
             raise failure(error, {**detail, **self._votes(outcomes)}, outcomes) from error
 
-    def _evaluation(self, outcomes: Sequence[Outcome[Verdict]], detail: dict[str, Any]) -> Evaluation:
+    def _evaluation(self, outcomes: Sequence[JudgeOutcome[Verdict]], detail: dict[str, Any]) -> Evaluation:
         criteria = self.criteria
         said = [outcome.value for outcome in outcomes if outcome.value is not None]
         if self.combine == "majority":
@@ -114,7 +114,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         detail |= criteria.detail(together) | self._votes(outcomes, passed)
         return Evaluation(passed, sum(scores) / len(scores), criteria.reason(together), detail, cost_usd=cost(outcomes))
 
-    def _votes(self, outcomes: Sequence[Outcome[Verdict]], decision: bool | None = None) -> dict[str, Any]:
+    def _votes(self, outcomes: Sequence[JudgeOutcome[Verdict]], decision: bool | None = None) -> dict[str, Any]:
         """Each vote, if there are several, and the share that agrees with the decision."""
         if len(outcomes) == 1:
             return {}
@@ -123,7 +123,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
             return {"votes": votes}
         return {"votes": votes, "agreement": agreeing_share([vote.get("passed") for vote in votes], decision)}
 
-    def _vote(self, outcome: Outcome[Verdict]) -> dict[str, Any]:
+    def _vote(self, outcome: JudgeOutcome[Verdict]) -> dict[str, Any]:
         if outcome.value is None:
             return {"model": outcome.model, "error": str(outcome.error)}
         criteria, verdict = self.criteria, outcome.value

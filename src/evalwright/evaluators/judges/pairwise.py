@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.calls import Outcome, Prompt, ask, cost, failure, spending
+from evalwright.evaluators.judges.calls import JudgeOutcome, Prompt, ask, cost, failure, spending
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks, field_of, fields_of
 from evalwright.evaluators.judges.replies import BadReply, only_object, reason_in
 from evalwright.evaluators.judges.votes import Panel, first_error, panel_problems
@@ -66,7 +66,7 @@ class PairwiseJudge(Panel, frozen=True, kw_only=True):
         orders = self._prompts(case, trace, reference)
         detail = {"judge_model": self.label, "judge_prompt_hash": orders[0].digest}
         questions = [(model, prompt, repeat) for model, repeat in self.asked for prompt in orders]
-        outcomes: list[Outcome[_Choice]] = []
+        outcomes: list[JudgeOutcome[_Choice]] = []
         try:
             outcomes = await ask(self, questions, _SCHEMA, _read)
             if any(outcome.value is None for outcome in outcomes):
@@ -75,7 +75,7 @@ class PairwiseJudge(Panel, frozen=True, kw_only=True):
             raise failure(error, detail, outcomes) from error
         return self._evaluation(outcomes, {**detail, **spending(outcomes)})
 
-    def _evaluation(self, outcomes: Sequence[Outcome[_Choice]], detail: dict[str, Any]) -> Evaluation:
+    def _evaluation(self, outcomes: Sequence[JudgeOutcome[_Choice]], detail: dict[str, Any]) -> Evaluation:
         winners = [_winner(outcome, i % 2) for i, outcome in enumerate(outcomes)]
         pairs = list(zip(winners[::2], winners[1::2], strict=True))
         score = sum(_POINTS[winner] for winner in winners) / len(winners)
@@ -106,7 +106,7 @@ class PairwiseJudge(Panel, frozen=True, kw_only=True):
         ]
 
 
-def _winner(outcome: Outcome[_Choice], reference_first: int) -> str:
+def _winner(outcome: JudgeOutcome[_Choice], reference_first: int) -> str:
     choice = outcome.value[0] if outcome.value else "tie"
     if choice == "tie":
         return "tie"

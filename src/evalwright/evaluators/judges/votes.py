@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.calls import Asking, Outcome, model_problems
+from evalwright.evaluators.judges.calls import Asking, JudgeOutcome, model_problems
 
 __all__ = ["Panel", "agreeing_share", "first_error", "majority", "panel_problems"]
 
@@ -54,7 +54,7 @@ def panel_problems(values: Mapping[str, Any]) -> list[Problem]:
     return model_problems(values, named)
 
 
-def majority(outcomes: Sequence[Outcome[T]], passes: Callable[[T], bool]) -> bool:
+def majority(outcomes: Sequence[JudgeOutcome[T]], passes: Callable[[T], bool]) -> bool:
     """Whether more than half of all judges pass it.
 
     Raises the first judge's error if the judges without a verdict could change the decision.
@@ -68,7 +68,7 @@ def majority(outcomes: Sequence[Outcome[T]], passes: Callable[[T], bool]) -> boo
     raise first_error(outcomes)
 
 
-def first_error(outcomes: Sequence[Outcome[Any]]) -> EvaluatorError:
+def first_error(outcomes: Sequence[JudgeOutcome[Any]]) -> EvaluatorError:
     """The first error among the judges; None if there is none."""
     return next(outcome.error for outcome in outcomes if outcome.error is not None)
 

@@ -10,7 +10,16 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.calls import Asking, Outcome, Prompt, ask, cost, failure, model_problems, spending
+from evalwright.evaluators.judges.calls import (
+    Asking,
+    JudgeOutcome,
+    Prompt,
+    ask,
+    cost,
+    failure,
+    model_problems,
+    spending,
+)
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks
 from evalwright.evaluators.judges.replies import BadReply, only_object, reason_in, truth_in
 from evalwright.evaluators.wording import listed
@@ -70,7 +79,7 @@ class ThinkingDoesNotLeak(Asking, frozen=True, kw_only=True, dict=True):
             "judge_prompt_hash": prompt.digest,
             "pattern_matches": matches,
         }
-        outcomes: list[Outcome[tuple[bool, str]]] = []
+        outcomes: list[JudgeOutcome[tuple[bool, str]]] = []
         try:
             outcomes = await ask(self, [(self.model, prompt, 0)], _SCHEMA, _read)
             if outcomes[0].error is not None:
