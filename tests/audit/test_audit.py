@@ -118,6 +118,12 @@ def test_a_run_in_which_nothing_passed_is_rejected(tmp_path: Path) -> None:
         audited(tmp_path, {"a": "no"}, says("open", "is open"))
 
 
+def test_a_run_without_answers_and_calls_is_rejected(tmp_path: Path) -> None:
+    never = {"name": "never", "type": "contains_text", "config": {"none_of": ["swearword"]}}
+    with pytest.raises(InputError, match="no mutation changes anything in 1 trace"):
+        audited(tmp_path, {"a": ""}, never)
+
+
 def test_evaluators_of_another_suite_are_audited_on_the_same_answers(tmp_path: Path) -> None:
     run = stored(tmp_path, THREE, says("open", "is open"))
     better = (tmp_path / "eval.yaml").read_text().replace("is open", "Order")

@@ -119,3 +119,22 @@ def test_the_weights_of_a_rule_decide_what_is_caught(tmp_path: Path) -> None:
     suite.out = tmp_path / "runs"
     report = audit_run(run_suite(suite).run_dir, limit=100)
     assert (evaluator(report, "order").changes, evaluator(report, "open").changes > 0) == (0, True)
+
+
+def test_cases_may_have_evaluators_of_one_name_of_which_some_call_models(tmp_path: Path) -> None:
+    judge = {"name": "good", "type": "llm_judge", "prompt": "Is it good?"}
+    check = {"name": "good", "type": "contains", "value": "open"}
+    cases = [
+        {"id": name, "expected_outcome": "x", "input": "hi", "execution": {"evaluators": evaluators}}
+        for name, evaluators in (("a", [judge, {**check, "name": "open"}]), ("b", [check]))
+    ]
+    (tmp_path / "EVAL.yaml").write_text(json.dumps({"name": "w", "evalcases": cases}))
+    targets = [
+        {"name": "default", "provider": "mock", "response": "Order 1 is open.", "judge_target": "judge"},
+        {"name": "judge", "provider": "mock", "response": '{"score": 1, "hits": [], "misses": [], "reasoning": ""}'},
+    ]
+    (tmp_path / "targets.yaml").write_text(json.dumps({"targets": targets}))
+    suite = load_suite(tmp_path / "EVAL.yaml", "agentv")
+    suite.out = tmp_path / "runs"
+    report = audit_run(run_suite(suite).run_dir, limit=100)
+    assert (report.traces, report.left_out.keys(), evaluator(report, "good").mutants) == (2, {"good"}, 4)

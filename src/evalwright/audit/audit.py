@@ -15,7 +15,6 @@ from evalwright.audit.bench import Bench, JudgedTrace
 from evalwright.audit.counts import AuditedTrace, Counts
 from evalwright.audit.evaluators import AuditedEvaluators
 from evalwright.audit.mutants import mutants_of
-from evalwright.audit.notes import with_note
 from evalwright.audit.samples import Donors, Sample
 from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
@@ -94,6 +93,7 @@ class _Audit:
         self._sample, self._state = sample, state
         self._counts = Counts()
         self._not_passing = 0
+        self._cost_usd = 0.0
         state.total = len(sample)
 
     def work(self) -> None:
@@ -107,6 +107,7 @@ class _Audit:
             finally:
                 end_loose_tasks(loop)
                 loop.run_until_complete(session().aclose())
+        self._cost_usd = bench.cost_usd
 
     async def _judge(self, bench: Bench) -> None:
         artifacts = StoredArtifacts(self._evaluators.plan, self._writer) if bench.uses_artifact else None
@@ -143,6 +144,8 @@ class _Audit:
                 "no trace that passed in the run passes by the evaluators of this audit alone"
                 + "".join(f"; {name} {why}" for name, why in self._evaluators.left_out.items())
             )
+        if not any(one.mutants for one in mutations):
+            raise InputError(f"no mutation changes anything in {counted(counts.traces, 'trace')}: no answers, no calls")
         notes = []
         if self._not_passing:
             number = counted(self._not_passing, "trace")
@@ -157,11 +160,11 @@ class _Audit:
             counts.caught(),
             sum(one.errors for one in mutations),
             mutations,
-            [with_note(one, self._evaluators.plan) for one in counts.evaluators()],
+            [self._evaluators.with_note(one) for one in counts.evaluators()],
             counts.survivors,
             self._evaluators.left_out,
             counts.error_example,
-            counts.cost_usd,
+            self._cost_usd,
             notes,
         )
 

@@ -42,6 +42,8 @@ class Bench:
         self._judge = Judge(plan, watchdog, clock)
         self._turns = asyncio.Semaphore(plan.run.max_concurrency)
         self._rules: dict[str, Judge | None] = {}
+        self.cost_usd = 0.0
+        """What calls of models have cost."""
         self.uses_artifact: bool = self._judge.uses_artifact
 
     def close(self) -> None:
@@ -56,6 +58,7 @@ class Bench:
         if pending:
             async with self._turns:
                 await self._judge.finish(results, pending)
+        self.cost_usd += sum(row.cost_usd or 0.0 for row in results)
         specs = case.evaluators or [] if self._specs is None else self._specs
         without = {spec.name: self._status(case, trace, specs, results, left_out=spec.name) for spec in specs}
         return JudgedTrace(self._status(case, trace, specs, results), results, without)

@@ -66,7 +66,6 @@ class Counts:
         self.traces = 0
         self.survivors: list[Survivor] = []
         self.error_example = ""
-        self.cost_usd = 0.0
         self._all = _Rate()
         self._groups: dict[str, str] = {}
         self._mutations = {name: _Mutation() for name in MUTATIONS}
@@ -102,7 +101,6 @@ class Counts:
             self.survivors.append(Survivor(*whose, mutant.mutation, mutant.change))
 
     def _add_changes(self, judged: JudgedTrace) -> None:
-        self.cost_usd += sum(row.cost_usd or 0.0 for row in judged.results)
         for name, status in judged.without.items():
             self._evaluators.setdefault(name, _Evaluator()).changes += status != judged.status
 

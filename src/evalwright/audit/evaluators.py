@@ -1,4 +1,4 @@
-"""The evaluators that are audited: those of a plan without the ones that are not called."""
+"""The evaluators that are audited: those of a plan without the ones that are not called, and what is said of them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from evalwright.errors import InputError
-from evalwright.evaluators.build import is_judge
+from evalwright.evaluators.build import build, is_judge, parts_read
+from evalwright.model.audit import EvaluatorAudit
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plan
 from evalwright.model.snapshot import Case
 from evalwright.run.judge import compares
 
 __all__ = ["AuditedEvaluators", "criteria_without"]
+
+_CHANGED = frozenset({"output", "messages", "tool_calls", "tool_results", "spans"})
+"""The parts of a trace that mutations change; they change `extra` only where it repeats one of these."""
 
 
 class AuditedEvaluators:
@@ -43,6 +47,25 @@ class AuditedEvaluators:
         if compares(spec.type):
             return "compares the answers of several variants"
         return "calls a model; --judges audits it, too" if is_judge(spec) and not self._judges else ""
+
+    def with_note(self, found: EvaluatorAudit) -> EvaluatorAudit:
+        """An evaluator's counts, with a word on what they mean if it decides nothing."""
+        if not found.mutants:
+            note = "not tested: it passed no trace that has mutants"
+        elif found.changes:
+            return found
+        elif found.noticed.value:
+            note = "redundant here: without it, every verdict is the same"
+        elif any(spec.name == found.evaluator and _looks_elsewhere(spec) for spec in self.plan.evaluators):
+            note = "not tested: it looks at nothing that mutations change"
+        else:
+            note = "decides nothing here: no mutant makes it fail"
+        return msgspec.structs.replace(found, note=note)
+
+
+def _looks_elsewhere(spec: EvaluatorSpec) -> bool:
+    """Whether an evaluator looks at other things than answers and calls: times, costs, files."""
+    return build(spec).traits.uses_artifact or parts_read(spec).isdisjoint(_CHANGED)
 
 
 def criteria_without(criteria: PassCriteria, names: Collection[str]) -> PassCriteria | None:
