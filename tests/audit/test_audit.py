@@ -73,6 +73,18 @@ def test_evaluators_that_are_not_required_decide_nothing(tmp_path: Path) -> None
     assert (evaluator(report, "one").changes, evaluator(report, "open").changes > 0) == (0, True)
 
 
+def test_a_required_evaluator_may_be_redundant(tmp_path: Path) -> None:
+    required = {"pass_criteria": {"all_required": ["open", "order"]}}
+    report = audited(tmp_path, THREE, says("open", "is open"), says("order", "Order"), **required)
+    assert (evaluator(report, "order").changes, evaluator(report, "open").changes) == (0, 3)
+
+
+def test_an_evaluator_that_failed_the_original_is_not_asked_about_its_mutants(tmp_path: Path) -> None:
+    required = {"pass_criteria": {"all_required": ["open"]}}
+    report = audited(tmp_path, THREE, says("open", "is open"), says("one", "Order 1"), **required)
+    assert (evaluator(report, "one").mutants, evaluator(report, "open").mutants) == (5, 15)
+
+
 def test_errors_on_mutants_are_neither_caught_nor_survived(tmp_path: Path) -> None:
     (tmp_path / "counting.py").write_text("def check(output):\n    return 1 / len(output) > 0\n")
     counts = {"name": "counts", "type": "python_function", "config": {"function": "counting:check"}}

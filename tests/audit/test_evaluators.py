@@ -138,3 +138,35 @@ def test_cases_may_have_evaluators_of_one_name_of_which_some_call_models(tmp_pat
     suite.out = tmp_path / "runs"
     report = audit_run(run_suite(suite).run_dir, limit=100)
     assert (report.traces, report.left_out.keys(), evaluator(report, "good").mutants) == (2, {"good"}, 4)
+
+
+GRADER = """
+from letta_evals.decorators import grader
+from letta_evals.models import GradeResult
+
+@grader
+def breaks(sample, submission):
+    if "cannot help" in submission:
+        raise ValueError("no")
+    return GradeResult(score=1.0)
+"""
+
+
+def test_an_error_that_spoils_a_cell_does_not_outlast_its_evaluator(tmp_path: Path) -> None:
+    tools = {"same": "contains", "plain": "ascii_printable_only", "broken": "audited_grader.py:breaks"}
+    suite_file = {
+        "name": "capitals",
+        "dataset": "data.jsonl",
+        "target": {"kind": "python", "callable": "audited_target.py:answer"},
+        "graders": {name: {"kind": "tool", "function": function} for name, function in tools.items()},
+        "gate": {"metric_key": "same", "op": "gte", "value": 0.5},
+    }
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite_file))
+    (tmp_path / "data.jsonl").write_text('{"input": "Capital of France?", "ground_truth": "Paris"}\n')
+    (tmp_path / "audited_target.py").write_text("def answer(message, ctx):\n    return 'It is Paris.'\n")
+    (tmp_path / "audited_grader.py").write_text(GRADER)
+    suite = load_suite(tmp_path / "suite.yaml")
+    suite.out = tmp_path / "runs"
+    report = audit_run(run_suite(suite).run_dir, limit=100)
+    assert mutation(report, "refusal instead of the answer").errors == 1
+    assert evaluator(report, "broken").changes == 1

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evalwright.audit.mutants import Mutant, mutants_of
+from evalwright.audit.samples import Donors
 from evalwright.evaluators.conversation.messages import conversation_of
 from evalwright.evaluators.conversation.turns import assistant_texts, turns_of
 from evalwright.evaluators.tools.calls import calls_of
@@ -160,6 +161,7 @@ def test_a_call_is_left_out_everywhere(shape: str) -> None:
     assert [call.name for call in found.trace.tool_calls] == [left]
     assert [call.name for call in calls_of(found.trace)] == [left]
     assert [message.name for message in found.trace.messages if message.role == "tool"] in ([], [left])
+    assert len(found.trace.extra.get("output_messages", [1])) == 1
 
 
 def test_the_result_of_a_call_goes_with_it() -> None:
@@ -182,6 +184,21 @@ def test_calls_in_turns_and_in_recordings_are_rewritten_in_their_own_form() -> N
     assert json.loads(changed["turns"][0][0]["tool_call"]["arguments"]) == {"n": 23}
     inner = changed["recording"]["messages"][0]["tool_calls"][0]["function"]
     assert (inner["name"], json.loads(inner["arguments"])) == ("find", {"n": 23})
+
+
+@pytest.mark.parametrize(
+    ("given", "other"), [(12, 23), ("A12", "A23"), (True, False), ("blue", "something else"), ([], "something else")]
+)
+def test_an_argument_becomes_another(given: Any, other: Any) -> None:
+    changed = mutated(answered(tool_calls=[ToolCall("find", "c1", {"n": given})]), "other argument of a tool call")
+    assert changed.tool_calls[0].arguments == {"n": other}
+
+
+def test_an_answer_of_the_same_case_stands_in_for_no_other() -> None:
+    first, second = answered("one", case_id="a"), answered("two", case_id="a", trial=1)
+    elsewhere = answered("three", case_id="b")
+    assert Donors(iter([(first, True), (second, True)])).other_than(first) is None
+    assert Donors(iter([(first, True), (second, True), (elsewhere, True)])).other_than(first) == Output("three")
 
 
 def test_spans_of_tools_change_and_others_do_not() -> None:
