@@ -309,12 +309,20 @@ def test_list_runs_has_a_line_for_each(made: Project) -> None:
     assert ended.out.splitlines()[1].endswith("complete      8  v 100.0%, w 66.7%")
 
 
+def test_on_a_narrow_screen_the_pass_rates_of_runs_are_a_table_below(made: Project, tmp_path: Path) -> None:
+    shutil.copytree(run_of(made, "a"), tmp_path / f"2026-01-02T03-04-05_{'long' * 9}")
+    lines = made.evalwright("list", "runs", tmp_path, COLUMNS="80").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines if line] == ["run", lines[1].split()[0]] * 2
+    assert lines[-1].endswith("v 100.0%, w 66.7%")
+
+
 def test_a_run_of_many_variants_is_listed_on_one_line(made: Project, tmp_path: Path) -> None:
     run = shutil.copytree(run_of(made, "a"), tmp_path / "run")
     summary = yaml.safe_load((run / "summary.yaml").read_text())
     summary["variants"] = [{**summary["variants"][0], "name": f"model-{'x' * 50}-{n}"} for n in range(20)]
     (run / "summary.yaml").write_text(yaml.safe_dump(summary))
-    line = made.evalwright("list", "runs", tmp_path).out.splitlines()[1]
+    line = made.evalwright("list", "runs", tmp_path, COLUMNS="200").out.splitlines()[1]
     named = ", ".join(f"model-xxxxx…xxxxxxxxxx-{n} 100.0%" for n in range(3))
     assert line.endswith(f"  {named}, 17 more")
     assert len(json.loads(made.evalwright("list", "runs", tmp_path, "--json").out)[0]["pass_rates"]) == 20

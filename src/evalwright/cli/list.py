@@ -114,7 +114,7 @@ def _runs(folder: Path | None, trusted: Mapping[str, Any], as_json: bool) -> Non
     if as_json:
         _print_json(rows)
         return
-    table = Table(("started", "run", "status", ">cells", "pass rate"), limit=120)
+    table = Table(("run", "started", "status", ">cells", "pass rate"), limit=120, names=1, wide=(4,))
     for row in rows:
         named = [f"{short_line(name, _NAME)} {100 * rate:.1f}%" for name, rate in row.pass_rates.items()]
         more = [f"{len(named) - _MOST_RATES:,} more"] if len(named) > _MOST_RATES else []
@@ -122,7 +122,7 @@ def _runs(folder: Path | None, trusted: Mapping[str, Any], as_json: bool) -> Non
         started = f"{row.started_at:%Y-%m-%d %H:%M}" if row.started_at else ""
         cells = "" if row.cells is None else f"{row.cells:,}"
         status = (row.status, "error") if row.problem else row.status
-        table.add([started, (row.run, "bold"), status, cells, row.problem or rates])
+        table.add([(row.run, "bold"), started, status, cells, row.problem or rates])
     none = "no runs here; `evalwright list runs FOLDER` lists those in another folder"
     _print(table, none if folder is None else f"no runs in {folder}")
 
