@@ -277,3 +277,12 @@ class Decision(msgspec.Struct, kw_only=True):
     next: NextPart | None = None
     identity: IdentityPart
     warnings: list[str] = []
+
+    @property
+    def readings(self) -> list[Interval]:
+        """The interval, and what it would be with all missing verdicts failed, and all passed: what is said of the
+        difference must hold in each. Empty if no case was judged on both sides."""
+        if self.ci is None:
+            return []
+        bounds = self.errors.all_failed, self.errors.all_passed
+        return [self.ci, *(one.ci for one in bounds if one is not None and one.ci is not None)]

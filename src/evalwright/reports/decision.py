@@ -25,6 +25,7 @@ from evalwright.reports.decision_words import (
     amount,
     bare,
     errors_line,
+    shown_ends,
     units_line,
     with_ends,
 )
@@ -103,9 +104,8 @@ def _wrapped(line: str, columns: int) -> list[str]:
 def _head(decision: Decision, paint: Paint, columns: int) -> list[str]:
     words = WORDS[decision.verdict]
     if decision.verdict == "ship" and decision.ci is not None:
-        words += (
-            ", better" if decision.ci[0] > 0 else ", but worse, by less than the margin" if decision.ci[1] < 0 else ""
-        )
+        low, high = shown_ends(decision.readings)
+        words += ", better" if low > 0 else ", but worse, by less than the margin" if high < 0 else ""
     if because := _because(decision):
         words += f" ({', '.join(because)})"
     change = f"B − A = {with_ends(decision.difference, decision.ci, decision.metric)}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import counted
 from evalwright.model.decision import (
     PARTIAL,
+    UNREAD,
     Decision,
     ErrorCounts,
     ErrorPart,
@@ -21,6 +24,7 @@ __all__ = [
     "claim",
     "errors_line",
     "notes_of",
+    "shown_ends",
     "units_line",
     "with_ends",
 ]
@@ -32,19 +36,36 @@ WORDS = {"ship": "SHIP", "dont": "DON'T", "undecided": "UNDECIDED"}
 
 def claim(decision: Decision) -> str:
     """The claim that was shown: `better`, `not worse than −2 pp`, `worse`, or nothing."""
-    ends, margin = decision.ci, decision.margin
-    if decision.difference is None or ends is None:
+    margin = decision.margin
+    if decision.difference is None or decision.ci is None:
         return "undecided: no case was judged in both runs"
     limit = f"not worse than −{amount(margin, decision.metric)}" if margin else "not worse"
-    if not decision.errors.same_verdict:
-        return f"undecided: {_missing_words(decision.errors)} could turn the verdict"
-    if ends[0] > 0:
+    if turned_by := _turned_by(decision):
+        return f"undecided: {turned_by} could turn the verdict"
+    low, high = shown_ends(decision.readings)
+    if low > 0:
         return "better"
-    if ends[0] > -margin:
-        return f"{limit}, but worse" if ends[1] < 0 else limit
-    if ends[1] < -margin:
+    if low > -margin:
+        return f"{limit}, but worse" if high < 0 else limit
+    if high < -margin:
         return f"worse by more than {amount(margin, decision.metric)}" if margin else "worse"
-    return "worse, by how much is open" if ends[1] < 0 else "no change shown"
+    return "worse, by how much is open" if high < 0 else "no change shown"
+
+
+def shown_ends(readings: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Between which values the difference is shown to lie, whatever missing verdicts would have been."""
+    return min(low for low, _ in readings), max(high for _, high in readings)
+
+
+def _turned_by(decision: Decision) -> str:
+    """What keeps the verdict of the interval from being the decision's; empty if nothing does."""
+    if not decision.errors.same_verdict:
+        return _missing_words(decision.errors)
+    if decision.verdict != "undecided":
+        return ""
+    if UNREAD in decision.reasons:
+        return UNREAD
+    return "human labels" if decision.judge is not None and decision.judge.turns else ""
 
 
 def _missing_words(errors: ErrorPart) -> str:

@@ -1,0 +1,63 @@
+"""What reports say that a comparison has shown."""
+
+from __future__ import annotations
+
+from evalwright.decisions.engine import decision_of
+from evalwright.decisions.identity import Identity
+from evalwright.decisions.pairing import Labelled
+from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.decisions.terms import Terms
+from evalwright.model.decision import UNREAD, Decision, JudgePart
+from evalwright.reports.decision import decision_lines
+from evalwright.reports.decision_words import claim
+from evalwright.reports.text import Paint
+
+
+def decided(before: str, after: str, margin: float = 0.2) -> Decision:
+    """Cases that passed (`1`), failed (`0`) or erred (`e`) in A and in B, 10 of each."""
+
+    def side(outcomes: str) -> SideCounts:
+        passes = {
+            f"c{i}": CaseTotal(float(one == "1"), int(one != "e"), int(one == "e"))
+            for i, one in enumerate(outcomes * 10)
+        }
+        return SideCounts("v", passes=passes)
+
+    return decision_of(side(before), side(after), Terms(margin=margin), Identity(), Labelled())
+
+
+def first_line(decision: Decision) -> str:
+    return decision_lines(decision, Paint())[0]
+
+
+def test_what_was_shown_is_said() -> None:
+    assert claim(decided("0001", "1111")) == "better"
+    assert claim(decided("1111", "1111")) == "not worse than −20 pp"
+    assert claim(decided("1111111111", "1111111110")) == "not worse than −20 pp, but worse"
+    assert claim(decided("1111", "1110")) == "worse, by how much is open"
+    assert claim(decided("1111", "0000")) == "worse by more than 20 pp"
+    assert claim(decided("1111", "1110", margin=0.0)) == "worse"
+    assert claim(decided("11", "10", margin=0.9)) == "not worse than −90 pp, but worse"
+    assert claim(decided("e", "e")) == "undecided: no case was judged in both runs"
+
+
+def test_what_errors_could_undo_is_not_said() -> None:
+    """Of 100 cases 10 got better, and 10 that passed in A erred in B: had they failed, nothing would be better."""
+    found = decided("0111111111", "11111111" + "e1")
+    assert (found.verdict, found.errors.same_verdict) == ("ship", True)
+    assert claim(found) == "not worse than −20 pp"
+    assert "better" not in first_line(found)
+    worse = decided("1111111111", "0111111111")
+    assert "but worse" in first_line(worse)
+    assert "but worse" in claim(worse)
+    maybe = decided("1111111e11", "0111111111")
+    assert (maybe.verdict, "worse" in first_line(maybe), claim(maybe)) == ("ship", False, "not worse than −20 pp")
+
+
+def test_a_verdict_that_labels_or_damage_leave_open_is_not_said() -> None:
+    judged, damaged = decided("0001", "1111"), decided("0001", "1111")
+    judged.judge, judged.verdict = JudgePart("j", 80, "powered", turns=True), "undecided"
+    judged.reasons = ["judge"]
+    assert claim(judged) == "undecided: human labels could turn the verdict"
+    damaged.verdict, damaged.reasons = "undecided", [UNREAD]
+    assert claim(damaged) == "undecided: unreadable records could turn the verdict"
