@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from evalwright.decisions.claims import decided_rates
-from evalwright.decisions.comparison import RunComparison, against_baseline, comparison_of
+from evalwright.decisions.comparison import RunComparison, against_baseline, comparison_of, regressions
 from evalwright.decisions.drift import drift
 from evalwright.decisions.runs import one_run, two_runs
 from evalwright.decisions.terms import Terms, margin_of
@@ -221,6 +221,34 @@ def test_of_several_variants_p_is_adjusted_for_their_number() -> None:
         (pytest.approx(2 / 2**6), pytest.approx(2 / 2**6)),
         (None, None),
     ]
+
+
+def regressed(losses: dict[str, int], errors: int = 0) -> list[bool | None]:
+    """Of 40 cases that all pass in A, so many fail in B, by variant; so many others err."""
+    of = plan(variants=[Variant(name, "replay") for name in losses], evaluators=[EvaluatorSpec("e0", "contains_text")])
+    before: list[Record] = []
+    after: list[Record] = []
+    for name, lost in losses.items():
+        before += run(*((f"c{i}", True) for i in range(40)), variant=name)
+        after += run(*((f"c{i}", i >= lost) for i in range(40 - errors)), variant=name)
+        after += [
+            a_trace(case_id=f"c{i}", variant_name=name, error=TraceError("timeout", "")) for i in range(40 - errors, 40)
+        ]
+    runs = two_runs(stored(before, of), of, stored(after, of), of, Terms())
+    return regressions(runs, [one.decision for one in comparison_of(runs, "a", "b").variants], 0.0)
+
+
+def test_the_more_variants_there_are_the_more_it_takes_to_call_one_of_them_worse() -> None:
+    """McNemar's exact p: 2/2^6 = 0.031 of 6 losses, 2/2^7 = 0.016 of 7; alpha is 0.05 for all together."""
+    assert regressed({"v0": 6}) == [True]
+    assert regressed({"v0": 6, "v1": 0, "v2": 0}) == [False, False, False]
+    assert regressed({"v0": 7, "v1": 0, "v2": 0}) == [True, False, False]
+
+
+def test_errors_leave_a_regression_of_one_of_several_variants_open() -> None:
+    assert regressed({"v0": 5}, errors=1) == [None]
+    assert regressed({"v0": 5, "v1": 0}, errors=1) == [False, False]
+    assert regressed({"v0": 6, "v1": 0}, errors=1) == [None, False]
 
 
 def test_evaluators_have_the_interval_of_the_paired_cases() -> None:

@@ -76,7 +76,7 @@ def command(
 
     from evalwright.cli.screen import say, screen_paint
     from evalwright.decisions.clusters import explain
-    from evalwright.decisions.comparison import comparison_of, regressed
+    from evalwright.decisions.comparison import comparison_of, regressions
     from evalwright.decisions.terms import Terms, margin_of
     from evalwright.reports.comparison import comparison_of_runs
 
@@ -94,15 +94,13 @@ def command(
         comparison = comparison_of(runs, str(a), str(b))
         decisions = [one.decision for one in comparison.variants]
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
+        worse = regressions(runs, decisions, loss or 0.0) if fail_on_regression else []
         tell_same_run(opened, a, [(name, name) for name in runs.a])
     if as_json:
         say([msgspec.json.encode(comparison).decode()])
     else:
         say(comparison_of_runs(comparison, screen_paint()))
     code = 0 if not runs.unread and any(one.n for one in decisions) else 3
-    if not fail_on_regression:
-        return code
-    worse = [regressed(one.decision, loss or 0.0) for one in comparison.variants]
     # One certain regression decides, whatever is left open elsewhere.
     return 1 if True in worse else 3 if None in worse else code
 

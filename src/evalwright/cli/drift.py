@@ -59,7 +59,7 @@ def command(
     from evalwright.cli.pairs import opened_pair
     from evalwright.cli.screen import say, warn
     from evalwright.decisions.clusters import explain
-    from evalwright.decisions.comparison import regressed
+    from evalwright.decisions.comparison import regressions
     from evalwright.decisions.drift import drift
     from evalwright.decisions.terms import Terms, margin_of
     from evalwright.files.durable import replace_file
@@ -89,6 +89,7 @@ def command(
         found = drift(opened.before, opened.after, opened.plan_before.run_id, opened.runs)
         decisions = decisions_of(found.report)
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
+        worse = regressions(opened.runs, decisions, loss or 0.0) if fail_on_regression else []
     if opened.before.location == opened.after.location:
         warn([f"{plan.run_id} is its own baseline: `drift` compares a later run with it"])
     if folder.is_dir():
@@ -96,6 +97,5 @@ def command(
     say(drift_lines(found, plan.run_id))
     if exit_nonzero_on_regression and found.report.regressions_count:
         return 1
-    worse = [regressed(one, loss or 0.0) for one in decisions] if fail_on_regression else []
     measured = any(one.n for one in decisions) and not opened.runs.unread
     return 1 if True in worse else 3 if None in worse or not measured else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -25,7 +25,7 @@ __all__ = [
     "comparison_of",
     "delta_of",
     "evaluator_changes",
-    "regressed",
+    "regressions",
 ]
 
 
@@ -196,15 +196,25 @@ def _passed(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], decisi
     return Side(rate.rate, rate.n, rate.ci)
 
 
-def regressed(decision: Decision, margin: float) -> bool | None:
-    """Whether B is worse by more than `margin`, beyond noise.
+def regressions(runs: TwoRuns, decisions: Sequence[Decision], margin: float) -> list[bool | None]:
+    """Whether each variant of B is worse by more than `margin`, beyond noise.
 
     None where errors, cells that were not run or unreadable records could decide it, and where nothing was measured.
+    However many variants there are, the chance that any of an unchanged system is, is at most half of alpha.
     """
-    if decision.ci is None:
-        return None
-    bounds = [bound.ci for bound in (decision.errors.all_failed, decision.errors.all_passed) if bound is not None]
-    found = {ends is not None and ends[1] < -margin for ends in (decision.ci, *bounds)}
+    found = [_regressed(one, margin) for one in decisions]
+    if len(decisions) < 2:
+        return found
+    # with a smaller alpha, an interval that reaches beyond the margin still does
+    together = msgspec.structs.replace(runs, terms=msgspec.structs.replace(runs.terms, family=len(decisions)))
+    return [
+        known if known is False else _regressed(together.decision(one.variant_a, one.variant_b), margin)
+        for known, one in zip(found, decisions, strict=True)
+    ]
+
+
+def _regressed(decision: Decision, margin: float) -> bool | None:
+    found = {high < -margin for _, high in decision.readings}
     if UNREAD in decision.reasons and True not in found:
         return None
     return found.pop() if len(found) == 1 else None
