@@ -111,6 +111,19 @@ def test_labels_that_say_nothing_change_nothing_but_are_said() -> None:
     assert any("about its opinion" in line for line in found.warnings)
 
 
+def test_labels_that_show_a_judge_to_be_no_better_than_chance_undo_its_verdict() -> None:
+    """People see no difference between the answers; the judge passes all of B's."""
+    before, after = side(0.5, 1, 1, 40, n=40, seed=8), side(0.5, 1, 0, 40, n=40, seed=8)
+    assert runs_of(before, after, Terms()).decision("v0", "v0").verdict == "ship"
+    found = decided(before, after)
+    assert (found.verdict, found.reasons, found.judge and found.judge.refused) == (
+        "undecided",
+        ["judge"],
+        "labels_of_a_kind",
+    )
+    assert "judge e0: no better than chance on the labels" in found.warnings
+
+
 def of_strata(cells: Side, each: int) -> Side:
     """Labels of as many answers that the judge passes as of those that it fails."""
     left = {True: each, False: each}

@@ -119,21 +119,22 @@ def _part(ground: Ground, pair: JudgedPair, verdict: DecisionVerdict) -> JudgePa
     """The powered difference of both sides, or the corrected one if that is not available; the stratified one if labels
     are of a balanced sample.
 
-    It turns the verdict if it leads to a different one than both the judge alone and the metric.
+    It turns the verdict if it leads to a different one than both the judge alone and the metric; to none, if enough
+    labels show that the judge's verdicts say nothing.
     """
-    found = _differences(ground, pair)
+    found, senseless = _differences(ground, pair), False
     part = JudgePart(pair.evaluator, pair.labels(), "")
     if pair.balanced():
         _weigh(part, ground, pair, found)
     else:
         _power(part, ground, found)
         if part.ci is None:
-            _correct(part, ground, pair, found)
+            senseless = _correct(part, ground, pair, found)
     alone = [*_judge_of(pair, found.labelled), *found.rest]
     raw = ground.decided(Pairs(units_of(alone, ground.units(found.cases)), found.single, ValueRange()))
     if part.ci is not None:
         part.verdict = ground.verdict(part.ci)
-        part.turns = part.verdict not in (raw.verdict, verdict)
+    part.turns = (senseless or part.ci is not None) and part.verdict not in (raw.verdict, verdict)
     return part
 
 
@@ -173,18 +174,31 @@ def _power(part: JudgePart, ground: Ground, found: _Differences) -> None:
         part.method, part.difference, part.ci = "powered", powered.estimate, powered.ci
 
 
-def _correct(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differences) -> None:
-    """Each side by its own labels if both have enough, else both by all labels."""
+def _correct(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differences) -> bool:
+    """Each side by its own labels if both have enough, else both by all labels.
+
+    True if there are enough and they show a judge of either side to be no better than chance.
+    """
     tables = [_table(side, ground) for side in (pair.a, pair.b)]
-    if any(min(t["tp"] + t["fn"], t["tn"] + t["fp"]) < _OWN for t in tables):
+    if not all(map(_enough, tables)):
         tables = [{name: tables[0][name] + tables[1][name] for name in tables[0]}] * 2
         part.note = "assumes the judge errs alike on both"
     sides = [_rate(side, found.cases, ground) | table for side, table in zip((pair.a, pair.b), tables, strict=True)]
     corrected = corrected_difference(sides[0], sides[1], 1 - ground.alpha)
-    if corrected.ci is None:
-        part.note = "too few labels to correct it, or a judge no better than chance on them"
-        return
-    part.method, part.difference, part.ci = "corrected", corrected.difference, corrected.ci
+    if corrected.ci is not None:
+        part.method, part.difference, part.ci = "corrected", corrected.difference, corrected.ci
+        return False
+    senseless = all(map(_enough, tables)) and any(map(_senseless, tables))
+    part.note = "no better than chance on the labels" if senseless else "too few labels, or none that explain its rate"
+    return senseless
+
+
+def _enough(table: Mapping[str, float]) -> bool:
+    return min(table["tp"] + table["fn"], table["tn"] + table["fp"]) >= _OWN
+
+
+def _senseless(table: Mapping[str, float]) -> bool:
+    return table["tp"] / (table["tp"] + table["fn"]) + table["tn"] / (table["tn"] + table["fp"]) <= 1
 
 
 def _weigh(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differences) -> None:

@@ -26,6 +26,8 @@ from evalwright.scoring.case_names import recorded_name, under_names_of
 
 __all__ = ["JudgedRuns", "TwoRuns", "one_run", "pairs_of", "two_runs"]
 
+_OPINION = ": the verdict is about its opinion"
+
 
 class JudgedRuns(msgspec.Struct):
     """One evaluator in both runs: its verdicts by variant and case, with human labels where there are any."""
@@ -120,7 +122,7 @@ class TwoRuns(msgspec.Struct):
         lines += [f"judge {one.evaluator}: {said}" for one in self.judged for said in one.notes]
         judge = decision.judge
         if judge is not None and judge.ci is None:
-            lines.append(f"judge {judge.evaluator}: {judge.note}: the verdict is about its opinion")
+            lines.append(f"judge {judge.evaluator}: {judge.note}{'' if judge.turns else _OPINION}")
         elif judge is not None and judge.note:
             lines.append(f"judge {judge.evaluator}: the corrected difference {judge.note}")
         return lines

@@ -118,7 +118,7 @@ class JudgePart(msgspec.Struct):
     refused: str | None = None
     """Why there is no powered difference."""
     turns: bool = False
-    """Whether human labels would have led to another decision than the judge's."""
+    """Whether human labels would have led to another decision than the judge's, or show that this one says nothing."""
     note: str = ""
 
 
