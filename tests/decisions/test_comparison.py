@@ -7,8 +7,9 @@ from evalwright.decisions.claims import decided_rates
 from evalwright.decisions.comparison import RunComparison, against_baseline, comparison_of, regressions
 from evalwright.decisions.drift import drift
 from evalwright.decisions.runs import one_run, two_runs
-from evalwright.decisions.terms import Terms, margin_of
+from evalwright.decisions.terms import Guard, Terms, margin_of
 from evalwright.errors import InputError
+from evalwright.model.decision import Decision
 from evalwright.model.plan import EvaluatorSpec, Plan, RunSettings, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case, case_digest, evaluator_digests
@@ -323,25 +324,34 @@ def test_trials_of_a_case_make_the_interval_of_the_median_no_narrower() -> None:
     assert found.b.p50_latency_ci95 == found.a.p50_latency_ci95
 
 
-def test_numbers_that_cannot_be_squared_are_named_and_no_internal_error() -> None:
+def test_costs_whose_sum_is_beyond_floats_have_a_mean_and_undo_no_decision() -> None:
     huge = run(("a", True), ("b", True), cost=1.7e308)
-    with pytest.raises(InputError, match="too large to be compared"):
-        compared(huge, huge)
+    found = compared(huge, huge).variants[0]
+    assert (found.a.avg_cost_usd, found.b.avg_cost_usd, found.decision.n) == (1.7e308, 1.7e308, 2)
 
 
+@pytest.mark.parametrize("margin", [None, 0.02])
 @pytest.mark.parametrize("scores", [(-1.7e308, 1.7e308), (1.7e308, 1.7e308)])  # a difference, a sum of trials
-def test_scores_whose_differences_are_beyond_floats_are_named_and_no_internal_error(
-    scores: tuple[float, float],
+def test_scores_whose_differences_are_beyond_floats_decide_nothing_and_are_named(
+    scores: tuple[float, float], margin: float | None
 ) -> None:
     a, b = (run(("a", True), ("a", True), ("b", True)) for _ in range(2))
     for records, score in zip((a, b), scores, strict=True):
         for row in records[1::2]:
             row.score = score  # type: ignore[union-attr]
-    with pytest.raises(InputError, match="too large to be compared"):
-        compared(a, b)
+    by_score = two_runs(stored(a, PLAN), PLAN, stored(b, PLAN), PLAN, Terms(metric="e0", margin=margin))
+    with pytest.raises(InputError, match=r"the scores of e0 .*are too large to be compared"):
+        by_score.decision("v0", "v0")
+    # nothing in the pass rate depends on them
+    guards = (Guard("evaluator:e0", -0.01),)
+    found = two_runs(stored(a, PLAN), PLAN, stored(b, PLAN), PLAN, Terms(guards=guards)).decision("v0", "v0")
+    (part,), (guard,) = found.evaluators, found.guards
+    assert (found.n, found.difference, part.difference, part.rate_difference) == (2, 0.0, None, 0.0)
+    assert "evaluator e0: its scores are too large to be compared" in found.warnings
+    assert (guard.state, guard.reason) == ("undecided", "its scores are too large to be compared")
 
 
-def huge(*scores: float, variant: str = "v0") -> list[Record]:
+def scored(*scores: float, variant: str = "v0") -> list[Record]:
     records = run(*((f"c{i}", True) for i in range(len(scores))), variant=variant)
     for row, score in zip(records[1::2], scores, strict=True):
         row.score = score  # type: ignore[union-attr]
@@ -350,17 +360,18 @@ def huge(*scores: float, variant: str = "v0") -> list[Record]:
 
 def test_a_claim_about_scores_that_are_too_large_is_undecided() -> None:
     claim = {"at_least": 0.5, "metric": "e0", "alpha": 0.05, "on_undecided": "fail", "group": None, "rule": "interval"}
-    gate = decided_rates(claim, one_run(stored(huge(1e200, 2e200, 1e200), PLAN), PLAN, Terms(metric="e0")))
+    gate = decided_rates(claim, one_run(stored(scored(1e200, 2e200, 1e200), PLAN), PLAN, Terms(metric="e0")))
     assert (gate.undecided, gate.reason) == (True, "the scores are too large for an interval")
 
 
-def test_a_run_ends_with_a_summary_if_its_variants_cannot_be_compared() -> None:
+def test_variants_of_a_run_are_compared_whatever_the_size_of_scores() -> None:
     of = plan(evaluators=PLAN.evaluators, run=RunSettings(baseline_variant="v0"))
-    reader = stored([*huge(1e308, 1e308), *huge(-1e308, -1e308, variant="v1")], of)
+    reader = stored([*scored(1e308, 1e308), *scored(-1e308, -1e308, variant="v1")], of)
     summary = fold(reader, of).summary(of, MOMENT)
     add_decisions(summary, reader, of)
-    assert summary.comparison is None
-    assert summary.warnings[-1].startswith("not compared with v0: scores or costs are too large")
+    assert summary.comparison is not None
+    assert summary.comparison.decision is not None
+    assert summary.comparison.decision.warnings == ["evaluator e0: its scores are too large to be compared"]
 
 
 def test_the_order_in_which_trials_ended_changes_no_digit() -> None:
@@ -416,6 +427,16 @@ def test_scores_lie_on_the_scale_that_the_evaluator_declares(
     assert found.ci is not None
     assert found.ci[1] == -found.ci[0] >= least
     assert any(line.startswith("no spread") for line in found.warnings) is (config is None)
+
+
+def test_scores_that_are_the_same_throughout_a_run_have_the_range_of_both_runs() -> None:
+    def decided(before: float, after: float) -> Decision:
+        a, b = (stored(scored(*[score] * 30), PLAN) for score in (before, after))
+        return two_runs(a, PLAN, b, PLAN, Terms(metric="e0", margin=0.5)).decision("v0", "v0")
+
+    assert (decided(5.0, 4.0).verdict, decided(5.0, 5.0).verdict) == ("dont", "ship")
+    with pytest.raises(InputError, match=r"expected less than the range of e0 \(0.4\)"):
+        decided(5.0, 4.6)
 
 
 def test_a_margin_of_a_score_is_in_its_units() -> None:

@@ -144,7 +144,7 @@ def drift(baseline: RunReader, current: RunReader, baseline_run_id: str, runs: T
 def _changes(before: dict[str, Mean], after: dict[str, Mean]) -> list[MeasureChange]:
     """Measures that both sides have."""
     return [
-        MeasureChange(name, before[name].total / before[name].n, mean.total / mean.n, before[name].n, mean.n)
+        MeasureChange(name, old, new, before[name].n, mean.n)
         for name, mean in after.items()
-        if mean.n and name in before and before[name].n
+        if (new := mean.mean) is not None and name in before and (old := before[name].mean) is not None
     ]

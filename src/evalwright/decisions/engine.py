@@ -174,6 +174,8 @@ def _warnings(decision: Decision, identity: Identity, terms: Terms, scale: Value
         lines.append(f"evaluator {some_names(identity.evaluators)} changed between the runs: compared anyway")
     if identity.alone:
         lines.append(f"in one run only: evaluator {some_names(identity.alone)}")
+    huge = [part.name for part in decision.evaluators if part.ci is None and part.rate_ci is not None]
+    lines += [f"evaluator {name}: its scores are too large to be compared" for name in huge]
     if not identity.checked:
         lines.append("whether cases or evaluators changed was not checked: no hashes")
     if decision.n and not scale.width:

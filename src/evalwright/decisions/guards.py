@@ -26,7 +26,11 @@ def guard_parts(ground: Ground) -> list[GuardPart]:
 
 def _guard(ground: Ground, guard: Guard) -> GuardPart:
     if guard.evaluator is not None:
-        return _of_evaluator(ground, guard, guard.evaluator)
+        try:
+            return _of_evaluator(ground, guard, guard.evaluator)
+        except OverflowError:
+            reason = "its scores are too large to be compared"
+            return GuardPart(guard.name, guard.limit, None, None, "undecided", reason)
     return _of_measure(ground, guard, "latency" if guard.name in QUANTILES else guard.name)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, repeat
-from math import fsum
 
 from evalwright.decisions.kinds import KindCells
 from evalwright.model.cell_index import CellMeasure, CellMeasures
+from evalwright.statistics.sums import exact_mean
 
 __all__ = ["MEASURES", "KindMeasured", "Measured", "both_tokens"]
 
@@ -40,7 +40,7 @@ class Measured:
 
     def means(self) -> Mapping[str, float]:
         """The mean of each case."""
-        return {**self._first, **{case: fsum(values) / len(values) for case, values in self._several.items()}}
+        return {**self._first, **{case: exact_mean(values) for case, values in self._several.items()}}
 
     def values(self) -> list[float]:
         """The values of all trials, in no particular order."""
@@ -51,12 +51,12 @@ class Measured:
     def mean(self) -> tuple[float | None, int]:
         """The mean of all values, and their number."""
         values = self.values()
-        return (fsum(values) / len(values) if values else None), len(values)
+        return (exact_mean(values) if values else None), len(values)
 
     def mean_of_cases(self) -> float | None:
         """The mean of the means of all cases."""
-        means = self.means().values()
-        return fsum(means) / len(means) if means else None
+        means = [*self.means().values()]
+        return exact_mean(means) if means else None
 
 
 class KindMeasured(Measured):

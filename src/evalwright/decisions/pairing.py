@@ -34,7 +34,8 @@ class ValueRange(NamedTuple):
 
     @property
     def width(self) -> float:
-        return self.high - self.low
+        """Raises OverflowError beyond the range of floats."""
+        return within_floats(self.high - self.low)
 
 
 class Counting(NamedTuple):

@@ -102,8 +102,11 @@ class TwoRuns(msgspec.Struct):
             judged = [pair.of(frozenset(only)) for pair in judged]
         try:
             decision = decision_of(a, b, self.terms, self.identity, known, judged, self.looks)
-        except OverflowError as error:  # scores and costs of a format may be any numbers, and statistics square them
-            raise InputError(f"scores or costs are too large to be compared ({before}, {after})") from error
+        except OverflowError as error:  # scores of a format may be any numbers, and statistics square them
+            names = before if before == after else f"{before} and {after}"
+            metric = self.terms.metric
+            what = "costs or tokens" if metric == PASS_RATE else f"the scores of {metric}"
+            raise InputError(f"{what} ({names}) are too large to be compared") from error
         decision.warnings += [*self._of_judges(decision), *self.unread, *self.unlike_planned]
         if self.unread and decision.verdict != "dont":
             decision.verdict, decision.exit_code = "undecided", EXIT_CODES["undecided"]

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from evalwright.decisions.pairing import Ground
 from evalwright.model.decision import EvaluatorPart, SlicePart
 from evalwright.statistics.corrections import adjust_p_values
+from evalwright.statistics.differences import DecidedDifference, decide_difference
 
 __all__ = ["evaluator_parts", "slice_parts"]
 
@@ -18,8 +19,7 @@ def evaluator_parts(ground: Ground) -> list[EvaluatorPart]:
     """Every evaluator of both sides except the metric: raw interval, q over all of them."""
     parts = []
     for name in sorted(ground.a.scores.keys() & ground.b.scores.keys() - {ground.terms.metric}):
-        found = ground.pairs_of(name).difference(ground.alpha)
-        passes = ground.passes_of(name)
+        found, passes = _of_scores(ground, name), ground.passes_of(name)
         part = EvaluatorPart(name, found.difference, found.ci, found.p_value, found.n, scored=passes is not None)
         rate = found if passes is None else passes.difference(ground.alpha)
         part.rate_difference, part.rate_ci, part.rate_p = rate.difference, rate.ci, rate.p_value
@@ -28,6 +28,14 @@ def evaluator_parts(ground: Ground) -> list[EvaluatorPart]:
     for part, q in zip(tested, _adjusted([part.p for part in tested], "benjamini_hochberg"), strict=True):
         part.q = q
     return parts
+
+
+def _of_scores(ground: Ground, evaluator: str) -> DecidedDifference:
+    """The difference of its scores; nothing if they are too large to be compared, which must not undo the rest."""
+    try:
+        return ground.pairs_of(evaluator).difference(ground.alpha)
+    except OverflowError:
+        return decide_difference([])
 
 
 def slice_parts(ground: Ground, slices: Mapping[tuple[str, str], Collection[str]]) -> list[SlicePart]:
