@@ -189,7 +189,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
     with found.mistakes:
         _check_metric(terms.metric, a, b)  # the others are about its values
         with found.mistakes:
-            _check_margin(terms, [*a.values(), *b.values()])
+            _check_margin(terms, a, b)
         _check_population(terms, a, b)
     if terms.slices or terms.group not in (None, "none"):
         with found.mistakes:
@@ -281,9 +281,15 @@ def _check_metric(metric: str, a: Mapping[str, SideCounts], b: Mapping[str, Side
         raise InputError(f"no metric {metric!r}{did_you_mean(metric, known)} (there are: {', '.join(known)})")
 
 
-def _check_margin(terms: Terms, sides: Sequence[SideCounts]) -> None:
-    """Raise InputError for a margin so large that no loss would matter."""
-    width = max((scale_of(side, side, terms.metric).width for side in sides), default=1.0)
-    if terms.margin is not None and terms.margin >= width:
+def _check_margin(terms: Terms, a: Mapping[str, SideCounts], b: Mapping[str, SideCounts]) -> None:
+    """Raise InputError for a margin so large that no loss would matter. Scores that are all the same have no range."""
+    if terms.margin is None:
+        return
+    try:
+        scales = [scale_of(one, other, terms.metric) for one in a.values() for other in b.values()]
+        width = max((scale.width for scale in scales), default=1.0)
+    except OverflowError as error:
+        raise InputError(f"the scores of {terms.metric} are too large to be compared") from error
+    if 0 < width <= terms.margin:
         found = f"expected less than the range of {terms.metric} ({width:g}), found {terms.margin:g}"
         raise InputError([Problem("--margin", found)])
