@@ -38,21 +38,21 @@ class JudgeCalls(NamedTuple):
     def must_be_answered(self) -> None:
         """Raise InputError if batches failed: the earlier results are better than an error in each of their cells."""
         if self.failures:
-            told = "; ".join(dict.fromkeys(self.failures))
-            raise InputError(f"--batch: {told}. Earlier results are kept; without --batch judges are called one by one")
+            why = "; ".join(dict.fromkeys(self.failures))
+            raise InputError(f"--batch: {why}. Earlier results are kept; without --batch judges are called one by one")
 
 
-def in_batches(asking: JudgeCalls, writer: RunWriter) -> JudgeCalls:
+def in_batches(calls: JudgeCalls, writer: RunWriter) -> JudgeCalls:
     """The same, in batches; the run notes them in the user's cache folder."""
-    models, failures = asking.models or ModelChoices(), list[str]()
+    models, failures = calls.models or ModelChoices(), list[str]()
     if models.replay is not None:
         raise InputError("--batch with --replay: recorded calls are not made at all")
     name = hashlib.sha256(str(writer.location).encode()).hexdigest()[:32]
     notes = user_folder("batches") / f"{name}.sqlite"
-    run = msgspec.structs.replace(asking.plan.run, evaluator_timeout_seconds=_A_DAY)
-    plan = msgspec.structs.replace(asking.plan, run=run)
+    run = msgspec.structs.replace(calls.plan.run, evaluator_timeout_seconds=_A_DAY)
+    plan = msgspec.structs.replace(calls.plan, run=run)
     return JudgeCalls(
-        plan, replace(models, batch=notes, batch_failed=failures.append), asking.concurrency or _CELLS, failures
+        plan, replace(models, batch=notes, batch_failed=failures.append), calls.concurrency or _CELLS, failures
     )
 
 

@@ -7,7 +7,6 @@ with the number of traces is held, except eight bytes each to find superseded on
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +19,7 @@ from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import JudgementShare, RunWriter, Traits
 from evalwright.model.trace import Trace
 from evalwright.model.trace_parts import trace_with
+from evalwright.run.batches import JudgeCalls
 from evalwright.run.cells import RunState
 from evalwright.run.comparisons import compares_cells
 from evalwright.run.expectations import expects
@@ -81,37 +81,35 @@ class Judged(NamedTuple):
 
 
 def judge_again(
-    plan: Plan,
+    calls: JudgeCalls,
     writer: RunWriter,
     case_of: CaseOf,
-    new_tally: Callable[[], Tally],
     state: RunState,
+    signals: Signals,
+    *,
     processes: int | None,
-    only: str | None = None,
-    concurrency: int | None = None,
-    signals: Signals | None = None,
-    check: Callable[[], None] | None = None,
+    only: str | None,
 ) -> Judged:
     """Replace all results and verdicts of a run; with `only`, those of one evaluator, keeping the others.
 
     So many `processes` judge, with None as many as are worth their start. Evaluators that call models run here, on as
-    many cells at once as `concurrency` (by default the run's).
-    The old set stays until the new one is complete, and `check` raises nothing. Raises InputError for a trace whose
+    many cells at once as `calls` says (by default as the run did).
+    The old set stays until the new one is complete, and the calls are answered. Raises InputError for a trace whose
     case is gone, if no trace can be read, and for results of a later major version; and KeyboardInterrupt for Ctrl-C,
     SIGTERM or SIGHUP.
     """
-    signals = signals or Signals(owns_process=False)
+    plan = calls.plan
     with signals.raising(KeyboardInterrupt):
         newest = newest_of(writer)
         before = judged_before(writer)
     state.total = newest.count
     together = bool(only) or ask_models(plan) or compares_cells(plan, writer)
     parts = writer.parts(1 if together else processes or _worthwhile(plan, newest.count))
-    onlookers, width = _onlookers(plan), concurrency or plan.run.max_concurrency
+    onlookers, width = _onlookers(plan), calls.concurrency or plan.run.max_concurrency
     needs_cases = _needs_cases(onlookers, writer)
     kind = Trace if onlookers is None else trace_with(frozenset[str]().union(*map(parts_read, plan.evaluators)))
     judgements = writer.rewrite_judgements()
-    job = JudgingJob(plan, writer, case_of, newest, needs_cases, kind, new_tally, only, width)
+    job = JudgingJob(plan, writer, case_of, newest, needs_cases, kind, only, width)
     try:
         with signals.raising():
             shares = [judgements.share(i) for i in range(len(parts))]
@@ -121,8 +119,7 @@ def judge_again(
             with collector_eased() if session().owns_process else contextlib.nullcontext():
                 tally = judge_in_processes(job, parts, shares, state, signals)
             kept = _kept(job, before, state.done, judgements.share(len(parts)))
-        if check is not None:
-            check()
+        calls.must_be_answered()
         drop_manifest(Path(writer.location))
         judgements.commit()
         if (index := index_of(writer, "never")) is not None:  # brought up to date, as its rows are at hand

@@ -49,7 +49,6 @@ class JudgingJob(msgspec.Struct):
     """Whether evaluators may look at the cases of the traces."""
     kind: type[Trace]
     """The traces with what evaluators look at, and also which of them can be read."""
-    new_tally: Callable[[], Tally]
     only: str | None
     width: int
     """Cells that may wait for asynchronous evaluators at once."""

@@ -36,7 +36,7 @@ def judge_in_processes(
     job: JudgingJob, parts: list[Part], shares: list[JudgementShare], state: RunState, signals: Signals
 ) -> Tally:
     """All parts but the last one in children, the last one here."""
-    tally = job.new_tally()
+    tally = Tally.of(job.plan)
     if not parts:
         return tally
     children = []
@@ -85,7 +85,7 @@ def _child(parent: int, job: JudgingJob, part: Part, share: JudgementShare, send
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its children
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
-    tally = job.new_tally()
+    tally = Tally.of(job.plan)
     try:
         with Session(owns_process=True), closing(share):  # of this process: exits are refused by process
             judge_part(job, part, share, tally, sender.send)

@@ -28,7 +28,6 @@ from evalwright.run.models import live_models
 from evalwright.run.origin import judged_by_suite, may_judge, suite_here, with_evaluators
 from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.stored_run import case_finder, plan_of_run, revealed
-from evalwright.scoring.tally import Tally
 from evalwright.session import Session, owns_process
 from evalwright.session.signals import Signals
 
@@ -68,9 +67,9 @@ def re_evaluate(
         if batch and not (plan.evaluators_by_case or ask_models(plan)):
             raise InputError("--batch: no evaluator of this run calls a model")
         masker = Masker.of(secrets, os.environ)
-        asking = JudgeCalls(plan, models, concurrency)
-        asking = in_batches(asking, writer) if batch else asking
-        models = asking.models
+        calls = JudgeCalls(plan, models, concurrency)
+        calls = in_batches(calls, writer) if batch else calls
+        models = calls.models
         here = Session(
             models=partial(live_models, plan, models, masker, state), environment=suite.environment if suite else None
         )
@@ -78,17 +77,14 @@ def re_evaluate(
             here.import_paths(plan.import_paths)  # because systems are not built here, which would add their folders
             must_have_keys(plan, writer, models, judging=add or "")
             judged = judge_again(
-                asking.plan,
+                calls,
                 writer,
                 case_finder(writer, stored, suite),
-                partial(Tally.of, plan),
                 state,
-                # only a process of our own may be forked: in another, other threads may hold locks for ever
-                processes or (None if here.owns_process else 1),
-                add,
-                asking.concurrency,
                 signals,
-                asking.must_be_answered,
+                # only a process of our own may be forked: in another, other threads may hold locks for ever
+                processes=processes or (None if here.owns_process else 1),
+                only=add,
             )
         forget(models)
         if writer.plan is not None and (kept := _to_keep(plan, stored)) != stored:
