@@ -12,6 +12,7 @@ from evalwright.evaluators.build import fields_by_key
 from evalwright.evaluators.judges.rubric_template import names_in_template
 from evalwright.files.key_paths import Place
 from evalwright.files.numbers import finite_number_in, whole_number_in
+from evalwright.formats.letta.registered import registered
 from evalwright.formats.letta.samples import RESERVED
 from evalwright.formats.shared.gates import pass_thresholds
 from evalwright.formats.shared.named_files import NamedFiles
@@ -56,9 +57,11 @@ class Graders:
     ) -> None:
         self._files, self._newer, self._options, self._tell, self._note = files, newer, options, tell, note
         self._warn = warn
+        self._graders: Mapping[str, Any] = {}
 
     def specs(self, graders: Mapping[str, Any], gate: Mapping[str, Any] | None) -> list[EvaluatorSpec]:
         found = []
+        self._graders = graders
         for key, raw in graders.items():
             place: Place = ("graders", key)
             if not isinstance(raw, Mapping):
@@ -99,8 +102,10 @@ class Graders:
             return TOOL_GRADERS[function], {}
         elif function in PREMADE:
             return function, {}
+        elif function in (own := registered(self._graders, self._files, "grader")):
+            return "python_grader", {"function": own[function]}
         else:
-            functions = (*TOOL_GRADERS, *PREMADE)
+            functions = (*TOOL_GRADERS, *own, *PREMADE)
             known = f"{did_you_mean(function, functions)} (there are: {', '.join(functions)})"
             self._tell(place, f"no function {function!r}{known}")
         return None, {}
@@ -182,6 +187,10 @@ class Graders:
             return Plugin("python_extractor", {"function": function, "config": config})
         known = [known for known in names("extractors") if known != "python_extractor"]
         if name not in known:
+            own = registered(self._graders, self._files, "extractor")
+            if name in own:
+                return Plugin("python_extractor", {"function": own[name], "config": config})
+            known += own
             self._tell(
                 (*place, "extractor"),
                 f"no extractor {name!r}{did_you_mean(str(name), known)} (there are: {', '.join(known)})",
