@@ -246,7 +246,7 @@ def test_a_budget_holds_before_a_batch_is_handed_in(tmp_path):
 
 
 def test_a_model_without_batches_is_told(tmp_path):
-    (found,), _ = batched(tmp_path / "n", question("q", "python:llm.test_models:gateway"))
+    (found,), _ = batched(tmp_path / "n", question("q", "python:llm.test_functions:gateway"))
     assert "does not support batches" in str(found)
 
 

@@ -1,11 +1,7 @@
 """Model calls through the real clients: replies, retries, money, cache, recordings."""
 
 import asyncio
-import builtins
 import json
-import threading
-import time
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +11,7 @@ from evalwright.llm.cache import Cache
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
 from evalwright.llm.routes import route_of
-from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage, Waits
+from evalwright.model.chat import ChatMessage, ChatRequest, Usage, Waits
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
 from llm.models import JSON, Hasty, anthropic, asked, bodies, openai, refused, reply, request
@@ -360,101 +356,6 @@ def test_a_missing_key_is_named():
 )
 def test_the_variables_of_a_missing_key(asked_for, environment, variables):
     assert route_of(request(**asked_for), environment).missing_key == variables
-
-
-async def gateway(asked_for):
-    """A gateway of the user's own."""
-    return f"{asked_for.model} was asked {asked_for.messages[0].content}"
-
-
-def test_a_function_can_answer_for_a_model():
-    (said,), server = asked([refused(500)], request(model="python:llm.test_models:gateway"))
-    assert (said.text, server.requests) == ("python:llm.test_models:gateway was asked hi", [])
-    assert 0 <= said.latency_ms < 600_000
-
-
-turns = iter(range(100))
-
-
-def next_gateway(_asked_for):
-    return f"reply {next(turns)}"
-
-
-def test_a_function_may_have_changed_and_is_called_again_unless_a_cache_is_named(tmp_path):
-    one = request(model="python:llm.test_models:next_gateway")
-    first, second = (asked([refused(500)], one)[0][0] for _ in range(2))
-    assert (first.text == second.text, second.cached) == (False, False)
-    first, second = (asked([refused(500)], one, cache=tmp_path / "c")[0][0] for _ in range(2))
-    assert (first.text == second.text, second.cached) == (True, True)
-
-
-async def slow_gateway(_asked_for):
-    """Answers when the clock shows five minutes more."""
-    clock = time.monotonic
-    time.monotonic = lambda: clock() + 300
-    return "done"
-
-
-def test_the_time_of_a_function_is_measured_in_milliseconds(monkeypatch):
-    monkeypatch.setattr(time, "monotonic", time.monotonic)  # is put back afterwards
-    (said,), _ = asked([refused(500)], request(model="python:llm.test_models:slow_gateway"))
-    assert 300_000 <= said.latency_ms < 300_250
-
-
-meeting = threading.Barrier(2)
-
-
-def meeting_gateway(_asked_for):
-    """Answers once a second question is being asked."""
-    meeting.wait(20)
-    return "met"
-
-
-def test_a_function_that_waits_holds_up_no_other_call():
-    found, _ = asked([refused(500)], *[request(text, model="python:llm.test_models:meeting_gateway") for text in "ab"])
-    assert [one.text for one in found] == ["met", "met"]
-
-
-async def odd_gateway(_asked_for):
-    return ChatReply(text=5, model="m")
-
-
-def test_a_function_that_answers_in_another_shape_gives_no_reply():
-    (outcome,), _ = asked([refused(500)], request(model="python:llm.test_models:odd_gateway"))
-    assert kind(outcome) == "bad_reply"
-
-
-def failing_gateway(asked_for):
-    """Raises at the first call what the file says that is the question."""
-    file = Path(asked_for.messages[0].content)
-    raised = file.read_text()
-    file.write_text("")
-    if raised:
-        raise getattr(builtins, raised)("no luck")
-    return "now"
-
-
-def asked_failing_gateway(file, raised):
-    file.write_text(raised)
-    return asked([refused(500)], request(str(file), model="python:llm.test_models:failing_gateway"))[0][0]
-
-
-@pytest.mark.parametrize("raised", ["TypeError", "KeyError", "RecursionError", "ValueError"])
-def test_a_mistake_in_a_function_is_not_tried_again(tmp_path, raised):
-    outcome = asked_failing_gateway(tmp_path / "calls", raised)
-    assert kind(outcome) == "exception"
-    assert raised in str(outcome)
-    assert "(test_models.py:" in str(outcome)
-
-
-@pytest.mark.parametrize("raised", ["RuntimeError", "ConnectionResetError", "UnicodeError"])
-def test_a_function_may_need_another_attempt(tmp_path, raised):
-    assert asked_failing_gateway(tmp_path / "calls", raised).text == "now"
-
-
-def test_a_function_that_is_not_there_is_told():
-    (outcome,), _ = asked([refused(500)], request(model="python:llm.test_models:gone"))
-    assert (kind(outcome), "gone" in str(outcome)) == ("bad_request", True)
 
 
 def test_a_model_without_a_price_can_be_allowed_under_a_budget():
