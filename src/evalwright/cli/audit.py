@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import MODEL_NAMES, as_json, color, model_options, quiet, refuse_given
+from evalwright.cli.options import MODEL_NAMES, as_json, color, model_options, refuse_given
 from evalwright.cli.stored_runs import run_argument, suite_option, trust_all, trust_given
 from evalwright.cli.values import WholeRange
 
@@ -28,14 +28,12 @@ __all__ = ["command"]
 @model_options
 @as_json
 @color
-@quiet
 def command(
     run: Path,
     limit: int,
     judges: bool,
     suite_file: Path | None,
     as_json: bool,
-    quiet: bool,
     models: ModelChoices,
 ) -> int:
     """Change the answers and tool calls of traces that passed, and see whether the evaluators of RUN notice.
@@ -52,7 +50,7 @@ def command(
     from evalwright.reports.audit import audit_lines
 
     if not judges:
-        refuse_given(MODEL_NAMES, "no model is called without --judges")
+        refuse_given({*MODEL_NAMES} - {"no_network"}, "no model is called without --judges")
     trust = trust_given()
     report = audit_run(
         run,
@@ -60,11 +58,10 @@ def command(
         judges=judges,
         suite=trust.suite,
         models=models,
-        watch=watch_of(quiet),
+        watch=watch_of(quiet=False),
         trust_run=trust.run,
     )
     report = msgspec.convert(screen_masker().mask_strings(msgspec.to_builtins(report)), AuditReport)
-    if not quiet:
-        tell_whose_word(report.config_path, suite_file)
+    tell_whose_word(report.config_path, suite_file)
     say([msgspec.json.encode(report).decode()] if as_json else audit_lines(report, screen_paint()))
     return 3 if report.errors else 0

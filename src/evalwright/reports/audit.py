@@ -16,6 +16,7 @@ __all__ = ["audit_lines"]
 _MOST_SHOWN = 5
 """Survivors of a mutation that are shown; `--json` has all."""
 _WIDEST_CELL = 36
+_SHORTEST_NAME = 20
 
 _MUTATIONS: tuple[Column[MutationAudit], ...] = (
     Column("mutation", "mutation", Unit.NAME, lambda m: m.mutation, style=bold),
@@ -40,11 +41,10 @@ def audit_lines(report: AuditReport, paint: Paint) -> list[str]:
     lines = [*_head(report, paint), "", *table_lines(_MUTATIONS, [m for m in report.mutations if m.mutants], paint)]
     idle = [f"{m.mutation} ({m.not_applicable:,})" for m in report.mutations if m.not_applicable]
     if idle:
-        listed = [f"{one}," for one in idle[:-1]] + idle[-1:]
-        lines += folded(listed, paint.columns, "  does not apply (traces): ", "    ")
+        lines += folded(f"does not apply (traces): {', '.join(idle)}".split(" "), paint.columns, "  ", "    ")
     lines += ["", paint("Evaluators", "bold"), *table_lines(_EVALUATORS, report.evaluators, paint)]
     noted = {one.evaluator: one.note for one in report.evaluators if one.note} | report.left_out
-    lines += [line for name, why in noted.items() for line in _note(f"{name}: {why}", paint)]
+    lines += [line for name, why in noted.items() for line in _note(f"{short_line(name, _WIDEST_CELL)}: {why}", paint)]
     return [*lines, *_survivors(report, paint), *_errors(report, paint)]
 
 
@@ -52,7 +52,8 @@ def _head(report: AuditReport, paint: Paint) -> list[str]:
     sized = f"{counted(report.mutants, 'mutant')} of {counted(report.traces, 'trace')}"
     if report.passed > report.traces:
         sized += f"; {counted(report.passed, 'cell')} passed"
-    lines = [paint(one_line(report.name, 60), "bold") + paint(f"  {sized}", "dim")]
+    room = 60 if paint.columns is None else max(_SHORTEST_NAME, paint.columns - len(sized) - 2)
+    lines = [paint(short_line(report.name, room), "bold") + paint(f"  {sized}", "dim")]
     rate, ends = numbers.share(report.caught), numbers.interval(report.caught.ci95)
     lines.append(f"Caught: {paint(rate, 'bold')} {f'({ends})' if ends else ''}".rstrip())
     if report.judge_cost_usd:
