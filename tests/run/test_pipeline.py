@@ -41,6 +41,8 @@ UNUSED = (
     *(f"evalwright.{room}" for room in ("decisions", "enrichers", "importers", "llm.models", "mirrors", "workspaces")),
     "evalwright.formats.discovery",
     "evalwright.formats.native.yaml_datasets",
+    "evalwright.reports.failures",
+    "evalwright.reports.reasons",
     "evalwright.scoring.bands",
     "evalwright.statistics.proportions",
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Sequence
 
 from evalwright.errors import counted
@@ -143,6 +142,8 @@ def met(part: GatePart) -> tuple[str, str]:
 
 def over_runs(runs: Sequence[GateOutcome]) -> list[str]:
     """Mean and sample standard deviation of each gate condition over the runs."""
+    import statistics  # few suites are run several times, and it takes longer to import than all else here
+
     lines: dict[str, None] = {}
     for parts in zip(*(run.parts for run in runs), strict=True):
         values = [part.value for part in parts if part.value is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalwright.errors import counted
 from evalwright.model.decision import Decision
@@ -24,11 +24,12 @@ from evalwright.reports.columns import (
     used,
     variant_columns,
 )
-from evalwright.reports.failures import failures_title
 from evalwright.reports.gates import gate_decisions
-from evalwright.reports.reasons import GroupedCase, ReasonGroup, ReasonGroups
 from evalwright.reports.table import Table
 from evalwright.reports.text import Paint, ended, folded, one_line, short_line, shortened, width
+
+if TYPE_CHECKING:
+    from evalwright.reports.reasons import GroupedCase, ReasonGroup, ReasonGroups
 
 __all__ = ["cell_name", "comparison_lines", "failure_lines", "run_lines", "table_lines"]
 
@@ -188,6 +189,8 @@ def failure_lines(
     failed: ReasonGroups, errored: ReasonGroups, plan: Plan, summary: RunSummary, run: str, paint: Paint
 ) -> list[str]:
     """Failures by reason, then the cells without a verdict. `run` is the folder as a command names it."""
+    from evalwright.reports.failures import failures_title
+
     parts = [
         (failed, f"{failures_title(summary.scored is True)} ({_sizes(failed)})"),
         (errored, f"Errors ({_sizes(errored)}, no verdict)"),
