@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
 import unsynced
@@ -142,7 +143,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+class BriefReports:
+    """A worker tells the controller how each test ended, and nothing else: sending and reading all six messages about
+    a test takes longer than pytest takes to run an empty one."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+        for report in runtestprotocol(item, nextitem=nextitem, log=False):
+            if report.when == "call" or not report.passed:
+                item.ihook.pytest_runtest_logreport(report=report)
+        return True
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    wants_times = any(config.getoption(name) is not None for name in ("cpu_limit", "durations", "xmlpath"))
+    if hasattr(config, "workerinput") and not wants_times:
+        config.pluginmanager.register(BriefReports())
     config.stash[_earlier_runs] = _runs_in_the_checkout(config)
     # A shell ignores it in what it starts in the background, and what tests start would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
