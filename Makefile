@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 # test starts, from compiling them again.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3
 
-.PHONY: demo test test-rest test-litellm test-all test-quick lint types check format faults bench docs clean
+.PHONY: demo test test-rest test-litellm test-all test-quick lint types check format faults mutants bench docs clean
 
 demo: $(READY)
 	$(BIN)/evalwright demo
@@ -60,6 +60,9 @@ format: $(READY)
 
 faults: $(READY)
 	$(BIN)/python scripts/faults
+
+mutants: $(READY) compiled
+	$(BIN)/python scripts/mutants.py $(OPTIONS)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/journey.py
