@@ -47,8 +47,11 @@ def decision(before: str, after: str, changed: list[str]) -> Decision:
     return Decision(verdict="undecided", variant_a=before, variant_b=after, **parts)
 
 
-def clusters_of(one: MemoryRun, other: MemoryRun, *changed: str) -> list[FailureCluster]:
+def clusters_of(
+    one: MemoryRun, other: MemoryRun, *changed: str, trials: tuple[int, int] = (1, 1)
+) -> list[FailureCluster]:
     made = decision("v", "v", [*changed])
+    made.trials = trials
     explain(one, other, [made])
     return made.clusters
 
@@ -123,3 +126,13 @@ def test_text_says_which_reasons_came_and_which_went() -> None:
         "  why worse  5 × refund omitted (new)    1 × too slow (2 gained, 1 lost)",
         "  why better 6 × tone (gone)    1 × too short",
     ]
+
+
+def test_more_trials_do_not_make_a_reason_more_frequent() -> None:
+    one = run(*(failed(case, "tone: rude") for case in "abcd"), failed("e", "form: no list"))
+    thrice = [failed(case, "tone: rude") for case in "abcd" for _ in range(3)]
+    for number, verdict in enumerate(thrice):
+        verdict.trial = number % 3
+    other = run(*thrice, failed("f", "length: too long"))
+    found = {cluster.signature: (cluster.a, cluster.b) for cluster in clusters_of(one, other, trials=(1, 3))}
+    assert found == {"tone: rude": (4, 4), "form: no list": (1, 0), "length: too long": (0, 1)}

@@ -78,7 +78,7 @@ def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_c
             mine = _of(mine, _run_cases(b, one.variant_b))
         if one.errors.a.not_run:
             theirs = _of(theirs, _run_cases(a, one.variant_a))
-        one.clusters = _clusters(mine, theirs, left_out)
+        one.clusters = _clusters(mine, theirs, left_out, one.trials)
         one.warnings = [*dict.fromkeys([*one.warnings, *located_damage(a, b)])]
 
 
@@ -91,7 +91,9 @@ def _run_cases(reader: RunReader, variant: str) -> set[str]:
     return {trace.case_key for trace in reader.traces(_Attempt) if trace.variant_name == variant}
 
 
-def _clusters(before: _Reasons, after: _Reasons, left_out: Collection[str]) -> list[FailureCluster]:
+def _clusters(
+    before: _Reasons, after: _Reasons, left_out: Collection[str], trials: tuple[int, int]
+) -> list[FailureCluster]:
     counts: dict[str, _Count] = {}
     for side, reasons in enumerate((before, after)):
         for case, text in reasons:
@@ -102,6 +104,9 @@ def _clusters(before: _Reasons, after: _Reasons, left_out: Collection[str]) -> l
                 found.cells[side] += 1
                 found.cases[side].add(case)
     joined = _joined(sorted(counts.items(), key=lambda item: (-sum(item[1].cells), item[0])))
+    for found in joined.values() if trials[0] != trials[1] else ():
+        # Otherwise the side with more trials would seem to have every reason more often.
+        found.cells = [cells and max(1, round(cells / (n or 1))) for cells, n in zip(found.cells, trials, strict=True)]
     clusters = [found.part(text) for text, found in joined.items()]
     return sorted(clusters, key=lambda one: (one.a - one.b, -one.a - one.b, one.signature))
 

@@ -198,7 +198,10 @@ class ChangedPart(msgspec.Struct):
 
 
 class FailureCluster(msgspec.Struct):
-    """Failures and errors with about the same reason, and in how many cells of A and of B they occur."""
+    """Failures and errors with about the same reason, and in how many cells of A and of B they occur.
+
+    If a case has more trials on one side, these are cells per trial: on average over its trials, and at least 1.
+    """
 
     signature: str
     a: int
