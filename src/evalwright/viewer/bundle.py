@@ -68,9 +68,10 @@ class Bundle:
         if (number := cells + changed) > limit:
             size = number * _BYTES_OF_A_CELL / 1e6
             what = counted(cells, "cell") + (f" and {counted(changed, 'changed case')}" if changed else "")
+            fewer = "--only not-passed leaves passed cells out, " if self._only == "all" else ""
             raise InputError(
                 f"{what} would be {number:,} pages, about {size:,.0f} MB; the limit is {limit:,}: "
-                "--only not-passed leaves passed cells out, --limit-cells raises it"
+                f"{fewer}--limit-cells raises it"
             )
 
     def files(self) -> Iterator[tuple[str, bytes]]:
