@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from evalwright.errors import money
 from evalwright.model.artifact import Artifact
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
@@ -31,7 +30,6 @@ from evalwright.run.records import Clock, Pending, drop_answer, trace_of
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
-    from evalwright.llm.funds import Funds
     from evalwright.run.attempts import Attempts
     from evalwright.run.doubts import Doubts
     from evalwright.run.executors import Sites
@@ -236,14 +234,11 @@ class Pipeline:
         """Wait until there is money for a cell and begin it; if there is none, record that and return False."""
         if await money.wait_for_room(self._state):
             return True
-        if not self._state.stopping and (rest := self.record(cell, self._refused(cell, money.funds))) is not None:
-            await rest
+        if not self._state.stopping:
+            now = time.monotonic()
+            if (rest := self.record(cell, self.trace(cell, money.refusal(), now, now))) is not None:
+                await rest
         return False
-
-    def _refused(self, cell: Cell, funds: Funds) -> Trace:
-        why = f"not run: cost limit reached ({money(funds.spent)} of {funds}, run.cost_limit_usd)"
-        now = time.monotonic()
-        return self.trace(cell, Answer(error=TraceError("cost_limit", why), called=False), now, now)
 
     def _attempt(self, call: Call, cell: Cell) -> Awaitable[Answer | TraceError]:
         name, sites = cell.variant.name, self._sites

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from evalwright.errors import money
 from evalwright.llm.funds import Funds
 from evalwright.model.plan import Plan
+from evalwright.model.trace import Answer, TraceError
 from evalwright.run.cells import RunState, fitted, groups_of
 
 __all__ = ["CostLimit", "cost_limit_of"]
@@ -68,6 +70,11 @@ class CostLimit:
             else:
                 await asyncio.sleep(_LOOK)
         return False
+
+    def refusal(self) -> Answer:
+        """The answer of a cell that is not run because the limit is reached."""
+        why = f"not run: cost limit reached ({money(self.funds.spent)} of {self.funds}, run.cost_limit_usd)"
+        return Answer(error=TraceError("cost_limit", why), called=False)
 
     def begin(self) -> None:
         self._under_way += 1
