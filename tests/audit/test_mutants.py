@@ -210,6 +210,14 @@ def test_spans_of_tools_change_and_others_do_not() -> None:
     assert [span.id for span in changed.spans] == ["m"]
 
 
+def test_a_step_with_none_below_it_is_left_out() -> None:
+    spans = [Span("a", "ask"), Span("r", "retrieve", "a"), Span("t", "find", "a", kind="tool"), Span("n", "next")]
+    found = mutant(answered(spans=spans), "step left out")
+    assert found.trace is not None
+    assert ([span.id for span in found.trace.spans], found.change) == (["a", "t", "n"], "no retrieve")
+    assert mutant(answered(spans=[Span("a", "ask")]), "step left out").trace is None
+
+
 def test_the_same_trace_has_the_same_mutants() -> None:
     trace = answered(tool_calls=[FIND, TRACK])
     assert [*mutants_of(trace, OTHER)] == [*mutants_of(trace, OTHER)]

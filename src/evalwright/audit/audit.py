@@ -145,7 +145,9 @@ class _Audit:
                 + "".join(f"; {name} {why}" for name, why in self._evaluators.left_out.items())
             )
         if not any(one.mutants for one in mutations):
-            raise InputError(f"no mutation changes anything in {counted(counts.traces, 'trace')}: no answers, no calls")
+            raise InputError(
+                f"no mutation changes anything in {counted(counts.traces, 'trace')}: no answers, calls or steps"
+            )
         notes = []
         if self._not_passing:
             number = counted(self._not_passing, "trace")

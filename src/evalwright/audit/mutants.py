@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.audit.mutations import ANSWER_MUTATIONS, CALL_MUTATIONS, Calls
+from evalwright.audit.mutations import ANSWER_MUTATIONS, CALL_MUTATIONS, STEP_MUTATIONS, Calls
 from evalwright.model.cell import cell_key
 from evalwright.model.recordings import text_of
 from evalwright.model.trace import Output, ToolCall, Trace
@@ -50,12 +50,22 @@ def mutants_of(trace: Trace, other: Output | None) -> Iterator[Mutant]:
         else:
             yield Mutant(mutation, _traced(_with_answer(whole, answer, changed)), _shown(changed))
     for mutation, mutate_calls in CALL_MUTATIONS.items():
-        random = Random(f"{cell_key(trace.case_key, trace.variant_name, trace.trial)} {mutation}")
-        found = mutate_calls(trace.tool_calls, random) if trace.tool_calls else None
+        found = mutate_calls(trace.tool_calls, _random(trace, mutation)) if trace.tool_calls else None
         if found is None:
             yield Mutant(mutation, None)
         else:
             yield Mutant(mutation, _traced(_with_calls(whole, trace.tool_calls, found.calls)), found.change)
+    for mutation, mutate_steps in STEP_MUTATIONS.items():
+        steps = mutate_steps(trace.spans, _random(trace, mutation))
+        if steps is None:
+            yield Mutant(mutation, None)
+        else:
+            yield Mutant(mutation, msgspec.structs.replace(trace, spans=[*steps.spans]), steps.change)
+
+
+def _random(trace: Trace, mutation: str) -> Random:
+    """What is chosen for a trace is the same in each audit."""
+    return Random(f"{cell_key(trace.case_key, trace.variant_name, trace.trial)} {mutation}")
 
 
 def _traced(whole: dict[str, Any]) -> Trace:

@@ -1,4 +1,4 @@
-"""The mutations: each changes the answer or the tool calls of a trace as a system that is wrong might.
+"""The mutations: each changes the answer, the tool calls or the steps of a trace as a system that is wrong might.
 
 They know nothing of the suite, so some mutants are right answers, too: a refusal where one is asked for. All are
 determined by what they are given, so that an audit can be repeated.
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.model.trace import Output, ToolCall
+from evalwright.model.trace import Output, Span, ToolCall
 
-__all__ = ["ANSWER_MUTATIONS", "CALL_MUTATIONS", "MUTATIONS", "Calls", "MutatedCalls"]
+__all__ = ["ANSWER_MUTATIONS", "CALL_MUTATIONS", "MUTATIONS", "STEP_MUTATIONS", "Calls", "MutatedCalls", "MutatedSteps"]
 
 Calls = Sequence[Sequence[ToolCall]]
 """The calls that are made in place of each call of a trace: none where it is left out."""
@@ -142,5 +142,26 @@ CALL_MUTATIONS: Mapping[str, Callable[[Sequence[ToolCall], Random], MutatedCalls
 }
 """Each takes the calls of a trace, of which there is at least one; None if it does not apply."""
 
-MUTATIONS: Sequence[str] = (*ANSWER_MUTATIONS, *CALL_MUTATIONS)
+
+class MutatedSteps(NamedTuple):
+    spans: Sequence[Span]
+    change: str
+
+
+def _step_left_out(spans: Sequence[Span], random: Random) -> MutatedSteps | None:
+    """Without a step that has none below it. Tool calls are left out by a mutation of their own."""
+    above = {span.parent_id for span in spans}
+    steps = [span for span in spans if span.parent_id is not None and span.id not in above and span.kind != "tool"]
+    if not steps:
+        return None
+    chosen = random.choice(steps)
+    return MutatedSteps([span for span in spans if span is not chosen], f"no {chosen.name}")
+
+
+STEP_MUTATIONS: Mapping[str, Callable[[Sequence[Span], Random], MutatedSteps | None]] = {
+    "step left out": _step_left_out,
+}
+"""Each takes the spans of a trace; None if it does not apply."""
+
+MUTATIONS: Sequence[str] = (*ANSWER_MUTATIONS, *CALL_MUTATIONS, *STEP_MUTATIONS)
 """The names of all mutations, in the order of reports."""

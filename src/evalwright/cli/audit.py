@@ -36,7 +36,7 @@ def command(
     as_json: bool,
     models: ModelChoices,
 ) -> int:
-    """Change the answers and tool calls of traces that passed, and see whether the evaluators of RUN notice.
+    """Change answers, tool calls and steps of traces that passed, and see whether the evaluators of RUN notice.
 
     The system is not called, and the run is not changed. The exit code is 0 whatever survives, and 3 if evaluators had
     errors.
