@@ -95,7 +95,7 @@ class Judge:
         return [self._check(spec) for spec in specs if self._is_asked(spec) and not compares(spec.type)]
 
     def _is_asked(self, spec: EvaluatorSpec) -> bool:
-        """If only one evaluator judges again, those that use its results do, too, because theirs would be outdated."""
+        """If only one evaluator re-evaluates, those that use its results do, too, because theirs would be outdated."""
         return self._only is None or spec.name == self._only or uses_results(spec)
 
     def _check(self, spec: EvaluatorSpec) -> _Check:
@@ -162,7 +162,7 @@ class Judge:
         return [spec.name for spec in case.evaluators or ()] if self._by_case else self._names
 
     def standing(self, case: Case) -> list[str]:
-        """Those whose stored results stay, because only others judge again."""
+        """Those whose stored results stay, because only others re-evaluate."""
         if not self._by_case:
             return self._standing
         return [spec.name for spec in case.evaluators or () if not self._is_asked(spec)]

@@ -159,7 +159,7 @@ class _Again:
             self._store(case, trace, results)
 
     def _beside(self, case: Case, trace: Trace, results: list[EvaluationResult]) -> list[EvaluationResult]:
-        """The new results, and the kept ones if only some evaluators judge again."""
+        """The new results, and the kept ones if only some evaluators re-evaluate."""
         if self._kept is None or self._judge.passes_over(trace):
             return results
         return self._kept.beside(trace, self._judge.names(case), self._judge.standing(case), results)

@@ -1,4 +1,4 @@
-"""Gives the index of a run whose cells were all judged again their new judgements; its data about traces stays.
+"""Gives the index of a run whose cells were all re-evaluated their new judgements; its data about traces stays.
 
 All that an index notes about a judgement is known when it is written, except its position in the joined file. So each
 share has notes beside its records, one per cell in the order of the records. Reading the new records instead takes
