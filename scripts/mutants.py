@@ -125,7 +125,7 @@ class Checkout:
     """A copy in which tests are run on changed source."""
 
     def __init__(self, root: Path, copy: Path, limit: float) -> None:
-        self.root, self.copy, self.limit = root, copy, limit
+        self.copy, self.limit = copy, limit
         shutil.copytree(root, copy, ignore=LEFT_OUT, symlinks=True)
         # What is compiled stays valid, as each file gets its time back; a mutant's must not take its place.
         self._environment = os.environ | {
@@ -135,16 +135,17 @@ class Checkout:
         }
 
     def survives(self, mutant: Mutant) -> bool:
-        inside = self.copy / mutant.file.relative_to(self.root)
-        inside.write_bytes(mutant.changed(mutant.file.read_bytes()))
+        source, stat = mutant.file.read_bytes(), mutant.file.stat()
+        mutant.file.write_bytes(mutant.changed(source))
         try:
             return self.passes(self.tests_of(mutant.file))
         finally:
-            shutil.copy2(mutant.file, inside)
+            mutant.file.write_bytes(source)
+            os.utime(mutant.file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
     def tests_of(self, file: Path) -> list[str]:
         """Those of the module's folder, or of the nearest one above that has tests."""
-        parts = file.relative_to(self.root / "src").with_suffix("").parts[1:]
+        parts = file.relative_to(self.copy / "src").with_suffix("").parts[1:]
         folders = [Path("tests", *parts[:depth]) for depth in range(len(parts), 0, -1)]
         own = next((str(folder) for folder in folders if (self.copy / folder).is_dir()), None)
         return [own] if own else [f"tests/{room}" for room in OTHER_ROOMS.get(parts[0], OTHERWISE)]
@@ -191,27 +192,33 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     given = arguments()
-    tried = drawn(given.places, given.count, given.seed)
-    if not tried:
-        print("no guard is there", file=sys.stderr)
-        return 2
-    print(f"{len(tried)} mutants of seed {given.seed}", flush=True)
-    survivors = []
     with tempfile.TemporaryDirectory() as folder:
         checkout = Checkout(given.root, Path(folder, "checkout"), given.limit)
+        places = [checkout.copy / place.relative_to(given.root) for place in given.places]
+        tried = drawn(places, given.count, given.seed)
+        if not tried:
+            print("no guard is there", file=sys.stderr)
+            return 2
+        print(f"{len(tried)} mutants of seed {given.seed}", flush=True)
         for tests in sorted({tuple(checkout.tests_of(mutant.file)) for mutant in tried}):
             if not checkout.passes(list(tests)):
                 print(f"the tests of {' '.join(tests)} fail, or take too long, without a mutant", file=sys.stderr)
                 return 2
-        for mutant in tried:
-            begun = time.monotonic()
-            survived = checkout.survives(mutant)
-            change = mutant.change(mutant.file.read_bytes())
-            line = f"{mutant.file.relative_to(given.root)}:{mutant.line}: {change}"
-            print(f"{'survived' if survived else 'died':8} {time.monotonic() - begun:4.0f} s  {line}", flush=True)
-            survivors += [line] * survived
+        survivors = surviving(checkout, tried)
     print(f"{len(survivors)} of {len(tried)} survived", *survivors, sep="\n  ")
     return 1 if survivors else 0
+
+
+def surviving(checkout: Checkout, tried: list[Mutant]) -> list[str]:
+    survivors = []
+    for mutant in tried:
+        change = mutant.change(mutant.file.read_bytes())
+        line = f"{mutant.file.relative_to(checkout.copy)}:{mutant.line}: {change}"
+        begun = time.monotonic()
+        survived = checkout.survives(mutant)
+        print(f"{'survived' if survived else 'died':8} {time.monotonic() - begun:4.0f} s  {line}", flush=True)
+        survivors += [line] * survived
+    return survivors
 
 
 if __name__ == "__main__":
