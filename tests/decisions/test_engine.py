@@ -239,6 +239,27 @@ def test_a_quantile_of_few_units_is_not_judged(name: str, needs: int) -> None:
     assert short.reason == f"needs {needs} {what}, found {needs - 1}"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ((0, 0, 0), (1, 2, 3), "a side is 0"),
+        ((1, 2, 3), (0, 0, 0), "a side is 0"),
+        ((2,), (3,), "measured of a single case"),
+        ((1, 0, 0), (1, 0, 0), "the cost of one unit is all of a side, or too large to compare"),
+        ((), (1, 2, 3), "not measured on both sides"),
+    ],
+)
+def test_a_guard_says_why_its_ratio_has_no_interval(
+    before: tuple[float, ...], after: tuple[float, ...], reason: str
+) -> None:
+    sides = timed(units=3), timed(units=3)
+    for one, costs in zip(sides, (before, after), strict=True):
+        for i, cost in enumerate(costs):
+            one.measures["cost"].add(f"c{i}", cost)
+    (guard,) = decision_of(*sides, Terms(guards=(Guard("cost", 1.2),)), Identity(), Labelled()).guards
+    assert (guard.ci, guard.state, guard.reason) == (None, "undecided", reason)
+
+
 def p95(before: SideCounts, after: SideCounts, limit: float = 1.3) -> GuardPart:
     (found,) = decision_of(before, after, Terms(guards=(Guard("latency_p95", limit),)), Identity(), Labelled()).guards
     return found

@@ -243,6 +243,14 @@ def test_a_rate_is_claimed_by_its_whole_interval(
     )
 
 
+def test_cases_of_a_group_are_one_unit_of_a_claimed_rate(tmp_path: Path) -> None:
+    outcome = ran(tmp_path, RATE | {"at_least": 0.5, "group": "lang"}, main="1" * 100)
+    [part] = gate_of(outcome).parts
+    assert (outcome.exit_code, gate_of(outcome).reason) == (3, "too few data")
+    assert part.ci is not None
+    assert part.ci[0] < 0.5
+
+
 def test_errors_that_could_turn_a_rate_leave_it_open(tmp_path: Path) -> None:
     gate = gate_of(ran(tmp_path, RATE | {"at_least": 0.9}, main="1" * 100 + "e" * 20))
     assert (gate.undecided, gate.reason) == (True, "errors could turn it")
