@@ -101,8 +101,6 @@ def rate_of_singles(passed: int, judged: int, groups: Iterable[tuple[int, int]] 
     `groups` are passed and judged cases of each group; all other cases are units of their own.
     """
     parts = Counter(Cluster(float(passes), of) for passes, of in groups)
-    if not parts:
-        return rate_of_counts({1.0: passed, 0.0: judged - passed} if judged else {})
     passed -= round(sum(unit.total * times for unit, times in parts.items()))
     judged -= sum(unit.size * times for unit, times in parts.items())
     parts[Cluster(1.0, 1)] += passed
