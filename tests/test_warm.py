@@ -32,6 +32,7 @@ WORDS = {
     "inspect": "inspect run",
     "index": "index run",
     "report": "report run --format json",
+    "export": "export run --format agentv",
     "view": "view run --cell nothing --port 0 --no-token --token x",
     "validate": "validate eval.yaml",
     "dataset": "dataset lint eval.yaml",

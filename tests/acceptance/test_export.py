@@ -134,6 +134,16 @@ def test_records_that_cannot_be_read_end_it_with_3(shop: Project) -> None:
     assert len(results(shop.folder / "out")) == 3
 
 
+def test_records_of_another_shape_are_named_and_nothing_is_left(letta: Project) -> None:
+    run = letta.run("--target", "agent.py:answers", name="suite.yaml")
+    text = (run / "cases.jsonl").read_text()
+    (run / "cases.jsonl").write_text(text.replace('"ground_truth":"Paris"', '"ground_truth":5'))
+    ended = letta.evalwright("export", run)
+    assert (ended.code, "Traceback" in ended.err) == (2, False)
+    assert "the records are not those of a run of Letta Evals (ValidationError: " in ended.err
+    assert not [path for path in run.iterdir() if "letta" in path.name]
+
+
 def test_no_secret_is_written(letta: Project) -> None:
     (letta.folder / "data.jsonl").write_text(json.dumps({"input": f"by {SECRET}", "ground_truth": "Paris"}) + "\n")
     words = ("run", "suite.yaml", "--quiet", "--target", "agent.py:answers")

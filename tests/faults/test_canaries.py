@@ -177,6 +177,7 @@ def test_no_canary_is_stored_or_shown(tmp_path: Path, output: dict[str, str]) ->
         place = done.stdout.splitlines()[-1]
         looks = [["inspect", place, "--no-truncate"], ["list", "runs"], ["compare", place, place]]
         looks += [["report", place, "--format", form] for form in ("json", "html", "junit", "markdown", "agentv")]
+        looks += [["export", place, "--format", form, "--out", form] for form in ("agentv", "promptfoo")]
         calls = [["retry", place, "--json"]]
         environment["BY_OPTION"] = canaries["BY_OPTION"]
         screens = [done, *(project.command(*words, "--suite", "eval.yaml") for words in looks + calls)]

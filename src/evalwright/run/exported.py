@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import InputError, counted
+from evalwright.errors import EvalwrightError, InputError, counted
 from evalwright.files.new_folder import complete_folder
 from evalwright.model.damage import unreadable_records
 from evalwright.model.format import Format
@@ -50,9 +50,22 @@ def export_run(run: Path | Place, form: str | None, out: Path | None, mask: Call
         reader.plan = plan  # a folder that evalh wrote holds no plan
         with complete_folder(folder) as draft, blaming("exports", name):
             export = load("exports", name).of_stored(plan, draft)
-            export.write(reader, plan, summary, mask)
+            with _fitting(reader.location, own):
+                export.write(reader, plan, summary, mask)
             warnings = [*_unsaid(export, plan, summary)]
         return Exported(folder, warnings, reader.damage, not unreadable_records(reader))
+
+
+@contextmanager
+def _fitting(location: str, own: Format) -> Iterator[None]:
+    """Raise InputError for records without the parts that runs of the format have: anyone may have changed them."""
+    try:
+        yield
+    except EvalwrightError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"{location}: the records are not those of a run of {own.title} ({said})") from error
 
 
 def _export_of(own: Format) -> str:
