@@ -25,6 +25,12 @@ def test_the_tables_fit_eighty_columns(made: Project) -> None:
     assert max(map(len, ended.out.splitlines())) <= 80
 
 
+def test_an_answer_that_was_emptied_is_shown_as_empty(tmp_path: Path) -> None:
+    never = EVAL.replace("all_of: [thanks]", "none_of: [swearword]")
+    made = project(tmp_path, {"a": "thanks"}, never)
+    assert "  1 × answer emptied\n      a · v  (empty)\n" in made.evalwright("audit", made.run()).out
+
+
 def test_json_has_every_survivor(made: Project) -> None:
     report = json.loads(made.evalwright("audit", made.run(), "--json").out)
     survived = [one for one in report["mutations"] if one["survived"]]

@@ -201,6 +201,24 @@ def test_an_answer_of_the_same_case_stands_in_for_no_other() -> None:
     assert Donors(iter([(first, True), (second, True), (elsewhere, True)])).other_than(first) == Output("three")
 
 
+def test_ids_of_calls_may_begin_again_in_each_turn() -> None:
+    again = ToolCall("track", "c1", {"n": 12})
+    messages = [TraceMessage("assistant", tool_call=FIND), TraceMessage("assistant", tool_call=again)]
+    changed = mutated(answered(tool_calls=[FIND, again], messages=messages), "tool calls in reverse order")
+    assert [message.tool_call.name for message in changed.messages if message.tool_call] == ["track", "find"]
+
+
+def test_what_tools_returned_stays_although_the_answer_repeats_it() -> None:
+    returned = [{"message_type": "tool_return_message", "tool_return": OLD}]
+    called = [{"role": "assistant", "tool_calls": [{"tool": "find", "input": {}, "output": OLD}]}]
+    trace = answered(
+        extra={"turns": [returned], "output_messages": called},
+        spans=[Span("s", "find", kind="tool", output=OLD)],
+    )
+    changed = mutated(trace, "answer emptied")
+    assert (changed.extra, changed.spans) == (trace.extra, trace.spans)
+
+
 def test_spans_of_tools_change_and_others_do_not() -> None:
     spans = [
         Span("m", "find", kind="llm", input="x"),

@@ -84,7 +84,7 @@ def audit_run(
 
 
 class _Audit:
-    """The traces of a sample, one after the other, each with all its mutants."""
+    """The traces of a sample, each with all its mutants."""
 
     def __init__(
         self, evaluators: AuditedEvaluators, writer: RunWriter, case_of: CaseOf, sample: Sample, state: RunState

@@ -20,8 +20,8 @@ from evalwright.model.trace import Output, ToolCall, Trace
 
 __all__ = ["Mutant", "mutants_of"]
 
-_NOT_SAID = frozenset({"input", "prompt", "vars"})
-"""Keys of what the system was given."""
+_NOT_SAID = frozenset({"input", "prompt", "vars", "tool_return"})
+"""Keys of what the system was given, by users and by tools."""
 _GIVEN = frozenset({"user", "system", "developer", "tool"})
 """Roles of messages that the system did not write."""
 _SHOWN = 200
@@ -77,7 +77,8 @@ def _same(one: Output, other: Output) -> bool:
 
 
 def _shown(answer: Output) -> str:
-    return (answer.final_answer or json.dumps(answer.structured or "", ensure_ascii=False))[:_SHOWN]
+    fields = json.dumps(answer.structured, ensure_ascii=False) if answer.structured else ""
+    return (answer.final_answer or fields)[:_SHOWN]
 
 
 def _with_answer(whole: dict[str, Any], old: Output, new: Output) -> dict[str, Any]:
@@ -111,7 +112,7 @@ class _Answers:
                 return after
         if isinstance(value, list):
             return [self.replaced(item) for item in value]
-        if value.get("role") in _GIVEN:
+        if value.get("role") in _GIVEN or _shape(value) is not None:
             return value
         return {key: item if key in _NOT_SAID else self._member(key, item) for key, item in value.items()}
 
@@ -154,7 +155,8 @@ class _Replacing:
     def __init__(self, old: list[ToolCall], new: Calls) -> None:
         self._old, self._new = old, new
         self._met: set[int] = set()
-        self._gone = {call.id for call, calls in zip(old, new, strict=True) if not calls and call.id is not None}
+        kept = {call.id for call, calls in zip(old, new, strict=True) if calls}
+        self._gone = {call.id for call in old} - kept - {None}
 
     def within(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -183,14 +185,18 @@ class _Replacing:
         shape = _shape(value)
         if shape is None:
             return None
-        for i, call in enumerate(self._old):
-            if call.id is not None and call.id in (shape.id, value.get("id")):
-                return [*self._new[i]]
-        for i, call in enumerate(self._old):
-            if i not in self._met and call.name == shape.name and (call.id is None or shape.id is None):
-                self._met.add(i)
-                return [*self._new[i]]
-        return None
+        alike = [i for i, call in enumerate(self._old) if call.id is not None and call.id == shape.id]
+        if not alike:
+            anonymous = [
+                i for i, call in enumerate(self._old) if call.name == shape.name and None in (call.id, shape.id)
+            ]
+            alike = [i for i in anonymous if i not in self._met]
+        if not alike:
+            return None
+        # ids may begin again in each turn; what comes again after all of them is a further record of the last one
+        which = next((i for i in alike if i not in self._met), alike[-1])
+        self._met.add(which)
+        return [*self._new[which]]
 
 
 class _Shape(NamedTuple):
