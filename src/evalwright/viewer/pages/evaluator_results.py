@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from evalwright.errors import money
 from evalwright.model.plan import Plan
 from evalwright.model.result import is_judge_call
 from evalwright.model.trace import TraceError
@@ -103,7 +104,7 @@ def _call(call: Any, at: str, blocks: Blocks) -> JudgeCall:
     if usage:
         facts.append(f"{usage.get('token_input', '?')} → {usage.get('token_output', '?')} tokens")
     if call.get("cost_usd") is not None:
-        facts.append(f"${call['cost_usd']:.6g}")
+        facts.append(money(call["cost_usd"]))
     if call.get("latency_ms") is not None:
         facts.append(duration(call["latency_ms"]))
     messages = []
