@@ -11,7 +11,7 @@ import pytest
 
 from evalwright.cli.viewed_runs import runs_at
 from evalwright.model.cell import cell_key
-from evalwright.viewer.worddiff import abridged, changes
+from evalwright.viewer.worddiff import Change, abridged, changed_calls, changes
 from viewer.reading import cases, found, page, seen
 from viewer.runs import ATTACK, cut_short, made_run, site, site_of, with_outputs
 
@@ -233,6 +233,22 @@ def test_differences_say_how_to_come_from_one_text_to_the_other():
     assert [one.text for one in changes("It has shipped today.", "It was lost again.")] == [
         "It ", "has shipped today", "was lost again", ".",
     ]  # fmt: skip
+
+
+def test_a_tool_call_is_compared_with_calls_of_the_same_name_only():
+    before = ['find_customer(email="a@b.c")\n', 'find_order(number="3")\n']
+    after = ['find_order(number="3")\n', 'refund(number="3")\n']
+    assert changed_calls(before, after) == [
+        Change("removed", before[0]), Change("same", before[1]), Change("added", after[1]),
+    ]  # fmt: skip
+    other = ['find_order(number="4")\n', 'notify("3")\n']
+    found = changed_calls(before, other)
+    assert [one.text for one in found if one.kind == "removed"] == [before[0], "3"]
+    assert [one.text for one in found if one.kind == "added"] == ["4", other[1]]
+    many = [f'find_order(number="{"x " * 500}{n}")\n' for n in range(300)]
+    found = changed_calls(many, many[::-1])
+    assert "".join(one.text for one in found if one.kind != "added") == "".join(many)
+    assert "".join(one.text for one in found if one.kind != "removed") == "".join(many[::-1])
 
 
 def test_what_lost_the_larger_share_of_its_trials_comes_first(tmp_path):

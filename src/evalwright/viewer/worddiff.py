@@ -1,4 +1,7 @@
-"""The changes between two texts, by words; by lines if they are long. The work is bounded for any texts."""
+"""The changes between two texts, by words; by lines if they are long; and between two lists of calls.
+
+The work is bounded for any texts.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import NamedTuple
 
 from evalwright.viewer.texts import words_of
 
-__all__ = ["Change", "abridged", "changes", "sides"]
+__all__ = ["Change", "abridged", "changed_calls", "changes", "sides"]
 
 _BY_WORDS = 1_000_000
 """Bytes of a text up to which changed lines are compared word by word."""
@@ -29,6 +32,11 @@ class Change(NamedTuple):
 def changes(before: str, after: str) -> list[Change]:
     """From one text to the other."""
     return list(_joined(_changes(before, after)))
+
+
+def changed_calls(before: Sequence[str], after: Sequence[str]) -> list[Change]:
+    """From some calls to others, each `name(...)` and a line: a call is only compared with one of the same name."""
+    return list(_joined(_of_calls([*before], [*after])))
 
 
 def sides(found: Sequence[Change]) -> tuple[list[Change], list[Change]]:
@@ -79,6 +87,25 @@ def _changes(before: str, after: str) -> Iterator[Change]:
         else:
             yield Change("removed", gone)
             yield Change("added", came)
+
+
+def _of_calls(a: list[str], b: list[str]) -> Iterator[Change]:
+    budget = _PAIRS
+    for kind, i1, i2, j1, j2 in _opcodes(a, b, _PAIRS):
+        gone, came = a[i1:i2], b[j1:j2]
+        if kind == "equal":
+            yield Change("same", "".join(gone))
+            continue
+        names, others = ([call.partition("(")[0] for call in calls] for calls in (gone, came))
+        for same, m1, m2, n1, n2 in _opcodes(names, others, _PAIRS):
+            pairs = zip(gone[m1:m2], came[n1:n2], strict=True) if same == "equal" else ()
+            for old, new in pairs:
+                words, later = list(words_of(old)), list(words_of(new))
+                budget -= len(words) * len(later)
+                yield from _of_tokens(words, later) if budget > 0 else (Change("removed", old), Change("added", new))
+            if same != "equal":
+                yield Change("removed", "".join(gone[m1:m2]))
+                yield Change("added", "".join(came[n1:n2]))
 
 
 def _of_tokens(a: list[str], b: list[str]) -> Iterator[Change]:

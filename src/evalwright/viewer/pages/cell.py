@@ -163,7 +163,7 @@ def cell_context(
         "stack": None if error is None or not error.stack else blocks.of(error.stack, "trace/error/stack"),
         "failed": [one for one in results if one.status not in ("pass", "skip")],
         "verdict_reasons": (records.verdict or {}).get("reasons") or [],
-        "input": input_parts(trace, blocks),
+        "input": input_parts(trace.input, blocks),
         "answer": answer_of(trace, records, blocks),
         "thinking": blocks.of(trace.output.thinking, "trace/output/thinking") if trace.output.thinking else None,
         "structured": blocks.of(trace.output.structured, "trace/output/structured")
@@ -184,9 +184,9 @@ def cell_context(
     }
 
 
-def input_parts(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown]]:
+def input_parts(value: Any, blocks: Blocks) -> list[tuple[str, Shown]]:
     """Each part of an input by its name, or the whole input if it has no or too many parts."""
-    value, part = trace.input, "trace/input"
+    part = "trace/input"
     if isinstance(value, dict) and 0 < len(value) <= 12:
         return [(str(name), blocks.of(one, blocks.at(part, name))) for name, one in value.items()]
     return [("", blocks.of("" if value is None else value, part))]

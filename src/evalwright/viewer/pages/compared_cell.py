@@ -14,6 +14,7 @@ from evalwright.model.trace import ToolCall, Trace
 from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
+from evalwright.viewer.pages.cell import input_parts
 from evalwright.viewer.pages.compare import ListedPairs, Sides, asked_pairs, chosen_sides, comparing_page
 from evalwright.viewer.pages.evaluator_results import EvaluatorResult, evaluator_results
 from evalwright.viewer.pages.known_values import check_values
@@ -22,7 +23,7 @@ from evalwright.viewer.query import BadQuery, unknown_value
 from evalwright.viewer.records import StoredCell
 from evalwright.viewer.shelf import OpenRun, Shelf
 from evalwright.viewer.table import CellRow
-from evalwright.viewer.worddiff import Change, abridged, changes, sides
+from evalwright.viewer.worddiff import Change, abridged, changed_calls, changes, sides
 
 __all__ = ["compared_cell_page", "page_of_pair"]
 
@@ -49,12 +50,12 @@ class _Cell(NamedTuple):
         return "" if self.records is None else self.records.answer
 
     @property
-    def calls(self) -> str:
-        """The tool calls, each on a line."""
+    def calls(self) -> list[str]:
+        """The tool calls, each a line."""
         if self.records is None or not self.records.trace:
-            return ""
+            return []
         trace = msgspec.convert(self.records.trace, Trace)
-        return "".join(f"{call.name}({_arguments(call.arguments)})\n" for call in _calls(trace))
+        return [f"{call.name}({_arguments(call.arguments)})\n" for call in _calls(trace)]
 
 
 class ComparedSide(NamedTuple):
@@ -68,6 +69,7 @@ class ComparedSide(NamedTuple):
     """The cell whose answer and verdicts are shown."""
     trials: list[CellRow]
     results: list[EvaluatorResult]
+    input: list[tuple[str, Shown]]
     answer: Shown | None
     error: str
 
@@ -117,7 +119,7 @@ def page_of_pair(
         "view": view,
     }
     difference = changes(*texts) if all(stored) else []
-    return _page(context, cells, difference, changes(*(cell.calls for cell in cells)), links, ROOM)
+    return _page(context, cells, difference, changed_calls(*(cell.calls for cell in cells)), links, ROOM)
 
 
 def _page(
@@ -173,7 +175,7 @@ def _telling(trials: list[CellRow], passed: bool) -> CellRow | None:
 def _side(cell: _Cell, links: Links, room: int) -> ComparedSide:
     records, row = cell.records, cell.row
     if records is None or row is None:
-        return ComparedSide(cell.name, cell.run, cell.variant, cell.pair, None, [], [], None, "")
+        return ComparedSide(cell.name, cell.run, cell.variant, cell.pair, None, [], [], [], None, "")
     blocks = Blocks(lambda part: links.whole(cell.run.id, row.key, part), room)  # type: ignore[attr-defined]
     output, error = records.trace.get("output") or {}, records.trace.get("error") or {}
     part = "structured" if output.get("final_answer") is None else "final_answer"
@@ -185,6 +187,7 @@ def _side(cell: _Cell, links: Links, room: int) -> ComparedSide:
         row,
         cell.trials,
         evaluator_results(records.results, cell.run.plan, blocks),
+        input_parts(records.trace.get("input"), blocks),
         blocks.of(records.answer, f"trace/output/{part}"),
         f"{error.get('type')}: {error.get('message')}" if error else "",
     )

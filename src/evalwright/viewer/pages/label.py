@@ -211,7 +211,7 @@ def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> d
     messages, hidden = ends(trace.messages)
     return {
         "row": row,
-        "input": input_parts(trace, blocks),
+        "input": input_parts(trace.input, blocks),
         "answer": None if answer is None else blocks.of(answer, f"trace/output/{name}"),
         "expected": expected_parts(records, blocks),
         "messages": list(shown_messages(messages, blocks)),
