@@ -32,4 +32,4 @@ def test_what_a_judge_cost_is_told_as_everywhere() -> None:
     call = {"model": "m", "messages": [], "reply": "{}", "cost_usd": 0.000096, "latency_ms": 43}
     result = {"evaluator": "e", "passed": True, "detail": {"judge_calls": [call]}}
     [row] = evaluator_results([result], a_plan(evaluators=[EvaluatorSpec("e", "llm_judge")]), Blocks(str))
-    assert row.calls[0].facts == "$0.000096 · 43 ms"
+    assert row.calls[0].facts == "$0.00010 · 43 ms"
