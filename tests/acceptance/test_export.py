@@ -18,6 +18,8 @@ graders: {right: {kind: tool, function: contains}, plain: {kind: tool, function:
 gate: {kind: simple, metric_key: right, op: gte, value: 0.3}
 num_runs: 2
 """
+REWARD = LETTA.partition("gate:")[0].replace("letta_agent, agent_id: agent-1", "letta_code, model_handles: [a/1, b]")
+REWARD += "reward: {kind: metric, metric_key: right}\n"
 ANSWERS = """
 def answers(message, ctx):
     if message == "crash":
@@ -49,12 +51,17 @@ def shop(tmp_path: Path) -> Project:
     return project(tmp_path, {"a": "thanks", "b": "no", "c": "raise"})
 
 
-def test_the_files_are_those_that_are_written_while_the_run_works(letta: Project) -> None:
+@pytest.mark.parametrize(
+    ("suite", "some"),
+    [(LETTA, {"run_1/header.json", "run_2/results.jsonl"}), (REWARD, {"suite.json", "a-1.jsonl", "b.jsonl"})],
+)
+def test_the_files_are_those_that_are_written_while_the_run_works(letta: Project, suite: str, some: set[str]) -> None:
+    (letta.folder / "suite.yaml").write_text(suite)
     run = letta.run("--target", "agent.py:answers", "--output", "live", name="suite.yaml")
     ended = letta.evalwright("export", run, "--format", "letta", "--out", "later")
     assert (ended.code, ended.out, ended.err) == (0, "later\n", "")
     assert contents(letta.folder / "later") == contents(letta.folder / "live")
-    assert contents(letta.folder / "later").keys() >= {"run_1/header.json", "run_2/results.jsonl"}
+    assert contents(letta.folder / "later").keys() >= some
 
 
 def test_the_runs_own_format_and_folder_are_the_default(letta: Project) -> None:

@@ -34,6 +34,8 @@ def test_every_command_takes_what_run_prints(project: Project) -> None:
     assert "3 shown" in run(project, "inspect", place, *mine)
     assert "Changed cases, worse: 0" in run(project, "compare", place, place, *mine)
     assert "**" in run(project, "report", place, *mine)
+    run(project, "export", place, "--format", "agentv", "--out", "agentv", *mine)
+    assert (project.folder / "agentv" / "results.jsonl").read_bytes().count(b"\n") == 3
     assert run(project, "retry", place, "--quiet", *mine, code=3).strip() == place
     assert "re-evaluated 3 traces" in run(project, "re-evaluate", place, "--trust-run", code=3)
     assert "nothing to do" in run(project, "resume", place, *mine, code=3)
