@@ -199,8 +199,10 @@ def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = Non
         content, thought = content_and_thinking(message.content)
         refusal = _refusal(message)
         calls = [_call(call) for call in message.tool_calls or ()]
+        written = [_written(call) for call in message.tool_calls or ()]
         if (legacy := getattr(message, "function_call", None)) is not None:
             calls.append(ToolCall(legacy.name, None, arguments_in(legacy.arguments)))
+            written.append(legacy.arguments or "")
         if content is None and not (calls or refusal):
             raise silent(choice.finish_reason, limit)
         details = getattr(response.usage, "completion_tokens_details", None)
@@ -220,8 +222,15 @@ def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = Non
             latency_ms=latency_ms,
             finish_reason=choice.finish_reason,
             refusal=refusal,
+            written_arguments=written or msgspec.UNSET,
         )
         return checked_reply(reply)
+
+
+def _written(call: Any) -> str:
+    """The arguments of a call as the model wrote them."""
+    custom = getattr(call, "custom", None)
+    return (call.function.arguments if custom is None else custom.input) or ""
 
 
 def _call(call: Any) -> ToolCall:

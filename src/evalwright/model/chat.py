@@ -127,6 +127,8 @@ class ChatReply(msgspec.Struct, frozen=True):
     """Milliseconds until the first piece of a streamed reply."""
     served_calls: list[ServedCall] | msgspec.UnsetType = msgspec.UNSET
     """Absent if the provider ran no tools itself."""
+    written_arguments: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """The arguments of each tool call as the model wrote them; absent if there are no calls or no such texts."""
 
 
 class Embedding(msgspec.Struct, frozen=True):

@@ -42,6 +42,8 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "argumen
 BLOCK = {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Bonn"}}
 
 
+DENSE = {**CALL, "function": {"name": "weather", "arguments": '{"city":"Bonn"}'}}
+BROKEN = {**CALL, "function": {"name": "weather", "arguments": '{"city":'}}
 REFUSAL = {"role": "assistant", "content": None, "refusal": "I will not say that."}
 MESSAGE = {"role": "assistant", "content": "Wait.", "tool_calls": [CALL]}
 
@@ -51,6 +53,8 @@ MESSAGE = {"role": "assistant", "content": "Wait.", "tool_calls": [CALL]}
     [
         ("openai:chat:gpt-4o", {**MESSAGE, "content": None, "refusal": None}, [CALL]),
         ("openai:chat:gpt-4o", {**MESSAGE, "refusal": None}, MESSAGE),
+        ("openai:chat:gpt-4o", {**MESSAGE, "content": None, "refusal": None, "tool_calls": [DENSE]}, [DENSE]),
+        ("openai:chat:gpt-4o", {**MESSAGE, "content": None, "refusal": None, "tool_calls": [BROKEN]}, [BROKEN]),
         (
             "anthropic:messages:claude-haiku-4-5",
             [{"type": "text", "text": "Wait."}, BLOCK],

@@ -62,13 +62,10 @@ def _output(reply: ChatReply, request: ChatRequest, remarks: Mapping[str, Any]) 
         ]
         return "\n\n".join([*filter(None, [reply.text]), *map(compact_json, blocks)])
     if reply.tool_calls:
+        written = reply.written_arguments or [compact_json(call.arguments) for call in reply.tool_calls]
         calls = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
-            }
-            for call in reply.tool_calls
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+            for call, arguments in zip(reply.tool_calls, written, strict=True)
         ]
         return {"role": "assistant", "content": reply.text, "tool_calls": calls} if reply.text else calls
     wanted = request.extra.get("response_format")
