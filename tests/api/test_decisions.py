@@ -35,6 +35,14 @@ def test_two_runs_are_compared():
         comparison["w"]
 
 
+def test_an_evaluator_without_a_name_stays_the_same_beside_other_functions():
+    loud = lambda output: output.isupper()  # noqa: E731
+    one = evaluate({"1": "a"}, {"v": agents.upper}, evaluators=[loud])
+    other = evaluate({"1": "a"}, {"v": lambda text: text.upper()}, evaluators=[loud])
+    assert not ew.compare(one, other).warnings
+    assert [v.n for v in ew.decide(one, other).variants] == [1]
+
+
 def test_variants_are_paired_by_name_or_as_told():
     assert [one.variant for one in ew.compare(graded(1, name="a"), graded(1, name="b"))] == ["a → b"]
     two = evaluate({"1": "1"}, {"a": agents.upper, "b": agents.upper})

@@ -8,6 +8,7 @@ were run alike. Hashes are made before secrets are masked, because two different
 # No `from __future__ import annotations`: msgspec resolves annotations that are strings in the module named by the
 # class, which for public records is `evalwright`.
 
+import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from hashlib import blake2b
@@ -100,6 +101,7 @@ def metadata_text(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+_NUMBERED = re.compile(r"\A([\w.:]+:<\w+>)#\d+\Z")
 _NOTHING_BESIDE: list[Any] = [{}, None]
 """What most cases are judged by besides their expectation."""
 _sorted_json = msgspec.json.Encoder(order="sorted").encode
@@ -138,12 +140,14 @@ def evaluator_digests(specs: Iterable[EvaluatorSpec], content: Callable[[str], s
 
 def _placeless(value: Any, content: Callable[[str], str] = _nothing) -> Any:
     """Absolute paths are replaced by their last part and the file's hash: a suite moved to another folder is the same
-    suite."""
+    suite. Functions that no process finds by name are not numbered: the number depends on what else a run was given."""
     if isinstance(value, dict):
         return {key: _placeless(inner, content) for key, inner in value.items()}
     if isinstance(value, list):
         return [_placeless(inner, content) for inner in value]
-    if not isinstance(value, str) or not value.startswith("/"):
+    if not isinstance(value, str):
         return value
+    if not value.startswith("/"):
+        return _NUMBERED.sub(r"\1", value)
     name, inside = value.rpartition("/")[2], content(value)
     return f"{name}:{inside}" if inside else name
