@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CasesLike", "given_cases"]
 
-CasesLike: TypeAlias = (
-    "Iterable[Case | Mapping[str, Any] | str] | Mapping[str, Any] | DataFrame | str | os.PathLike[str]"
-)
-"""What is asked of the systems: inputs, cases or mappings; a mapping from id to input; a DataFrame; a file."""
+CasesLike: TypeAlias = "Iterable[Any] | Mapping[str, Any] | DataFrame | str | os.PathLike[str]"
+"""What is asked of the systems: inputs, cases or mappings; a mapping from id to input; a DataFrame; a file.
+
+An input may be anything that JSON can hold. Besides, checkers take a list of cases and mappings for one of objects.
+"""
 
 _DEFAULTS = {
     field.name: field.default
