@@ -1,7 +1,7 @@
 """The cases that `evaluate` takes."""
 
 import itertools
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 
@@ -64,6 +64,19 @@ def test_columns_that_say_the_same_thing_twice_are_refused(tmp_path):
         assert "would be a part of the column 'input'" in part
 
 
+def test_times_in_a_frame_are_text(times):
+    [cell] = evaluate(times, lambda case: "ok")
+    assert cell.case.metadata == {"at": "2026-01-02T03:04:05.500000", "utc": "2026-01-02T03:04:05Z"}
+
+
+@pytest.fixture(params=["pandas", "polars"])
+def times(request):
+    made = pytest.importorskip(request.param)
+    at = datetime(2026, 1, 2, 3, 4, 5)
+    frame = {"input": ["x"], "metadata.at": [at.replace(microsecond=500_000)], "metadata.utc": [at.replace(tzinfo=UTC)]}
+    return made.DataFrame(frame)
+
+
 def test_each_column_of_facts_is_a_fact(tmp_path):
     (tmp_path / "cases.csv").write_text("input,expected.facts.city,expected.facts.at\nx,Paris,[1]\n")
     [cell] = evaluate(tmp_path / "cases.csv", lambda case: "ok")
@@ -76,7 +89,8 @@ def test_each_column_of_facts_is_a_fact(tmp_path):
         (b'id,input\na,x\nb,"y\nc,z\n', 3, "a quote is never closed"),
         (b'id,input\na,x" y\n', 2, "a cell contains a quote but does not begin with one"),
         ("id,input\na,é\n".encode("latin-1"), None, "is not UTF-8 text"),
-        (b"id,input\na,b,c\n", 2, "has more cells than there are columns"),
+        (b"id,input\na,b,c\n", 2, "expected 2 cells, found 3"),
+        (b"id,input\na,b\nc\n", 3, "expected 2 cells, found 1"),
     ],
 )
 def test_a_table_that_is_no_csv_is_refused_with_its_line(tmp_path, text, line, says):

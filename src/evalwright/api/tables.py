@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.csv_records import CsvError, csv_records
 
 __all__ = ["is_frame", "rows_of_csv", "rows_of_frame", "rows_of_parquet"]
@@ -49,9 +49,10 @@ def rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
             _, columns = next(records, (1, []))
             _check(columns, str(path))
             for line, cells in records:
-                if len(cells) > len(columns):
-                    raise InputError(Problem(str(path), "has more cells than there are columns", line))
-                yield _case({name: _of_text(cell) for name, cell in zip(columns, cells, strict=False) if cell})
+                if len(cells) != len(columns):
+                    found = f"expected {counted(len(columns), 'cell')}, found {counted(len(cells), 'cell')}"
+                    raise InputError(Problem(str(path), found, line))
+                yield _case({name: _of_text(cell) for name, cell in zip(columns, cells, strict=True) if cell})
     except CsvError as error:
         raise InputError(Problem(str(path), f"is not CSV: {error}", error.line)) from None
     except UnicodeDecodeError as error:
@@ -126,7 +127,10 @@ def _of_text(value: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Numpy values as Python ones; missing values as None."""
+    """Numpy values as Python ones, times of pandas as text, like those of Python; missing values as None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
-    return None if value != value or type(value).__name__ in ("NAType", "NaTType") else value
+    kind = type(value).__name__
+    if kind in ("Timestamp", "Timedelta"):
+        return value.isoformat().replace("+00:00", "Z")
+    return None if value != value or kind in ("NAType", "NaTType") else value
