@@ -122,6 +122,27 @@ def test_requests_without_an_id_take_nothing_back(tmp_path):
     assert [content for _, content, _ in spoken(trace)] == ["hello", "Hello.", "and", "then"]
 
 
+@pytest.mark.parametrize("linked", [True, False])
+def test_each_subagent_without_a_name_begins_with_its_request(tmp_path, linked):
+    def below(number: int, kind: str, text: str, parent: int | None) -> dict:
+        parent_id = f"u{parent}" if linked and parent is not None else None
+        return {**session_line(number, kind, text), "isSidechain": True, "parentUuid": parent_id}
+
+    lines = [
+        session_line(0, "user", "go"),
+        below(1, "user", "look", None), below(2, "assistant", "Seen.", 1), below(3, "user", "seek", None),
+        below(4, "assistant", "Found.", 3), below(5, "assistant", "And that.", 4),
+    ]  # fmt: skip
+    if linked:
+        lines.insert(4, lines.pop(2))  # the two run at the same time
+    _, trace, _ = claude(tmp_path, lines)
+    agents = {span["name"]: span["output"]["messages"] for span in trace["spans"] if span["kind"] == "agent"}
+    assert {name: [said["content"] for said in its] for name, its in agents.items()} == {
+        "subagent": ["look", "Seen."],
+        "subagent 2": ["seek", "Found.", "And that."],
+    }
+
+
 SUBAGENTS = {
     "in a file beside it": "subagents/agent-a7.jsonl",
     "of its own folder": "session/subagents/agent-a7.jsonl",

@@ -133,7 +133,7 @@ class ClaudeSession:
         others: dict[str, _Conversation] = {}
         error: TraceError | None = None
         outcome: tuple[int, SessionLine] | None = None
-        complain, doubt = self._complain, self._doubt
+        complain, doubt, agents = self._complain, self._doubt, _Agents()
         for number, line in self._lines:
             if abandoned and line.uuid in abandoned:
                 continue
@@ -141,8 +141,8 @@ class ClaudeSession:
                 outcome = number, line
                 continue
             talk = main
-            if line.isSidechain is True or line.parent_tool_use_id is not None:
-                agent = _agent_of(line) or ""
+            if _is_of_agent(line):
+                agent = agents.name_of(line, self._kept(line.parentUuid))
                 talk = others[agent] = others.get(agent) or _Conversation()
             at = line.timestamp if line.forkedFrom is None else None  # a copy was said, and paid, in another session
             if at is not None:
@@ -221,14 +221,14 @@ class ClaudeSession:
         found: set[str | None] = set()
         for _, line in self._lines:
             parent = line.parentUuid
-            if parent is not None and line.uuid is not None and line.type == "user" and _is_request(line):
+            if parent is not None and line.uuid is not None and _is_request(line) and not _is_of_agent(line):
                 if parent in asked:
                     found.add(asked[parent])
                 asked[parent] = line.uuid
         if not found:
             return found
         for _, line in self._lines:  # a line comes after its parent
-            if self._kept(line.parentUuid) in found and _agent_of(line) is None:
+            if self._kept(line.parentUuid) in found and not _is_of_agent(line):
                 found.add(line.uuid)
         self._notes.say(f"{len(found)} abandoned lines were left out: the session was rewound")
         return found
@@ -237,19 +237,39 @@ class ClaudeSession:
 _NOTHING = SessionMessage()
 
 
-def _agent_of(line: SessionLine) -> str | None:
-    if line.isSidechain is True or line.parent_tool_use_id is not None:
-        return str(line.agentId or line.parent_tool_use_id or "subagent")
-    return None
+class _Agents:
+    """The subagents of a session. Older versions give them no names: each begins with a request of its own."""
+
+    def __init__(self) -> None:
+        self._by_line: dict[str, str] = {}
+        self._last = ""
+        self._number = 0
+
+    def name_of(self, line: SessionLine, parent: str | None) -> str:
+        """The name of a line's subagent; `parent` is the line that it follows."""
+        if given := line.agentId or line.parent_tool_use_id:
+            return str(given)
+        name = self._by_line.get(parent or "")
+        if name is None and (_is_request(line) or not self._last):
+            self._number += 1
+            self._last = "subagent" if self._number == 1 else f"subagent {self._number}"
+        name = name or self._last
+        if line.uuid is not None:
+            self._by_line[line.uuid] = name
+        return name
+
+
+def _is_of_agent(line: SessionLine) -> bool:
+    return line.isSidechain is True or line.parent_tool_use_id is not None
 
 
 def _is_request(line: SessionLine) -> bool:
-    """Whether the user wrote a text to the main agent."""
-    content = line.message.content if line.message else None
+    """Whether the user wrote a text."""
+    content = line.message.content if line.type == "user" and line.message else None
     if isinstance(content, list):
         kinds = [block.type for block in content]
-        return "text" in kinds and "tool_result" not in kinds and _agent_of(line) is None
-    return isinstance(content, str) and _agent_of(line) is None
+        return "text" in kinds and "tool_result" not in kinds
+    return isinstance(content, str)
 
 
 def _texts(content: Content) -> list[str]:
