@@ -16,7 +16,7 @@ from evalwright.files.paths import unreadable
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer
 
-__all__ = ["PACKED", "opened", "unpacked_name"]
+__all__ = ["PACKED", "is_packed", "opened", "unpacked_name"]
 
 PACKED = (".gz", ".zst")
 _BUFFER = 1 << 16
@@ -51,6 +51,12 @@ def opened(file: Path) -> Iterator[IO[bytes]]:
                 yield raw
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(Problem(str(file), unreadable(file, error))) from None
+
+
+def is_packed(file: Path) -> bool:
+    """Whether the file is unpacked while it is read. Raises InputError if it cannot be read."""
+    with opened(file) as source:
+        return isinstance(source, _Unpacked)
 
 
 def _of_zstd(file: Path, raw: IO[bytes]) -> IO[bytes]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import io
 import mmap
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evalwright.files.packed import opened
+from evalwright.files.packed import is_packed, opened
 from evalwright.importers.sources import BOM
 
 __all__ = ["document_beginning", "document_bytes", "items_of", "object_parts"]
@@ -26,16 +24,14 @@ _ITEMS = msgspec.json.Decoder(list[msgspec.Raw] | None).decode
 
 @contextmanager
 def document_bytes(file: Path) -> Iterator[memoryview]:
-    """The bytes of a file, which are read when they are used. Raises InputError if the file cannot be read."""
-    with ExitStack() as stack:
-        source: Any = stack.enter_context(opened(file))
-        if not isinstance(source.raw, io.FileIO):
-            unpacked = stack.enter_context(tempfile.TemporaryFile())
-            shutil.copyfileobj(source, unpacked, 1 << 20)
-            source = unpacked
-        empty = not source.seek(0, io.SEEK_END)
-        # not closed here: parts of it may still be in use, and the last one closes it
-        data = memoryview(b"" if empty else mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ))
+    """The bytes of a file, which are read when they are used; a packed one is read at once. Raises InputError if the
+    file cannot be read."""
+    packed = is_packed(file)
+    with opened(file) as source:
+        if packed or not source.seek(0, io.SEEK_END):
+            data = memoryview(source.read())
+        else:  # not closed here: parts of it may still be in use, and the last one closes it
+            data = memoryview(mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ))
         yield data[len(BOM) :] if data[: len(BOM)] == BOM else data
 
 

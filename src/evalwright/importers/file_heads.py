@@ -12,7 +12,7 @@ import msgspec
 
 from evalwright.errors import InputError
 from evalwright.files.csv_records import CsvError, csv_records
-from evalwright.files.packed import opened
+from evalwright.files.packed import is_packed, opened
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.document_parts import document_beginning, document_bytes
 from evalwright.importers.sources import BOM, document, json_value, lines, stem
@@ -55,7 +55,8 @@ def head_of(file: Path) -> Head:
         return Head(zip=True)
     if not start.lstrip().startswith(JSON_BEGINS):
         return _head_of_text(file, start)
-    whole = _beginning(file)
+    # of a packed file, which may be far larger than it looks, the lines come first: they have a greatest length
+    whole = None if is_packed(file) else _beginning(file)
     if whole is not None:
         return _head_of_document(whole)
     records: list[dict[str, Any]] = []

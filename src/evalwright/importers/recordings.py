@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, BinaryIO, Protocol
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.packed import PACKED, opened, unpacked_name
+from evalwright.files.packed import is_packed, opened, unpacked_name
 from evalwright.files.paths import unreadable
 from evalwright.importers.mapping import MISSING, RecordMapping
 
@@ -79,12 +78,14 @@ def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
 
 def _unpacked(source: Path) -> BinaryIO:
     """A seekable file, unpacked if necessary."""
-    if source.suffix.lower() not in PACKED:
+    if not is_packed(source):
         return source.open("rb")
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
-    with opened(source) as packed:
-        shutil.copyfileobj(packed, file, 1 << 20)
-    file.seek(0)
+    with ExitStack() as unless_done:
+        file = unless_done.enter_context(tempfile.TemporaryFile())
+        with opened(source) as packed:
+            file.writelines(iter(packed.readline, b""))  # line by line, because a line has a greatest length
+        file.seek(0)
+        unless_done.pop_all()  # the caller closes it
     return file
 
 
