@@ -29,6 +29,7 @@ SAMPLES: dict[str, object] = {
     "openhands": [{"id": "e", "timestamp": "t", "source": "user", "kind": "MessageEvent", "llm_message": {}}],
     "braintrust": [{"span_id": "s", "root_span_id": "r", "span_attributes": {}}],
     "otlp-json": {"resourceSpans": []},
+    "openinference": [{"context": {"trace_id": "t", "span_id": "s"}, "parent_id": None, "attributes": {}}],
     "skill-benchmark": {"run_summary": {}, "runs": []},
     "codex": [rollout_line(0, "response_item", said("user", "q"))],
     "gemini": [{"type": "init", "session_id": "x"}, {"type": "message", "role": "user", "content": "q"}],
@@ -60,6 +61,11 @@ def test_a_format_is_told_by_its_content_whatever_the_name(tmp_path, name, form)
     else:
         file.write_text(json.dumps(sample, indent=2))
     assert detected(head_of(file)) == name
+
+
+def test_columns_of_spans_are_told_like_spans(tmp_path):
+    row = {"context.trace_id": "t", "context.span_id": "s", "parent_id": None, "attributes.llm.model_name": "m"}
+    assert detected(head_of(written(tmp_path / "spans.jsonl", [row]))) == "openinference"
 
 
 def test_each_format_that_is_told_can_be_imported():

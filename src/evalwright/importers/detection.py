@@ -14,13 +14,13 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.importers.file_heads import JSON_BEGINS, Head, is_yaml, start_of
-from evalwright.importers.format_marks import FORMAT_MARKS, may_be_anthropic
+from evalwright.importers.format_marks import FORMAT_MARKS, is_otlp, may_be_anthropic
 from evalwright.importers.sources import document, flaw_of, is_text, json_value, lines
 
 __all__ = ["check", "detected", "flaw_in", "no_format_fits"]
 
 _BYTE = re.compile(r"\(byte (\d+)\)")
-_READABLE: dict[str, Callable[[Head], bool]] = {"anthropic-messages": may_be_anthropic}
+_READABLE: dict[str, Callable[[Head], bool]] = {"anthropic-messages": may_be_anthropic, "openinference": is_otlp}
 """Formats that can also be read from files without their marks, if the user names the format."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.file_heads import Head
 
-__all__ = ["FORMAT_MARKS", "is_promptfoo_table", "may_be_anthropic"]
+__all__ = ["FORMAT_MARKS", "is_otlp", "is_promptfoo_table", "may_be_anthropic"]
 
 
 def _is_inspect(head: Head) -> bool:
@@ -78,8 +78,17 @@ def _is_skill_benchmark(head: Head) -> bool:
     return "run_summary" in found and isinstance(found.get("runs"), list)
 
 
-def _is_otlp(head: Head) -> bool:
+def is_otlp(head: Head) -> bool:
     return head.any(lambda one: "resourceSpans" in one or "resourceLogs" in one)
+
+
+def _is_openinference(head: Head) -> bool:
+    def is_span(one: dict[str, Any]) -> bool:
+        context = one.get("context")
+        ids = context.keys() if isinstance(context, dict) else {key.removeprefix("context.") for key in one}
+        return "parent_id" in one and {"trace_id", "span_id"} <= ids
+
+    return head.any(is_span)
 
 
 def _is_langfuse(head: Head) -> bool:
@@ -242,11 +251,12 @@ FORMAT_MARKS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("agentdojo", _is_agentdojo, "suite_name, pipeline_name and user_task_id"),
     ("openhands", _is_openhands, "events with a source and a kind or an action, or a history of them"),
     ("skill-benchmark", _is_skill_benchmark, "run_summary and runs"),
-    ("otlp-json", _is_otlp, "resourceSpans"),
+    ("otlp-json", is_otlp, "resourceSpans"),
     ("langfuse", _is_langfuse, "observations of a trace, with a startTime"),
     ("langsmith", _is_langsmith, "runs with run_type, inputs and start_time"),
     ("braintrust", _is_braintrust, "spans with a span_id, a root_span_id and span_attributes"),
     ("mlflow", _is_mlflow, "data.spans, or spans, with attributes of MLflow"),
+    ("openinference", _is_openinference, "spans with a parent_id, and a context with trace_id and span_id"),
     ("codex", _is_codex, "lines of type thread.started, or session_meta with a payload"),
     ("gemini", _is_gemini, "a line of type init with a session_id, or a sessionId and projectHash"),
     ("copilot", _is_copilot, "lines of type assistant.message"),
