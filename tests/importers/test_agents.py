@@ -111,6 +111,13 @@ def test_what_was_taken_back_is_linked_through_lines_that_are_left_out(tmp_path,
     assert [content for _, content, _ in spoken(trace)] == ["hello", "Hello.", "fix it", "Fixed."]
 
 
+def test_attachments_are_counted_except_the_output_of_hooks(tmp_path):
+    kinds = ("queued_command", "hook_success", "queued_command", "hook_additional_context")
+    attached = [{"type": "attachment", "sessionId": "s", "attachment": {"type": kind}} for kind in kinds]
+    done, _, _ = claude(tmp_path, [session_line(0, "user", "hello"), *attached])
+    assert done.notes == ["lost: attachments of type 'queued_command': 2"]
+
+
 def test_requests_without_an_id_take_nothing_back(tmp_path):
     lines = [
         session_line(0, "user", "hello"),

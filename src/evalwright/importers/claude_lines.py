@@ -47,6 +47,7 @@ class SessionLine(SessionName, gc=False):
     timestamp: datetime | None = None
     message: SessionMessage | None = None
     isMeta: Any = None
+    attachment: Any = None
     isSidechain: Any = None
     agentId: Any = None
     forkedFrom: Any = None

@@ -25,7 +25,7 @@ __all__ = ["CUT", "ClaudeSession"]
 
 _RESULT = "result"
 _LEFT_OUT = {
-    "summary", "file-history-snapshot", "queue-operation", "progress", "stream_event", "system", "attachment",
+    "summary", "file-history-snapshot", "queue-operation", "progress", "stream_event", "system",
     "last-prompt", "custom-title", "agent-name", "permission-mode", "user", "assistant", _RESULT,
 }  # fmt: skip
 """Lines without conversation: bookkeeping, hooks, parts that a later line repeats, and what the tool says itself."""
@@ -95,6 +95,10 @@ class ClaudeSession:
             self._passed[line.uuid] = self._kept(line.parentUuid)
         if kind == "system" and line.subtype == "init":
             self._keep(self._extra, line, number, ("model", "cwd", "tools"))
+        elif kind == "attachment":
+            attached = line.attachment.get("type") if isinstance(line.attachment, dict) else None
+            if not str(attached).startswith("hook_"):
+                self._notes.lose(f"attachments of type {attached!r}")
         elif str(kind) not in _LEFT_OUT:
             self._notes.lose(f"lines of type {kind!r}")
             self._at.append(line.timestamp and in_utc(line.timestamp))  # whatever happened, it happened at this time
