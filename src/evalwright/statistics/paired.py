@@ -25,6 +25,7 @@ __all__ = [
     "McNemar",
     "McNemarInterval",
     "PairedT",
+    "joined_error",
     "mcnemar",
     "mcnemar_exact",
     "mcnemar_interval",
@@ -56,13 +57,14 @@ def _newcombe(both_pass: int, a_only: int, b_only: int, both_fail: int, confiden
     corrected = product if product < 0 else max(0.0, product - n / 2)
     square = passed_a * (n - passed_a) * passed_b * (n - passed_b)
     phi = corrected / sqrt(square) if square else 0.0
-    below = _joined(p_b - ends_b[0], ends_a[1] - p_a, phi)
-    above = _joined(ends_b[1] - p_b, p_a - ends_a[0], phi)
+    below = joined_error(p_b - ends_b[0], ends_a[1] - p_a, phi)
+    above = joined_error(ends_b[1] - p_b, p_a - ends_a[0], phi)
     return max(-1.0, p_b - p_a - below), min(1.0, p_b - p_a + above)
 
 
-def _joined(one: float, other: float, phi: float) -> float:
-    return sqrt(max(0.0, one * one - 2 * phi * one * other + other * other))
+def joined_error(one: float, other: float, correlation: float) -> float:
+    """How far the end of a difference lies from it, by how far those of its two parts do (Zou and Donner 2008)."""
+    return sqrt(max(0.0, one * one - 2 * correlation * one * other + other * other))
 
 
 class McNemar(NamedTuple):

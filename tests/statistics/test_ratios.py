@@ -1,0 +1,38 @@
+"""Ratios of quantiles with their intervals."""
+
+from __future__ import annotations
+
+from math import exp, log, sqrt
+from random import Random
+
+import pytest
+
+from evalwright.statistics.latency import quantile_ends
+from evalwright.statistics.ratios import QuantileRatio, quantile_ratio
+
+
+def ends_of_ratio(n: int, shared: float) -> tuple[QuantileRatio, float]:
+    """The ratio of the 95th percentiles of lognormal times, of which cases share a part, and the width of its interval
+    in units of that of a single quantile."""
+    rng = Random(7)
+    a, b = [], []
+    for _ in range(n):
+        case = shared * rng.gauss(0, 1)
+        rest = sqrt(1 - shared**2)
+        a.append([exp(case + rest * rng.gauss(0, 1))])
+        b.append([exp(case + rest * rng.gauss(0, 1))])
+    found = quantile_ratio(a, b, 0.95, None, 0.95)
+    assert found.ci is not None
+    own = quantile_ends([value for (value,) in b], 0.95)
+    assert own is not None
+    return found, log(found.ci[1] / found.ci[0]) / log(own[1] / own[0])
+
+
+def test_the_ratio_of_quantiles_of_many_values_is_as_certain_as_by_draws() -> None:
+    """Independent sides: by the root of 2 less than one alone; the more they have in common, the less that matters."""
+    (drawn, by_draws), (found, alone) = ends_of_ratio(500, 0.0), ends_of_ratio(6_000, 0.0)
+    for one in (drawn, found):
+        assert one.ci is not None
+        assert one.ci[0] < 1 < one.ci[1]
+    assert (by_draws, alone) == (pytest.approx(sqrt(2), abs=0.25), pytest.approx(sqrt(2), abs=0.1))
+    assert 1 <= ends_of_ratio(6_000, 0.95)[1] < 1.25
