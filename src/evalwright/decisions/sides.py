@@ -213,10 +213,10 @@ def _of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]:
         own: Iterable[CellEntry] = ()
         if any(count.singular for count in counts):
             own = index.cells(CellSelection(variant=name, singular=True))
-        known = {}
+        known, unused = {}, SideCounts(name).measures  # those of the index are read instead
         for kind, (trace, rows) in chain(alike.items(), ((entry.kind, facts_of(entry)) for entry in own)):
             if (status := judging.status(trace, rows)) is not None:
-                known[kind] = one = SideCounts(name)
+                known[kind] = one = SideCounts(name, measures=unused)
                 one.add(trace, rows, status)
         if known:
             digest = plan.cases_sha256 if name in places else ""
