@@ -227,6 +227,19 @@ def test_a_guard_on_a_measure_is_open_if_its_missing_trials_could_turn_it(
     assert (said in " ".join(" ".join(decision_lines(decision, Paint())).split())) == (state == "undecided")
 
 
+def test_a_guard_on_a_measure_is_open_if_cells_that_were_not_run_could_turn_it() -> None:
+    a, b = timed(), timed(1000.0, erred=40)
+    b.passes = {case: CaseTotal(not_run=1) if one.target_errors else one for case, one in b.passes.items()}
+    terms = Terms(margin=0.9, guards=(Guard("latency", 1.2),))
+    (found,) = decision_of(a, b, terms, Identity(), Labelled()).guards
+    assert (found.state, found.reason) == ("undecided", "40 trials without measured latency could turn it")
+
+
+def test_a_guard_that_is_kept_exactly_holds() -> None:
+    (found,) = decision_of(timed(), timed(), Terms(guards=(Guard("latency", 1.0),)), Identity(), Labelled()).guards
+    assert (found.ci, found.state) == ((1.0, 1.0), "holds")
+
+
 @pytest.mark.parametrize(("name", "needs"), [("latency_p50", 20), ("latency_p95", 72), ("latency_p99", 368)])
 def test_a_quantile_of_few_units_is_not_judged(name: str, needs: int) -> None:
     """With so many, 97.5 % of samples have a value beyond the quantile."""
@@ -279,6 +292,16 @@ def test_a_quantile_between_fast_and_slow_answers_on_both_sides_is_open() -> Non
     assert (found.state, found.reason) == (
         "undecided", "the latency at this quantile jumps 9.9-fold: too few trials to tell where"
     )  # fmt: skip
+
+
+def test_a_quantile_that_must_be_lower_is_not_open_for_times_that_hardly_jump() -> None:
+    """Neighbouring times differ by less than the limit demands, wherever the quantile of either side is."""
+    a, b = timed(*[80 + i / 10 for i in range(400)]), timed(*[0.79 * (80 + i / 10) for i in range(400)])
+    found = p95(a, b, limit=0.8)
+    assert found.value == pytest.approx(0.79)
+    assert found.ci is not None
+    assert found.ci[1] < 0.8
+    assert (found.state, found.reason) == ("holds", "")
 
 
 def test_trials_of_one_case_are_not_so_many_independent_ones() -> None:
