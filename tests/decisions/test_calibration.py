@@ -286,6 +286,17 @@ def test_a_judge_that_passes_what_is_long_is_found_out() -> None:
     assert length.ci95[0] > 0
 
 
+def test_a_judge_that_never_errs_has_no_interval_without_width() -> None:
+    trials = [[(True, 0.1 * number)] * 2 for number in range(12)]
+    people = [Label(f"c{n}", "judge", "v", trial=k, score=0.1 * n, passed=True) for n in range(12) for k in range(2)]
+    found = measured(run_of(*trials), people)
+    assert found.scores is not None
+    assert (found.scores.mean_difference, found.scores.mean_difference_ci95) == (0.0, None)
+    same = lengthy(lambda n, log: 1.0, lambda n, log: True).length
+    assert same is not None
+    assert (same.slope, same.ci95) == (0.0, None)
+
+
 def lengthy(score_of, label_of):
     """Forty answers of 1 to 128 characters, scored and labelled by their number and the logarithm of their length."""
     run, people = MemoryStore().create(a_plan(), [a_case()], {}), []

@@ -7,11 +7,11 @@ import pytest
 from evalwright.statistics import slope
 
 
-def test_a_line_without_scatter_is_found_exactly() -> None:
-    x = [float(n) for n in range(20)]
-    found = slope(x, [3 * value - 1 for value in x])
-    assert found.slope == pytest.approx(3)
-    assert found.ci == pytest.approx((3, 3))
+@pytest.mark.parametrize("rise", [3.0, -1 / 7, 0.0])
+def test_a_line_without_scatter_is_found_exactly_and_has_no_interval_without_width(rise: float) -> None:
+    x = [n / 3 for n in range(20)]
+    found = slope(x, [rise * value - 1 for value in x])
+    assert (found.slope, found.se, found.ci) == (pytest.approx(rise), 0.0, None)
 
 
 def test_the_error_is_that_of_leaving_out_one_point() -> None:

@@ -201,8 +201,9 @@ def _scores(pairs: Sequence[_Pair], unit: UnitOf) -> ScoreAgreement | None:
         linear, quadratic = graded.cohen_kappa_linear, graded.cohen_kappa_quadratic
     alpha = krippendorff_alpha([human, judge])
     differences, units = [j - h for h, j, _ in scored], [of for *_, of in scored]
-    apart = mean_interval(differences)
-    ends = apart.ci_t if len({*units}) == len(units) else cluster_jackknife(differences, units).ci
+    apart, by_unit = mean_interval(differences), cluster_jackknife(differences, units)
+    spread = by_unit.se and min(differences) < max(differences)  # without, the interval's zero width would mislead
+    ends = by_unit.ci if spread else None
     correlation = spearman(human, judge)
     return ScoreAgreement(len(scored), linear, quadratic, alpha.ordinal, alpha.interval, correlation, apart.mean, ends)
 

@@ -62,7 +62,7 @@ def length_bias(errors: Sequence[tuple[Hashable, int | None, float]]) -> LengthB
     found = slope(
         [log2(length) for _, length, _ in known], [error for *_, error in known], [case for case, *_ in known]
     )
-    return LengthBias(found.slope if found.ci else None, found.ci, len(known))
+    return LengthBias(found.slope if found.se is not None else None, found.ci, len(known))
 
 
 def length_at_label(rows: Sequence[tuple[Hashable, int | None, bool, float]]) -> LengthBias | None:
@@ -77,7 +77,7 @@ def length_at_label(rows: Sequence[tuple[Hashable, int | None, bool, float]]) ->
     x = _within([length for _, length, _, _ in known], labels)
     y = _within([score for *_, score in known], labels)
     found = slope(x, y, [case for case, *_ in known])
-    return LengthBias(found.slope if found.ci else None, found.ci, len(known))
+    return LengthBias(found.slope if found.se is not None else None, found.ci, len(known))
 
 
 def _within(values: Sequence[float], groups: Sequence[bool]) -> list[float]:
@@ -99,7 +99,7 @@ def self_preference(maker: str, errors: Sequence[tuple[Hashable, str | None, flo
     if not 0 < own < len(known):
         return None
     found = slope([mine for _, mine, _ in known], [error for *_, error in known], [case for case, *_ in known])
-    return SelfPreference(maker, own, len(known) - own, found.slope if found.ci else None, found.ci)
+    return SelfPreference(maker, own, len(known) - own, found.slope if found.se is not None else None, found.ci)
 
 
 def self_agreements(judgements: Mapping[CellKey, Judgement], unit: UnitOf) -> list[SelfAgreement]:

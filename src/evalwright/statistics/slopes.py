@@ -14,10 +14,13 @@ __all__ = ["Slope", "slope"]
 
 _LEAST = 10
 """With fewer units than this, a line fits anything."""
+_ROUNDING = 1e-9
+"""Of a slope: an error below this share of it is that of computing with floats."""
 
 
 class Slope(NamedTuple):
-    """The change of y for one more of x; None where x does not vary or there are too few units."""
+    """The change of y for one more of x; None where x does not vary or there are too few units. Points that are all on
+    one line have no interval."""
 
     slope: float | None
     se: float | None
@@ -46,6 +49,8 @@ def slope(
     if len(found) < number:  # one unit alone makes x vary
         return Slope(middle, None, None, number)
     error = sqrt((number - 1) / number * fsum((one - middle) ** 2 for one in found))
+    if error <= _ROUNDING * abs(middle):  # all on one line: an interval without width would mislead
+        return Slope(middle, 0.0, None, number)
     half = t_quantile((1 + confidence) / 2, number - 2) * error
     return Slope(middle, error, (middle - half, middle + half), number)
 
