@@ -252,6 +252,18 @@ def test_errors_leave_a_regression_of_one_of_several_variants_open() -> None:
     assert regressed({"v0": 6, "v1": 0}, errors=1) == [None, False]
 
 
+def test_what_evaluators_say_of_an_answer_that_never_came_is_not_their_verdict() -> None:
+    before, after = (run(*((f"c{i}", True) for i in range(12))) for _ in range(2))
+    for record in after[1:8:2]:
+        record.passed = False  # type: ignore[union-attr]
+    for record in after[:8:2]:
+        record.error = TraceError("timeout", "")  # type: ignore[union-attr]
+    found = compared(before, after).variants[0].decision
+    (part,) = found.evaluators
+    assert (found.n, found.errors.b.target) == (8, 4)
+    assert (part.n, part.difference) == (8, 0.0)
+
+
 def test_evaluators_have_the_interval_of_the_paired_cases() -> None:
     before, after = run(*((f"c{i}", False) for i in range(8))), run(*((f"c{i}", i > 0) for i in range(9)))
     found = compared(before, after)
