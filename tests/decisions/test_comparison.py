@@ -13,7 +13,7 @@ from evalwright.model.decision import Decision
 from evalwright.model.plan import EvaluatorSpec, Plan, RunSettings, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case, case_digest, evaluator_digests
-from evalwright.model.summary import ComparisonReport
+from evalwright.model.summary import ComparisonReport, GateOutcome
 from evalwright.model.trace import Metrics, Trace, TraceError
 from evalwright.reports.markdown import Markdown
 from evalwright.run.decided import add_decisions, add_tradeoffs
@@ -264,6 +264,14 @@ def test_what_evaluators_say_of_an_answer_that_never_came_is_not_their_verdict()
     assert (part.n, part.difference) == (8, 0.0)
 
 
+def test_a_guard_on_an_evaluator_is_open_if_the_system_erred_too_often_to_be_judged_by_it() -> None:
+    before, after = run(*((f"c{i}", True) for i in range(60))), run(*((f"c{i}", True) for i in range(30)))
+    after += [a_trace(case_id=f"c{i}", variant_name="v0", error=TraceError("timeout", "")) for i in range(30, 60)]
+    terms = Terms(margin=0.9, guards=(Guard("evaluator:e0", -0.3),))
+    (guard,) = two_runs(stored(before, PLAN), PLAN, stored(after, PLAN), PLAN, terms).decision("v0", "v0").guards
+    assert (guard.value, guard.state, guard.reason) == (0.0, "undecided", "its missing results could turn it")
+
+
 def test_evaluators_have_the_interval_of_the_paired_cases() -> None:
     before, after = run(*((f"c{i}", False) for i in range(8))), run(*((f"c{i}", i > 0) for i in range(9)))
     found = compared(before, after)
@@ -368,6 +376,29 @@ def scored(*scores: float, variant: str = "v0") -> list[Record]:
     for row, score in zip(records[1::2], scores, strict=True):
         row.score = score  # type: ignore[union-attr]
     return records
+
+
+@pytest.mark.parametrize(
+    ("least", "rule", "passed", "undecided"),
+    [(0.75, "point", True, False), (0.76, "point", False, False), (0.75, "interval", False, True)],
+)
+def test_a_rate_that_is_just_reached_is_enough_for_a_bare_threshold(
+    least: float, rule: str, passed: bool, undecided: bool
+) -> None:
+    gate = at_least(least, rule, 3, 4)
+    assert (gate.passed, gate.undecided) == (passed, undecided)
+
+
+def test_a_run_of_passes_does_not_refute_that_everything_passes() -> None:
+    assert at_least(1.0, "interval", 40, 40).undecided
+    assert not at_least(1.0, "interval", 20, 40).undecided
+
+
+def at_least(least: float, rule: str, passed: int, of: int) -> GateOutcome:
+    claim = {"at_least": least, "metric": "pass_rate", "alpha": 0.05, "on_undecided": "fail", "group": None}
+    claim["rule"] = rule
+    records = run(*((f"c{i}", i < passed) for i in range(of)))
+    return decided_rates(claim, one_run(stored(records, PLAN), PLAN, Terms()))
 
 
 def test_a_claim_about_scores_that_are_too_large_is_undecided() -> None:
