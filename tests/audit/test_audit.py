@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,18 @@ def test_errors_on_mutants_are_neither_caught_nor_survived(tmp_path: Path) -> No
     report = audited(tmp_path, THREE, says("open", "is open"), counts)
     emptied = mutation(report, "answer emptied")
     assert (emptied.errors, emptied.survived, emptied.caught.value, report.errors) == (3, 0, None, 3)
+    assert "counts: " in report.error_example
+
+
+def test_errors_on_originals_are_counted_and_do_not_pass_for_failures(tmp_path: Path) -> None:
+    check = tmp_path / "mended.py"
+    check.write_text("def check(output):\n    return True\n")
+    counts = {"name": "counts", "type": "python_function", "config": {"function": "mended:check"}}
+    run = stored(tmp_path, THREE, says("open", "is open"), counts)
+    check.write_text("def check(output):\n    return 1 / ('2' not in output)\n")
+    sys.modules.pop("mended", None)
+    report = audit_run(run, limit=100)
+    assert (report.traces, report.unjudged, report.notes) == (2, 1, [])
     assert "counts: " in report.error_example
 
 

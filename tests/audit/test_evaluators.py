@@ -126,7 +126,7 @@ def test_cases_may_have_evaluators_of_one_name_of_which_some_call_models(tmp_pat
     check = {"name": "good", "type": "contains", "value": "open"}
     cases = [
         {"id": name, "expected_outcome": "x", "input": "hi", "execution": {"evaluators": evaluators}}
-        for name, evaluators in (("a", [judge, {**check, "name": "open"}]), ("b", [check]))
+        for name, evaluators in (("a", [judge, {**check, "name": "open"}]), ("b", [check]), ("c", [judge]))
     ]
     (tmp_path / "EVAL.yaml").write_text(json.dumps({"name": "w", "evalcases": cases}))
     targets = [
@@ -138,6 +138,7 @@ def test_cases_may_have_evaluators_of_one_name_of_which_some_call_models(tmp_pat
     suite.out = tmp_path / "runs"
     report = audit_run(run_suite(suite).run_dir, limit=100)
     assert (report.traces, report.left_out.keys(), evaluator(report, "good").mutants) == (2, {"good"}, 4)
+    assert (report.unjudged, len(report.notes)) == (0, 1)
 
 
 GRADER = """

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalwright.audit.bench import Bench, JudgedTrace
+from evalwright.audit.bench import Bench
 from evalwright.audit.counts import AuditedTrace, Counts
 from evalwright.audit.evaluators import AuditedEvaluators
 from evalwright.audit.mutants import mutants_of
@@ -92,7 +92,6 @@ class _Audit:
         self._evaluators, self._writer, self._case_of = evaluators, writer, case_of
         self._sample, self._state = sample, state
         self._counts = Counts()
-        self._not_passing = 0
         self._cost_usd = 0.0
         state.total = len(sample)
 
@@ -115,42 +114,36 @@ class _Audit:
         while batch := [*islice(donors.traces, _TOGETHER)]:
             found = [self._audited(bench, trace, passed, donors, artifacts) for trace, passed in batch]
             for one in await asyncio.gather(*found):
-                if one is None:
-                    self._not_passing += 1
-                else:
-                    self._counts.add(one)
+                self._counts.add(one)
 
     async def _audited(
         self, bench: Bench, trace: Trace, passed: bool, donors: Donors, artifacts: StoredArtifacts | None
-    ) -> AuditedTrace | None:
-        """What the evaluators find in a trace and, if it passed, in its mutants; None if it does not pass here."""
+    ) -> AuditedTrace:
+        """What the evaluators find in a trace and, if it passed and passes here, in its mutants."""
         case = self._evaluators.of(self._case_of(trace))
         artifact = artifacts.of(trace) if artifacts else None
         (before,) = await bench.judged(case, [trace], artifact)
         self._state.advance(1)
-        if passed and not _passes(before):
-            return None
-        mutants = [*mutants_of(trace, donors.other_than(trace))] if passed else []
+        mutants = [*mutants_of(trace, donors.other_than(trace))] if passed and before.passes else []
         changed = [mutant.trace for mutant in mutants if mutant.trace is not None]
         found = iter(await bench.judged(case, changed, artifact))
         pairs = [(mutant, None if mutant.trace is None else next(found)) for mutant in mutants]
-        return AuditedTrace(trace, before, pairs)
+        return AuditedTrace(trace, passed, before, pairs)
 
     def report(self, plan: Plan) -> AuditReport:
         counts = self._counts
         mutations = counts.mutations()
-        if not counts.traces:
+        if not counts.traces and not counts.unjudged:
             raise InputError(
                 "no trace that passed in the run passes by the evaluators of this audit alone"
                 + "".join(f"; {name} {why}" for name, why in self._evaluators.left_out.items())
             )
-        if not any(one.mutants for one in mutations):
-            raise InputError(
-                f"no mutation changes anything in {counted(counts.traces, 'trace')}: no answers, calls or steps"
-            )
+        if counts.traces and not any(one.mutants for one in mutations):
+            looked = counted(counts.traces, "trace")
+            raise InputError(f"no mutation changes anything in {looked}: no answers, calls or steps")
         notes = []
-        if self._not_passing:
-            number = counted(self._not_passing, "trace")
+        if counts.not_passing:
+            number = counted(counts.not_passing, "trace")
             notes.append(f"{number} left out: passed in the run, and not by the evaluators of this audit alone")
         return AuditReport(
             plan.run_id,
@@ -167,10 +160,6 @@ class _Audit:
             self._evaluators.left_out,
             counts.error_example,
             self._cost_usd,
+            counts.unjudged,
             notes,
         )
-
-
-def _passes(judged: JudgedTrace) -> bool:
-    """By a result: a case of which no evaluator is left passes in some formats, and no mutant of it could fail."""
-    return judged.status == "pass" and any(row.status == "pass" for row in judged.results)

@@ -31,6 +31,11 @@ class JudgedTrace:
     without: dict[str, Status]
     """The status if one evaluator is left out, by its name."""
 
+    @property
+    def passes(self) -> bool:
+        """By a result: a case without evaluators passes in some formats, and no mutant of it could fail."""
+        return self.status == "pass" and any(row.status == "pass" for row in self.results)
+
 
 class Bench:
     """The evaluators of a plan, built once."""

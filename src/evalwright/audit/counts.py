@@ -55,6 +55,8 @@ class AuditedTrace(NamedTuple):
     """What the evaluators found in a trace and in its mutants; None for those that would be the same trace."""
 
     trace: Trace
+    passed: bool
+    """In the run."""
     before: JudgedTrace
     mutants: Sequence[tuple[Mutant, JudgedTrace | None]]
 
@@ -64,6 +66,8 @@ class Counts:
 
     def __init__(self) -> None:
         self.traces = 0
+        self.not_passing = 0
+        self.unjudged = 0
         self.survivors: list[Survivor] = []
         self.error_example = ""
         self._all = _Rate()
@@ -73,18 +77,24 @@ class Counts:
 
     def add(self, audited: AuditedTrace) -> None:
         """A trace, and its mutants if it passed."""
-        trace = audited.trace
+        trace, before = audited.trace, audited.before
+        if audited.passed and not before.passes:
+            error = _error_in(before)
+            self.unjudged += bool(error)
+            self.not_passing += not error
+            self.error_example = self.error_example or error
+            return
         if isinstance(trace.group, str):
             self._groups[trace.case_key] = trace.group
         self.traces += bool(audited.mutants)
-        self._add_changes(audited.before)
+        self._add_changes(before)
         for mutant, judged in audited.mutants:
             if judged is None:
                 self._mutations[mutant.mutation].not_applicable += 1
             else:
                 self._add_mutant(trace, mutant, judged)
                 self._add_changes(judged)
-                self._add_results(trace.case_key, audited.before, judged)
+                self._add_results(trace.case_key, before, judged)
 
     def _add_mutant(self, trace: Trace, mutant: Mutant, judged: JudgedTrace) -> None:
         counted = self._mutations[mutant.mutation]

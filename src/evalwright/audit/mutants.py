@@ -187,10 +187,8 @@ class _Replacing:
             return None
         alike = [i for i, call in enumerate(self._old) if call.id is not None and call.id == shape.id]
         if not alike:
-            anonymous = [
-                i for i, call in enumerate(self._old) if call.name == shape.name and None in (call.id, shape.id)
-            ]
-            alike = [i for i in anonymous if i not in self._met]
+            named = [i for i, call in enumerate(self._old) if call.name == shape.name and i not in self._met]
+            alike = [i for i in named if None in (self._old[i].id, shape.id)]
         if not alike:
             return None
         # ids may begin again in each turn; what comes again after all of them is a further record of the last one

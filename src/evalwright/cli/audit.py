@@ -64,4 +64,4 @@ def command(
     report = msgspec.convert(screen_masker().mask_strings(msgspec.to_builtins(report)), AuditReport)
     tell_whose_word(report.config_path, suite_file)
     say([msgspec.json.encode(report).decode()] if as_json else audit_lines(report, screen_paint()))
-    return 3 if report.errors else 0
+    return 3 if report.errors or report.unjudged else 0

@@ -69,5 +69,7 @@ class AuditReport(msgspec.Struct):
     """Evaluators that were not called, with the reason."""
     error_example: str = ""
     judge_cost_usd: float = 0.0
-    """What the evaluators' calls of models cost, US dollars; replies from the cache cost nothing."""
+    """What the evaluators' calls of models cost, US dollars; a cached reply has its original cost."""
+    unjudged: int = 0
+    """Traces that passed in the run and have no verdict here, because an evaluator had an error."""
     notes: list[str] = []

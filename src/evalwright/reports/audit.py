@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from evalwright.errors import counted, money
 from evalwright.model.audit import AuditReport, EvaluatorAudit, MutationAudit, Survivor
 from evalwright.reports import numbers
@@ -38,14 +36,29 @@ _EVALUATORS: tuple[Column[EvaluatorAudit], ...] = (
 
 def audit_lines(report: AuditReport, paint: Paint) -> list[str]:
     """How many mutants were caught, by mutation and by evaluator, and some that were not."""
-    lines = [*_head(report, paint), "", *table_lines(_MUTATIONS, [m for m in report.mutations if m.mutants], paint)]
+    parts = [
+        _head(report, paint),
+        _mutations(report, paint),
+        _evaluators(report, paint),
+        _survivors(report, paint),
+        _errors(report, paint),
+    ]
+    return [line for part in parts if part for line in ["", *part]][1:]
+
+
+def _mutations(report: AuditReport, paint: Paint) -> list[str]:
+    lines = table_lines(_MUTATIONS, [m for m in report.mutations if m.mutants], paint)
     idle = [f"{m.mutation} ({m.not_applicable:,})" for m in report.mutations if m.not_applicable]
     if idle:
         lines += folded(f"does not apply (traces): {', '.join(idle)}".split(" "), paint.columns, "  ", "    ")
-    lines += ["", paint("Evaluators", "bold"), *table_lines(_EVALUATORS, report.evaluators, paint)]
+    return lines
+
+
+def _evaluators(report: AuditReport, paint: Paint) -> list[str]:
     noted = {one.evaluator: one.note for one in report.evaluators if one.note} | report.left_out
+    lines = table_lines(_EVALUATORS, report.evaluators, paint)
     lines += [line for name, why in noted.items() for line in _note(f"{short_line(name, _WIDEST_CELL)}: {why}", paint)]
-    return [*lines, *_survivors(report, paint), *_errors(report, paint)]
+    return [paint("Evaluators", "bold"), *lines] if lines else []
 
 
 def _head(report: AuditReport, paint: Paint) -> list[str]:
@@ -65,18 +78,16 @@ def _note(text: str, paint: Paint) -> list[str]:
     return folded(one_line(text).split(" "), paint.columns, "  note: ", "    ")
 
 
-def _survivors(report: AuditReport, paint: Paint) -> Iterator[str]:
-    if not report.survivors:
-        return
-    yield ""
-    yield paint(f"Survived ({counted(len(report.survivors), 'mutant')})", "bold")
+def _survivors(report: AuditReport, paint: Paint) -> list[str]:
+    lines = []
     for mutation in report.mutations:
         found = [one for one in report.survivors if one.mutation == mutation.mutation]
         if found:
-            yield f"  {len(found):,} × {mutation.mutation}"
-            yield from (_survivor(one, paint) for one in found[:_MOST_SHOWN])
+            lines.append(f"  {len(found):,} × {mutation.mutation}")
+            lines += [_survivor(one, paint) for one in found[:_MOST_SHOWN]]
         if len(found) > _MOST_SHOWN:
-            yield paint(f"      and {len(found) - _MOST_SHOWN:,} more", "dim")
+            lines.append(paint(f"      and {len(found) - _MOST_SHOWN:,} more", "dim"))
+    return [paint(f"Survived ({counted(len(report.survivors), 'mutant')})", "bold"), *lines] if lines else []
 
 
 def _survivor(found: Survivor, paint: Paint) -> str:
@@ -87,7 +98,15 @@ def _survivor(found: Survivor, paint: Paint) -> str:
 
 
 def _errors(report: AuditReport, paint: Paint) -> list[str]:
-    if not report.errors:
+    without = [
+        counted(number, one, several)
+        for number, one, several in (
+            (report.errors, "mutant", "mutants"),
+            (report.unjudged, "trace that passed", "traces that passed"),
+        )
+        if number
+    ]
+    if not without:
         return []
-    said = f"{counted(report.errors, 'mutant')} without a verdict because an evaluator had an error"
-    return ["", *_note(f"{said}: {report.error_example}", paint)]
+    said = f"no verdict on {' and '.join(without)}, because an evaluator had an error"
+    return _note(f"{said}: {report.error_example}", paint)
