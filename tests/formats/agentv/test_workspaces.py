@@ -321,3 +321,17 @@ def test_a_file_with_a_workspace_has_variables(folder: Path, level: str, monkeyp
     path.write_text(path.read_text().replace('"evalcases"', '"tests"'))
     reader, _ = open_run(run_suite(load_suite(path), RunOptions(out=folder / "runs")).run_dir)
     assert [trace.output.final_answer for trace in reader.traces(Trace)] == ["start"]
+
+
+@pytest.mark.parametrize("level", ["file", "case"])
+def test_a_file_with_a_workspace_may_lie_in_an_allowed_folder(folder: Path, level: str) -> None:
+    suite, elsewhere = folder / "suite", folder / "elsewhere"
+    suite.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "space.yaml").write_text("mode: temp\n")
+    said = {"workspace": "../elsewhere/space.yaml"}
+    head, case = ({}, said) if level == "case" else (said, {})
+    path = written(suite, head, {}, **case, evaluators=[EQUALS])
+    assert len(list(load_suite(path, options={"allow_outside": (elsewhere,)}).cases)) == 1
+    with pytest.raises(InputError, match="lies outside of the suite's folder"):
+        load_suite(path)

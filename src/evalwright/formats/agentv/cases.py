@@ -273,7 +273,8 @@ class Cases:
         if raw is None:
             return {}
         try:
-            return {"workspace": read_workspace(raw, self._file.path.resolve().parent, self._file.put_into)}
+            folder, boundary = self._file.path.resolve().parent, self._defaults.files.boundary
+            return {"workspace": read_workspace(raw, folder, self._file.put_into, boundary)}
         except InputError as error:
             tell.refused += [(p.key or "workspace", p.message) for p in error.listed]
             return {}

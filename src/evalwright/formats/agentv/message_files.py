@@ -33,7 +33,7 @@ class Files:
         self.config: Config = Config() if path is None else read_project_config(path)
         self.root = root
         """The root of the repository."""
-        self._boundary = Boundary(folder, allowed)
+        self.boundary: Boundary = Boundary(folder, allowed)
 
     def is_guideline(self, path: Path) -> bool:
         """Whether the repository's configuration declares it a guideline."""
@@ -55,11 +55,11 @@ class Files:
         """
         absolute = [Path(name)] if Path(name).is_absolute() else []
         found = next((path for path in [*absolute, *self.tried(name)] if os.path.isfile(path)), None)
-        return None if found is None else self._boundary.check(found)
+        return None if found is None else self.boundary.check(found)
 
     def text(self, path: Path) -> str:
         """The text of a file that was found, with `\n` for line ends. Raises OutsideError, OSError."""
-        return self._boundary.read(path).decode("utf-8", "replace").replace("\r\n", "\n")
+        return self.boundary.read(path).decode("utf-8", "replace").replace("\r\n", "\n")
 
     def image(self, block: Mapping[str, Any]) -> Path | str | None:
         """The image that a content block shows: a file, or an address; None if it shows none.
@@ -91,7 +91,7 @@ class Files:
         """The first folder of that name. Raises OutsideError for a folder outside the boundary."""
         tried = [Path(name), *self.tried(name)]
         found = next((path for path in tried if path.is_absolute() and os.path.isdir(path)), None)
-        return None if found is None else self._boundary.check(found)
+        return None if found is None else self.boundary.check(found)
 
     def tried(self, name: str) -> list[Path]:
         return [root / name.lstrip("/") for root in self.roots]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import AllMistakes, InputError, Problem, counted
+from evalwright.files.boundary import Boundary
 from evalwright.files.dotenv import read_dotenv, unread_lines
 from evalwright.files.masker import secrets_in
 from evalwright.files.paths import import_folders, near_file, seen_from_here
@@ -83,7 +84,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     learn(values)
     chosen = given.target or file.default_target or files.config.target or "default"
     with mistakes:
-        workspace = _workspace(file, given.allow_outside)
+        workspace = _workspace(file, files.boundary)
         _prepare(known, file, workspace.get("template"), given.target)
     limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
     defaults = Defaults(file, files, given.target, known, limit, chosen)
@@ -225,13 +226,13 @@ def _with_environment(file: EvalFile, known: Mapping[str, str]) -> Environment:
     return variables
 
 
-def _workspace(file: EvalFile, allowed: tuple[Path, ...]) -> WorkspaceSettings:
+def _workspace(file: EvalFile, boundary: Boundary) -> WorkspaceSettings:
     """The file's settings for the workspace. Raises InputError that names the place."""
     raw = file.head.get("workspace")
     if raw is None:
         return {}
     try:
-        return read_workspace(raw, file.head_path.resolve().parent, file.put_into, allowed)
+        return read_workspace(raw, file.head_path.resolve().parent, file.put_into, boundary)
     except InputError as error:
         problems = [(p.message, p.key) for p in error.listed]
         raise InputError(

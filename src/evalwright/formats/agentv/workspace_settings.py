@@ -56,9 +56,7 @@ REQUIRED = {
 _GITHUB = "https://github.com/{}.git"
 
 
-def read_workspace(
-    raw: Any, folder: Path, put_into: Callable[[Any], Any], allowed: tuple[Path, ...] = ()
-) -> WorkspaceSettings:
+def read_workspace(raw: Any, folder: Path, put_into: Callable[[Any], Any], boundary: Boundary) -> WorkspaceSettings:
     """The settings under `workspace`, or in the file that it names, into which variables are put; paths are relative to
     where they are written.
 
@@ -67,7 +65,7 @@ def read_workspace(
     if isinstance(raw, str):
         path = folder / raw
         try:
-            Boundary(folder, allowed).check(path)
+            boundary.check(path)
         except OutsideError as error:
             raise InputError(Problem("", str(error), key="workspace")) from None
         if not os.path.isfile(path):
