@@ -233,8 +233,11 @@ def test_all_the_other_entries():
     assert answer.output.structured == {"a": 1}
     assert [(m.role, m.content) for m in answer.messages] == [("tool", "r")]
     assert [(r.name, r.content) for r in answer.tool_results] == [("f", "r")]
-    left_out = "metrics.token_thinking: expected a finite number from 0 on, found 'many'; left out"
-    assert answer.extra == {"trace_id": "tr-1", "replaced": [left_out]}
+    replaced = [
+        "metrics.token_output: expected a whole number, found 5.7; 5 is kept",
+        "metrics.token_thinking: expected a finite number from 0 on, found 'many'; left out",
+    ]
+    assert answer.extra == {"trace_id": "tr-1", "replaced": replaced}
     metrics = answer.metrics
     assert (metrics.token_input, metrics.token_output, metrics.token_thinking) == (10, 5, None)
     assert metrics.cost_usd == 0.25
