@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -220,6 +221,12 @@ def test_messages_with_blocks_and_their_response_are_one_conversation(tmp_path):
     contents = [m["content"] for m in case["embedded_trace"]["messages"]]
     assert contents == ["Be brief.", "go", None, "seen", "and?", "Done."]
     assert case["embedded_trace"]["metrics"]["token_output"] == 2
+
+
+def test_a_broken_line_of_a_packed_file_has_its_number(tmp_path):
+    (tmp_path / "r.jsonl.gz").write_bytes(gzip.compress(b'{"object": "response", odd\n{"object": "response"}\n'))
+    with pytest.raises(InputError, match=r"r\.jsonl\.gz:1 "):
+        imported(tmp_path, "openai-responses", tmp_path / "r.jsonl.gz")
 
 
 @pytest.mark.parametrize("before", [{"previous_response_id": "r0"}, {"conversation": {"id": "conv"}}])

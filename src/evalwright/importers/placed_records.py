@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.importers.sources import Mistakes, json_document, json_value, lines
+from evalwright.importers.sources import Mistakes, json_document, json_value, lines, stem
 
 __all__ = ["ImportRecord", "placed_records"]
 
@@ -48,13 +48,13 @@ def placed_records(
 
 def _has_lines(file: Path) -> bool:
     first = next(iter(lines(file)), None)
-    if first is None:
-        return False
+    if first is None or stem(file, with_suffix=True).endswith((".jsonl", ".ndjson")):
+        return first is not None
     try:
         json_value(first[1])
     except (ValueError, RecursionError):
-        return file.name.endswith((".jsonl", ".ndjson"))
-    return any(True for number, _ in lines(file) if number > first[0]) or file.suffix in (".jsonl", ".ndjson")
+        return False
+    return any(True for number, _ in lines(file) if number > first[0])
 
 
 def _of_lines(file: Path, mistakes: Mistakes) -> Iterator[ImportRecord]:
