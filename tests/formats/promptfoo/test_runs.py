@@ -370,6 +370,7 @@ NUNJUCKS = {
     '{{ list | groupby("k") | dump }}': '{"1":[{"k":1}],"2":[{"k":2}]}',
     '{{ list | selectattr("k") | length }} {{ list | rejectattr("k") | dump }}': "2 []",
     '{{ 1 == "1" }} {{ 1 === "1" }} {{ 1 !== "1" }} {{ true == 1 }} {{ true === 1 }}': "true false true true false",
+    "{{ none === gone }} {{ gone !== none }} {{ none === none }} {{ gone === lost }}": "false true true true",
     "{{ none == missing }} {{ 0 == none }}": "true false",
     '{{ [1] == [1] }} {{ list == list }} {{ "a" != "b" }} {{ 1 < 2 }} {{ "x" == 3 }}': "false true true true false",
     "{{ 'a' ~ none ~ missing ~ true ~ 1.0 }} {{ 1.0 | dump }} {{ {a: 1} | dump }}": 'anullundefinedtrue1 1 {"a":1}',

@@ -57,10 +57,11 @@ def number_of(value: Any) -> float:
 
 
 def loosely_equal(left: Any, right: Any, strictly: bool) -> bool:
-    """`left == right` of JavaScript: nothing equals only nothing, and a string with a number equals that number."""
+    """`left == right` of JavaScript: nothing equals only nothing, and a string with a number equals that number; if
+    `strictly`, as `===`."""
     missing = [one is None or isinstance(one, Undefined) for one in (left, right)]
     if any(missing):
-        return all(missing)
+        return all(missing) and not (strictly and (left is None) != (right is None))
     if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
         return left is right
     if isinstance(left, (int, float)) == isinstance(right, (int, float)):
