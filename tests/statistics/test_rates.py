@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from math import nextafter
 
 import pytest
@@ -7,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.statistics import flake_rate, rate_with_design_effect, ratio_of_means, wilson
+from evalwright.statistics.rates import rate_of_counts, score_ends
+from evalwright.statistics.units import units_of
 
 shares = st.lists(st.integers(0, 4).map(lambda x: x / 4), min_size=1, max_size=40)
 
@@ -68,3 +71,14 @@ def test_flakiness_is_the_chance_that_two_trials_disagree() -> None:
     found = flake_rate([1, 3, 2, 0, 5], [3, 3, 3, 1, 5])
     assert (found.rate, found.mixed_cases) == (pytest.approx(1 / 3), 2)
     assert flake_rate([1], [1]).rate is None
+
+
+@pytest.mark.parametrize(("moved", "by_spread"), [(11, False), (12, True)])
+def test_from_twelve_units_that_differ_from_the_rest_their_spread_counts(moved: int, by_spread: bool) -> None:
+    values = [0.5 + n / 100 for n in range(1, moved + 1)] + [0.5] * 20
+    for found in (rate_with_design_effect(values), rate_of_counts(Counter(values))):
+        assert (found.effective_n > 1.5 * len(values)) == by_spread
+        assert by_spread or found.effective_n == len(values)
+    ends = score_ends(units_of(values))
+    assert ends is not None
+    assert (ends[1] - ends[0] < 0.05) == by_spread
