@@ -57,14 +57,6 @@ _left_out = pytest.StashKey[int]()
 _earlier_runs = pytest.StashKey[set[str]]()
 
 
-@pytest.fixture(autouse=True)
-def _own_import_path() -> Iterator[None]:
-    """Suites that are run without a session leave their folders there, where a later test would find their modules."""
-    before = sys.path[:]
-    yield
-    sys.path[:] = before
-
-
 @pytest.fixture(autouse=True, scope="session")
 def _alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What models said in an earlier session, or to the user, must not answer for what is tested, nor a proxy; and no
@@ -190,10 +182,13 @@ def pytest_unconfigure() -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if item.config.option.cpu_limit is not None:
         item.stash[_begun] = _cpu_seconds()
+    import_path = sys.path[:]
     try:
         with nullcontext() if item.get_closest_marker("cold") is None else warm.starting_cold():
             return (yield)
     finally:
+        # Suites that are run without a session leave their folders there, where a later test would find their modules.
+        sys.path[:] = import_path
         gc.unfreeze()  # commands freeze what there is, and each run in this process would count it, object by object
 
 
