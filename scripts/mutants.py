@@ -27,18 +27,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-OTHER_ROOMS = {
+ELSEWHERE = {
     "cli": ["acceptance"],
+    "decisions": ["decisions", "run/test_decided.py", "acceptance/test_decide.py"],
     "demo": ["examples"],
     "letta": ["formats/letta"],
     "model": ["run", "scoring", "stores"],
     "northstar": ["formats/northstar"],
     "pixie": ["formats/pixie"],
     "processes": ["targets", "faults"],
-    "pytest_plugin": ["pytest_plugin"],
     "pytest_runs": ["pytest_plugin"],
+    "statistics": ["statistics", "scoring", "decisions"],
 }
-"""Where the tests of a room are that `tests/` does not have under its name."""
+"""The tests of a room that are not just what `tests/` has under its name."""
 OTHERWISE = ["api", "run", "acceptance"]
 LEFT_OUT = shutil.ignore_patterns(".*", "build", "runs", "node_modules")
 LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
@@ -146,9 +147,11 @@ class Checkout:
     def tests_of(self, file: Path) -> list[str]:
         """Those of the module's folder, or of the nearest one above that has tests."""
         parts = file.relative_to(self.copy / "src").with_suffix("").parts[1:]
+        if parts[0] in ELSEWHERE:
+            return [f"tests/{place}" for place in ELSEWHERE[parts[0]]]
         folders = [Path("tests", *parts[:depth]) for depth in range(len(parts), 0, -1)]
         own = next((str(folder) for folder in folders if (self.copy / folder).is_dir()), None)
-        return [own] if own else [f"tests/{room}" for room in OTHER_ROOMS.get(parts[0], OTHERWISE)]
+        return [own] if own else [f"tests/{room}" for room in OTHERWISE]
 
     def passes(self, tests: list[str]) -> bool:
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests]
