@@ -171,6 +171,42 @@ def test_the_images_of_a_page_are_two_megabytes_and_each_of_the_others_has_an_ad
     assert not Blocks(lambda part: "", 10_000_000).of({**image, "image_url": image["image_url"] * 3}, "").image
 
 
+PNG = "data:image/png;base64,iVBORw=="
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "image"),
+    [
+        ({"type": "image_url", "image_url": {"url": PNG}}, "[image_url, image/png, 4 bytes]", PNG),
+        ({"type": "image_url", "image_url": PNG}, "[image_url, image/png, 4 bytes]", PNG),
+        ({"type": "image_url", "image_url": {"url": "https://h/a.png"}}, "[image_url https://h/a.png]", ""),
+        ({"type": "image", "image_url": PNG.replace("png", "gif")}, "[image, image/gif, 4 bytes]", ""),
+        ({"type": "image", "image_url": PNG.replace("png", "svg+xml")}, "[image, image/svg+xml, 4 bytes]", ""),
+        ({"type": "input_audio", "input_audio": {"data": "UklG", "format": "wav"}}, "[input_audio wav]", ""),
+        ({"type": "image", "source": {"media_type": "image/png", "data": "iVBO"}}, "[image image/png]", ""),
+    ],
+)
+def test_an_image_is_shown_if_it_is_what_it_says_and_anything_else_is_named(part, text, image):
+    shown = Blocks(lambda part: "").of(part, "")
+    assert (shown.text, shown.image) == (text, image)
+
+
+def test_only_a_part_of_the_kind_text_is_shown_as_its_text():
+    blocks = Blocks(lambda part: part, 0)
+    assert blocks.of({"type": "text", "text": "a" * 200}, "x").whole == "x/text"
+    for other in ({"type": "note", "text": "a" * 200}, {"type": "text", "text": ["a" * 200]}):
+        shown = blocks.of(other, "x")
+        assert (shown.is_json, shown.whole) == (True, "x")
+
+
+def test_a_text_that_fills_the_room_is_whole_and_a_longer_one_is_cut_after_a_line():
+    text = "a" * 149 + "\n" + "b" * 150
+    assert Blocks(lambda part: part, 300).of(text, "x") == (text, False, 0, "", "")
+    assert Blocks(lambda part: part, 299).of(text, "x") == ("a" * 149 + "\n", False, 300, "x", "")
+    full = Blocks(lambda part: part, 0)
+    assert (full.is_full, full.of("c" * 151, "x").text) == (True, "c" * 150)
+
+
 def test_values_of_steps_are_folded_on_the_page_of_their_cell(tmp_path):
     run = made_run(tmp_path, trials=1)
     traces = run / "traces.jsonl"

@@ -98,7 +98,8 @@ def _picture(value: Any) -> Shown | None:
     image = ""
     if (found := _IMAGE.match(address)) and _is(found[1], found[2]):
         image = f"data:{found[1]};base64,{''.join(found[2].split())}"
-    return Shown(visible(f"[{value['type']}, {kind}, {len(address) * 3 // 4:,} bytes]"), image=image)
+    size = len(address.partition(",")[2].rstrip("=")) * 3 // 4
+    return Shown(visible(f"[{value['type']}, {kind}, {size:,} bytes]"), image=image)
 
 
 def _is(kind: str, encoded: str) -> bool:
