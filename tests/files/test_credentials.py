@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalwright.files.credentials import credentials, secret_parts, without_credentials
+from evalwright.files.credentials import credentials, is_credential, secret_parts, without_credentials
 
 URL = "https://hooks.example/T0/B1/abcdef123456"
 
@@ -29,6 +29,10 @@ URL = "https://hooks.example/T0/B1/abcdef123456"
         ({"evaluators": [{"config": {"password": "p1"}}]}, ["p1"]),
         ({"providers": ["https://me:p1@host/x?api_key=k1"]}, ["p1", "k1"]),
         ({"providers": [{"https://me:p1@host/x": {"config": {}}}]}, ["p1"]),
+        ({"params": [{"token": "t1"}, "page"], "env": ["A", "B"]}, ["t1"]),
+        ({"design_token_2": "red", "bearer_token_2": "t1"}, ["t1"]),
+        ({"headers": {"x-authtoken": "t1", "x-author": "Ada"}}, ["t1"]),
+        ({"systems": [{1: "one", "config": {2: "two", "pass": "p1"}}]}, ["p1"]),
     ],
 )
 def test_what_stands_under_a_credentials_key_is_one(document, found):
@@ -38,6 +42,16 @@ def test_what_stands_under_a_credentials_key_is_one(document, found):
 def test_a_name_made_of_an_address_shows_no_secret() -> None:
     assert without_credentials("https://me:p%3D1@host/p1?key=k1&page=2") == "https://me:***@host/p1?key=***&page=2"
     assert without_credentials("openai:gpt-4o") == "openai:gpt-4o"
+
+
+def test_what_basic_sends_is_secret_as_written_decoded_and_in_its_halves() -> None:
+    assert [*secret_parts("Basic bWU6cHcx")] == ["bWU6cHcx", "me:pw1", "me", "pw1"]
+    assert [*secret_parts("Bearer bWU6cHcx")] == ["bWU6cHcx"]
+
+
+def test_numbers_and_switches_are_credentials_only_under_the_names_that_evalh_masks() -> None:
+    assert [is_credential("secret", value) for value in ("s1", 5, 0.5, True)] == [True, False, False, False]
+    assert is_credential("api_key", 12345)
 
 
 def test_lines_of_a_key_are_secrets_from_16_characters() -> None:
