@@ -189,6 +189,12 @@ def test_errors_are_bet_on_as_the_worst_that_they_could_have_been(tmp_path: Path
     assert "errors (A 0, B 120) count as the worst that they could have been" in found.warnings
 
 
+def test_a_run_that_is_decided_in_spite_of_errors_has_passed(tmp_path: Path, before: Path) -> None:
+    outcome = decided(made(tmp_path, main="1e1111" * 20), before)
+    assert outcome.summary.variants[0].cells["error"]
+    assert outcome.exit_code == 0
+
+
 def test_a_cell_that_is_retried_is_bet_on_by_its_answer(tmp_path: Path, before: Path, agents: ModuleType) -> None:
     outcome = decided(made(tmp_path, main=HALF.replace("1", "e", 2)), before)
     ends = {bet["cases"][0]: (bet["least"], bet["greatest"]) for bet in kept(outcome)["bets"]}
