@@ -162,6 +162,9 @@ class Checkout:
         try:
             return process.wait(self.limit) == 0
         except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)  # servers that tests have started would outlive a kill
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(30)
             return False
         finally:
             with suppress(ProcessLookupError):
