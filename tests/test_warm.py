@@ -29,6 +29,7 @@ WORDS = {
     "drift": "drift run",
     "calibrate": "calibrate run --labels labels.csv",
     "cache": "cache show --cache replies",
+    "audit": "audit run",
     "inspect": "inspect run",
     "index": "index run",
     "report": "report run --format json",

@@ -343,7 +343,7 @@ def test_a_document_that_is_nested_too_deeply_hides_no_other_run(made: Project, 
     (tmp_path / "one" / name).write_text('{"x":' + "[" * 100_000 + "]" * 100_000 + "}")
     ended = made.evalwright("list", "runs", tmp_path)
     assert ended.code == 0
-    assert "  damaged  " in ended.out
+    assert "  damaged\n" in ended.out
     assert "v 100.0%, w 66.7%\n" in ended.out
     assert made.evalwright("report", tmp_path / "one").code == 2
 

@@ -259,7 +259,8 @@ def in_markdown(text: str) -> Table:
 
 
 def in_html(text: str) -> Table:
-    table = text[text.index('<table class="list" aria-label="Variants"') :].partition("</table>")[0]
+    _, table = re.split(r'<table class="list[^"]*" aria-label="Variants"', text, maxsplit=1)
+    table = table.partition("</table>")[0]
     titles, *rows = [
         [said(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)]
         for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)
