@@ -169,7 +169,7 @@ class _Session:
             call.excinfo = pytest.ExceptionInfo.from_exception(error.with_traceback(own))
         report = yield
         if report.failed and kind in _OURS:
-            _say_it_all(report, str(error), own is not None)
+            _show_whole_message(report, str(error), own is not None)
         recorder = self._recorder
         if report.failed and error is not None and (kind == _ERRORED or (recorder and recorder.is_error(error))):
             setattr(report, _MARK, True)
@@ -240,7 +240,7 @@ def _status(error: BaseException | None) -> str:
     return "failed" if isinstance(error, (AssertionError, pytest.fail.Exception)) else "error"
 
 
-def _say_it_all(report: pytest.TestReport, message: str, has_lines: bool) -> None:
+def _show_whole_message(report: pytest.TestReport, message: str, has_lines: bool) -> None:
     """The message, without the name of its class in the short summary, and alone if no line of the test is in the
     traceback."""
     if not has_lines:

@@ -264,8 +264,8 @@ def blaming(kind: str, name: str) -> Iterator[None]:
     except Exception as error:
         if package is None or isinstance(error, EvalwrightError | OSError):
             raise
-        said = f"{type(error).__name__}: {error}"
-        raise InputError(f"{LABELS[kind]} {name!r} of {package} failed: {said}") from error
+        message = f"{type(error).__name__}: {error}"
+        raise InputError(f"{LABELS[kind]} {name!r} of {package} failed: {message}") from error
 
 
 def is_built_in(kind: type) -> bool:
@@ -292,8 +292,8 @@ def load(kind: str, name: str) -> Any:
     except InputError:
         raise
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        raise InputError(f"{LABELS[kind]} {name!r} of {package} cannot be loaded: {said}") from error
+        message = f"{type(error).__name__}: {error}"
+        raise InputError(f"{LABELS[kind]} {name!r} of {package} cannot be loaded: {message}") from error
 
 
 def summary(kind: str, name: str) -> str:
@@ -358,10 +358,10 @@ def _plugins(kind: str) -> dict[str, Loader]:
     """What other packages add to a kind, by name."""
     if kind == "formats":
         return suite_formats()
-    return {**_adopted(kind), **_of_plugin_formats(kind), **of_kind(kind)}
+    return {**_adopted_plugins(kind), **_of_plugin_formats(kind), **of_kind(kind)}
 
 
-def _adopted(kind: str) -> dict[str, Loader]:
+def _adopted_plugins(kind: str) -> dict[str, Loader]:
     """What other packages have registered for the original of one of our formats."""
     groups = [one.adopts[kind] for one in our_formats() if kind in one.adopts]
     return {

@@ -77,14 +77,14 @@ def test_a_model_call_in_a_thread_lies_below_the_step_that_started_it():
 
 def test_a_pool_that_runs_share_tells_each_its_own():
     pool, turns = ThreadPoolExecutor(1), threading.Barrier(4, timeout=30)
-    heard_by = {}
+    handled_by = {}
 
     def app(word):
         with listening() as heard:
             turns.wait()
             for _ in range(20):
                 pool.submit(look_up, word).result()
-        heard_by[word] = {span.output for span in heard.spans}, len(heard.spans)
+        handled_by[word] = {span.output for span in heard.spans}, len(heard.spans)
 
     runs = [threading.Thread(target=app, args=(word,)) for word in "abcd"]
     for run in runs:
@@ -92,7 +92,7 @@ def test_a_pool_that_runs_share_tells_each_its_own():
     for run in runs:
         run.join()
     pool.shutdown()
-    assert heard_by == {word: ({f'"{word.upper()}"'}, 20) for word in "abcd"}
+    assert handled_by == {word: ({f'"{word.upper()}"'}, 20) for word in "abcd"}
 
 
 def test_what_a_pool_does_for_nobody_who_listens_is_not_heard():

@@ -14,7 +14,7 @@ from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage
 
 def say(text: str, model: str = "m") -> None:
     with kept_call(model, [{"role": "user", "content": "ask"}]) as call:
-        call.said(text)
+        call.note_output(text)
 
 
 def test_calls_are_kept_by_the_innermost_block_and_by_none_after_it() -> None:
@@ -48,7 +48,7 @@ def test_the_time_of_a_call_is_kept_in_milliseconds_whatever_came_of_it(monkeypa
                 monkeypatch.setattr(time, "monotonic", lambda later=later: clock() + later)
                 if fails:
                     raise ZeroDivisionError
-                call.said("done")
+                call.note_output("done")
     assert 300_000 <= calls[0]["latency_ms"] < 300_250
     assert 400_000 <= calls[1]["latency_ms"] < 400_350
 

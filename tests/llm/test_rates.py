@@ -29,7 +29,7 @@ def begun(*headers, demands, used=None):
         rates, moments = Rates(), []
         for one in headers:
             first = await rates.turn(Demand())
-            first.hear(one)
+            first.adopt(one)
             first.done(Demand())
         if used is not None:
             for _ in range(3):
@@ -86,7 +86,7 @@ def test_what_the_calls_under_way_will_use_counts_as_used():
     async def main():
         rates = Rates()
         first, *_ = [await rates.turn(Demand()) for _ in range(4)]
-        first.hear(stated("requests", 60, 3, "57s"))  # the other three are on their way
+        first.adopt(stated("requests", 60, 3, "57s"))  # the other three are on their way
         await rates.turn(Demand())
         return asyncio.get_running_loop().time()
 

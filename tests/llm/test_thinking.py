@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.llm.thinking import content_and_thinking, ends_thinking, spoken, thought_and_said
+from evalwright.llm.thinking import content_and_thinking, ends_thinking, split_thinking, spoken
 from evalwright.model.chat import ChatReply
 
 YES, NO = '{"passed": true}', '{"passed": false}'
@@ -38,7 +38,7 @@ GPT_OSS = "<|channel|>analysis<|message|>Maybe {no}<|end|><|start|>assistant<|ch
     ],
 )
 def test_what_comes_first_between_marks_is_thinking(text: str, thought: str, said: str) -> None:
-    assert thought_and_said(text) == (thought, said)
+    assert split_thinking(text) == (thought, said)
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_what_comes_first_between_marks_is_thinking(text: str, thought: str, sai
     ],
 )
 def test_a_mark_behind_a_verdict_is_a_quotation(text: str) -> None:
-    assert thought_and_said(text) == ("", text)
+    assert split_thinking(text) == ("", text)
 
 
 def test_thinking_ends_at_its_first_closing_mark_so_that_a_quoted_one_hides_no_verdict() -> None:
-    thought, said = thought_and_said(f"<think>a</think>{NO} It says: </think>{YES}")
+    thought, said = split_thinking(f"<think>a</think>{NO} It says: </think>{YES}")
     assert (thought, said) == ("a", f"{NO} It says: </think>{YES}")
 
 
@@ -90,4 +90,4 @@ def test_a_reply_without_marks_is_the_same_reply() -> None:
     ],
 )
 def test_a_reply_that_ends_while_it_thinks_is_told_from_one_that_says_nothing(text: str, breaks_off: bool) -> None:
-    assert ends_thinking(text, thought_and_said(text)[1]) is breaks_off
+    assert ends_thinking(text, split_thinking(text)[1]) is breaks_off

@@ -13,7 +13,7 @@ import pytest
 from evalwright.model.plan import EvaluatorSpec, Plan, RetryRule, RunSettings, Variant
 from evalwright.model.trace import Trace, TraceError
 from evalwright.registry import load
-from evalwright.run.addresses import Address, addresses_of, asked_pause
+from evalwright.run.addresses import Address, addresses_of, requested_pause
 from evalwright.run.merge import merge
 from evalwright.run.outcomes import folded_summary
 from evalwright.run.re_evaluation import re_evaluate
@@ -44,7 +44,7 @@ def error(status: int, seconds: float | None = None) -> TraceError:
     ],
 )
 def test_a_pause_is_what_the_service_asks_for_up_to_a_minute(failure, seconds):
-    assert asked_pause(failure) == seconds
+    assert requested_pause(failure) == seconds
 
 
 async def most_at_once(address: Address) -> int:
@@ -66,14 +66,14 @@ def test_after_a_429_half_as_many_call_at_once_and_all_of_them_wait():
     async def main():
         address = Address(8)
         assert await most_at_once(address) == 8
-        address.heard(error(503, 5.0), 0)
+        address.record(error(503, 5.0), 0)
         assert await most_at_once(address) == 8
         assert 4 < address.left() <= 5
-        address.heard(error(429), 0)
-        address.heard(error(429), 0)
+        address.record(error(429), 0)
+        address.record(error(429), 0)
         assert await most_at_once(address) == 4
         for _ in range(100):
-            address.heard(None, 1)
+            address.record(None, 1)
         assert await most_at_once(address) == 8
 
     asyncio.run(main())

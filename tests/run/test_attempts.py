@@ -5,7 +5,7 @@ import pytest
 
 from evalwright.model.plan import RetryRule
 from evalwright.model.trace import TraceError
-from evalwright.run.addresses import asked_pause
+from evalwright.run.addresses import requested_pause
 from evalwright.run.attempts import pause_before_next, retriable
 from evalwright.run.start import run_suite
 from run.suites import suite
@@ -44,7 +44,7 @@ def test_no_other_refusal_is_called_again_whatever_the_suite_says():
     rule = RetryRule(max_attempts=4, on=["*"])
     others = [status for status in range(400, 500) if status != 429]
     assert [status for status in others if retriable(rule, error(status, 1.0), 1)] == []
-    assert [status for status in others if asked_pause(error(status, 1.0)) is not None] == []
+    assert [status for status in others if requested_pause(error(status, 1.0)) is not None] == []
 
 
 def test_each_pause_is_twice_the_last_one_up_to_a_minute():

@@ -254,7 +254,7 @@ def test_shards_are_waited_for_until_all_of_them_have_arrived_whole(tmp_path):
             lambda: copied(parts[2]),
         ]
     )
-    found = finished_shards([str(there)], say=said.append, pause=lambda: next(steps)())
+    found = finished_shards([str(there)], report=said.append, pause=lambda: next(steps)())
     assert [path.parent.name for path in found] == ["1", "2", "3"]
     assert said == [
         f"waiting for the first finished shard in {there}",

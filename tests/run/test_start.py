@@ -43,8 +43,8 @@ def test_an_answer_without_anything_to_judge_is_an_error_unless_it_may_be(tmp_pa
         Variant("allowed", "python_function", allowed),
         Variant("evalh", "python_function", {"target": "agents:silent"}, evalh_rules=True),
     ]
-    says_nothing = EvaluatorSpec("says", "contains_text", {"none_of": ["secret"]})
-    outcome = run_suite(suite(tmp_path, ["x"], variants=variants, evaluators=[says_nothing]))
+    is_empty_answer = EvaluatorSpec("says", "contains_text", {"none_of": ["secret"]})
+    outcome = run_suite(suite(tmp_path, ["x"], variants=variants, evaluators=[is_empty_answer]))
     traces, _, verdicts = records(outcome)
     assert {key[1]: v.status for key, v in verdicts.items()} == {"strict": "error", "allowed": "pass", "evalh": "pass"}
     assert "allow_missing" in traces["c0", "strict", 0].error.message

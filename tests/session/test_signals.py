@@ -29,7 +29,7 @@ def test_they_are_kept_for_who_listens_next(number):
         hit(number)
         hit(number)
         assert heard == []
-        with signals.heard_by(heard.append):
+        with signals.handled_by(heard.append):
             assert heard == [number, number]
             hit(number)
     assert heard == [number] * 3

@@ -12,7 +12,7 @@ import pytest
 from evalwright.model.plan import Plan
 from evalwright.model.trace import Metrics
 from evalwright.stores.index import opened_index
-from evalwright.stores.index.file import INDEX, made_index, meta_of
+from evalwright.stores.index.file import INDEX, create_index, meta_of
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.joined import JoinedIndex
 from evalwright.stores.index.numbering import PlanNumbering
@@ -73,7 +73,7 @@ def said(run: Path, plan: Plan) -> tuple[Any, ...]:
 
 def test_an_interruption_leaves_what_was_there_and_reading_goes_on(writer: LocalWriter, plan: Plan) -> None:
     source = Interrupted(writer.folder)
-    with closing(made_index(writer.folder, plan)) as connection:
+    with closing(create_index(writer.folder, plan)) as connection:
         follower = Follower(connection, source, PlanNumbering(plan))
         follower.follow(trusted=True)
         add(writer, CELLS - 1)
@@ -94,7 +94,7 @@ def test_an_interruption_leaves_what_was_there_and_reading_goes_on(writer: Local
 
 def test_what_an_interrupted_transaction_made_is_made_again(writer: LocalWriter, plan: Plan) -> None:
     source = Interrupted(writer.folder)
-    with closing(made_index(writer.folder, plan)) as connection:
+    with closing(create_index(writer.folder, plan)) as connection:
         follower = Follower(connection, source, PlanNumbering(plan))
         source.hurt = True
         with pytest.raises(KeyboardInterrupt):
@@ -109,7 +109,7 @@ def test_what_an_interrupted_transaction_made_is_made_again(writer: LocalWriter,
 
 def test_a_run_of_which_there_can_be_no_index_is_not_read_again(writer: LocalWriter, plan: Plan) -> None:
     add(writer, 99)
-    with closing(made_index(writer.folder, plan)) as connection:
+    with closing(create_index(writer.folder, plan)) as connection:
         for _ in range(2):
             Follower(connection, FolderSource(writer.folder), PlanNumbering(plan)).follow_or_note(trusted=True)
             assert meta_of(connection, "odd") == "a record belongs to no cell of the plan"

@@ -92,7 +92,7 @@ def decide(
     _check(loss, metric, alpha, correction, errors, population, guards, [*kinds, *flags])
     terms = _terms(metric, loss, alpha, better, slices, errors, population, group)
     one, other = run_of(before), run_of(after)
-    found = _found(one, other, terms, guards or {}, variant, labels, allow_changed, together=correction != "none")
+    found = _decisions(one, other, terms, guards or {}, variant, labels, allow_changed, together=correction != "none")
     return _decision(*found, terms, correction)
 
 
@@ -103,7 +103,7 @@ def _decision(
     correction: str,
 ) -> Decision:
     """The variants together: accepted if all are, rejected if one is."""
-    ps = _adjusted([part.p_better if terms.better else part.p_margin for _, part in found], correction)
+    ps = _adjusted_p_values([part.p_better if terms.better else part.p_margin for _, part in found], correction)
     variants = [_variant(pair, part, p) for (pair, part), p in zip(found, ps, strict=True)]
     verdicts = {variant.verdict for variant in variants}
     verdict: _Verdict = "undecided"
@@ -143,7 +143,7 @@ def _terms(
 
 
 @rereading
-def _found(
+def _decisions(
     one: Run,
     other: Run,
     terms: Terms,
@@ -161,8 +161,8 @@ def _found(
     from evalwright.decisions.runs import two_runs
     from evalwright.run.judged_pairs import judges_of_runs
 
-    reader_a, plan_a = one._opened()
-    reader_b, plan_b = other._opened()
+    reader_a, plan_a = one._open_records()
+    reader_b, plan_b = other._open_records()
     with closing(reader_a), closing(reader_b), named_as_arguments():
         runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
         with runs.mistakes:
@@ -194,7 +194,7 @@ def _guards(guards: Mapping[str, str], runs: TwoRuns) -> tuple[Guard, ...]:
     return tuple(one for one in found.values() if isinstance(one, Guard))
 
 
-def _adjusted(ps: Sequence[float | None], correction: str) -> list[float | None]:
+def _adjusted_p_values(ps: Sequence[float | None], correction: str) -> list[float | None]:
     """p-values adjusted for the number of variants; those that are None stay None."""
     from evalwright.statistics.corrections import adjust_p_values
 

@@ -162,7 +162,7 @@ def stream(
         StorageError: as in `evaluate`, from the iterator.
     """
     settings = Settings.of_call("stream", options)
-    return _streamed(_to_do(cases, system, settings), settings)
+    return _streamed_cells(_to_do(cases, system, settings), settings)
 
 
 for _function in (evaluate, aevaluate, stream):
@@ -170,16 +170,16 @@ for _function in (evaluate, aevaluate, stream):
 
 
 @asynccontextmanager
-async def _streamed(todo: Preparation, settings: Settings) -> AsyncIterator[AsyncIterator[Cell]]:
+async def _streamed_cells(todo: Preparation, settings: Settings) -> AsyncIterator[AsyncIterator[Cell]]:
     finished: asyncio.Queue[Cell | None] = asyncio.Queue()
 
-    def hear(cell: Cell) -> None:
+    def deliver(cell: Cell) -> None:
         finished.put_nowait(cell)
         if settings.on_cell is not None:
             settings.on_cell(cell)
 
     listener = Listener(
-        hear,
+        deliver,
         todo.suite.secrets,
         equal_errors=settings.stop_after_equal_errors,
         progress=settings.progress,
@@ -223,13 +223,13 @@ async def _work_here(todo: Preparation, listener: Listener) -> Outcome:
 def _to_do(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Preparation:
     todo = prepared(cases, system, settings)
     if settings.out is not None:
-        return replace(todo, unfinished=_unfinished(todo)) if settings.resume else todo
+        return replace(todo, unfinished=_unfinished_run(todo)) if settings.resume else todo
     from evalwright.stores.memory import MemoryStore
 
     return replace(todo, options=replace(todo.options, store=MemoryStore(todo.masker)))
 
 
-def _unfinished(todo: Preparation) -> Path | None:
+def _unfinished_run(todo: Preparation) -> Path | None:
     """The newest run with the same name, configuration and files that lacks cells."""
     store = store_of(todo.suite, todo.options.out, todo.masker)
     digest = config_hash(todo.suite)

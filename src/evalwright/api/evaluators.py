@@ -17,7 +17,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
 
-__all__ = ["Evaluator", "EvaluatorLike", "Judge", "asked_for", "evaluator", "specs_of"]
+__all__ = ["Evaluator", "EvaluatorLike", "Judge", "evaluator", "implied_evaluators", "specs_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -274,7 +274,7 @@ _BY_EXPECTATION: Mapping[str, tuple[str, ...]] = {
 """Which evaluators check what a case expects."""
 
 
-def asked_for(cases: Sequence[Case]) -> list[EvaluatorSpec]:
+def implied_evaluators(cases: Sequence[Case]) -> list[EvaluatorSpec]:
     """The evaluators that the cases' `expected` implies. Raises InputError for cases that imply none."""
     asked: set[str] = set()
     idle = []
@@ -285,11 +285,11 @@ def asked_for(cases: Sequence[Case]) -> list[EvaluatorSpec]:
             idle.append(case.key)
     if idle:
         keys = ", ".join(key for keys in _BY_EXPECTATION.values() for key in keys)
-        which = "no case expects anything" if len(idle) == len(cases) else f"nothing is expected of {_listed(idle)}"
+        which = "no case expects anything" if len(idle) == len(cases) else f"nothing is expected of {_listed_ids(idle)}"
         raise InputError(refused("evaluators", f"nothing would be judged: {which}; pass evaluators, or expect {keys}"))
     return [EvaluatorSpec(name, name) for name in _BY_EXPECTATION if name in asked]
 
 
-def _listed(ids: Sequence[str]) -> str:
+def _listed_ids(ids: Sequence[str]) -> str:
     more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
     return ", ".join(map(repr, ids[:3])) + more

@@ -52,7 +52,7 @@ def _cell_row(cell: Cell) -> Iterator[dict[str, Any]]:
         "score": cell.score,
         "input": cell.input,
         "output": cell.output,
-        "expected": _expected(case.expected),
+        "expected": _expected_json(case.expected),
         "error": cell.error,
         "latency_s": cell.latency,
         "cost_usd": cell.cost_usd,
@@ -101,12 +101,12 @@ def _tool_call_rows(cell: Cell) -> Iterator[dict[str, Any]]:
         }
 
 
-def _expected(expected: Any) -> str | None:
+def _expected_json(expected: Any) -> str | None:
     """What the answer is expected to be, as JSON; None if nothing is expected."""
     import msgspec
 
-    said = {key: value for key, value in msgspec.to_builtins(expected).items() if value}
-    return _json(said) if said else None
+    parts = {key: value for key, value in msgspec.to_builtins(expected).items() if value}
+    return _json(parts) if parts else None
 
 
 def _json(value: Any) -> str:

@@ -51,8 +51,8 @@ def compare(
     if problems := list(kind_problems(before=before, after=after, variant=variant, by=by)):
         raise InputError(problems)
     one, other = run_of(before), run_of(after)
-    reader_a, plan_a = one._opened()
-    reader_b, plan_b = other._opened()
+    reader_a, plan_a = one._open_records()
+    reader_b, plan_b = other._open_records()
     with closing(reader_a), closing(reader_b):
         found = list(_deltas(reader_a, plan_a, reader_b, plan_b, variant, by))
     same = warnings_of_same_run(one, other, paired_variants(one.variants, other.variants, variant))

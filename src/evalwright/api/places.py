@@ -22,7 +22,7 @@ class Passed:
         for known, other in self.objects.items():
             if other is function:
                 return known
-        place = _importable(function) or _unnamed(function)
+        place = _importable(function) or _unnamed_place(function)
         free, number = place, 1
         while free in self.objects:
             number += 1
@@ -50,5 +50,5 @@ def _importable(function: Callable[..., Any]) -> str | None:
     return f"{module}:{name}" if found is function and getattr(sys.modules[module], "__file__", None) else None
 
 
-def _unnamed(function: Callable[..., Any]) -> str:
+def _unnamed_place(function: Callable[..., Any]) -> str:
     return f"{getattr(function, '__module__', None) or '__main__'}:<{name_of(function)}>"

@@ -167,7 +167,7 @@ def _side(run: Run) -> SideCounts:
     from evalwright.decisions.sides import sides_of
     from evalwright.decisions.spreads import judged_side
 
-    reader, stored = run._opened()
+    reader, stored = run._open_records()
     with closing(reader):
         side = judged_side(sides_of(reader, stored))
     if side is None:

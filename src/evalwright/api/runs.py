@@ -48,10 +48,10 @@ class Run:
         """Do not call this: `evaluate` and `open_run` return runs."""
         self._place, self._stopped, self._objects = place, stopped, dict(objects or {})
         self._suite = suite  # has the secrets that no record has
-        reader, self._plan = self._opened()
+        reader, self._plan = self._open_records()
         reader.close()
 
-    def _opened(self) -> tuple[RunReader, Plan]:
+    def _open_records(self) -> tuple[RunReader, Plan]:
         from evalwright.run.stored_run import plan_of_run
 
         reader = self._place.store.read(self._place.run_id)
@@ -94,7 +94,7 @@ class Run:
 
     def _record(self) -> RunSummary:
         """The stored summary if it counts every cell; else the records are counted again."""
-        reader, plan = self._opened()
+        reader, plan = self._open_records()
         with closing(reader):
             stored = reader.summary() if reader.plan is not None else None
             if stored is not None and not stored.cells_missing:
@@ -144,18 +144,18 @@ class Run:
                 )
         return (
             cell
-            for cell in self._ordered()
+            for cell in self._ordered_cells()
             if (wanted is None or cell.status in wanted)
             and variant in (None, cell.variant)
             and case in (None, cell.case.id, cell.case_id)
             and (tag is None or tag in cell.case.tags)
         )
 
-    def _ordered(self) -> Iterator[Cell]:
+    def _ordered_cells(self) -> Iterator[Cell]:
         from evalwright.scoring.verdict import cell_verdict, names_needed
         from evalwright.stores.ordered import OrderedCells
 
-        reader, plan = self._opened()
+        reader, plan = self._open_records()
         with closing(reader), OrderedCells(reader) as cells:
             needed = names_needed(reader, plan)
             cases = enumerate(reader.cases())
@@ -196,7 +196,7 @@ class Run:
         """
         wanted = self.variants[0] if variant is None and self.variants else variant
         known: dict[str, None] = {}
-        for cell in self._ordered():
+        for cell in self._ordered_cells():
             known[cell.case_id] = None
             if case in (cell.case.id, cell.case_id) and (cell.variant, cell.trial) == (wanted, trial):
                 return cell
@@ -247,7 +247,7 @@ class Run:
             message = f"unknown report {format!r}{did_you_mean(format, known)} (known: {', '.join(known)})"
             raise InputError(refused("format", message))
         summary = self._record()
-        reader, plan = self._opened()
+        reader, plan = self._open_records()
         with closing(reader):
             reader.plan = plan
             made = load("reports", format)()

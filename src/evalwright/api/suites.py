@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from evalwright.api.cases import CasesLike, given_cases
-from evalwright.api.evaluators import asked_for, specs_of
+from evalwright.api.evaluators import implied_evaluators, specs_of
 from evalwright.api.options import Settings
 from evalwright.api.places import Passed
 from evalwright.api.problems import masked_problems, refused
@@ -107,7 +107,7 @@ def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> P
         problems.append(refused("resume", "expected a folder in 'out', found None"))
     if problems:
         raise InputError(problems)
-    suite, limit = _sampled(suite, settings)
+    suite, limit = _sampled_suite(suite, settings)
     out = None if settings.out in (None, _OUT) else Path(os.fspath(settings.out or ""))
     options = RunOptions(
         out=out,
@@ -193,7 +193,7 @@ def _evaluators(
         if not cases:
             return []
         try:
-            return asked_for(cases)
+            return implied_evaluators(cases)
         except InputError as error:
             problems.extend(error.listed)
             return []
@@ -253,7 +253,7 @@ def _run_settings(run: RunSettings, settings: Settings) -> RunSettings:
     return msgspec.structs.replace(run, **changes)
 
 
-def _sampled(suite: Suite, settings: Settings) -> tuple[Suite, int | None]:
+def _sampled_suite(suite: Suite, settings: Settings) -> tuple[Suite, int | None]:
     """With a seed, the cases of a limited run are drawn at random and keep their order."""
     if settings.limit is None or settings.seed is None:
         return suite, settings.limit

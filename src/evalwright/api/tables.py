@@ -38,7 +38,7 @@ def rows_of_frame(frame: Any, file: str = "") -> Iterator[dict[str, Any]]:
     else:
         records = frame.to_dict("records")
     for record in records:
-        yield _case({str(key): _plain(value) for key, value in record.items()})
+        yield _case({str(key): _plain_value(value) for key, value in record.items()})
 
 
 def rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
@@ -126,7 +126,7 @@ def _of_text(value: str) -> Any:
     return value
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Numpy values as Python ones, times of pandas as text, like those of Python; missing values as None."""
     if hasattr(value, "tolist"):
         value = value.tolist()

@@ -67,7 +67,7 @@ class Listener:
     @contextmanager
     def watch(self, state: RunState) -> Iterator[None]:
         """The display with which a run is started."""
-        self.state, state.listener = state, self._hear
+        self.state, state.listener = state, self._on_verdict
         if (waiting := self._waiting) is not None:
             state.behind = lambda: waiting() >= _MOST_WAITING
         with self._display(state):
@@ -103,7 +103,7 @@ class Listener:
 
         return progress_on()(state)
 
-    def _hear(self, case: Case, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
+    def _on_verdict(self, case: Case, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
         if self._equal_errors is not None and self._finished is not None:
             self._count(trace)
         if self._on_cell is not None:

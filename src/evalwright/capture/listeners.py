@@ -89,7 +89,7 @@ class _Process:
 
             self._delivery = Delivery(self._queue_size)
 
-    def tell(self, span: Any) -> None:
+    def notify(self, span: Any) -> None:
         for handler in list(self.handlers):  # a copy: another thread may add or remove one
             if hasattr(handler, "collect"):  # our own, which only keeps the span and needs no thread
                 handler.collect(span)
@@ -105,7 +105,7 @@ def distribute(span: ObserveSpan | LLMSpan | StepSpan, listeners: tuple[SpanList
     for listener in listeners:
         listener.collect(span)
     if not _is_step(span):
-        PROCESS.tell(span)
+        PROCESS.notify(span)
 
 
 def _is_step(span: object) -> bool:
@@ -253,7 +253,7 @@ class _Held:
 
     def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
         if self._over:
-            self._tell(span)
+            self._notify(span)
         # Else the spans of a thread that outlives its cell would pile up for the rest of the run.
         elif self.listens:
             self._spans.append(span)
@@ -261,8 +261,8 @@ class _Held:
     def hand_over(self) -> None:
         self._over = True
         for span in self._spans:
-            self._tell(span)
+            self._notify(span)
 
-    def _tell(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
+    def _notify(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
         for listener in self._listeners:
             listener.collect(span)

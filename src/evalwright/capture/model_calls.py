@@ -26,7 +26,7 @@ def innermost(captured: Sequence[CapturedSpan], says: Callable[[_Call], bool]) -
     """Model calls of which `says` is true and that contain no other such call."""
     spans = nested(captured)
     calls = [one for one in spans if _is_call(one) and says(one)]
-    around = _around(calls, {one.span_id: one.parent_span_id for one in spans})
+    around = _enclosing_spans(calls, {one.span_id: one.parent_span_id for one in spans})
     return [call for call in calls if call.span_id not in around]
 
 
@@ -34,7 +34,7 @@ def _is_call(one: CapturedSpan) -> TypeIs[_Call]:
     return isinstance(one, LLMSpan) or (isinstance(one, StepSpan) and one.kind == "llm")
 
 
-def _around(calls: Sequence[_Call], parents: Mapping[str, str | None]) -> set[str]:
+def _enclosing_spans(calls: Sequence[_Call], parents: Mapping[str, str | None]) -> set[str]:
     """The ids of all spans that contain one of the calls."""
     around: set[str] = set()
     for call in calls:
@@ -49,7 +49,7 @@ def nested(captured: Sequence[CapturedSpan]) -> list[CapturedSpan]:
     """The spans, in which a call that another instrumentation recorded, too, is below the span around it."""
     calls = [
         RecordedCall(
-            one.span_id, one.started_at, one.ended_at, one.scope, call_tokens(one), _said(one), _response_of(one)
+            one.span_id, one.started_at, one.ended_at, one.scope, call_tokens(one), _reply_text(one), _response_of(one)
         )
         for one in captured
         if _is_call(one)
@@ -58,7 +58,7 @@ def nested(captured: Sequence[CapturedSpan]) -> list[CapturedSpan]:
     return [replace(one, parent_span_id=below[one.span_id]) if one.span_id in below else one for one in captured]
 
 
-def _said(call: _Call) -> str:
+def _reply_text(call: _Call) -> str:
     calls = [[one.name, one.arguments] for one in requested_calls(call)]
     messages = call.output_messages if isinstance(call, LLMSpan) else ()
     text = "".join(part.text for one in messages for part in one.content if isinstance(part, TextContent))

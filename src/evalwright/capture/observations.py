@@ -60,14 +60,14 @@ def start_observation(*, input: Any, name: str | None = None) -> Iterator[Observ
         with tracer.start_as_current_span(name, record_exception=False) as span:
             context, parent = span.get_span_context(), getattr(span, "parent", None)
             ids = (f"{context.trace_id:032x}", f"{context.span_id:016x}")
-            with _recorded(observation, name, ids, f"{parent.span_id:016x}" if parent else None):
+            with _recording(observation, name, ids, f"{parent.span_id:016x}" if parent else None):
                 yield observation
         return
     above = ABOVE.get()
     ids = (above[0] if above else secrets.token_hex(16), secrets.token_hex(8))
     token = ABOVE.set(ids)
     try:
-        with _recorded(observation, name, ids, above[1] if above else None):
+        with _recording(observation, name, ids, above[1] if above else None):
             yield observation
     finally:
         with suppress(ValueError):  # a generator may end in another context than it began in
@@ -75,7 +75,7 @@ def start_observation(*, input: Any, name: str | None = None) -> Iterator[Observ
 
 
 @contextmanager
-def _recorded(observation: Observation, name: str, ids: tuple[str, str], parent: str | None) -> Iterator[None]:
+def _recording(observation: Observation, name: str, ids: tuple[str, str], parent: str | None) -> Iterator[None]:
     listeners, started, tick = LISTENERS.get(), datetime.now(UTC), time.perf_counter()
     error = None
     try:

@@ -45,10 +45,10 @@ def llm_span_of(span: Any) -> LLMSpan | None:
     model = str(given.get("llm.model_name") or given.get("gen_ai.request.model") or "")
     parameters = _object(given.get("llm.invocation_parameters")) or {}
     failed = span.status.status_code.name == "ERROR"
-    said = _messages(given, "llm.output_messages")
-    outputs = tuple(one for one in said if isinstance(one, AssistantMessage))
+    replies = _messages(given, "llm.output_messages")
+    outputs = tuple(one for one in replies if isinstance(one, AssistantMessage))
     return LLMSpan(
-        **_placed(span),
+        **_span_position(span),
         duration_ms=(span.end_time - span.start_time) / 1e6,
         operation=operation,
         provider=str(given.get("gen_ai.system") or _provider(model)),
@@ -75,7 +75,7 @@ def step_of(span: Any) -> StepSpan:
     kind = given.get("openinference.span.kind") or given.get("gen_ai.operation.name")
     failed = span.status.status_code.name == "ERROR"
     return StepSpan(
-        **_placed(span),
+        **_span_position(span),
         name=span.name,
         kind=_KINDS.get(str(kind), "span"),
         attributes=dict(given),
@@ -84,18 +84,18 @@ def step_of(span: Any) -> StepSpan:
     )
 
 
-def _placed(span: Any) -> dict[str, Any]:
+def _span_position(span: Any) -> dict[str, Any]:
     """Ids, parent and times of a span."""
     return {
         "span_id": f"{span.context.span_id:016x}",
         "trace_id": f"{span.context.trace_id:032x}",
         "parent_span_id": f"{span.parent.span_id:016x}" if span.parent else None,
-        "started_at": _moment(span.start_time),
-        "ended_at": _moment(span.end_time),
+        "started_at": _datetime_of(span.start_time),
+        "ended_at": _datetime_of(span.end_time),
     }
 
 
-def _moment(nanoseconds: int) -> datetime:
+def _datetime_of(nanoseconds: int) -> datetime:
     return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 

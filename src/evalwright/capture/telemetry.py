@@ -42,10 +42,10 @@ _log = logging.getLogger(__name__)
 
 
 class Telemetry:
-    """Calls `tell` with each finished span and the listeners that `listeners` returned when the span began."""
+    """Calls `notify` with each finished span and the listeners that `listeners` returned when the span began."""
 
-    def __init__(self, tell: Callable[..., None], listeners: Callable[[], Any]) -> None:
-        self._tell, self._listeners = tell, listeners
+    def __init__(self, notify: Callable[..., None], listeners: Callable[[], Any]) -> None:
+        self._notify, self._listeners = notify, listeners
         self._private: Any = None
         self._attached: list[Any] = []
         self._watching = False
@@ -54,7 +54,7 @@ class Telemetry:
         """Attach to what the application has set up by now. Called for each cell, so it is cheap if nothing is new."""
         if not self._watching:
             self._watching = True
-            for name in _installed():
+            for name in _installed_instrumentors():
                 _imports.notice(_LIBRARIES.get(name, name), partial(self._instrument, name))
         if "opentelemetry.trace" in sys.modules:
             self._attach_to(_of_application())
@@ -99,7 +99,7 @@ class Telemetry:
     def _attach_to(self, provider: Any) -> None:
         if provider is not None and not any(provider is one for one in self._attached):
             self._attached.append(provider)
-            provider.add_span_processor(_processor(self._tell, self._listeners))
+            provider.add_span_processor(_processor(self._notify, self._listeners))
 
     def _instrument(self, name: str) -> None:
         try:
@@ -131,7 +131,7 @@ def _of_application() -> Any:
     return provider if hasattr(provider, "add_span_processor") else None
 
 
-def _installed() -> Iterator[str]:
+def _installed_instrumentors() -> Iterator[str]:
     """The names of the installed instrumentors. They are found as folders: importing one takes most of a second."""
     spec = find_spec("openinference")
     folders = [Path(folder) / "instrumentation" for folder in (spec and spec.submodule_search_locations) or ()]
@@ -181,7 +181,7 @@ class _Imports:
 _imports = _Imports()
 
 
-def _processor(tell: Callable[..., None], listeners: Callable[[], Any]) -> Any:
+def _processor(notify: Callable[..., None], listeners: Callable[[], Any]) -> Any:
     from opentelemetry.sdk.trace import SpanProcessor
 
     from evalwright.capture.openinference import llm_span_of, step_of
@@ -204,6 +204,6 @@ def _processor(tell: Callable[..., None], listeners: Callable[[], Any]) -> Any:
                 _log.warning("the span %r cannot be read", span.name, exc_info=True)
                 return
             if found is not None:
-                tell(found, listening)
+                notify(found, listening)
 
     return Processor()

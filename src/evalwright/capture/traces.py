@@ -42,11 +42,11 @@ def _span(one: CapturedSpan) -> Span:
     if isinstance(one, StepSpan):
         span = _blank(one, one.name, one.kind, one.error)
         span.input, span.output = one.attributes.get("input.value"), one.attributes.get("output.value")
-        span.attributes = stored({key: _listed(value) for key, value in one.attributes.items() if key not in _SHOWN})
+        span.attributes = stored({key: _as_list(value) for key, value in one.attributes.items() if key not in _SHOWN})
     elif isinstance(one, LLMSpan):
         span = _blank(one, one.request_model, _KINDS.get(one.operation, "llm"), one.error_type)
-        span.input = stored([_plain(message) for message in one.input_messages])
-        span.output = stored([_plain(message) for message in one.output_messages])
+        span.input = stored([_plain_message(message) for message in one.input_messages])
+        span.output = stored([_plain_message(message) for message in one.output_messages])
         span.attributes = {key: getattr(one, key) for key in _KEPT}
     else:
         span = _blank(one, one.name or "(unnamed)", "span", one.error)
@@ -63,11 +63,11 @@ def _blank(one: CapturedSpan, name: str, kind: str, error: str | None) -> Span:
     return Span(one.span_id, name, one.parent_span_id, kind, one.started_at, one.ended_at, status, error)
 
 
-def _plain(message: Any) -> dict[str, Any]:
-    return {key: _listed(value) for key, value in asdict(message).items()}
+def _plain_message(message: Any) -> dict[str, Any]:
+    return {key: _as_list(value) for key, value in asdict(message).items()}
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -99,10 +99,10 @@ def _arguments(one: StepSpan) -> dict[str, Any]:
         read = json.loads(given) if isinstance(given, str) else given
     except (ValueError, RecursionError):
         read = None
-    return read if isinstance(read, dict) else {} if given is None else {"_raw": _listed(given)}
+    return read if isinstance(read, dict) else {} if given is None else {"_raw": _as_list(given)}
 
 
 def metrics_of(captured: Sequence[CapturedSpan]) -> Metrics:
     """Tokens of all model calls; None if no call reported any, as 0 would pass every limit unseen."""
     used = [call_tokens(one) for one in innermost(captured, lambda one: call_tokens(one) != (0, 0))]
-    return Metrics(sum(given for given, _ in used), sum(said for _, said in used)) if used else Metrics()
+    return Metrics(sum(given for given, _ in used), sum(written for _, written in used)) if used else Metrics()

@@ -150,21 +150,21 @@ def _evalwright() -> None:
 
 def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
     """Run a command. The exit code is what it returns, or stands for what it raises."""
-    if _only_asks(arguments):
-        return _ended(command, arguments)
+    if _is_question(arguments):
+        return _exit_code_of(command, arguments)
     from evalwright.session import Session
     from evalwright.session.signals import as_ctrl_c
 
     # The process is ours until the last message is out; what we print ourselves must not be captured as a suite's.
     with Session(owns_process=True, stdout="keep"), as_ctrl_c():
-        return _ended(command, arguments)
+        return _exit_code_of(command, arguments)
 
 
 _THAT_READ = ("calibrate", "compare", "decide", "drift", "export", "inspect", "plan", "report")
 """Commands that may be begun again, as they call neither systems nor models."""
 
 
-def _only_asks(arguments: Sequence[str]) -> bool:
+def _is_question(arguments: Sequence[str]) -> bool:
     """Whether the arguments ask for help or the version and for nothing else.
 
     Nothing then needs a session, which takes as long to create as our part of the help. After more than one word,
@@ -173,7 +173,7 @@ def _only_asks(arguments: Sequence[str]) -> bool:
     return not arguments or (len(arguments) <= 2 and arguments[-1] in ("-h", "--help")) or [*arguments] == ["--version"]
 
 
-def _ended(command: click.Command, arguments: Sequence[str], *, again: bool = False) -> int:
+def _exit_code_of(command: click.Command, arguments: Sequence[str], *, again: bool = False) -> int:
     try:
         code = command.main([*arguments], prog_name="evalwright", standalone_mode=False)
         return code or 0
@@ -184,14 +184,14 @@ def _ended(command: click.Command, arguments: Sequence[str], *, again: bool = Fa
 
         name = arguments[0] if arguments else ""
         if name in _THAT_READ and not again and is_of_index(error):
-            return _ended(command, arguments, again=True)
+            return _exit_code_of(command, arguments, again=True)
         return code_after(error, arguments)
 
 
 _AS_JSON = "evalwright.json"
 
 
-def _escaped(error: UnicodeError) -> tuple[str, int]:
+def _escape_character(error: UnicodeError) -> tuple[str, int]:
     """Characters that the encoding of a stream lacks, as in JSON: Python's own `\\xe9` would make ours invalid."""
     import json
 
@@ -205,14 +205,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         from evalwright.session.streams import open_closed_streams
 
         open_closed_streams()
-    codecs.register_error(_AS_JSON, _escaped)
+    codecs.register_error(_AS_JSON, _escape_character)
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors=_AS_JSON)
     given = sys.argv[1:] if arguments is None else [*arguments]  # once imported, `list` is a module here
     if arguments is not None:  # the process is the caller's and goes on
         sys.exit(exit_code_of(_evalwright, given))
-    if _only_asks(given):  # no session
+    if _is_question(given):  # no session
         import gc
 
         code = exit_code_of(_evalwright, given)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import MODEL_NAMES, as_json, color, model_options, refuse_given
+from evalwright.cli.options import MODEL_NAMES, as_json, color, model_options, reject_options
 from evalwright.cli.stored_runs import run_argument, suite_option, trust_all, trust_given
 from evalwright.cli.values import WholeRange
 
@@ -44,13 +44,13 @@ def command(
     import msgspec
 
     from evalwright.audit.audit import audit_run
-    from evalwright.cli.outcome import tell_whose_word, watch_of
-    from evalwright.cli.screen import say, screen_masker, screen_paint
+    from evalwright.cli.outcome import print_suite_used, watch_of
+    from evalwright.cli.screen import print_out, screen_masker, screen_paint
     from evalwright.model.audit import AuditReport
     from evalwright.reports.audit import audit_lines
 
     if not judges:
-        refuse_given({*MODEL_NAMES} - {"no_network"}, "no model is called without --judges")
+        reject_options({*MODEL_NAMES} - {"no_network"}, "no model is called without --judges")
     trust = trust_given()
     report = audit_run(
         run,
@@ -62,6 +62,6 @@ def command(
         trust_run=trust.run,
     )
     report = msgspec.convert(screen_masker().mask_strings(msgspec.to_builtins(report)), AuditReport)
-    tell_whose_word(report.config_path, suite_file)
-    say([msgspec.json.encode(report).decode()] if as_json else audit_lines(report, screen_paint()))
+    print_suite_used(report.config_path, suite_file)
+    print_out([msgspec.json.encode(report).decode()] if as_json else audit_lines(report, screen_paint()))
     return 3 if report.errors or report.unjudged else 0

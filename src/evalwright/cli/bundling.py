@@ -18,7 +18,7 @@ def write_pages(
 ) -> int:
     """Write a bundle of the runs at these places. Raises InputError, also if more than `limit` cells would have
     pages."""
-    from evalwright.cli.screen import say, tell
+    from evalwright.cli.screen import print_err, print_out
     from evalwright.cli.viewed_runs import runs_at, usual_places
     from evalwright.files.durable import storage_error
     from evalwright.viewer.bundle import Bundle
@@ -45,13 +45,15 @@ def write_pages(
     bundle = Bundle(runs, only, compared, with_labels=with_labels)
     bundle.check(limit)
     if only == "all":
-        said = "pages hold prompts, answers and replies as they are stored; --only not-passed leaves passed cells out"
-        print(f"note: {said}", file=sys.stderr)
+        message = (
+            "pages hold prompts, answers and replies as they are stored; --only not-passed leaves passed cells out"
+        )
+        print(f"note: {message}", file=sys.stderr)
     try:
         write_bundle(bundle.files(), out)
     except OSError as error:
         raise storage_error("write", out, error) from error
-    say([str(out)])
+    print_out([str(out)])
     print(f"{counted(len(runs), 'run')} written; open {out / 'index.html'}", file=sys.stderr)
-    tell(f"cannot be read: {note}" for note in bundle.unread)
+    print_err(f"cannot be read: {note}" for note in bundle.unread)
     return 3 if bundle.unread else 0

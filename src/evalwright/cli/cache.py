@@ -51,7 +51,7 @@ class _Age(click.ParamType[float]):
 def command(action: str, path: Path | None, max_size: int | None, older_than: float | None) -> int:
     """Show what is cached for each model (stats or show, the default), remove the oldest replies (prune), or all of
     them (clear)."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.errors import InputError, Problem
     from evalwright.llm.cache import Cache, default_path
 
@@ -65,14 +65,14 @@ def command(action: str, path: Path | None, max_size: int | None, older_than: fl
     if path is not None and not file.exists():
         raise InputError(Problem(str(path), "does not exist"))
     if not file.exists():
-        say([f"{file}: no cached replies"])
+        print_out([f"{file}: no cached replies"])
         return 0
     with closing(Cache(file)) as cache:
-        say(_stats(cache) if action in ("stats", "show") else [_removed(cache, action, max_size, older_than)])
+        print_out(_stats(cache) if action in ("stats", "show") else [_remove(cache, action, max_size, older_than)])
     return 0
 
 
-def _removed(cache: Cache, action: str, max_size: int | None, older_than: float | None) -> str:
+def _remove(cache: Cache, action: str, max_size: int | None, older_than: float | None) -> str:
     from evalwright.errors import counted
 
     if action == "clear":

@@ -32,13 +32,13 @@ def command(run: Path, labels: Path | None, as_json: bool) -> int:
     """
     import msgspec
 
-    from evalwright.cli.screen import say, screen_paint
+    from evalwright.cli.screen import print_out, screen_paint
     from evalwright.reports.calibration import calibration_lines
     from evalwright.run.calibration import calibrate_run
 
     report = calibrate_run(run, labels)
     if as_json:
-        say([msgspec.json.encode(report).decode()])
+        print_out([msgspec.json.encode(report).decode()])
     else:
-        say(calibration_lines(report, screen_paint()))
+        print_out(calibration_lines(report, screen_paint()))
     return 0

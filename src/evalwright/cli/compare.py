@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import as_json, color, refuse_given
-from evalwright.cli.pairs import opened_pair, pair_options, tell_same_run
+from evalwright.cli.options import as_json, color, reject_options
+from evalwright.cli.pairs import opened_pair, pair_options, warn_of_same_run
 from evalwright.cli.stored_runs import run_argument, store_options
 from evalwright.cli.values import NumberRange, alpha_option
 from evalwright.errors import InputError
@@ -71,10 +71,10 @@ def command(
     """
     if (read_scores := _results_reader(dialect, a, b)) is not None:
         return _score_files(read_scores(a), read_scores(b), threshold, as_json)
-    refuse_given(("threshold",), "is for result files, and these are runs: leave it out")
+    reject_options(("threshold",), "is for result files, and these are runs: leave it out")
     import msgspec
 
-    from evalwright.cli.screen import say, screen_paint
+    from evalwright.cli.screen import print_out, screen_paint
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.comparison import comparison_of, regressions
     from evalwright.decisions.terms import Terms, margin_of
@@ -95,11 +95,11 @@ def command(
         decisions = [one.decision for one in comparison.variants]
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
         worse = regressions(runs, decisions, loss or 0.0) if fail_on_regression else []
-        tell_same_run(opened, a, [(name, name) for name in runs.a])
+        warn_of_same_run(opened, a, [(name, name) for name in runs.a])
     if as_json:
-        say([msgspec.json.encode(comparison).decode()])
+        print_out([msgspec.json.encode(comparison).decode()])
     else:
-        say(comparison_of_runs(comparison, screen_paint()))
+        print_out(comparison_of_runs(comparison, screen_paint()))
     code = 0 if not runs.unread and any(one.n for one in decisions) else 3
     # One certain regression decides, whatever is left open elsewhere.
     return 1 if True in worse else 3 if None in worse else code
@@ -122,20 +122,20 @@ def _results_reader(dialect: str | None, *paths: object) -> Callable[[Path], _Sc
 def _score_files(a: _Scores, b: _Scores, threshold: float, as_json: bool) -> int:
     import msgspec
 
-    from evalwright.cli.screen import say, warn
+    from evalwright.cli.screen import print_out, warn
     from evalwright.decisions.scores import compared
 
     (scores_a, lines_a), (scores_b, lines_b) = a, b
     found = compared(scores_a, scores_b, threshold)
     found["summary"]["total"] = lines_a + lines_b
     if as_json:
-        say([msgspec.json.encode(found).decode()])
+        print_out([msgspec.json.encode(found).decode()])
     elif found["matched"]:
         rows = [f"{m['outcome']:5} {m['delta']:+.3f}  {m['eval_id']}" for m in found["matched"]]
         total = found["summary"]
         counts = f"{total['wins']} won, {total['losses']} lost, {total['ties']} tied"
         mean = f"mean change {total['mean_delta']:+.3f} over {total['matched']} cases in both files"
-        say([*rows, f"{counts}; {mean}"])
+        print_out([*rows, f"{counts}; {mean}"])
     if not found["matched"]:
         # AgentV's own `compare` exits with this code.
         warn(["the two files have no case in common: nothing was compared"])

@@ -33,12 +33,12 @@ def command(shell: str) -> int:
     zsh   evalwright completion zsh > "${fpath[1]}/_evalwright"
     fish  evalwright completion fish > ~/.config/fish/completions/evalwright.fish
     """
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
 
     root = click.get_current_context().find_root()
     kind = get_completion_class(shell)
     assert kind is not None
-    say([kind(root.command, {}, "evalwright", "_EVALWRIGHT_COMPLETE").source().rstrip("\n")])
+    print_out([kind(root.command, {}, "evalwright", "_EVALWRIGHT_COMPLETE").source().rstrip("\n")])
     return 0
 
 

@@ -37,15 +37,15 @@ def command(
     Settings that cannot be expressed are listed; without --allow-loss nothing is written then. Keys without effect are
     listed and left out. Existing files are never overwritten.
     """
-    from evalwright.cli.screen import say, tell
+    from evalwright.cli.screen import print_err, print_out
     from evalwright.convert.conversion import convert
     from evalwright.reports.text import harmless
     from evalwright.session.imports import nothing_imported
 
     with nothing_imported():
         done = convert(path, to, out, dialect=dialect, allow_loss=allow_loss, options=of_format)
-    tell(f"lost: {loss}" for loss in done.losses)
-    tell(f"left out: {key}" for key in done.left_out)
-    tell(f"note: {note}" for note in done.notes)
-    say(f"wrote {harmless(str(file))}" for file in done.files)
+    print_err(f"lost: {loss}" for loss in done.losses)
+    print_err(f"left out: {key}" for key in done.left_out)
+    print_err(f"note: {note}" for note in done.notes)
+    print_out(f"wrote {harmless(str(file))}" for file in done.files)
     return 0

@@ -45,7 +45,7 @@ def lint(paths: tuple[Path, ...], dialect: str | None, variables: dict[str, str]
     A PATH is a suite, a folder that is searched for suites, a glob, or a table: CSV, TSV, Parquet, JSON or JSON Lines.
     At most 20 of a kind are listed, with --json all. Exit code 1 says that something was found.
     """
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.datasets.lint import findings_in
     from evalwright.errors import InputError, Problem
 
@@ -59,16 +59,16 @@ def lint(paths: tuple[Path, ...], dialect: str | None, variables: dict[str, str]
     if empty:
         raise InputError(empty)
     if as_json:
-        say([_encoded(found)])
+        print_out([_encoded_findings(found)])
     else:
-        say(_lines(found))
+        print_out(_lines(found))
     return 1 if found else 0
 
 
 def _cases_of(
     paths: tuple[Path, ...], dialect: str | None, variables: dict[str, str], options: dict[str, Any]
 ) -> Iterable[tuple[Path, Iterable[EvalCase | Case]]]:
-    from evalwright.cli.screen import tell_skipped
+    from evalwright.cli.screen import print_skipped
     from evalwright.cli.validate import loaded_to_check
     from evalwright.formats.discovery import suite_files
     from evalwright.session.imports import nothing_imported
@@ -86,7 +86,7 @@ def _cases_of(
             suite = loaded_to_check(file, dialect, variables, options)[0]
             used.update(one.resolve() for one in suite.files)
             yield file, suite.cases
-    tell_skipped(files.skipped, used)
+    print_skipped(files.skipped, used)
 
 
 def _is_table(path: Path) -> bool:
@@ -128,7 +128,7 @@ def _lines(found: list[Finding]) -> Iterable[str]:
     yield counted(len(found), "finding")
 
 
-def _encoded(found: list[Finding]) -> str:
+def _encoded_findings(found: list[Finding]) -> str:
     import msgspec
 
     rows = [{"kind": kind, "file": p.file, "line": p.line, "message": p.message} for kind, p in found]

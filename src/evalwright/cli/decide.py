@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.options import as_json, color
-from evalwright.cli.pairs import opened_pair, pair_options, tell_same_run
+from evalwright.cli.pairs import opened_pair, pair_options, warn_of_same_run
 from evalwright.cli.stored_runs import run_argument, store_options
 from evalwright.cli.values import PathParam, alpha_option
 
@@ -117,11 +117,11 @@ def command(
         with runs.mistakes:
             runs.terms = _with_guards(runs, guard)
         pairs = _pairs(runs, variant, variants)
-        found = _decided(runs, pairs)
+        found = _decisions(runs, pairs)
         explain(opened.before, opened.after, found)
         superfluous = runs.dominated(pairs)
-        tell_same_run(opened, a, pairs)
-    _tell(found, (str(a), str(b)), superfluous, as_json)
+        warn_of_same_run(opened, a, pairs)
+    _print(found, (str(a), str(b)), superfluous, as_json)
     if plot is not None:
         from evalwright.cli.screen import write_plot
         from evalwright.reports.pictures.decision import decision_svg
@@ -152,7 +152,7 @@ def _pairs(runs: TwoRuns, variant: str | None, variants: str | None) -> list[tup
     return pairs
 
 
-def _decided(runs: TwoRuns, pairs: Sequence[tuple[str, str]]) -> list[Decision]:
+def _decisions(runs: TwoRuns, pairs: Sequence[tuple[str, str]]) -> list[Decision]:
     """Decide about several pairs of variants together."""
     import msgspec
 
@@ -160,23 +160,23 @@ def _decided(runs: TwoRuns, pairs: Sequence[tuple[str, str]]) -> list[Decision]:
     return [runs.decision(before, after) for before, after in pairs]
 
 
-def _tell(
+def _print(
     found: Sequence[Decision], runs: tuple[str, str], superfluous: Mapping[str, Sequence[str]], as_json: bool
 ) -> None:
     import msgspec
 
-    from evalwright.cli.screen import say, screen_paint
+    from evalwright.cli.screen import print_out, screen_paint
     from evalwright.reports.decision import decision_lines
     from evalwright.reports.tradeoffs import dominated_lines
 
     if as_json:
         together = {"schema_version": "1.0", "decisions": found, "exit_code": _code(found), "dominated": superfluous}
-        say([msgspec.json.encode(found[0] if len(found) == 1 else together).decode()])
+        print_out([msgspec.json.encode(found[0] if len(found) == 1 else together).decode()])
         return
     paint = screen_paint()
     several = len(found) > 1
     lines = [line for one in found for line in ["", *decision_lines(one, paint, runs=runs, titled=several)]][1:]
-    say([*lines, *dominated_lines(superfluous, paint.columns)])
+    print_out([*lines, *dominated_lines(superfluous, paint.columns)])
 
 
 def _code(found: Sequence[Decision]) -> int:

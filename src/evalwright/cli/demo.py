@@ -25,14 +25,14 @@ def command(out: Path) -> int:
     from contextlib import chdir
 
     from evalwright.cli.outcome import present, watch_of
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.formats.loading import load_suite
     from evalwright.reports.text import harmless
     from evalwright.run.options import RunOptions
     from evalwright.run.start import run_suite
 
     path = write_example(out)
-    say([f"The example is in {harmless(str(path.parent))}. This is the output of `evalwright run`:", ""])
+    print_out([f"The example is in {harmless(str(path.parent))}. This is the output of `evalwright run`:", ""])
     with chdir(path.parent):  # files of the same names in the working directory would take precedence
         here = Path.cwd()
         outcome = run_suite(load_suite(here / path.name), RunOptions(out=here / "runs"), watch_of(False))

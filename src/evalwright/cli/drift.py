@@ -57,7 +57,7 @@ def command(
     import msgspec
 
     from evalwright.cli.pairs import opened_pair
-    from evalwright.cli.screen import say, warn
+    from evalwright.cli.screen import print_out, warn
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.comparison import regressions
     from evalwright.decisions.drift import drift
@@ -79,7 +79,7 @@ def command(
     if isinstance(against, Path) and against.parent == folder.parent and not folder.exists():
         against = Place(place.store, against.name, against)  # on the same server, whose address is known only for RUN
     if against is None:
-        say([f"{why_no_baseline(folder, plan.name, runs_root)}, or pass --baseline RUN"])
+        print_out([f"{why_no_baseline(folder, plan.name, runs_root)}, or pass --baseline RUN"])
         return 3 if fail_on_regression else 0
     with opened_pair(against, place, Terms(margin=loss, keep_changed=allow_changed)) as opened:
         with opened.runs.mistakes:
@@ -94,7 +94,7 @@ def command(
         warn([f"{plan.run_id} is its own baseline: `drift` compares a later run with it"])
     if folder.is_dir():
         replace_file(folder / "drift.yaml", dump(msgspec.to_builtins(found.report)).encode())
-    say(drift_lines(found, plan.run_id))
+    print_out(drift_lines(found, plan.run_id))
     if exit_nonzero_on_regression and found.report.regressions_count:
         return 1
     measured = any(one.n for one in decisions) and not opened.runs.unread

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evalwright.cli.screen import say, warn
+from evalwright.cli.screen import print_out, warn
 from evalwright.errors import counted, money
 from evalwright.run.forecast import Forecast, forecast
 from evalwright.run.selection import all_warnings, lines_of_warnings
@@ -32,27 +32,27 @@ def print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: b
     if as_json:
         unread = [str(problem) for problem in found.unread]
         document = {"forecast": {**found._asdict(), "unread": unread, "warnings": warnings}, "exit_code": code}
-        say([msgspec.json.encode(document).decode()])
+        print_out([msgspec.json.encode(document).decode()])
         return code
     called = found.cells - found.recorded
     parts = [counted(called, "system call")] if called or not found.recorded else []
     parts += [counted(found.recorded, "recorded answer")] if found.recorded else []
-    say([f"Dry run: {', '.join([*parts, counted(found.judge_calls, 'judge call')])}{_money(found)}"])
+    print_out([f"Dry run: {', '.join([*parts, counted(found.judge_calls, 'judge call')])}{_money(found)}"])
     if found.unpriced:
-        said = f"No price is known for {', '.join(found.unpriced)}, whose cost is not included"
-        say([f"{said}: add it to the price table of the suite"])
+        message = f"No price is known for {', '.join(found.unpriced)}, whose cost is not included"
+        print_out([f"{message}: add it to the price table of the suite"])
     if found.unnamed_calls:
         calls = counted(found.unnamed_calls, "judge call")
-        say([f"The suite names no model for {calls}, whose cost is not included"])
+        print_out([f"The suite names no model for {calls}, whose cost is not included"])
     if found.unread:
-        say(["Cases that cannot be read, and would be errors:", *map(str, found.unread)])
+        print_out(["Cases that cannot be read, and would be errors:", *map(str, found.unread)])
     return code
 
 
 def _money(found: Forecast) -> str:
     parts = {"systems": found.system_cost_usd, "judges": found.judge_cost_usd}
     costs = {name: cost for name, cost in parts.items() if cost}
-    said = ", ".join(f"{money(cost)} for {name}" for name, cost in costs.items())
+    message = ", ".join(f"{money(cost)} for {name}" for name, cost in costs.items())
     if len(costs) == 2:
-        return f", about {money(sum(costs.values()))} ({said})"
-    return f", about {said}" if said else ""
+        return f", about {money(sum(costs.values()))} ({message})"
+    return f", about {message}" if message else ""

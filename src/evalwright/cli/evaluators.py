@@ -34,12 +34,12 @@ def _row(one: Listed, names: int, paint: Paint) -> Iterator[str]:
     """`  name  sentence`; the remaining lines below the sentence."""
     indent = " " * (names + 4)
     sentence = f"{one.sentence} [{one.format}]" if one.format else one.sentence
-    first, *rest = _wrapped(sentence, _WIDTH - len(indent))
+    first, *rest = _wrapped_lines(sentence, _WIDTH - len(indent))
     yield f"  {paint(harmless(one.name), 'bold')}{' ' * (names - len(one.name))}  {first}"
     for line in rest:
         yield indent + line
     if one.see:
-        for line in _wrapped(f"see {_neighbours(one)}", _WIDTH - len(indent)):
+        for line in _wrapped_lines(f"see {_neighbours(one)}", _WIDTH - len(indent)):
             yield indent + paint(line, "dim")
 
 
@@ -49,9 +49,9 @@ def description_lines(one: Description, paint: Paint) -> Iterator[str]:
 
     of = ", ".join(filter(None, (one.group, one.format)))
     yield f"{paint(harmless(one.name), 'bold')}{f' ({harmless(of)})' if of else ''}"
-    yield from _wrapped(one.sentence, _WIDTH)
+    yield from _wrapped_lines(one.sentence, _WIDTH)
     if one.see:
-        yield from _wrapped(f"See also {_neighbours(one)}", _WIDTH)
+        yield from _wrapped_lines(f"See also {_neighbours(one)}", _WIDTH)
     yield ""
     yield from _key_lines(one.keys, paint) if one.keys else ["It has no configuration."]
     if one.example is not None:
@@ -66,7 +66,7 @@ def _key_lines(keys: Iterable[Key], paint: Paint) -> Iterator[str]:
     names, defaults = (max(len(row[i]) for row in rows) for i in (0, 1))
     indent = " " * (names + defaults + 4)
     for position, (name, default, type_) in enumerate(rows):
-        first, *rest = _wrapped(type_, max(_WIDTH - len(indent), 20))
+        first, *rest = _wrapped_lines(type_, max(_WIDTH - len(indent), 20))
         lines = [f"{name:<{names}}  {default:<{defaults}}  {first}", *(indent + line for line in rest)]
         yield from (paint(line, "dim") if not position else line for line in lines)
 
@@ -84,5 +84,5 @@ def _neighbours(one: Listed) -> str:
     return "; ".join(f"{name} ({difference})" for name, difference in one.see.items())
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrapped_lines(text: str, width: int) -> list[str]:
     return textwrap.wrap(harmless(text), width, break_on_hyphens=False) or [""]

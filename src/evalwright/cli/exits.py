@@ -39,25 +39,25 @@ def code_after(error: Exception | KeyboardInterrupt, arguments: Sequence[str]) -
     if isinstance(error, click.Abort | KeyboardInterrupt | Interrupted):
         from evalwright.session.signals import INTERRUPTED
 
-        _say(["interrupted"])
+        _print_err(["interrupted"])
         return INTERRUPTED
     if isinstance(error, click.ClickException):
         error.show()
         if isinstance(error, click.BadParameter):
             _explain(error)
             for other in _further(error, arguments):
-                _say([f"{_ERROR} {other.format_message()}"])
+                _print_err([f"{_ERROR} {other.format_message()}"])
                 _explain(other)
         return error.exit_code
     if isinstance(error, InputError):
         show_input_error(error, arguments[0] if arguments else "")
         return error.exit_code
-    return _failed(error)
+    return _report_failure(error)
 
 
 def _explain(error: click.BadParameter) -> None:
     if isinstance(error.param, click.Option) and error.param.help:
-        _say([f"{error.param.opts[0]}: {error.param.help}"])
+        _print_err([f"{error.param.opts[0]}: {error.param.help}"])
 
 
 def _further(error: click.BadParameter, arguments: Sequence[str]) -> Iterator[click.BadParameter]:
@@ -94,7 +94,7 @@ def is_of_index(error: Exception | KeyboardInterrupt) -> bool:
 
 def show_input_error(error: InputError, command: str) -> None:
     """Print on stderr what is wrong, and what the command has therefore not done."""
-    _say(input_error_lines(error, _NOTHING_DONE.get(command, "")))
+    _print_err(input_error_lines(error, _NOTHING_DONE.get(command, "")))
 
 
 class AsTheOriginal(click.Group):
@@ -109,27 +109,27 @@ class AsTheOriginal(click.Group):
             return 1
 
 
-def _failed(error: Exception) -> int:
+def _report_failure(error: Exception) -> int:
     if os.environ.get("EVALWRIGHT_DEBUG") == "1":
         import traceback
 
-        _say(traceback.format_exception(error))
+        _print_err(traceback.format_exception(error))
     if isinstance(error, EvalwrightError):
-        _say([f"{_ERROR} {error}", *_next(error)])
+        _print_err([f"{_ERROR} {error}", *_next(error)])
         return error.exit_code
     from evalwright.session.open_files import has_run_out, limit_of_files
 
     if has_run_out(error):
-        _say([f"{_ERROR} too many open files: {limit_of_files()} may be open (ulimit -n)"])
+        _print_err([f"{_ERROR} too many open files: {limit_of_files()} may be open (ulimit -n)"])
         return StorageError.exit_code
     if _is_refused_start(error):
-        _say([f"{_ERROR} no more processes or threads can be started (ulimit -u, or the limit of the container)"])
+        _print_err([f"{_ERROR} no more processes or threads can be started (ulimit -u, or the limit of the container)"])
         return StorageError.exit_code
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
-        _say([f"{_ERROR} out of memory (ulimit -v, or the limit of the container)"])
+        _print_err([f"{_ERROR} out of memory (ulimit -v, or the limit of the container)"])
         return StorageError.exit_code
     text = f"{type(error).__name__}: {error}"
-    _say([f"Internal error, please report it (EVALWRIGHT_DEBUG=1 shows the traceback): {text}"])
+    _print_err([f"Internal error, please report it (EVALWRIGHT_DEBUG=1 shows the traceback): {text}"])
     return _INTERNAL
 
 
@@ -154,7 +154,7 @@ def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
         return [f"{_ERROR} {error.headline}" + (f"; {nothing_done}" if nothing_done else "")]
     shown = _first_of_each_file([problem for problem in error.problems if not problem.unlisted])
     lines = [f"{_ERROR} {error.headline}"] if error.headline else []
-    lines += _aligned([(_place(p), p.key, ", ".join(filter(None, (p.beside_key, p.option)))) for p in shown])
+    lines += _aligned_problems([(_place(p), p.key, ", ".join(filter(None, (p.beside_key, p.option)))) for p in shown])
     if error.count > len(shown):
         lines.append(f"... and {error.count - len(shown):,} more")
     count = _count(error)
@@ -184,7 +184,7 @@ def _place(problem: Problem) -> str:
     return problem.file if problem.line is None else f"{problem.file}:{problem.line}"
 
 
-def _aligned(problems: Sequence[tuple[str, str, str]]) -> list[str]:
+def _aligned_problems(problems: Sequence[tuple[str, str, str]]) -> list[str]:
     from evalwright.reports.text import flat
 
     rows = [(flat(place), flat(key), message) for place, key, message in problems]
@@ -192,7 +192,7 @@ def _aligned(problems: Sequence[tuple[str, str, str]]) -> list[str]:
     return ["  ".join([*(row[i].ljust(widths[i]) for i in range(2) if widths[i]), row[2]]) for row in rows]
 
 
-def _say(lines: Sequence[str]) -> None:
+def _print_err(lines: Sequence[str]) -> None:
     """Print lines on stderr, without secrets and without characters that control a terminal.
 
     Later lines of a message are indented, so that no text from a file passes for a line of ours.

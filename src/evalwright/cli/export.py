@@ -33,12 +33,12 @@ def command(run: Path, form: str | None, out: Path | None) -> int:
     file cannot say is a warning. The last line of the output is the folder. The exit code is 3 if records cannot be
     read.
     """
-    from evalwright.cli.screen import say, screen_masker, tell, warn
+    from evalwright.cli.screen import print_err, print_out, screen_masker, warn
     from evalwright.reports.text import harmless
     from evalwright.run.exported import export_run
 
     done = export_run(run, form, out, screen_masker().mask_text)
     warn(done.warnings)
-    tell(done.damage)
-    say([harmless(str(done.folder))])
+    print_err(done.damage)
+    print_out([harmless(str(done.folder))])
     return 0 if done.complete else 3

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evalwright.cli.report_context import opened_context
-from evalwright.cli.screen import screen_masker, tell, tell_damage
+from evalwright.cli.screen import print_damage, print_err, screen_masker
 from evalwright.files.durable import AppendFile
 from evalwright.files.paths import seen_from_here
 from evalwright.model.damage import unreadable_records
@@ -48,11 +48,13 @@ def show_on_github(
         summary = folded_summary(reader, plan)
         reader.plan = plan
         context = replace(context, places=CasePlaces(plan))
-        tell(GitHubAnnotations().render(reader, summary, context).splitlines())
-        damaged = tell_damage(reader)
+        print_err(GitHubAnnotations().render(reader, summary, context).splitlines())
+        damaged = print_damage(reader)
         mask = screen_masker().mask_text
         if not os.environ.get(_SUMMARY) and not os.environ.get(_OUTPUT):
-            tell([f"warning: neither ${_SUMMARY} nor ${_OUTPUT} is set: no job summary and no outputs are written"])
+            print_err(
+                [f"warning: neither ${_SUMMARY} nor ${_OUTPUT} is set: no job summary and no outputs are written"]
+            )
         if path := os.environ.get(_SUMMARY):
             _append_summary(Path(path), mask(Markdown().render(reader, summary, context)))
         if path := os.environ.get(_OUTPUT):
@@ -65,7 +67,7 @@ def show_on_github(
 def _append_summary(path: Path, text: str) -> None:
     there = path.stat().st_size if path.exists() else 0
     if there + len(text.encode("utf-8", "backslashreplace")) + 1 > _MOST_BYTES:
-        tell([f"warning: the job summary is full: nothing is added to {path}"])
+        print_err([f"warning: the job summary is full: nothing is added to {path}"])
         return
     _append(path, f"{text}\n")
 

@@ -53,7 +53,7 @@ def command(
     """
     import shlex
 
-    from evalwright.cli.screen import say, warn
+    from evalwright.cli.screen import print_out, warn
     from evalwright.errors import counted
     from evalwright.importers.detection import flaw_in
     from evalwright.importers.file_heads import head_of
@@ -68,19 +68,19 @@ def command(
         # the same messages, but to be judged by the expectations beside them, which an import would leave out
         _refuse_suites([file for file in kept if head_of(file).any(lambda one: isinstance(one.get("expected"), dict))])
     if format_ is None:
-        say([f"format: {name} (detected)"])
+        print_out([f"format: {name} (detected)"])
     if left := [file for file in found if file not in {*kept}]:
-        say([f"{counted(len(left), 'file')} of other formats in the folder left out"])
+        print_out([f"{counted(len(left), 'file')} of other formats in the folder left out"])
         warn(flaw for file in left if file.stat().st_size and (flaw := flaw_in(file)) is not None)
     more = {"pricing": _list_prices(name)} if price else {}
-    result = _imported(name, kept, out or Path(f"{stem(files[0])}-suite"), stated, more)
+    result = _import(name, kept, out or Path(f"{stem(files[0])}-suite"), stated, more)
     trials = f", at most {counted(result.trials, 'trial')} each" if result.trials > 1 else ""
-    say([f"{counted(result.cases, 'case')}, {counted(result.traces, 'recording')}{trials}"])
-    say(harmless(note) for note in result.notes)
-    say(f"wrote {harmless(str(path))}" for path in result.files)
+    print_out([f"{counted(result.cases, 'case')}, {counted(result.traces, 'recording')}{trials}"])
+    print_out(harmless(note) for note in result.notes)
+    print_out(f"wrote {harmless(str(path))}" for path in result.files)
     suite = next((path for path in result.files if path.suffix in (".yaml", ".yml")), result.files[0])
     first = "" if result.traces else f"name your system in {harmless(str(suite))}, then "
-    say(["", f"Next: {first}evalwright run {harmless(shlex.quote(str(suite)))}"])
+    print_out(["", f"Next: {first}evalwright run {harmless(shlex.quote(str(suite)))}"])
     return 0
 
 
@@ -106,9 +106,9 @@ def _format_of(files: Sequence[Path], given: str | None, searched: bool) -> tupl
         _refuse_suites(files)
         raise no_format_fits(files[0])
     if name is None:
-        said = [Problem(str(file), f"looks like {one}") for file, one in names.items() if one is not None]
+        problems = [Problem(str(file), f"looks like {one}") for file, one in names.items() if one is not None]
         raise InputError(
-            said, "the files are of several formats; pass --format NAME, or import them one after the other:"
+            problems, "the files are of several formats; pass --format NAME, or import them one after the other:"
         )
     kept = [file for file in files if names[file] == name]
     if not searched and len(kept) < len(files):
@@ -149,14 +149,14 @@ def _list_prices(name: str) -> ListPricing:
     if not (isinstance(importer, type) and issubclass(importer, TraceImporter)):
         raise InputError(f"--price: the format {name} has no token counts of one model to compute costs from")
 
-    def price_of(model: str, given: int, said: int, cached: int, cache_write: int) -> float | None:
+    def price_of(model: str, given: int, written: int, cached: int, cache_write: int) -> float | None:
         price = built_in_price(model)
-        return None if price is None else dollars(price, given, said, cached, cache_write)
+        return None if price is None else dollars(price, given, written, cached, cache_write)
 
     return ListPricing(price_of, f"list prices of {day_of_prices()}")
 
 
-def _imported(
+def _import(
     name: str, files: Sequence[Path], out: Path, stated: Mapping[str, str], more: Mapping[str, Any]
 ) -> ImportResult:
     importer = registry.load("importers", name)

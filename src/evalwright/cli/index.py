@@ -23,7 +23,7 @@ def command(run: Path) -> int:
     import time
     from contextlib import closing
 
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.errors import InputError, counted
     from evalwright.run.stored_run import open_run
     from evalwright.stores.local_files.reader import LocalReader
@@ -44,5 +44,5 @@ def command(run: Path) -> int:
             cells, path = len(index), index.path
         took = time.monotonic() - started
         where = "nowhere that can be written" if path is None else f"{path}, {path.stat().st_size / 1e6:,.1f} MB"
-        say([f"{counted(cells, 'cell')} in {took:.1f} s: {where}"])
+        print_out([f"{counted(cells, 'cell')} in {took:.1f} s: {where}"])
     return 0

@@ -21,7 +21,7 @@ def command(folder: Path) -> int:
     from importlib.resources import files
 
     from evalwright.cli.new_files import in_the_way, write_together
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.errors import InputError, Problem
     from evalwright.reports.text import harmless
 
@@ -31,6 +31,6 @@ def command(folder: Path) -> int:
     if present:
         raise InputError(present, "existing files are never overwritten; choose another folder")
     written = write_together(folder, contents)
-    say([f"wrote {harmless(str(path))}" for path in written])
-    say(["", f"Next: evalwright run {harmless(shlex.quote(str(folder / _FILES[0])))}"])
+    print_out([f"wrote {harmless(str(path))}" for path in written])
+    print_out(["", f"Next: evalwright run {harmless(shlex.quote(str(folder / _FILES[0])))}"])
     return 0

@@ -43,7 +43,7 @@ def command(
 
     Unreadable records are listed at the end, and the exit code is 2.
     """
-    from evalwright.cli.screen import say, screen_paint
+    from evalwright.cli.screen import print_out, screen_paint
     from evalwright.reports.cells import Choice, chosen_cells
     from evalwright.reports.inspection import cell_lines, file_lines
     from evalwright.reports.text import harmless
@@ -67,19 +67,21 @@ def command(
                 lines.append(f"  {'verdict':12}the results say {by_results}, by which the cell is counted")
             if artifacts is not None and (artifact := artifacts.of(cell.trace)) is not None:
                 lines += file_lines(artifact.record, paint, limit)
-            say([*lines, ""])
+            print_out([*lines, ""])
             shown += 1
         # Only now: damage is found while the records are read.
         for note in reader.damage:
             print(harmless(note), file=sys.stderr)
-        say([f"{shown:,} shown" if shown else "no traces match"])
+        print_out([f"{shown:,} shown" if shown else "no traces match"])
         # A name that the run does not have is no error in evalh, whose scripts call this command.
-        for why in () if shown else _unmatched(reader, plan, case, variant, failed=failed):
+        for why in () if shown else _unmatched_names(reader, plan, case, variant, failed=failed):
             print(harmless(why), file=sys.stderr)
         return 2 if reader.damage else 0
 
 
-def _unmatched(reader: RunReader, plan: Plan, case: str | None, variant: str | None, *, failed: bool) -> list[str]:
+def _unmatched_names(
+    reader: RunReader, plan: Plan, case: str | None, variant: str | None, *, failed: bool
+) -> list[str]:
     """Why nothing was found: names that the run does not have, with the nearest that it has, or cells not run yet.
 
     That nothing failed is no mistake.

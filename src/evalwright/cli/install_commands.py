@@ -39,7 +39,7 @@ def command(names: tuple[str, ...], into: Path | None, remove: bool) -> int:
     """
     import sysconfig
 
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.errors import InputError, Problem, did_you_mean
     from evalwright.reports.text import harmless
 
@@ -57,7 +57,7 @@ def command(names: tuple[str, ...], into: Path | None, remove: bool) -> int:
         for path in wanted.values():
             if _is_ours(path):
                 path.unlink()
-                say([f"removed {harmless(str(path))}"])
+                print_out([f"removed {harmless(str(path))}"])
         return 0
     foreign = [path for path in wanted.values() if path.exists() and not _is_ours(path)]
     if foreign:
@@ -67,7 +67,7 @@ def command(names: tuple[str, ...], into: Path | None, remove: bool) -> int:
         )
     for name, path in wanted.items():
         _write(path, known[name])
-        say([harmless(f"{path}  evalwright {known[name]}{_hidden(name, path)}")])
+        print_out([harmless(f"{path}  evalwright {known[name]}{_shadowing_note(name, path)}")])
     return 0
 
 
@@ -98,7 +98,7 @@ def _write(path: Path, name: str) -> None:
         raise storage_error("create", path, error) from error
 
 
-def _hidden(name: str, path: Path) -> str:
+def _shadowing_note(name: str, path: Path) -> str:
     """A note if another command of the same name comes first on PATH, else empty."""
     import shutil
 

@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright import registry
 from evalwright.cli.options import as_json, color
-from evalwright.cli.screen import say, screen_paint
+from evalwright.cli.screen import print_out, screen_paint
 from evalwright.cli.stored_runs import store_choice, store_options
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.paths import near_file
@@ -83,7 +83,7 @@ def _evaluators(name: str, as_json: bool) -> None:
         _print_json(describe(name) if name else list(catalogue()))
         return
     paint = screen_paint()
-    say(description_lines(describe(name), paint) if name else list_lines(catalogue(), paint))
+    print_out(description_lines(describe(name), paint) if name else list_lines(catalogue(), paint))
 
 
 def _names(kind: str, name: str, as_json: bool) -> None:
@@ -154,8 +154,8 @@ def _run_row(folder: Path, trusted: Mapping[str, Any]) -> _Run:
 
 
 def _print(table: Table, without_rows: str) -> None:
-    say(table.lines(screen_paint(), indent="") if table.rows else [without_rows])
+    print_out(table.lines(screen_paint(), indent="") if table.rows else [without_rows])
 
 
 def _print_json(value: object) -> None:
-    say([msgspec.json.encode(value).decode()])
+    print_out([msgspec.json.encode(value).decode()])

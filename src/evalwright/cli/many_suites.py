@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from evalwright.cli.screen import tell
+from evalwright.cli.screen import print_err
 from evalwright.errors import InputError, Problem, counted
 from evalwright.model.suite import Suite
 from evalwright.processes import ties
@@ -26,7 +26,7 @@ __all__ = ["run_each", "runnable_files"]
 
 _INTERRUPTED = 130
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SAID = {0: "passed", 1: "did not pass", 2: "rejected", 3: "without a verdict"}
+_MEANINGS = {0: "passed", 1: "did not pass", 2: "rejected", 3: "without a verdict"}
 
 
 def runnable_files(
@@ -65,25 +65,25 @@ def run_each(files: Sequence[tuple[Path, RunOptions]], context: click.Context) -
     words = [sys.executable, "-P", "-m", "evalwright", str(context.info_name)]
     codes: list[int] = []
     for file, its_own in files:
-        tell([f"== {file}"])
+        print_err([f"== {file}"])
         given = {**context.params, "cases": its_own.cases, "tags": its_own.tags}
         # After `--`, a file whose name begins with a dash is not taken for an option.
-        codes.append(_ended([*words, *_options(context, given), "--", str(file)]))
+        codes.append(_run_suite([*words, *_options(context, given), "--", str(file)]))
         if codes[-1] == _INTERRUPTED:
             break
-    tell(_ends([file for file, _ in files], codes))
+    print_err(_ends([file for file, _ in files], codes))
     return max(codes)
 
 
 def _ends(files: Sequence[Path], codes: Sequence[int]) -> Iterator[str]:
     """How many suites ended in which way, and which of them did not pass."""
-    said = {code: _SAID.get(code, f"ended with {code}") for code in sorted(set(codes))}
-    counts = [f"{codes.count(code)} {how}" for code, how in said.items()]
+    meaning_of = {code: _MEANINGS.get(code, f"ended with {code}") for code in sorted(set(codes))}
+    counts = [f"{codes.count(code)} {how}" for code, how in meaning_of.items()]
     left = f", {len(files) - len(codes)} not run" if len(codes) < len(files) else ""
     yield f"{counted(len(files), 'suite')}: {', '.join(counts)}{left}"
     for file, code in zip(files, codes, strict=False):  # shorter if the run was interrupted
         if code:
-            yield f"  {said[code]:{max(map(len, said.values()))}}  {file}"
+            yield f"  {meaning_of[code]:{max(map(len, meaning_of.values()))}}  {file}"
 
 
 def _options(context: click.Context, params: Mapping[str, Any]) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _options(context: click.Context, params: Mapping[str, Any]) -> Iterator[str]
         yield f"--color={'always' if context.color else 'never'}"
 
 
-def _ended(words: Sequence[str]) -> int:
+def _run_suite(words: Sequence[str]) -> int:
     """The exit code, 130 after a signal. Signals are passed on: those of the terminal do not reach the process."""
     mark, its_mark = os.pipe()
     # Tied, so that it ends with us even if we are killed and cannot pass on a signal.

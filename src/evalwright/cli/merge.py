@@ -52,8 +52,8 @@ def command(
     if watch:
         from evalwright.run.shard_watch import finished_shards
 
-        say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
-        runs = tuple(map(str, finished_shards(runs, of, say=say)))
+        print_out = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
+        runs = tuple(map(str, finished_shards(runs, of, report=print_out)))
     places = named_runs(runs, **store_choice(click.get_current_context()))
     outcome = merge(places, out, partial=partial)
     return present(outcome, as_json=as_json, quiet=quiet)

@@ -30,7 +30,7 @@ __all__ = [
     "lease",
     "model_options",
     "quiet",
-    "refuse_given",
+    "reject_options",
     "suite_argument",
     "suites_argument",
     "written_by",
@@ -78,7 +78,7 @@ lease: Callable[[F], F] = click.option(
 )
 
 
-def refuse_given(names: Container[str], why: str) -> None:
+def reject_options(names: Container[str], why: str) -> None:
     """Raise UsageError if the command line has options of these names, which would have no effect."""
     ctx = click.get_current_context()
     given = [one for one in ctx.command.params if one.name in names and ctx.get_parameter_source(one.name) == _TYPED]
@@ -153,7 +153,9 @@ class SuiteCommand(click.Command):
         known = {flag: (param, "the command") for param in params for flag in param.opts}
         added: dict[str, click.Option] = {}
         for one in formats():
-            options = [(option, _clicked(option, hidden=option.is_of_runs and not self.runs)) for option in one.options]
+            options = [
+                (option, _click_option(option, hidden=option.is_of_runs and not self.runs)) for option in one.options
+            ]
             if clashes := [clash for option, made in options if (clash := _clash(option, made, known))]:
                 _warn(one, clashes[0])
                 continue
@@ -220,10 +222,10 @@ def _may_be_suite(path: Path, one: Format) -> bool:
 
 
 def _warn(one: Format, clash: str) -> None:
-    from evalwright.cli.screen import tell
+    from evalwright.cli.screen import print_err
 
     package = package_of("formats", one.name) or "evalwright"
-    tell([f"warning: the options of the format {one.name!r} of {package} are left out: {clash}"])
+    print_err([f"warning: the options of the format {one.name!r} of {package} are left out: {clash}"])
 
 
 def _clash(option: Option, made: click.Option, known: Mapping[str, tuple[click.Parameter, str]]) -> str:
@@ -234,7 +236,7 @@ def _clash(option: Option, made: click.Option, known: Mapping[str, tuple[click.P
     return f"{option.flags[0]} differs from {found[0].opts[0]} of {found[1]}"
 
 
-def _clicked(option: Option, *, hidden: bool = False) -> click.Option:
+def _click_option(option: Option, *, hidden: bool = False) -> click.Option:
     is_flag = option.type == "flag"
     metavar = None if is_flag or not option.metavar else option.metavar
     type_ = None if is_flag else _type(option)
@@ -254,7 +256,7 @@ def format_option(option: Option) -> Callable[[F], F]:
 
     def added(command: F) -> F:
         made: list[click.Parameter] = getattr(command, "__click_params__", [])
-        command.__click_params__ = [*made, _clicked(option)]  # type: ignore[attr-defined]
+        command.__click_params__ = [*made, _click_option(option)]  # type: ignore[attr-defined]
         return command
 
     return added

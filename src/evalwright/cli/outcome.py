@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from evalwright.cli.screen import say, screen_masker, screen_paint, tell, warn
+from evalwright.cli.screen import print_err, print_out, screen_masker, screen_paint, warn
 from evalwright.errors import InputError
 from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
@@ -19,7 +19,7 @@ from evalwright.run.cells import RunState
 from evalwright.run.outcomes import Outcome
 from evalwright.stores.local_files.lines import reserved_words
 
-__all__ = ["present", "tell_whose_word", "watch_of"]
+__all__ = ["present", "print_suite_used", "watch_of"]
 
 
 def watch_of(quiet: bool) -> Callable[[RunState], AbstractContextManager[None]]:
@@ -28,7 +28,7 @@ def watch_of(quiet: bool) -> Callable[[RunState], AbstractContextManager[None]]:
     @contextmanager
     def watch(state: RunState) -> Iterator[None]:
         warn(state.warnings)
-        tell(state.about)
+        print_err(state.about)
         if quiet:
             yield
             return
@@ -56,18 +56,18 @@ def _print(outcome: Outcome, *, as_json: bool, quiet: bool, github: bool) -> Non
 
         show_on_github(outcome.address, code)
     if as_json or quiet:
-        tell(outcome.notes)
+        print_err(outcome.notes)
     masker = screen_masker().keeping(reserved_words(outcome.plan))
     summary = msgspec.convert(masker.mask_strings(msgspec.to_builtins(outcome.summary)), RunSummary)
     if as_json:
         passed = None if outcome.plan.shard is not None else code == 0
         gate = {"passed": passed, "exit_code": code}
         document = {"run_dir": str(outcome.run_dir), "summary": summary, "gate": gate}
-        say([msgspec.json.encode(document).decode()])
+        print_out([msgspec.json.encode(document).decode()])
         return
     if not quiet:
-        say(_lines(outcome, summary, screen_paint()))
-    say([harmless(str(seen_from_here(outcome.run_dir)))])
+        print_out(_lines(outcome, summary, screen_paint()))
+    print_out([harmless(str(seen_from_here(outcome.run_dir)))])
 
 
 def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
@@ -93,13 +93,13 @@ def _failures(outcome: Outcome, summary: RunSummary, run: str, paint: Paint) -> 
         return failure_lines(*group_reasons(reader, summary), outcome.plan, summary, run, paint)
 
 
-def tell_whose_word(stored: str, suite: Path | None = None) -> None:
+def print_suite_used(stored: str, suite: Path | None = None) -> None:
     """Print whose configuration was used on a stored run, `stored` being the path of the suite that it names: a run
     folder may come from anyone."""
     if suite is not None:
-        tell([f"suite: {suite}, as you named it"])
+        print_err([f"suite: {suite}, as you named it"])
     elif stored:
-        tell([f"suite: {seen_from_here(Path(stored))}, as the run stored it"])
+        print_err([f"suite: {seen_from_here(Path(stored))}, as the run stored it"])
 
 
 def _store_option(outcome: Outcome) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evalwright.model.protocols import RunReader
     from evalwright.run.locations import Place
 
-__all__ = ["Opened", "opened_pair", "pair_options", "tell_same_run"]
+__all__ = ["Opened", "opened_pair", "pair_options", "warn_of_same_run"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,7 +39,7 @@ def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | N
 
     What is wrong with the terms or labels is among the mistakes of the runs, to be reported with others.
     """
-    from evalwright.cli.screen import tell_damage
+    from evalwright.cli.screen import print_damage
     from evalwright.decisions.runs import two_runs
     from evalwright.run.judged_pairs import judges_of_runs
     from evalwright.run.stored_run import open_run
@@ -53,10 +53,10 @@ def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | N
                 runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels))
             yield Opened(runs.before, reader_b, plan_a, plan_b, runs)
             for reader in (reader_a, reader_b):
-                tell_damage(reader)
+                print_damage(reader)
 
 
-def tell_same_run(opened: Opened, a: object, pairs: Iterable[tuple[str, str]]) -> None:
+def warn_of_same_run(opened: Opened, a: object, pairs: Iterable[tuple[str, str]]) -> None:
     """Warn on standard error if run A is run B and one of the pairs compares a variant with itself."""
     from evalwright.cli.screen import warn
 

@@ -73,7 +73,7 @@ def command(
     """
     import msgspec
 
-    from evalwright.cli.screen import say, write_plot
+    from evalwright.cli.screen import print_out, write_plot
     from evalwright.decisions.planning import Aim
     from evalwright.decisions.terms import margin_of
     from evalwright.formats.loading import load_suite
@@ -94,11 +94,11 @@ def command(
     rate = None if at_least is None else _rate(at_least)
     numbers = _trials(trials)
     suite = load_suite(path, dialect, variables, to_run=False)
-    found = _planned(path.name, suite, runs, numbers, Aim(difference or 0.0, loss, alpha, power), rate)
+    found = _planned_suite(path.name, suite, runs, numbers, Aim(difference or 0.0, loss, alpha, power), rate)
     if as_json:
-        say([msgspec.json.encode(found).decode()])
+        print_out([msgspec.json.encode(found).decode()])
     else:
-        say(planning_lines(found, ", ".join(map(str, runs))))
+        print_out(planning_lines(found, ", ".join(map(str, runs))))
     if plot is not None:
         from evalwright.reports.pictures.planning import plan_svg
 
@@ -106,7 +106,7 @@ def command(
     return 0 if found.reached else 1
 
 
-def _planned(
+def _planned_suite(
     name: str, suite: Suite, runs: tuple[Path, ...], trials: list[int], aim: Aim, at_least: float | None
 ) -> SuitePlan:
     from evalwright.decisions.planning import suite_plan

@@ -27,7 +27,7 @@ def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:
 
     If records of RUN cannot be read, it is promoted and the exit code is 3.
     """
-    from evalwright.cli.screen import say, tell_damage, warn
+    from evalwright.cli.screen import print_damage, print_out, warn
     from evalwright.reports.text import harmless
     from evalwright.run.baselines import promote
     from evalwright.run.outcomes import folded_summary
@@ -39,9 +39,9 @@ def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:
             raise InputError(f"{run} is {plan.shard}: `evalwright merge` makes the run that can be promoted")
         summary = folded_summary(reader, plan)
         link = promote(Path(reader.location), eval_name or plan.name, runs_root)
-        damaged = tell_damage(reader)
+        damaged = print_damage(reader)
     if unjudged := summary.cells_missing + sum(variant.cells.get("error", 0) for variant in summary.variants):
         of = f"{unjudged:,} of {counted(summary.cells_total + summary.cells_missing, 'cell')} without a verdict"
         warn([f"{plan.run_id} has {of}: later runs are not compared with these"])
-    say([harmless(f"promoted {plan.run_id}: {link}")])
+    print_out([harmless(f"promoted {plan.run_id}: {link}")])
     return damaged

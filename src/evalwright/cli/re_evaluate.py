@@ -47,7 +47,7 @@ def command(
     The exit code is that of `run` for the same verdicts, and 3 if some trace cannot be read: its cell keeps its
     results. For a run that evalh wrote it is 0 whatever the verdicts, as in evalh.
     """
-    from evalwright.cli.outcome import present, tell_whose_word, watch_of
+    from evalwright.cli.outcome import present, print_suite_used, watch_of
     from evalwright.run.re_evaluation import re_evaluate
 
     suite = None
@@ -66,6 +66,6 @@ def command(
         trust_run=trust_given().run,
     )
     if not quiet:
-        tell_whose_word(outcome.plan.config_path, suite_file)
+        print_suite_used(outcome.plan.config_path, suite_file)
     code = present(outcome, as_json=as_json, quiet=quiet, exit_zero=exit_zero or outcome.of_original)
     return 3 if outcome.unreadable else code

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import registry
-from evalwright.cli.options import refuse_given
+from evalwright.cli.options import reject_options
 from evalwright.cli.stored_runs import RunPath, run_argument, store_options
 from evalwright.cli.values import PathParam, WholeRange
 from evalwright.errors import InputError
@@ -78,14 +78,14 @@ def command(
     """
     from contextlib import closing
 
-    from evalwright.cli.screen import say_text, tell_damage
+    from evalwright.cli.screen import print_damage, print_text
     from evalwright.reports.pieces import pieces_of
     from evalwright.run.decided import add_tradeoffs
     from evalwright.run.outcomes import folded_summary
     from evalwright.run.stored_run import open_run
 
     if github:
-        refuse_given(("format_", "out", "append", "limit_chars"), "not with --github, which names the files itself")
+        reject_options(("format_", "out", "append", "limit_chars"), "not with --github, which names the files itself")
         from evalwright.cli.github import show_on_github
 
         return show_on_github(run, compare=compare, link=link or "")
@@ -118,8 +118,8 @@ def command(
         if out is not None:
             _write(Path(out), pieces, append)
             pieces = [str(Path(out))]
-        say_text(pieces)
-        return tell_damage(reader) or (3 if lost else 0)
+        print_text(pieces)
+        return print_damage(reader) or (3 if lost else 0)
 
 
 def _in_folder(run: Path, out: Path, format_: str, compare: Path | None, link: str | None) -> int:

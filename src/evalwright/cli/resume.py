@@ -27,11 +27,11 @@ __all__ = ["command"]
 @quiet
 def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, lease: str | None, models: ModelChoices) -> int:
     """Run the cells that are missing in the run folder RUN. Finished cells are kept as they are."""
-    from evalwright.cli.outcome import present, tell_whose_word, watch_of
+    from evalwright.cli.outcome import present, print_suite_used, watch_of
     from evalwright.run.resumption import resume
 
     trust = trust_given()
     outcome = resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going, trust=trust, lease=lease)
     if not quiet:
-        tell_whose_word(outcome.plan.config_path, trust.suite.source if trust.suite else None)
+        print_suite_used(outcome.plan.config_path, trust.suite.source if trust.suite else None)
     return present(outcome, as_json=as_json, quiet=quiet)

@@ -41,7 +41,7 @@ def command(
 
     The newest attempt of a cell counts; earlier ones stay in the file.
     """
-    from evalwright.cli.outcome import present, tell_whose_word, watch_of
+    from evalwright.cli.outcome import present, print_suite_used, watch_of
     from evalwright.run.resumption import retry
 
     trust = trust_given()
@@ -55,5 +55,5 @@ def command(
         lease=lease,
     )
     if not quiet:
-        tell_whose_word(outcome.plan.config_path, trust.suite.source if trust.suite else None)
+        print_suite_used(outcome.plan.config_path, trust.suite.source if trust.suite else None)
     return present(outcome, as_json=as_json, quiet=quiet, exit_zero=exit_zero)

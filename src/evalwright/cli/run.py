@@ -199,7 +199,7 @@ def command(
     if retried is None:
         outcome = _ran(suite, options, watch if quiet else _with_code(suite, options, watch))
     else:
-        outcome = _retried(retried, suite, options, include_evaluator_failures, watch)
+        outcome = _retry(retried, suite, options, include_evaluator_failures, watch)
     return present(outcome, as_json=as_json, quiet=quiet, github=github, exit_zero=exit_zero)
 
 
@@ -228,7 +228,7 @@ def _check_needs(options: RunOptions) -> None:
 
 def _each(files: list[Path], skipped: list[Path], load: Callable[[Path], Suite], options: RunOptions) -> int:
     from evalwright.cli.many_suites import run_each, runnable_files
-    from evalwright.cli.screen import tell_skipped
+    from evalwright.cli.screen import print_skipped
 
     used: set[Path] = set()
 
@@ -238,20 +238,20 @@ def _each(files: list[Path], skipped: list[Path], load: Callable[[Path], Suite],
         return suite
 
     runnable = runnable_files(files, noted, options)
-    tell_skipped(skipped, used)
+    print_skipped(skipped, used)
     return run_each(runnable, click.get_current_context())
 
 
 def _only(file: Path, skipped: list[Path], load: Callable[[Path], Suite]) -> Suite:
     suite = load(file)
     if skipped:
-        from evalwright.cli.screen import tell_skipped
+        from evalwright.cli.screen import print_skipped
 
-        tell_skipped(skipped, {one.resolve() for one in suite.files})
+        print_skipped(skipped, {one.resolve() for one in suite.files})
     return suite
 
 
-def _retried(run: Path, suite: Suite, options: RunOptions, failures: bool, watch: Watch) -> Outcome:
+def _retry(run: Path, suite: Suite, options: RunOptions, failures: bool, watch: Watch) -> Outcome:
     from evalwright.run.locations import find_run
     from evalwright.run.origin import Trust
     from evalwright.run.resumption import retry
@@ -272,20 +272,20 @@ def _with_code(suite: Suite, options: RunOptions, watch: Watch) -> Watch:
     executes."""
     from glob import escape
 
-    from evalwright.cli.screen import tell
+    from evalwright.cli.screen import print_err
     from evalwright.run.used_files import announced_by, executed
 
-    said = announced_by(suite)
+    notes = announced_by(suite)
     runs = options.out or suite.out or Path("runs")
     # Escaped: a name may hold characters that are patterns to `glob`.
     if not any(runs.glob(f"*_{escape(suite.name)}*/plan.json")) and (code := executed(suite)):
         more = f" and {len(code) - _MOST_CODE} more" if len(code) > _MOST_CODE else ""
-        said = [f"this suite runs code on this machine: {', '.join(code[:_MOST_CODE])}{more}", *said]
-    if not said:
+        notes = [f"this suite runs code on this machine: {', '.join(code[:_MOST_CODE])}{more}", *notes]
+    if not notes:
         return watch
 
     def announced(state: RunState) -> AbstractContextManager[None]:
-        tell(said)
+        print_err(notes)
         return watch(state)
 
     return announced

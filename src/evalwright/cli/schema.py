@@ -59,7 +59,7 @@ def text_of(name: str) -> str:
 )
 def command(name: str | None, out: Path | None) -> int:
     """Print the JSON Schema of a suite or data file, for editors; without NAME, list the schemas."""
-    from evalwright.cli.screen import must_be_ours, say
+    from evalwright.cli.screen import must_be_ours, print_out
     from evalwright.errors import InputError, did_you_mean
     from evalwright.files.durable import make_folder, write_output
 
@@ -68,15 +68,15 @@ def command(name: str | None, out: Path | None) -> int:
         if out is not None:
             raise click.UsageError("--out needs the NAME of a schema")
         width = max(map(len, known))
-        say(f"{key:<{width}}  {what}" for key, (_, what) in known.items())
+        print_out(f"{key:<{width}}  {what}" for key, (_, what) in known.items())
         return 0
     if name not in known:
         raise InputError(f"no schema {name!r}{did_you_mean(name, known)} (there are: {', '.join(known)})")
     if out is None:
-        say([text_of(name).rstrip("\n")])
+        print_out([text_of(name).rstrip("\n")])
         return 0
     must_be_ours(out, b'"$schema"', "a JSON Schema")
     make_folder(out.parent)
     write_output(out, [text_of(name).encode()])
-    say([str(out)])
+    print_out([str(out)])
     return 0

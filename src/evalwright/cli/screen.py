@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "must_be_ours",
-    "say",
-    "say_text",
+    "print_damage",
+    "print_err",
+    "print_out",
+    "print_skipped",
+    "print_text",
     "screen_masker",
     "screen_paint",
-    "tell",
-    "tell_damage",
-    "tell_skipped",
     "warn",
     "write_plot",
 ]
@@ -43,12 +43,12 @@ _GONE = (errno.EPIPE, errno.EIO, errno.ECONNRESET)
 def warn(problems: Iterable[Problem | str]) -> None:
     """Print one line on stderr for each of the first fifty problems."""
     shown = list(problems)
-    tell(f"warning: {problem}" for problem in shown[:_MOST_WARNINGS])
+    print_err(f"warning: {problem}" for problem in shown[:_MOST_WARNINGS])
     if len(shown) > _MOST_WARNINGS:
-        tell([f"... and {counted(len(shown) - _MOST_WARNINGS, 'more line')} of warnings"])
+        print_err([f"... and {counted(len(shown) - _MOST_WARNINGS, 'more line')} of warnings"])
 
 
-def tell(lines: Iterable[str]) -> None:
+def print_err(lines: Iterable[str]) -> None:
     """Print lines on stderr, without secrets and without characters that control a terminal."""
     if shown := list(lines):
         mask = screen_masker().mask_text
@@ -57,19 +57,19 @@ def tell(lines: Iterable[str]) -> None:
                 print(harmless(flat(mask(line))), file=sys.stderr)
 
 
-def tell_damage(reader: RunReader) -> int:
+def print_damage(reader: RunReader) -> int:
     """Print on stderr what cannot be read of a run. Returns the exit code of a command that printed all else, 3 or
     0."""
     from evalwright.model.damage import unreadable_records
 
-    tell(reader.damage)
+    print_err(reader.damage)
     return 3 if unreadable_records(reader) else 0
 
 
-def tell_skipped(skipped: Iterable[Path], used: Collection[Path]) -> None:
+def print_skipped(skipped: Iterable[Path], used: Collection[Path]) -> None:
     """Print on stderr which files were found that are no suites; those that a suite uses, such as its dataset, are not
     worth a word."""
-    tell(f"skipped {path}: format not recognised" for path in skipped if path.resolve() not in used)
+    print_err(f"skipped {path}: format not recognised" for path in skipped if path.resolve() not in used)
 
 
 def screen_masker() -> Masker:
@@ -79,14 +79,14 @@ def screen_masker() -> Masker:
     return Masker.of(hidden(), os.environ)
 
 
-def say(lines: Iterable[str]) -> None:
+def print_out(lines: Iterable[str]) -> None:
     """Print lines on stdout. If the reader (`| head`) or the terminal has gone, the rest is dropped."""
-    _say(f"{line}\n" for line in lines)
+    _write(f"{line}\n" for line in lines)
 
 
-def say_text(pieces: Iterable[str]) -> None:
-    """Print a text on stdout as it arrives, with one line end. Errors as in `say`."""
-    _say(_with_end(pieces))
+def print_text(pieces: Iterable[str]) -> None:
+    """Print a text on stdout as it arrives, with one line end. Errors as in `print_out`."""
+    _write(_with_end(pieces))
 
 
 def _with_end(pieces: Iterable[str]) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _with_end(pieces: Iterable[str]) -> Iterator[str]:
     yield "\n"
 
 
-def _say(pieces: Iterable[str]) -> None:
+def _write(pieces: Iterable[str]) -> None:
     try:
         sys.stdout.writelines(map(harmless_json, pieces))  # other texts have no such characters any more
         sys.stdout.flush()

@@ -49,7 +49,7 @@ def command(
     A PATH is a file, a folder that is searched for suites, or a glob. Warnings, such as unknown keys where they are
     allowed, go to stderr.
     """
-    from evalwright.cli.screen import say, tell, tell_skipped, warn
+    from evalwright.cli.screen import print_err, print_out, print_skipped, warn
     from evalwright.formats.discovery import suite_files
     from evalwright.session.imports import imported_files, nothing_imported
 
@@ -58,16 +58,16 @@ def command(
     with nullcontext() if import_ else nothing_imported():
         for file in found.files:
             checked.add(file, dialect, variables, options, keep=as_json)
-    tell_skipped(found.skipped, checked.used)
-    tell(f"imported {file}" for file in (imported_files() if import_ else ()))
+    print_skipped(found.skipped, checked.used)
+    print_err(f"imported {file}" for file in (imported_files() if import_ else ()))
     if as_json:
-        say([checked.encoded()])
+        print_out([checked.encoded()])
         return InputError.exit_code if checked.refusals else 0
-    warn(_told_once(checked.warnings))
+    warn(_once_each(checked.warnings))
     several = len(found.files) > 1
     for file, (counts, *more) in checked.sound:
-        say([f"ok: {harmless(str(file))}: {counts}" if several else f"ok: {counts}"])
-        say(map(harmless, more))
+        print_out([f"ok: {harmless(str(file))}: {counts}" if several else f"ok: {counts}"])
+        print_out(map(harmless, more))
     if len(checked.refusals) == 1:
         raise checked.refusals[0]
     if checked.refusals:
@@ -93,7 +93,7 @@ def loaded_to_check(
         return load_suite(file, dialect, variables, to_run=False, options=options), absent
 
 
-def _told_once(warnings: Sequence[Problem]) -> list[Problem | str]:
+def _once_each(warnings: Sequence[Problem]) -> list[Problem | str]:
     """Warnings of several files, each once, at the first of them."""
     files: dict[tuple[str, str], dict[str, None]] = {}
     for one in warnings:
@@ -133,7 +133,7 @@ class _Checked:
             suite, absent = loaded_to_check(file, dialect, variables, options)
             self.used.update(one.resolve() for one in suite.files)
             places = UnfilledPlaces(suite.variants)
-            count, own = _count(places.watched(_claimed(suite)), self._cases if keep else None)
+            count, own = _count(places.watched(_checking_claims(suite)), self._cases if keep else None)
             if not count and suite.variants and not options["allow_empty"]:
                 # as JSON, which shows what was read: a program may well generate the cases later
                 self._add_emptiness(suite, refuse=not keep)
@@ -184,7 +184,7 @@ class _Checked:
         return msgspec.json.encode(document).decode()
 
 
-def _claimed(suite: Suite) -> Iterable[Any]:
+def _checking_claims(suite: Suite) -> Iterable[Any]:
     """The cases; after the last one, it is checked that they have what the gate refers to."""
     if suite.gate is None:
         return suite.cases

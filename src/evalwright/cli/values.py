@@ -47,8 +47,8 @@ def _within(known: click.FloatRange | click.IntRange) -> str:
         return f" from {known.min:,.12g} to {known.max:,.12g}"
     low = "" if known.min is None else f"{'above' if known.min_open else 'of at least'} {known.min:,.12g}"
     high = "" if known.max is None else f"{'below' if known.max_open else 'of at most'} {known.max:,.12g}"
-    said = " and ".join(filter(None, (low, high)))
-    return f" {said}" if said else ""
+    message = " and ".join(filter(None, (low, high)))
+    return f" {message}" if message else ""
 
 
 def alpha_option(meaning: str) -> Callable[[F], F]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import refuse_given
+from evalwright.cli.options import reject_options
 from evalwright.cli.values import PathParam, WholeRange
 
 __all__ = ["command"]
@@ -76,11 +76,11 @@ def command(
     Without an argument the runs in the folder `runs` are listed or, if there is none, those of the suites here.
     """
     if bundle is not None:
-        refuse_given(_OF_A_SERVER, "--bundle writes files, which need no server: leave it out")
+        reject_options(_OF_A_SERVER, "--bundle writes files, which need no server: leave it out")
         from evalwright.cli.bundling import write_pages
 
         return write_pages(places, bundle, only, compare, limit_cells, with_labels=with_labels)
-    refuse_given(_OF_A_BUNDLE, "needs --bundle DIR")
+    reject_options(_OF_A_BUNDLE, "needs --bundle DIR")
     from evalwright.cli.view_server import needs_view, serve_viewer
 
     needs_view()

@@ -75,10 +75,10 @@ def convert(
     if not original.suite.variants and _is_empty(original.suite):
         raise InputError(Problem(str(source), "has no cases and no evaluators: there is nothing to convert"))
     allowed = given.get("allow_outside") or ()
-    return _written(original, into, out or Path(f"{source.stem}-{into.name}"), allow_loss, allowed)
+    return _written_suite(original, into, out or Path(f"{source.stem}-{into.name}"), allow_loss, allowed)
 
 
-def _written(
+def _written_suite(
     original: Original, into: Format, folder: Path, allow_loss: bool, allow_outside: Sequence[Path]
 ) -> Conversion:
     if into.write is None:

@@ -22,7 +22,7 @@ def meant_variant(variant: Variant) -> dict[str, Any]:
     # It turns answers that other formats accept into errors: no conversion changes what a working target does.
     del plain["evalh_rules"]
     config = {key: value for key, value in variant.config.items() if key not in _OF_THE_RUNNER}
-    return _normalized({**plain, "config": config})
+    return _normalized_by_formats({**plain, "config": config})
 
 
 def meant_evaluator(plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,10 +35,10 @@ def meant_evaluator(plain: Mapping[str, Any]) -> dict[str, Any]:
             config.pop("folder", None)
         members = [msgspec.convert(member, EvaluatorSpec) for member in config["evaluators"]]
         config["evaluators"] = [meant_evaluator(msgspec.to_builtins(member)) for member in members]
-    return _normalized({**plain, "config": config})
+    return _normalized_by_formats({**plain, "config": config})
 
 
-def _normalized(data: dict[str, Any]) -> dict[str, Any]:
+def _normalized_by_formats(data: dict[str, Any]) -> dict[str, Any]:
     """Normalized by every format: a suite of one may use targets and evaluators of another."""
     for one in formats():
         if one.normalize is not None:

@@ -58,21 +58,21 @@ def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterat
         yield Problem(f"case {given.id}", f"could not be read in the new file: {error}")
         return
     specs = [values.pop("evaluators") for values in (was, became)]
-    for key, text in _marked("", was):
+    for key, text in _texts_with_variables("", was):
         names = ", ".join(dict.fromkeys(NAMED.findall(text)))
         yield Problem(f"case {given.id}", f"only the original puts variables into cases, here {names}", key=key)
     yield from _unlike(f"case {given.id}", "", shown(was), shown(became))
     yield from _unlike(f"case {given.id}", "evaluators", *specs)
 
 
-def _marked(key: str, value: Any) -> Iterator[tuple[str, str]]:
+def _texts_with_variables(key: str, value: Any) -> Iterator[tuple[str, str]]:
     """The texts of a case that refer to variables, with their paths."""
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from _marked(f"{key}.{name}" if key else str(name), item)
+            yield from _texts_with_variables(f"{key}.{name}" if key else str(name), item)
     elif isinstance(value, list):
         for i, item in enumerate(value):
-            yield from _marked(f"{key}[{i}]", item)
+            yield from _texts_with_variables(f"{key}[{i}]", item)
     elif isinstance(value, str) and NAMED.search(value):
         yield key, value
 
@@ -114,12 +114,12 @@ def _unlike(place: str, key: str, given: Any, read: Any) -> Iterator[Problem]:
     elif isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
         for i, (one, other) in enumerate(zip(given, read, strict=True)):
             yield from _unlike(place, f"{key}[{i}]", one, other)
-    elif not _same(given, read):
+    elif not _is_equal(given, read):
         name = key.rpartition(".")[2]
         yield Problem(place, f"{_shown(name, given)} becomes {_shown(name, read)}", key=key)
 
 
-def _same(given: Any, read: Any) -> bool:
+def _is_equal(given: Any, read: Any) -> bool:
     nan = given != given and read != read
     return nan or (given == read and isinstance(given, bool) == isinstance(read, bool))
 

@@ -59,13 +59,13 @@ class Original(NamedTuple):
 
 def credential_notes(suite: Suite) -> list[str]:
     """Which keys of a suite and its cases contain a credential as text."""
-    parts = chain([suite.document], (to_builtins(_authored(case)) for case in suite.cases))
+    parts = chain([suite.document], (to_builtins(_authored_parts(case)) for case in suite.cases))
     found = chain.from_iterable(map(credentials, parts))
     names = dict.fromkeys(key for key, text in found if not _NAME.search(text) and not NAMED.search(text))
     return [f"{name} contains a credential, and so may the new files: name a variable instead" for name in names]
 
 
-def _authored(case: EvalCase | Case) -> list[Any]:
+def _authored_parts(case: EvalCase | Case) -> list[Any]:
     made = snapshot(case)
     return [made.input, made.expected, made.metadata, made.extra]
 

@@ -62,13 +62,13 @@ def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Find
     answers: Counter[str] = Counter()
     likeness, places, idle = Likeness(), list[_Place](), list[_Place]()
     total = 0
-    for case, place in _placed(cases, source):
+    for case, place in _cases_with_places(cases, source):
         total += 1
-        twin = named.setdefault(_plain(case.id), place)
+        twin = named.setdefault(_folded_id(case.id), place)
         if twin.id != case.id:
             yield _finding("id", place, f"looks like {twin}: people will take them for one case")
         asked = _text(case.input)
-        key = blake2b(_asked(case), digest_size=12).digest()
+        key = blake2b(_input_bytes(case), digest_size=12).digest()
         first = seen.setdefault(key, place)
         if first is not place:
             yield _finding("duplicate", place, f"asks the same as {first}")
@@ -90,19 +90,19 @@ def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Find
     yield from _idle(source, idle, total)
     yield from _balance(source, answers)
     if total > MOST_COMPARED:
-        told = f"near duplicates were looked for among the first {MOST_COMPARED:,} of {total:,} cases"
-        yield Finding("not looked at", Problem(str(source), told))
+        message = f"near duplicates were looked for among the first {MOST_COMPARED:,} of {total:,} cases"
+        yield Finding("not looked at", Problem(str(source), message))
 
 
-def _placed(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[tuple[Case, _Place]]:
+def _cases_with_places(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[tuple[Case, _Place]]:
     """Each case and its place; with the line only if its format tells it."""
     placed = getattr(cases, "placed", None)
     if placed is None:
         for one in cases:
             yield snapshot(one), _Place(str(source), None, one.id)
         return
-    for one, tell in placed():
-        problem = tell((), "")
+    for one, problem_at in placed():
+        problem = problem_at((), "")
         yield snapshot(one), _Place(problem.file, problem.line, one.id)
 
 
@@ -110,7 +110,7 @@ def _finding(kind: str, place: _Place, message: str) -> Finding:
     return Finding(kind, Problem(place.file, f"{place.id!r} {message}", place.line))
 
 
-def _plain(id: str) -> str:
+def _folded_id(id: str) -> str:
     """An id without what people do not see in it: Unicode form, case, white space, invisible characters."""
     if id.isascii() and id.isprintable():
         return id.strip().lower()
@@ -118,7 +118,7 @@ def _plain(id: str) -> str:
     return "".join(kept).strip().casefold()
 
 
-def _asked(case: Case) -> bytes:
+def _input_bytes(case: Case) -> bytes:
     return msgspec.json.encode([case.input, case.extra.get("input_messages")], order="deterministic")
 
 
@@ -155,11 +155,11 @@ def _expects_nothing(case: Case) -> bool:
     return not (any(asked) or expected.must_not_modify_files or expected.conversation or case.evaluators or case.extra)
 
 
-def _stands_in(answer: str, asked: str) -> bool:
+def _stands_in(answer: str, question: str) -> bool:
     """Whether the words of an answer occur in the input, one after the other."""
     if len(answer.strip()) < _SHORTEST_LEAK:
         return False
-    wanted, words = spoken_words(answer), spoken_words(asked)
+    wanted, words = spoken_words(answer), spoken_words(question)
     return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(words)} "
 
 
@@ -170,8 +170,8 @@ def _short(text: str) -> str:
 def _idle(source: Path, idle: list[_Place], total: int) -> Iterator[Finding]:
     """The cases that expect nothing; one line for all if no case does."""
     if len(idle) == total > 1:
-        told = f"nothing is expected in any of {counted(total, 'case')}, and none has evaluators of its own"
-        yield Finding("no expectation", Problem(str(source), told))
+        message = f"nothing is expected in any of {counted(total, 'case')}, and none has evaluators of its own"
+        yield Finding("no expectation", Problem(str(source), message))
         return
     for place in idle:
         yield _finding("no expectation", place, "nothing is expected, and the case has no evaluators of its own")
@@ -184,5 +184,5 @@ def _balance(source: Path, answers: Counter[str]) -> Iterator[Finding]:
         return
     (most, number), *_ = answers.most_common(1)
     if number >= MOSTLY * total:
-        told = f"always answering {_short(most)} is right in {number} of {counted(total, 'case')} with one answer"
-        yield Finding("unbalanced", Problem(str(source), told))
+        message = f"always answering {_short(most)} is right in {number} of {counted(total, 'case')} with one answer"
+        yield Finding("unbalanced", Problem(str(source), message))

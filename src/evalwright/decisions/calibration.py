@@ -37,9 +37,9 @@ from evalwright.statistics.clusters import cluster_jackknife
 from evalwright.statistics.judges import (
     LabelledUnits,
     corrected_rate_interval,
+    effective_labels,
     powered_rate,
     rogan_gladen,
-    worth_of_labels,
 )
 from evalwright.statistics.means import mean_interval
 from evalwright.statistics.ranks import spearman
@@ -210,11 +210,11 @@ def _scores(pairs: Sequence[_Pair], unit: UnitOf) -> ScoreAgreement | None:
 
 def _flips(judgements: Mapping[CellKey, Judgement], found: JudgedAnswers) -> Flips | None:
     """Flips between identical answers only: those are the judge's own, not the system's."""
-    said: dict[bytes, list[bool]] = {}
+    passes: dict[bytes, list[bool]] = {}
     for key, judgement in judgements.items():
         if judgement.passed is not None:
-            said.setdefault(found.answers[key], []).append(judgement.passed)
-    repeated = [verdicts for verdicts in said.values() if len(verdicts) > 1]
+            passes.setdefault(found.answers[key], []).append(judgement.passed)
+    repeated = [verdicts for verdicts in passes.values() if len(verdicts) > 1]
     if not repeated:
         return None
     flipped = sum(any(a != b for a, b in pairwise(verdicts)) for verdicts in repeated)
@@ -223,7 +223,7 @@ def _flips(judgements: Mapping[CellKey, Judgement], found: JudgedAnswers) -> Fli
 
 def _rates(judgements: Mapping[CellKey, Judgement], pairs: Sequence[_Pair], unit: UnitOf) -> list[CorrectedRate]:
     """Each variant with its own rate and labels; the judge's error rates come from the labels of all variants."""
-    table = [count for kind in (True, False) for count in worth_of_labels(*_right(pairs, kind, unit))]
+    table = [count for kind in (True, False) for count in effective_labels(*_right(pairs, kind, unit))]
     labelled: dict[str, list[_Pair]] = {}
     for pair in pairs:
         labelled.setdefault(pair.key[1], []).append(pair)
@@ -231,31 +231,31 @@ def _rates(judgements: Mapping[CellKey, Judgement], pairs: Sequence[_Pair], unit
     for key, judgement in judgements.items():
         if judgement.passed is not None:
             verdicts.setdefault(key[1], {})[key] = judgement.passed
-    return [_rate(variant, said, table, labelled.get(variant, []), unit) for variant, said in verdicts.items()]
+    return [_rate(variant, judged, table, labelled.get(variant, []), unit) for variant, judged in verdicts.items()]
 
 
 def _rate(
-    variant: str, said: Mapping[CellKey, bool], table: Sequence[float], pairs: Sequence[_Pair], unit: UnitOf
+    variant: str, judged: Mapping[CellKey, bool], table: Sequence[float], pairs: Sequence[_Pair], unit: UnitOf
 ) -> CorrectedRate:
     """Answers to a case, or to cases of a group, are not independent: that is the unit of every interval.
 
     `table` has the true passes, false failures, true failures and false passes of the judge.
     """
-    units_of_all = [unit(key) for key in said]
-    several = len({*units_of_all}) < len(said)
-    raw = rate_with_design_effect([float(passed) for passed in said.values()], units_of_all)
-    worth, rate = raw.effective_n if several else len(said), raw.rate or 0.0
+    units_of_all = [unit(key) for key in judged]
+    several = len({*units_of_all}) < len(judged)
+    raw = rate_with_design_effect([float(passed) for passed in judged.values()], units_of_all)
+    worth, rate = raw.effective_n if several else len(judged), raw.rate or 0.0
     counts = (rate * worth, worth, *table)
     ends = corrected_rate_interval(*counts)
     corrected = None if ends is None else rogan_gladen(*counts).corrected_rate
     mine = {pair.key for pair in pairs}
-    rest = [(float(passed), unit(key)) for key, passed in said.items() if key not in mine]
+    rest = [(float(passed), unit(key)) for key, passed in judged.items() if key not in mine]
     human, judge = [float(bool(p.human)) for p in pairs], [float(p.judge) for p in pairs]
     units = LabelledUnits([unit(p.key) for p in pairs], [one for _, one in rest]) if several else None
     powered = powered_rate(human, judge, [passed for passed, _ in rest], units=units) if pairs else None
     return CorrectedRate(
         variant,
-        Share(rate, len(said), raw.ci),
+        Share(rate, len(judged), raw.ci),
         len(pairs),
         None if corrected is None else _clipped(corrected),
         ends,

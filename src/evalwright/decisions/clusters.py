@@ -28,7 +28,7 @@ _MOST = 300
 _WORDS = re.compile(r"\w+|…")
 
 
-class _Why(OfCase, gc=False):
+class _FailedVerdict(OfCase, gc=False):
     variant_name: str
     status: Status
     trial: int = 0
@@ -75,14 +75,14 @@ def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_c
         left_out = frozenset((*found.a_only, *found.b_only, *(() if keep_changed else found.cases_changed)))
         mine, theirs = before.get(one.variant_a, []), after.get(one.variant_b, [])
         if one.errors.b.not_run:
-            mine = _of(mine, _run_cases(b, one.variant_b))
+            mine = _in_cases(mine, _run_cases(b, one.variant_b))
         if one.errors.a.not_run:
-            theirs = _of(theirs, _run_cases(a, one.variant_a))
+            theirs = _in_cases(theirs, _run_cases(a, one.variant_a))
         one.clusters = _clusters(mine, theirs, left_out, one.trials)
         one.warnings = [*dict.fromkeys([*one.warnings, *located_damage(a, b)])]
 
 
-def _of(reasons: _Reasons, cases: Collection[str]) -> _Reasons:
+def _in_cases(reasons: _Reasons, cases: Collection[str]) -> _Reasons:
     return [(case, text) for case, text in reasons if case in cases]
 
 
@@ -103,7 +103,7 @@ def _clusters(
                     found = counts[text] = _Count(text)
                 found.cells[side] += 1
                 found.cases[side].add(case)
-    joined = _joined(sorted(counts.items(), key=lambda item: (-sum(item[1].cells), item[0])))
+    joined = _joined_signatures(sorted(counts.items(), key=lambda item: (-sum(item[1].cells), item[0])))
     for found in joined.values() if trials[0] != trials[1] else ():
         # Otherwise the side with more trials would seem to have every reason more often.
         found.cells = [cells and max(1, round(cells / (n or 1))) for cells, n in zip(found.cells, trials, strict=True)]
@@ -111,7 +111,7 @@ def _clusters(
     return sorted(clusters, key=lambda one: (one.a - one.b, -one.a - one.b, one.signature))
 
 
-def _joined(found: Iterable[tuple[str, _Count]]) -> dict[str, _Count]:
+def _joined_signatures(found: Iterable[tuple[str, _Count]]) -> dict[str, _Count]:
     """Signatures of about the same words under the most frequent of them."""
     kept: list[tuple[str, _Count]] = []
     having: dict[str, list[int]] = {}  # the places of those that have a word
@@ -142,7 +142,7 @@ def _close(one: frozenset[str], other: frozenset[str]) -> bool:
 def _reasons(reader: RunReader, variants: Collection[str]) -> dict[str, _Reasons]:
     """By variant: of the newest attempt of each cell that did not pass, its case and the shape of each reason."""
     found: dict[str, _Reasons] = {variant: [] for variant in variants}
-    for row in _failed(reader, variants):
+    for row in _failed_verdicts(reader, variants):
         case = row.case_key
         mine = found[row.variant_name]
         for shape in {shape[:_LONGEST] for shape in reasons_of(row)}:
@@ -150,15 +150,15 @@ def _reasons(reader: RunReader, variants: Collection[str]) -> dict[str, _Reasons
     return found
 
 
-def _failed(reader: RunReader, variants: Collection[str]) -> Iterable[_Why]:
+def _failed_verdicts(reader: RunReader, variants: Collection[str]) -> Iterable[_FailedVerdict]:
     """The verdicts other than pass; only those are read if the run has an index."""
     if (index := index_of(reader, "never", least=WORTH_AN_INDEX)) is not None:
         with closing(index), suppress(StaleIndex):
             only = next(iter(variants)) if len(variants) == 1 else None
-            found = index.verdicts(_Why, CellSelection(variant=only, statuses=NOT_PASSED))
+            found = index.verdicts(_FailedVerdict, CellSelection(variant=only, statuses=NOT_PASSED))
             return [row for row in found if row.variant_name in variants]
-    newest: dict[tuple[str, str, int], _Why] = {}
-    for row in reader.verdicts(_Why):
+    newest: dict[tuple[str, str, int], _FailedVerdict] = {}
+    for row in reader.verdicts(_FailedVerdict):
         if row.variant_name not in variants or (row.attempt == 1 and row.status not in NOT_PASSED):
             continue  # a first attempt that passed replaces nothing
         key = (row.case_key, row.variant_name, row.trial)

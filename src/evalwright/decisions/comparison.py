@@ -181,7 +181,7 @@ def evaluator_changes(runs: TwoRuns, variant: str, decision: Decision) -> list[E
     before, after = runs.a[variant], runs.b[variant]
     groups = runs.groups_of(before, after)
     for name in sorted(before.scores.keys() & after.scores.keys()):
-        one, other = (_passed(side.scores[name], groups, decision) for side in (before, after))
+        one, other = (_pass_side(side.scores[name], groups, decision) for side in (before, after))
         pair = EvaluatorComparison(name, variant, one, other)
         if (part := paired.get(name)) is not None:
             pair.rate_delta, pair.rate_ci, pair.rate_p = part.rate_difference, part.rate_ci, part.rate_p
@@ -190,7 +190,7 @@ def evaluator_changes(runs: TwoRuns, variant: str, decision: Decision) -> list[E
     return pairs
 
 
-def _passed(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], decision: Decision) -> Side:
+def _pass_side(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], decision: Decision) -> Side:
     passes = changed_totals(outcomes, lambda found: CaseTotal(found.passed, found.judged))
     rate = side_rate(passes, groups, PASS_RATE, decision.alpha / decision.family, ValueRange())
     return Side(rate.rate, rate.n, rate.ci)

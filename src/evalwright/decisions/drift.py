@@ -68,7 +68,7 @@ class _Side:
 def _of_cells(cells: Iterable[_Cell]) -> _Side:
     side = _Side()
     for trace, results in cells:
-        sound, errored = _ended(trace, results)
+        sound, errored = _outcome_of(trace, results)
         case = trace.case_key
         side.passed[case] = side.passed.get(case, True) and sound
         side.errored.add(float(errored))
@@ -85,7 +85,7 @@ def _of_index(index: CellIndex) -> _Side:
     side, counts = _Side(), index.counts()
     alike = ((count.alike, facts_of_count(count)) for count in counts)
     own = ((entry.kind, facts_of(entry)) for entry in index.cells(CellSelection(singular=True)))
-    ended = [(kind, _ended(*cell)) for kind, cell in chain(alike, own)]
+    ended = [(kind, _outcome_of(*cell)) for kind, cell in chain(alike, own)]
     sound, errored = ({kind for kind, ends in ended if ends[place]} for place in range(2))
     for variant in dict.fromkeys(count.variant for count in counts):
         for cells in index.measured(variant):
@@ -98,7 +98,7 @@ def _of_index(index: CellIndex) -> _Side:
     return side
 
 
-def _ended(trace: TraceFacts, results: Collection[ResultFacts]) -> tuple[bool, bool]:
+def _outcome_of(trace: TraceFacts, results: Collection[ResultFacts]) -> tuple[bool, bool]:
     """Whether a cell passed, and whether the system or an evaluator had an error."""
     judged = [row for row in results if not row.skipped]
     errored = trace.error is not None or any(row.error is not None for row in judged)

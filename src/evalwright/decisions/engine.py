@@ -64,7 +64,7 @@ def decision_of(
         ci=found.ci,
         p_better=found.p_value,
         p_margin=found.p_margin,
-        p_equivalent=_equivalent(found.method, pairs, margin, alpha),
+        p_equivalent=_equivalence_p(found.method, pairs, margin, alpha),
         n=found.n,
         units=found.units,
         effective_units=found.effective_units,
@@ -76,8 +76,8 @@ def decision_of(
         slices=slice_parts(ground, known.slices),
         guards=guard_parts(ground),
         evaluators=evaluator_parts(ground),
-        changed=_changed(ground, counting),
-        identity=identity.part(*_alone(one, other)),
+        changed=_changed_part(ground, counting),
+        identity=identity.part(*_cases_of_one_side(one, other)),
     )
     if looks is not None:
         _leave_fixed_numbers_out(decision)
@@ -94,13 +94,13 @@ def _leave_fixed_numbers_out(decision: Decision) -> None:
     decision.errors.same_verdict = True
 
 
-def _changed(ground: Ground, counting: Counting) -> ChangedPart:
+def _changed_part(ground: Ground, counting: Counting) -> ChangedPart:
     if ground.terms.metric != PASS_RATE:
         return ChangedPart()
     return changed_part(ground.shared(), counting, None if ground.groups else ground.alpha)
 
 
-def _equivalent(method: str | None, pairs: Pairs, margin: float, alpha: float) -> float | None:
+def _equivalence_p(method: str | None, pairs: Pairs, margin: float, alpha: float) -> float | None:
     """By Student's t, if that is the method and cases are independent."""
     if method != "t" or pairs.grouped or not margin:
         return None
@@ -124,13 +124,15 @@ def _settle(decision: Decision, slice_margin: float | None) -> None:
     elif decision.verdict == "ship" and "undecided" in states:
         decision.verdict = "undecided"
         decision.reasons.append("guard")
-    if slice_margin is not None and (lost := [one for one in decision.slices if _lost(one, slice_margin, decision)]):
+    if slice_margin is not None and (
+        lost := [one for one in decision.slices if _is_shown_worse(one, slice_margin, decision)]
+    ):
         decision.verdict = "dont"
         decision.reasons = [f"slice {one.key}={one.value}" for one in lost]
     decision.exit_code = EXIT_CODES[decision.verdict]
 
 
-def _lost(one: SlicePart, margin: float, decision: Decision) -> bool:
+def _is_shown_worse(one: SlicePart, margin: float, decision: Decision) -> bool:
     """Whether a slice is shown to be worse by more than the margin, adjusted for the number of slices."""
     if one.p_margin is None or one.difference is None:
         return False
@@ -154,7 +156,7 @@ def _most_trials(outcomes: Mapping[str, CaseTotal]) -> int:
     return max((o.judged + o.target_errors + o.evaluator_errors for o, _ in tallied(outcomes)), default=0)
 
 
-def _alone(one: Mapping[str, CaseTotal], other: Mapping[str, CaseTotal]) -> tuple[list[str], list[str]]:
+def _cases_of_one_side(one: Mapping[str, CaseTotal], other: Mapping[str, CaseTotal]) -> tuple[list[str], list[str]]:
     """The cases of one side only, of either."""
     pairs = kinds_of_both(one, other)
     if pairs is not None and sum(pairs.times) == len(one) == len(other):

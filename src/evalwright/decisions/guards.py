@@ -63,7 +63,7 @@ def _of_measure(ground: Ground, guard: Guard, measure: str) -> GuardPart:
 
     Trials have no measure because they erred, were not run, or because a model has no known price.
     """
-    cases, level = _measured(ground, measure), QUANTILES.get(guard.name)
+    cases, level = _measured_pairs(ground, measure), QUANTILES.get(guard.name)
     found = cases.ratio(level, ground.alpha)
     if found.ci is None:
         return GuardPart(guard.name, guard.limit, found.value, None, "undecided", found.reason)
@@ -134,12 +134,12 @@ class _Measured(NamedTuple):
             return _Ratio(None, None, "not measured on both sides")
         if level is not None:
             found = quantile_ratio(a, b, level, groups, 1 - alpha)
-            why = "" if found.ci is not None else _why_no_quantile(found, level, len(set(groups)), alpha)
+            why = "" if found.ci is not None else _no_quantile_reason(found, level, len(set(groups)), alpha)
             return _Ratio(found.ratio, found.ci, why, found.widest, found.jump)
         mean = ratio_of_means(_means(a), _means(b), groups, 1 - alpha)
-        return _Ratio(mean.ratio, mean.ci, "" if mean.ci is not None else self._why_none(a, b))
+        return _Ratio(mean.ratio, mean.ci, "" if mean.ci is not None else self._no_interval_reason(a, b))
 
-    def _why_none(self, a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> str:
+    def _no_interval_reason(self, a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> str:
         """Why a ratio of means has no interval."""
         if not any(chain(*a)) or not any(chain(*b)):
             return "a side is 0"
@@ -148,7 +148,7 @@ class _Measured(NamedTuple):
         return f"the {self.measure} of one unit is all of a side, or too large to compare"
 
 
-def _why_no_quantile(found: QuantileRatio, level: float, units: int, alpha: float) -> str:
+def _no_quantile_reason(found: QuantileRatio, level: float, units: int, alpha: float) -> str:
     if found.ratio is None:
         return "a side is 0"
     if units < LEAST_UNITS:
@@ -156,7 +156,7 @@ def _why_no_quantile(found: QuantileRatio, level: float, units: int, alpha: floa
     return f"needs {quantile_needs(level, alpha)} independent trials of each side, found {found.worth}"
 
 
-def _measured(ground: Ground, measure: str) -> _Measured:
+def _measured_pairs(ground: Ground, measure: str) -> _Measured:
     shared = ground.shared(PASS_RATE)
     cases, kinds = shared.listed()
     a, b = ground.a.measures[measure].by_case(), ground.b.measures[measure].by_case()

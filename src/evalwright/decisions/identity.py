@@ -37,7 +37,7 @@ def identity_of(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: 
     if reader_a.plan is None or reader_b.plan is None:
         return Identity(checked=False)
     if (same := getattr(reader_a, "has_cases_of", None)) is not None and same(reader_b):
-        return Identity([], *_changed(plan_a, plan_b), plan_b.cases_total)
+        return Identity([], *_changed_evaluators(plan_a, plan_b), plan_b.cases_total)
     return identity_of_cases(reader_a, plan_a, reader_b.cases(), plan_b)
 
 
@@ -52,10 +52,10 @@ def identity_of_cases(reader_a: RunReader, plan_a: Plan, cases_b: Iterable[Case]
         shared += before is not None
         if before is not None and before != _hash(case):
             cases.append(case.key)
-    return Identity(cases, *_changed(plan_a, plan_b), shared)
+    return Identity(cases, *_changed_evaluators(plan_a, plan_b), shared)
 
 
-def _changed(plan_a: Plan, plan_b: Plan) -> tuple[list[str], list[str]]:
+def _changed_evaluators(plan_a: Plan, plan_b: Plan) -> tuple[list[str], list[str]]:
     """The evaluators that changed between the runs, and those of one run only."""
     mine, theirs = _evaluators(plan_a), _evaluators(plan_b)
     changed = sorted(name for name in mine.keys() & theirs.keys() if mine[name] != theirs[name])

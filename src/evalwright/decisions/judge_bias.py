@@ -174,10 +174,10 @@ def strengths_of(judgements: Mapping[CellKey, Judgement]) -> list[Strength]:
 
 def _orders(judgements: Mapping[CellKey, Judgement]) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
-    for key, judgement in _compared(judgements):
+    for key, judgement in _compared_pairs(judgements):
         found.setdefault(key[1], []).extend(judgement.orders)
     return found
 
 
-def _compared(judgements: Mapping[CellKey, Judgement]) -> Iterator[tuple[CellKey, Judgement]]:
+def _compared_pairs(judgements: Mapping[CellKey, Judgement]) -> Iterator[tuple[CellKey, Judgement]]:
     return ((key, judgement) for key, judgement in judgements.items() if judgement.orders)

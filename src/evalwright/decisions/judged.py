@@ -17,8 +17,8 @@ from evalwright.statistics.judges import (
     LabelledUnits,
     corrected_difference,
     difference_of_rates,
+    effective_labels,
     powered_rate,
-    worth_of_labels,
 )
 from evalwright.statistics.rates import rate_with_design_effect
 from evalwright.statistics.strata import Stratum, WeightedRate, stratified_rates
@@ -203,7 +203,7 @@ def _senseless(table: Mapping[str, float]) -> bool:
 
 def _weigh(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differences) -> None:
     """Each side by its own labels: those of the answers that the judge passes, and those of the ones that it fails."""
-    sides = [_stratified(side, found.cases, ground) for side in (pair.a, pair.b)]
+    sides = [_stratified_rate(side, found.cases, ground) for side in (pair.a, pair.b)]
     if sides[0] is None or sides[1] is None:
         part.note = "a balanced sample needs labels of passes and failures of both sides"
         return
@@ -211,7 +211,7 @@ def _weigh(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Difference
     part.difference, part.ci = difference_of_rates(*sides[0], *sides[1])
 
 
-def _stratified(side: Cells, cases: Sequence[str], ground: Ground) -> WeightedRate | None:
+def _stratified_rate(side: Cells, cases: Sequence[str], ground: Ground) -> WeightedRate | None:
     units = ground.units(cases) or cases
     strata = []
     for verdict in (True, False):
@@ -232,7 +232,7 @@ def _table(side: Cells, ground: Ground) -> dict[str, float]:
         if cell.human is not None
     ]
     kinds = [[(right, unit) for human, right, unit in labelled if human is kind] for kind in (True, False)]
-    (tp, fn), (tn, fp) = (worth_of_labels([r for r, _ in kind], [unit for _, unit in kind]) for kind in kinds)
+    (tp, fn), (tn, fp) = (effective_labels([r for r, _ in kind], [unit for _, unit in kind]) for kind in kinds)
     return {"tp": tp, "fn": fn, "tn": tn, "fp": fp}
 
 

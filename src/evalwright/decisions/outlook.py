@@ -62,7 +62,7 @@ def _of_difference(decision: Decision, pairs: Pairs, now: int, *, better: bool) 
         return claim, needed
     # Student's t would have decided: another method does, whose interval is wider.
     reach = decision.difference - decision.ci[0] if gap > 0 else decision.ci[1] - decision.difference  # type: ignore[operator]
-    return claim, _scaled(now, reach, abs(gap), alpha)
+    return claim, _scaled_cases(now, reach, abs(gap), alpha)
 
 
 def _without_spread(decision: Decision, pairs: Pairs, null: float, alpha: float) -> int | None:
@@ -104,10 +104,10 @@ def _of_guard(guard: GuardPart, now: int, alpha: float) -> int | None:
         ends = list(map(log, ends))  # ratios vary on the log scale
     value, low, high, limit = ends
     reach = high - value if limit > value else value - low
-    return _scaled(now, reach, abs(limit - value), alpha)
+    return _scaled_cases(now, reach, abs(limit - value), alpha)
 
 
-def _scaled(now: int, reach: float, gap: float, alpha: float) -> int | None:
+def _scaled_cases(now: int, reach: float, gap: float, alpha: float) -> int | None:
     """Cases with which an interval of this reach would end within the gap, with 80 % power."""
     z = two_sided_z(1 - alpha)
     if gap <= 0 or reach <= 0:

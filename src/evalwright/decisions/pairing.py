@@ -192,11 +192,11 @@ class Ground(msgspec.Struct):
             befores = self.a.outcomes(metric)
             asked = {case: befores[case] for case in only if case in befores}
             shared = shared_cases(asked, self.b.outcomes(metric), self.left_out)
-        return self._paired(shared, metric, self.scale, one, other)
+        return self._paired_scores(shared, metric, self.scale, one, other)
 
     def pairs_of(self, evaluator: str, one: Counting = _NOTHING, other: Counting = _NOTHING) -> Pairs:
         """The cases that both sides judged by another metric."""
-        return self._paired(self.shared(evaluator), evaluator, scale_of(self.a, self.b, evaluator), one, other)
+        return self._paired_scores(self.shared(evaluator), evaluator, scale_of(self.a, self.b, evaluator), one, other)
 
     def passes_of(self, evaluator: str) -> Pairs | None:
         """The same for its passes; None if its scores are just passes."""
@@ -204,7 +204,7 @@ class Ground(msgspec.Struct):
         if all(one.total == one.passed for kind in shared.kinds for one in kind):
             return None
         passes = shared._replace(kinds=[(_passes_of(one), _passes_of(other)) for one, other in shared.kinds])
-        return self._paired(passes, PASS_RATE, ValueRange())
+        return self._paired_scores(passes, PASS_RATE, ValueRange())
 
     def differences(
         self, shared: SharedCases, values: Sequence[float | None], scale: ValueRange, *, single: bool
@@ -221,7 +221,7 @@ class Ground(msgspec.Struct):
                 counts[Cluster(value, 1)] += n
         return Pairs(units_from(counts), single, scale)
 
-    def _paired(
+    def _paired_scores(
         self,
         shared: SharedCases,
         metric: str,

@@ -153,7 +153,7 @@ def _row(spread: Spread, cases: int, k: int, aim: Aim, concurrency: int) -> Plan
     sigma = spread.sigma2
     needs = []
     for level in sorted({*POWERS, aim.power}):
-        needed = _needed(spread, k, aim._replace(power=level))
+        needed = _cases_needed(spread, k, aim._replace(power=level))
         total = None if needed is None else ceil(needed * spread.design_effect)
         cells = None if total is None else total * k
         cost = None if cells is None or spread.cell_usd is None else cells * spread.cell_usd
@@ -171,7 +171,7 @@ def _row(spread: Spread, cases: int, k: int, aim: Aim, concurrency: int) -> Plan
         needs,
         now,
         shown if shown is not None and 0 < shown <= most else None,
-        unpaired=_unpaired(spread, aim),
+        unpaired=_unpaired_cases(spread, aim),
     )
 
 
@@ -180,7 +180,7 @@ def _exact(spread: Spread, k: int, aim: Aim) -> bool:
     return k == 1 and spread.changed is not None and not aim.margin and abs(aim.detect) <= spread.changed
 
 
-def _needed(spread: Spread, k: int, aim: Aim) -> int | None:
+def _cases_needed(spread: Spread, k: int, aim: Aim) -> int | None:
     """Independent cases for the power asked for; None where no number has it."""
     if _exact(spread, k, aim):
         return _pairs_needed(spread.changed or 0.0, aim.detect, aim.alpha, aim.power)
@@ -202,7 +202,7 @@ def _curve(spread: Spread, row: PlanRow, aim: Aim) -> list[tuple[int, float]]:
     return [(n, power) for n in sizes if (power := _power(spread, n, row.trials, aim)) is not None]
 
 
-def _unpaired(spread: Spread, aim: Aim) -> int | None:
+def _unpaired_cases(spread: Spread, aim: Aim) -> int | None:
     """Cases per side for two runs of different cases, if the rates before and after are known."""
     if spread.rate is None or aim.margin or not 0 < spread.rate < spread.rate + aim.detect <= 1:
         return None

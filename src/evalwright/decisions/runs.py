@@ -122,7 +122,7 @@ class TwoRuns(msgspec.Struct):
         if self.judged and self.terms.metric != PASS_RATE:
             return [f"labels correct pass rates, not the metric {self.terms.metric!r}"]
         lines = [f"judge {name} uncalibrated: verdict is about the judge's opinion" for name in self.uncalibrated]
-        lines += [f"judge {one.evaluator}: {said}" for one in self.judged for said in one.notes]
+        lines += [f"judge {one.evaluator}: {note}" for one in self.judged for note in one.notes]
         judge = decision.judge
         if judge is not None and judge.ci is None:
             lines.append(f"judge {judge.evaluator}: {judge.note}{'' if judge.turns else _OPINION}")
@@ -183,7 +183,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
     found.unlike_planned = [
         *_partial("A", plan_a, a),
         *_partial("B", plan_b, b),
-        *_stopped({"A": plan_a, "B": plan_b}),
+        *_stop_warnings({"A": plan_a, "B": plan_b}),
     ]
     found.looks = _looks(reader_b, plan_b, b, is_b=True) or _looks(reader_a, plan_a, a, is_a=True)
     with found.mistakes:
@@ -202,7 +202,7 @@ def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
     sides = planned_sides(reader, plan)
     found = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, Labelled(), before=reader)
     found.damage = lambda: [f"cannot be read: {note}" for note in unreadable_records(reader)]
-    found.unlike_planned = [*_partial("the run", plan, sides), *_stopped({"the run": plan})]
+    found.unlike_planned = [*_partial("the run", plan, sides), *_stop_warnings({"the run": plan})]
     found.looks = _looks(reader, plan, sides, is_a=True, is_b=True)
     if terms.slices or terms.group not in (None, "none"):
         found.known = labelled(reader, terms)
@@ -216,7 +216,7 @@ def _partial(name: str, plan: Plan, sides: Mapping[str, SideCounts]) -> Iterable
         yield f"{name} is partial: {missing:,} of {counted(plan.cells_planned, 'cell')} not run"
 
 
-def _stopped(plans: Mapping[str, Plan]) -> Iterable[str]:
+def _stop_warnings(plans: Mapping[str, Plan]) -> Iterable[str]:
     names = [name for name, plan in plans.items() if plan.until_decided is not None]
     if names:
         ran = f"{' and '.join(names)} ran until decided, so the number of cases depends on the results"

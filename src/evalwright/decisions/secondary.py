@@ -25,7 +25,7 @@ def evaluator_parts(ground: Ground) -> list[EvaluatorPart]:
         part.rate_difference, part.rate_ci, part.rate_p = rate.difference, rate.ci, rate.p_value
         parts.append(part)
     tested = [part for part in parts if part.p is not None]
-    for part, q in zip(tested, _adjusted([part.p for part in tested], "benjamini_hochberg"), strict=True):
+    for part, q in zip(tested, _adjusted_p_values([part.p for part in tested], "benjamini_hochberg"), strict=True):
         part.q = q
     return parts
 
@@ -59,14 +59,16 @@ def slice_parts(ground: Ground, slices: Mapping[tuple[str, str], Collection[str]
     parts += [made for key, cases in pooled.items() if (made := part(key, "other", cases)).n]
     tested = [one for one in parts if one.p is not None]
     ps = [one.p for one in tested]
-    for one, holm, q in zip(tested, _adjusted(ps, "holm"), _adjusted(ps, "benjamini_hochberg"), strict=True):
+    for one, holm, q in zip(
+        tested, _adjusted_p_values(ps, "holm"), _adjusted_p_values(ps, "benjamini_hochberg"), strict=True
+    ):
         one.p_holm, one.q = holm, q
     bounded = [one for one in parts if one.p_margin is not None]
-    for one, holm in zip(bounded, _adjusted([one.p_margin for one in bounded], "holm"), strict=True):
+    for one, holm in zip(bounded, _adjusted_p_values([one.p_margin for one in bounded], "holm"), strict=True):
         one.p_margin = holm
     return parts
 
 
-def _adjusted(ps: list[float | None], method: str) -> list[float]:
+def _adjusted_p_values(ps: list[float | None], method: str) -> list[float]:
     values = adjust_p_values([p for p in ps if p is not None])
     return [float(value) for value in values[f"{method}_adjusted"]]

@@ -113,7 +113,7 @@ class Looking:
         """The decision after the bets so far; its interval is valid at any time, and no other is shown."""
         terms = self.terms
         cases = {case for bet in self.bets for case in bet.cases}
-        sides = [SideCounts(name, passes=_only(found, cases)) for name, found in self._named()]
+        sides = [SideCounts(name, passes=_only(found, cases)) for name, found in self._named_sides()]
         asked = Terms(margin=terms.margin, alpha=terms.alpha)
         known = Labelled({case: group for case, group in groups.items() if case in cases})
         found = decision_of(sides[0], sides[1], asked, Identity(shared=len(cases)), known)
@@ -136,7 +136,7 @@ class Looking:
             found.warnings.append("errors count as the worst that they could have been")
         return found
 
-    def _named(self) -> list[tuple[str, Mapping[str, CaseTotal]]]:
+    def _named_sides(self) -> list[tuple[str, Mapping[str, CaseTotal]]]:
         return [(self.terms.variant_a, self._before), (self.terms.variant_b, self._after)]
 
     def _progress(self) -> str:

@@ -59,8 +59,8 @@ class CaseTotal(msgspec.Struct, gc=False):
 
     def add_score(self, value: float) -> None:
         """Count a score of a judged trial."""
-        self.total, self.total_rest = _added(self.total, self.total_rest, value)
-        self.squares, self.squares_rest = _added(self.squares, self.squares_rest, value * value)
+        self.total, self.total_rest = _two_sum(self.total, self.total_rest, value)
+        self.squares, self.squares_rest = _two_sum(self.squares, self.squares_rest, value * value)
 
     @property
     def value(self) -> float:
@@ -68,7 +68,7 @@ class CaseTotal(msgspec.Struct, gc=False):
         return within_floats(self.total / self.judged)
 
 
-def _added(total: float, rest: float, value: float) -> tuple[float, float]:
+def _two_sum(total: float, rest: float, value: float) -> tuple[float, float]:
     """A sum and what it lacks for being rounded, with another value in it (Knuth's TwoSum)."""
     added = total + value
     part = added - total
@@ -197,11 +197,11 @@ def sides_of(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
     single = all(plan.trials_of(variant) == 1 for variant in plan.variants)
     index = None if plan.needs_verdicts else index_of(reader, least=WORTH_AN_INDEX if single else None)
     if index is None:
-        return _in_order(over_cells(reader, plan, lambda cells: _counted(cells, judging)), plan)
+        return _in_order(over_cells(reader, plan, lambda cells: _counted_sides(cells, judging)), plan)
     if single:
         return _in_order(_of_kinds(HeldIndex(index), judging), plan)
     with closing(index):
-        return _in_order(_counted(indexed_cells(index), judging), plan)
+        return _in_order(_counted_sides(indexed_cells(index), judging), plan)
 
 
 def _of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]:
@@ -247,7 +247,9 @@ def _of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideCounts
     return side
 
 
-def _counted(cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], judging: _Judging) -> dict[str, SideCounts]:
+def _counted_sides(
+    cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], judging: _Judging
+) -> dict[str, SideCounts]:
     sides: dict[str, SideCounts] = {}
     for trace, rows in cells:
         status = judging.status(trace, rows)

@@ -57,14 +57,14 @@ class _CaseLabels(msgspec.Struct, gc=False):
         return case_key(self.id, self.occurrence)
 
 
-class _Found(NamedTuple):
+class _FoundLabels(NamedTuple):
     groups: dict[str, str]
     slices: dict[tuple[str, str], list[str]]
     seen: set[str]
     """Keys that could define slices."""
 
 
-def _found_labels(reader: RunReader, terms: Terms) -> _Found:
+def _found_labels(reader: RunReader, terms: Terms) -> _FoundLabels:
     """Groups and slices, and what there is. Raises InputError for a case that cannot be read."""
     lines: Callable[[], Iterable[bytes]] | None = getattr(reader, "case_lines", None)
     if lines is not None:
@@ -74,8 +74,8 @@ def _found_labels(reader: RunReader, terms: Terms) -> _Found:
     return _labels_of(reader.cases(), terms)
 
 
-def _labels_of(cases: Iterable[_CaseLabels | Case], terms: Terms) -> _Found:
-    found = _Found({}, {}, set())
+def _labels_of(cases: Iterable[_CaseLabels | Case], terms: Terms) -> _FoundLabels:
+    found = _FoundLabels({}, {}, set())
     names: set[str] = set()
     tagged, every = False, _EVERY in terms.slices
     for case in cases:

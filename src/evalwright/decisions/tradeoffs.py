@@ -50,7 +50,7 @@ def _dominates(rival: SideCounts, side: SideCounts, terms: Terms, known: Labelle
         return False  # most pairs of many variants end here
     shown = [_Shown(True, quality.p_value if quality.difference > 0 else 1.0)]
     for measure in _MEASURES:
-        if (one := _measured(ground, measure)) is not None:
+        if (one := _measured_ratio(ground, measure)) is not None:
             if not one.not_worse:
                 return False
             shown.append(one)
@@ -58,7 +58,7 @@ def _dominates(rival: SideCounts, side: SideCounts, terms: Terms, known: Labelle
     return any(float(p) <= terms.alpha for p in adjusted)
 
 
-def _measured(ground: Ground, measure: str) -> _Shown | None:
+def _measured_ratio(ground: Ground, measure: str) -> _Shown | None:
     """For cost or latency; None if neither side has it, or both have only zeros."""
     before, after = ground.a.measures[measure].means(), ground.b.measures[measure].means()
     if not any(before.values()) and not any(after.values()):

@@ -58,31 +58,31 @@ _CELLS = (True, True), (False, True), (True, False), (False, False)
 
 def weigh(judgements: Mapping[CellKey, Judgement], human: Mapping[CellKey, bool], unit: UnitOf) -> WeightedLabels:
     """Weigh the labels `human` of some of the answers that an evaluator judged."""
-    said: dict[str, dict[CellKey, bool]] = {}
+    judged: dict[str, dict[CellKey, bool]] = {}
     for key, judgement in judgements.items():
         if judgement.passed is not None:
-            said.setdefault(key[1], {})[key] = judgement.passed
+            judged.setdefault(key[1], {})[key] = judgement.passed
     strata = {
-        variant: [_stratum(verdict, of, human, unit) for verdict in (True, False)] for variant, of in said.items()
+        variant: [_stratum(verdict, of, human, unit) for verdict in (True, False)] for variant, of in judged.items()
     }
-    units = len({unit(key) for of in said.values() for key in of})
+    units = len({unit(key) for of in judged.values() for key in of})
     whole = stratified_rates([part for parts in strata.values() for part in parts], units) if units else None
-    rates = [_rate(variant, said[variant], parts, unit) for variant, parts in strata.items()]
+    rates = [_rate(variant, judged[variant], parts, unit) for variant, parts in strata.items()]
     return WeightedLabels(strata, rates, whole)
 
 
-def _stratum(verdict: bool, said: Mapping[CellKey, bool], human: Mapping[CellKey, bool], unit: UnitOf) -> Stratum:
-    keys = [key for key, passed in said.items() if passed is verdict]
+def _stratum(verdict: bool, judged: Mapping[CellKey, bool], human: Mapping[CellKey, bool], unit: UnitOf) -> Stratum:
+    keys = [key for key, passed in judged.items() if passed is verdict]
     labelled = [key for key in keys if key in human]
     return Stratum(verdict, len(keys), [human[key] for key in labelled], [unit(key) for key in labelled])
 
 
-def _rate(variant: str, said: Mapping[CellKey, bool], strata: Sequence[Stratum], unit: UnitOf) -> CorrectedRate:
-    units = [unit(key) for key in said]
-    raw = rate_with_design_effect([float(passed) for passed in said.values()], units)
-    found = stratified_rates(strata, raw.effective_n if len({*units}) < len(said) else len(said))
+def _rate(variant: str, judged: Mapping[CellKey, bool], strata: Sequence[Stratum], unit: UnitOf) -> CorrectedRate:
+    units = [unit(key) for key in judged]
+    raw = rate_with_design_effect([float(passed) for passed in judged.values()], units)
+    found = stratified_rates(strata, raw.effective_n if len({*units}) < len(judged) else len(judged))
     labels = sum(len(part.labels) for part in strata)
-    share = Share(raw.rate, len(said), raw.ci)
+    share = Share(raw.rate, len(judged), raw.ci)
     if found is None:
         return CorrectedRate(variant, share, labels, refused=_WEIGHED)
     return CorrectedRate(variant, share, labels, found.passed.value, found.passed.ci, refused=_WEIGHED)

@@ -73,7 +73,7 @@ class _Platform:
         trace_id = trace.extra.get("trace_id")
         if not isinstance(trace_id, str) or not trace_id.strip("."):
             raise LookupError("the trace has no extra.trace_id")
-        found = await self._fetched(self.url(quote(trace_id, safe="")))
+        found = await self._fetch(self.url(quote(trace_id, safe="")))
         plain = msgspec.to_builtins(trace)
         for path, _, compiled in self._merge:
             values = [match.value for match in compiled.find(found)]
@@ -86,7 +86,7 @@ class _Platform:
         never = ((path, query) for path, query, _ in self._merge if path in self._unfound)
         return [Doubt(f"merge.{path}: {query} found nothing", if_all=True) for path, query in never]
 
-    async def _fetched(self, url: str) -> Any:
+    async def _fetch(self, url: str) -> Any:
         """The platform's record, which may take a while to appear."""
         why = ""
         headers = {"Accept-Encoding": "gzip", **self._headers}

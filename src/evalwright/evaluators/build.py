@@ -62,7 +62,7 @@ def declared(kind: str, name: str) -> Traits:
 
     What may depend on the configuration has its default here: `uses_*`, `scores` and `timeout_seconds`.
     """
-    return _declared(load(kind, name))
+    return _declared_traits(load(kind, name))
 
 
 def calls_models(type_name: str, config: Mapping[str, Any]) -> bool:
@@ -82,9 +82,9 @@ def is_judge(spec: EvaluatorSpec) -> bool:
 def uses_results(spec: EvaluatorSpec) -> bool:
     """Whether an evaluator uses the results of other evaluators; False for one that cannot be built here."""
     try:
-        said = getattr(load("evaluators", spec.type), "uses_results", False)
+        declared = getattr(load("evaluators", spec.type), "uses_results", False)
         # for some, this depends on the configuration and is known only once they are built
-        return said if isinstance(said, bool) else build_evaluator(spec.type, spec.config).traits.uses_results
+        return declared if isinstance(declared, bool) else build_evaluator(spec.type, spec.config).traits.uses_results
     except InputError:
         return False
 
@@ -190,7 +190,7 @@ def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:
     return cast(Extractor, _built(load("extractors", type_name), config))
 
 
-def _declared(kind: Any) -> Traits:
+def _declared_traits(kind: Any) -> Traits:
     # A class of another package may inherit from one of ours and judge in a way of its own.
     return Traits(
         looks=isinstance(kind, type) and is_built_in(kind) and issubclass(kind, Onlooker),
@@ -208,7 +208,7 @@ def _declared(kind: Any) -> Traits:
 
 def _traits(kind: Any, evaluator: Any) -> Traits:
     return msgspec.structs.replace(
-        _declared(kind),
+        _declared_traits(kind),
         uses_case=getattr(evaluator, "uses_case", True),
         expected_keys=getattr(evaluator, "expected_keys", None),
         uses_artifact=getattr(evaluator, "uses_artifact", False),
@@ -232,8 +232,8 @@ def _blocks(kind: Any, evaluator: Any) -> bool | None:
 
 def _built(kind: Any, config: Mapping[str, Any]) -> Any:
     try:
-        values, problems = _checked(kind, config)
-        check = _declared(kind).config_problems
+        values, problems = _checked_config(kind, config)
+        check = _declared_traits(kind).config_problems
         if check is not None:
             problems.extend(check(values))
         if not problems:
@@ -293,7 +293,7 @@ def _as_field(argument: inspect.Parameter) -> msgspec.structs.FieldInfo:
     )
 
 
-def _checked(kind: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+def _checked_config(kind: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     """The value of every known key that was given, and the problems of single keys."""
     fields = fields_by_key(kind)
     values: dict[str, Any] = {}

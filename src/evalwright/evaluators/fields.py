@@ -143,7 +143,7 @@ def as_stored(value: Any) -> Any:
 
 def _jsonpath(path: str) -> Callable[[Any], Any]:
     def first(record: Any) -> Any:
-        parsed = _parsed(path)
+        parsed = _parsed_path(path)
         if isinstance(parsed, EvaluatorError):
             raise EvaluatorError(str(parsed), parsed.type)
         try:
@@ -158,7 +158,7 @@ def _jsonpath(path: str) -> Callable[[Any], Any]:
 
 
 @cache
-def _parsed(path: str) -> Any:
+def _parsed_path(path: str) -> Any:
     """The parsed path, or why it cannot be parsed. Cached: building the parser for every trace would be expensive."""
     from evalwright.sandbox.jsonpaths import parsed
 

@@ -47,9 +47,15 @@ class Onlooker(msgspec.Struct, frozen=True, dict=True):
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         """An evaluation for the caller alone."""
-        said = self.look(case, trace)
-        parts = own_copy(said.detail), said.skipped, said.cost_usd, own_copy(said.hits), own_copy(said.misses)
-        return Evaluation(said.passed, said.score, said.reason, *parts)
+        evaluation = self.look(case, trace)
+        parts = (
+            own_copy(evaluation.detail),
+            evaluation.skipped,
+            evaluation.cost_usd,
+            own_copy(evaluation.hits),
+            own_copy(evaluation.misses),
+        )
+        return Evaluation(evaluation.passed, evaluation.score, evaluation.reason, *parts)
 
 
 def own_copy(value: Any) -> Any:

@@ -30,14 +30,14 @@ class PluginEvaluator:
 
     def evaluate(self, case: Case, trace: Trace, *more: Any) -> Evaluation | Awaitable[Evaluation]:
         given = self._evaluator.evaluate(case, trace, *more)
-        return _awaited(given) if isinstance(given, Awaitable) else readable(given)
+        return _awaited_evaluation(given) if isinstance(given, Awaitable) else readable(given)
 
     async def compare(self, case: Case, cells: Sequence[Any]) -> list[Evaluation]:
         asked: Any = self._evaluator
         return [readable(given) for given in await asked.compare(case, cells)]
 
 
-async def _awaited(given: Awaitable[Evaluation]) -> Evaluation:
+async def _awaited_evaluation(given: Awaitable[Evaluation]) -> Evaluation:
     return readable(await given)
 
 

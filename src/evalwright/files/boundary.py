@@ -35,7 +35,7 @@ class Boundary:
     def check(self, path: Path) -> Path:
         """The path itself. Raises OutsideError if it leads outside, all links followed, or to a pipe or device."""
         try:
-            self._check(path, _resolved(path))
+            self._check(path, _resolved_path(path))
         except OutsideError:
             raise
         except (OSError, RuntimeError, ValueError) as error:  # a name that is too long, a NUL in it, links in a circle
@@ -48,7 +48,7 @@ class Boundary:
         The opened file is what is checked: a link may be redirected between a check and the opening.
         """
         with self.check(path).open("rb") as file:
-            self._check(path, _opened(file.fileno(), path))
+            self._check(path, _path_of_descriptor(file.fileno(), path))
             return file.read(most)
 
     def _check(self, path: Path, real: Path) -> None:
@@ -57,12 +57,12 @@ class Boundary:
                 raise OutsideError(f"{str(path)[:_LONGEST]!r} is not a regular file")
             return
         leads = "lies" if os.path.abspath(path) == str(real) else f"leads to {str(real)[:_LONGEST]!r},"  # noqa: PTH100
-        said = f"{str(path)[:_LONGEST]!r} {leads} outside of the suite's {self._what} {str(self.root)!r}"
+        message = f"{str(path)[:_LONGEST]!r} {leads} outside of the suite's {self._what} {str(self.root)!r}"
         folder = real if real.is_dir() else real.parent
-        raise OutsideError(f"{said} ({ALLOWED} {str(folder)[:_LONGEST]} allows it)")
+        raise OutsideError(f"{message} ({ALLOWED} {str(folder)[:_LONGEST]} allows it)")
 
 
-def _resolved(path: Path) -> Path:
+def _resolved_path(path: Path) -> Path:
     """The path without links. Raises OSError or RuntimeError for circular links."""
     real = path.resolve()
     try:
@@ -74,7 +74,7 @@ def _resolved(path: Path) -> Path:
     return real
 
 
-def _opened(descriptor: int, path: Path) -> Path:
+def _path_of_descriptor(descriptor: int, path: Path) -> Path:
     """Where the file behind a descriptor lies."""
     try:
         return Path(f"/proc/self/fd/{descriptor}").readlink()

@@ -33,7 +33,7 @@ def read_env_files(files: Sequence[Path], environ: Mapping[str, str] | None = No
     a file comes with a suite, and the user who runs it need not have written it.
     """
     found = _read(files)
-    if environ is not None and (problems := list(_diverted(found, environ, files))):
+    if environ is not None and (problems := list(_diverted_keys(found, environ, files))):
         raise InputError(problems)
     return found
 
@@ -43,7 +43,7 @@ def is_address(name: str) -> bool:
     return _ADDRESS.fullmatch(f"X_{name.upper()}") is not None
 
 
-def _diverted(found: Mapping[str, str], environ: Mapping[str, str], files: Sequence[Path]) -> Iterator[Problem]:
+def _diverted_keys(found: Mapping[str, str], environ: Mapping[str, str], files: Sequence[Path]) -> Iterator[Problem]:
     keys = [name for name, value in environ.items() if value and found.get(name) != value and _KEY.fullmatch(name)]
     for name, address in found.items():
         match = _ADDRESS.fullmatch(name)
@@ -76,8 +76,8 @@ def unread_lines(files: Iterable[Path]) -> list[Problem]:
     for path in dict.fromkeys(files):
         lines = [number for number, line in (_lines(path) if path.is_file() else ()) if not _LINE.match(line)]
         if lines:
-            said = "nothing reads this line: expected NAME=VALUE, on one line"
-            problems.append(Problem(str(path), said, lines[0], more=len(lines) - 1))
+            message = "nothing reads this line: expected NAME=VALUE, on one line"
+            problems.append(Problem(str(path), message, lines[0], more=len(lines) - 1))
     return problems
 
 

@@ -150,9 +150,9 @@ def _good_length(file: BinaryIO, size: int) -> int:
     """How long the file should be: up to its last whole record, or one more that only lacks its line end."""
     start = _line_start(file, size)
     if start < size:
-        return size + 1 if _is_record(_between(file, start, size)) else start
+        return size + 1 if _is_record(_bytes_between(file, start, size)) else start
     last = _line_start(file, max(0, size - 1))
-    line = _between(file, last, size)
+    line = _bytes_between(file, last, size)
     return size if not line.strip() or _is_json(line) else last
 
 
@@ -160,14 +160,14 @@ def _line_start(file: BinaryIO, end: int) -> int:
     """The position after the last LF before `end`; 0 if there is none."""
     while end > 0:  # backwards, so that the cost does not grow with the file
         start = max(0, end - _BLOCK)
-        found = _between(file, start, end).rfind(b"\n")
+        found = _bytes_between(file, start, end).rfind(b"\n")
         if found >= 0:
             return start + found + 1
         end = start
     return 0
 
 
-def _between(file: BinaryIO, start: int, end: int) -> bytes:
+def _bytes_between(file: BinaryIO, start: int, end: int) -> bytes:
     file.seek(start)
     return file.read(end - start)
 

@@ -108,7 +108,7 @@ class Masker:
         self._forms = sorted(set().union(*written.values()), key=_longest_first)
         self._halves = [(value, *halves) for value in sorted(values) if (halves := _halves(value))]
         self._short = {form for value in values if len(value) < _SUBSTRING for form in short_forms_of(value)}
-        self._alone = _alone(self._short)
+        self._whole_word_pattern = _whole_word_pattern(self._short)
         needles = {needle for value, forms in written.items() for needle in needles_of(forms.union(_halves(value)))}
         self._needles = tuple(sorted(needles | {text.encode() for form in self._short for text in forms_in_json(form)}))
 
@@ -143,7 +143,7 @@ class Masker:
                 text = _without_beginnings(text, secret, first, MASKED)
             if last in text:  # the end of a secret is the beginning of the reversed one
                 text = _without_beginnings(text[::-1], secret[::-1], last[::-1], MASKED[::-1])[::-1]
-        return text if self._alone is None else self._alone.sub(MASKED, text)
+        return text if self._whole_word_pattern is None else self._whole_word_pattern.sub(MASKED, text)
 
     def mask_begun(self, text: str) -> tuple[str, str]:
         """The masked text without its end, and that end, which may be the beginning of a secret, as it is.
@@ -198,7 +198,7 @@ class Masker:
 
     def mask_strings(self, value: Any) -> Any:
         """Plain data with every string, keys included, masked by value."""
-        return _mapped(value, self.mask_text)
+        return _with_texts_changed(value, self.mask_text)
 
     def mask_document(self, value: Any) -> Any:
         """An authored document: like `mask_strings`, and whole values under credential-shaped keys (`api_key`)."""
@@ -212,7 +212,7 @@ class Masker:
         named = [*self._named.items(), *unresolved.items()]
         longest_first = sorted(named, key=lambda item: (-len(item[1]), item[0]))
         patterns = [(name, secret, _pattern(secret)) for name, secret in longest_first]
-        return _mapped(value, lambda text: self._with_placeholders(text, patterns))
+        return _with_texts_changed(value, lambda text: self._with_placeholders(text, patterns))
 
     def _with_placeholders(self, text: str, secrets: list[tuple[str, str, re.Pattern[str]]]) -> str:
         pieces = [(text, False)]
@@ -235,7 +235,7 @@ def expand(value: Any, environ: Mapping[str, str], unresolved: dict[str, str] | 
             unresolved[name] = match[0]
         return environ.get(name, match[0])
 
-    return _mapped(value, lambda text: _PLACEHOLDER.sub(replaced, text) if "$" in text else text)
+    return _with_texts_changed(value, lambda text: _PLACEHOLDER.sub(replaced, text) if "$" in text else text)
 
 
 def as_recorded(text: str) -> str:
@@ -258,7 +258,7 @@ def variables_in(value: Any, environ: Mapping[str, str]) -> dict[str, str]:
             found[name] = environ[name]
         return match[0]
 
-    _mapped(value, lambda text: _PLACEHOLDER.sub(noted, text) if "$" in text else text)
+    _with_texts_changed(value, lambda text: _PLACEHOLDER.sub(noted, text) if "$" in text else text)
     return found
 
 
@@ -274,13 +274,13 @@ def _split(piece: tuple[str, bool], secret: re.Pattern[str], placeholder: str) -
         yield part, False
 
 
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+def _with_texts_changed(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {_mapped(key, change): _mapped(item, change) for key, item in value.items()}
+        return {_with_texts_changed(key, change): _with_texts_changed(item, change) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_mapped(item, change) for item in value]
+        return [_with_texts_changed(item, change) for item in value]
     return value
 
 
@@ -327,19 +327,19 @@ def _without_beginnings(text: str, secret: str, first: str, mask: str) -> str:
     return kept + text[at:]
 
 
-def _alone(forms: Iterable[str]) -> re.Pattern[str] | None:
+def _whole_word_pattern(forms: Iterable[str]) -> re.Pattern[str] | None:
     """Finds any of the forms as separate words; None without forms."""
     ordered = sorted(forms, key=_longest_first)
-    return re.compile("|".join(map(_bounded, ordered))) if ordered else None
+    return re.compile("|".join(map(_with_word_boundaries, ordered))) if ordered else None
 
 
-def _bounded(form: str) -> str:
+def _with_word_boundaries(form: str) -> str:
     """A boundary is needed only if the form itself begins or ends with a letter or digit."""
     return (_BEFORE if form[0].isalnum() else "") + re.escape(form) + (_AFTER if form[-1].isalnum() else "")
 
 
 def _pattern(secret: str) -> re.Pattern[str]:
-    return re.compile(_bounded(secret) if len(secret) < _SUBSTRING else re.escape(secret))
+    return re.compile(_with_word_boundaries(secret) if len(secret) < _SUBSTRING else re.escape(secret))
 
 
 def _encodable(text: str) -> bool:

@@ -76,12 +76,16 @@ class _Unpacked(io.BufferedReader):
         self._file = file
 
     def read(self, size: int | None = -1, /) -> bytes:
-        return super().read(size) if size is not None and size >= 0 else self._bounded(super().read(_MOST + 1))
+        return super().read(size) if size is not None and size >= 0 else self._within_limit(super().read(_MOST + 1))
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        return super().readline(size) if size is not None and size >= 0 else self._bounded(super().readline(_MOST + 1))
+        return (
+            super().readline(size)
+            if size is not None and size >= 0
+            else self._within_limit(super().readline(_MOST + 1))
+        )
 
-    def _bounded(self, data: bytes) -> bytes:
+    def _within_limit(self, data: bytes) -> bytes:
         if len(data) > _MOST:
             problem = f"has a line or document of more than {_MOST >> 20} MiB when unpacked: unpack it first"
             raise InputError(Problem(str(self._file), problem))

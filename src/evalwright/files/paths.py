@@ -27,7 +27,7 @@ def named_in(file: Path, name: str) -> Path:
     """The path `name` inside `file`: relative to the file's folder if it exists there, else to the working
     directory."""
     path, beside = _both(file, name)
-    return beside if os.path.exists(beside) and not _same(path, beside) else path
+    return beside if os.path.exists(beside) and not _is_same_file(path, beside) else path
 
 
 def path_in(config: Mapping[str, Any], what: str) -> Path:
@@ -41,7 +41,7 @@ def path_in(config: Mapping[str, Any], what: str) -> Path:
 def also_here(file: Path, name: str) -> str:
     """A note that the working directory has another file with the name that `named_in` found; "" if it has none."""
     path, beside = _both(file, name)
-    if not (os.path.exists(beside) and os.path.exists(path)) or _same(path, beside):
+    if not (os.path.exists(beside) and os.path.exists(path)) or _is_same_file(path, beside):
         return ""
     return f"{name!r} is {beside}, in the folder of the suite; the one in the working directory is not used: {path}"
 
@@ -84,7 +84,7 @@ def _both(file: Path, name: str) -> tuple[Path, Path]:
     return path, file.parent / path if name else path
 
 
-def _same(path: Path, other: Path) -> bool:
+def _is_same_file(path: Path, other: Path) -> bool:
     try:
         return path.samefile(other)
     except OSError:

@@ -48,10 +48,10 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
     if isinstance(value, str):
         return clean_text(str(value), place, notes)
     if isinstance(value, int):
-        return int(value) if value in _INT64 else _replaced(_digits(value), place, notes)
+        return int(value) if value in _INT64 else _replaced_number(_digits(value), place, notes)
     if isinstance(value, float):
         # `value - value` is NaN for NaN and for infinities, which JSON cannot express.
-        return float(value) if value - value == 0 else _replaced(str(value), place, notes)
+        return float(value) if value - value == 0 else _replaced_number(str(value), place, notes)
     if depth >= MAX_DEPTH:
         raise TargetError(f"{place.partition('.')[0].partition('[')[0]} is nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):
@@ -112,7 +112,7 @@ def _from_object(value: Any, place: str, notes: list[str], depth: int) -> Any:
     try:
         return plain(msgspec.to_builtins(value, str_keys=True), place, notes, depth + 1)
     except (TypeError, ValueError, RecursionError):
-        return _replaced(_repr(value)[:_REPR_LIMIT], place, notes)
+        return _replaced_number(_repr(value)[:_REPR_LIMIT], place, notes)
 
 
 def _repr(value: object) -> str:
@@ -134,6 +134,6 @@ def _digits(value: int) -> str:
         return hex(value)
 
 
-def _replaced(text: str, place: str, notes: list[str]) -> str:
+def _replaced_number(text: str, place: str, notes: list[str]) -> str:
     notes.append(f"{place}: {text[:40]} has no JSON form, kept as text")
     return clean_text(text, place, notes)

@@ -135,14 +135,14 @@ def _bytes_of(path: Path) -> bytes:
         data = path.read_bytes()
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(path), unreadable(path, error))) from error
-    return _PAIR.sub(_joined, data) if path.suffix == ".json" and b"\\u" in data else data
+    return _PAIR.sub(_joined_surrogates, data) if path.suffix == ".json" and b"\\u" in data else data
 
 
 _PAIR = re.compile(rb"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 """Two escapes that are one character in JSON. In YAML each is a character of its own, which is invalid."""
 
 
-def _joined(pair: re.Match[bytes]) -> bytes:
+def _joined_surrogates(pair: re.Match[bytes]) -> bytes:
     return pair[1] + bytes.fromhex((pair[2] + pair[3]).decode()).decode("utf-16-be").encode()
 
 
@@ -194,7 +194,7 @@ class _Values:
     def _list(self, node: yaml.Node) -> Any:
         self._nodes += len(node.value)
         made = [item.value if item.tag is STR else self.of(item) for item in node.value]
-        return made if node.tag == SEQ else self._constructed(node)
+        return made if node.tag == SEQ else self._constructed_value(node)
 
     def _mapping(self, node: yaml.MappingNode) -> Any:
         self._nodes += 2 * len(node.value)
@@ -212,7 +212,7 @@ class _Values:
                     self.of(key)
         if len(made) < len(node.value):  # merged keys also cause this; only a second look tells
             self._report_duplicates(node)
-        return made if simple else self._constructed(node)
+        return made if simple else self._constructed_value(node)
 
     def _report_duplicates(self, node: yaml.MappingNode) -> None:
         seen: dict[tuple[str, str], int] = {}
@@ -226,17 +226,17 @@ class _Values:
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         if node.tag is not PLAIN:
-            return self._constructed(node)
+            return self._constructed_value(node)
         if (known := self._plain.get(node.value)) is not None:
             node.tag, value = known
             return value
         node.tag, problems_before = self._tag_of(node.value), self.problems.count
-        value = node.value if node.tag == STR else self._constructed(node)
+        value = node.value if node.tag == STR else self._constructed_value(node)
         if self.problems.count == problems_before:  # a scalar with a mistake is read again, to report each place
             self._plain[node.value] = node.tag, value
         return value
 
-    def _constructed(self, node: yaml.Node) -> Any:
+    def _constructed_value(self, node: yaml.Node) -> Any:
         """The value that PyYAML makes of a node whose parts have all been checked and have their tags."""
         if node.tag in _NUMBERS and len(node.value) > _MAX_DIGITS:
             raise yaml_error(f"a number of {len(node.value)} characters", node)

@@ -63,7 +63,7 @@ def _repository_here() -> Path:
 
 
 def _meant(path: Path, dialect: str | None) -> Found:
-    suffixes = _searched()
+    suffixes = _searched_suffixes()
     if not os.path.lexists(path) and glob.has_magic(str(path)):
         matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - takes absolute patterns too
         files = [file for match in matches for file in (files_below(match, suffixes) if match.is_dir() else [match])]
@@ -74,7 +74,7 @@ def _meant(path: Path, dialect: str | None) -> Found:
     found = _sorted_out(files_below(path, suffixes), dialect)
     found.files.extend(stood_for(path, dialect))
     for rules_of, repository in _repositories(path):
-        found = _selected(found, path, rules_of, repository, dialect)
+        found = _selected_files(found, path, rules_of, repository, dialect)
     return found
 
 
@@ -85,7 +85,7 @@ def stood_for(folder: Path, dialect: str | None) -> Iterator[Path]:
             yield suite
 
 
-def _searched() -> frozenset[str]:
+def _searched_suffixes() -> frozenset[str]:
     """The suffixes of the files that are considered in folders."""
     return frozenset({*_YAML, *(suffix for one in formats() for suffix in one.suffixes)} - {*_NOT_SEARCHED})
 
@@ -97,7 +97,7 @@ def _repositories(folder: Path) -> Iterator[tuple[Format, Repository]]:
             yield one, repository
 
 
-def _selected(found: Found, folder: Path, rules_of: Format, repository: Repository, dialect: str | None) -> Found:
+def _selected_files(found: Found, folder: Path, rules_of: Format, repository: Repository, dialect: str | None) -> Found:
     """What was found; of one format's files, only those that its rules select."""
     own = [file for file in found.files if fitting(file) == [rules_of]]
     others = [file for file in found.files if file not in own]

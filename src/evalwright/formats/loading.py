@@ -51,8 +51,8 @@ def load_suite(
         except InputError as error:
             problems = _with_lines(error.problems)
             if dialect is not None and (other := _of_another(path, found)) is not None:
-                said = f"is read as {found.name}, and has the keys of {other.title}: pass --format {other.name}"
-                problems = [*(problems or error.listed), Problem(str(path), said)]
+                message = f"is read as {found.name}, and has the keys of {other.title}: pass --format {other.name}"
+                problems = [*(problems or error.listed), Problem(str(path), message)]
             if problems == list(error.problems):
                 raise
             raise InputError(problems, error.headline) from error
@@ -125,7 +125,7 @@ def format_at(path: Path, dialect: str | None = None) -> Format:
     is_file = os.path.isfile(path)
     if not is_file and not (given is not None and given.reads_folders and os.path.isdir(path)):
         raise InputError(Problem(str(path), _instead_of_a_file(path)))
-    return given or _detected(path)
+    return given or _detected_format(path)
 
 
 def _instead_of_a_file(path: Path) -> str:
@@ -134,7 +134,7 @@ def _instead_of_a_file(path: Path) -> str:
     return "is not a regular file" if os.path.exists(path) else f"does not exist{near_file(path)}"
 
 
-def _detected(path: Path) -> Format:
+def _detected_format(path: Path) -> Format:
     head = _head(path)
     found = fitting(path, head)
     if len(found) == 1 and _has_keys(found[0], head):
@@ -144,10 +144,10 @@ def _detected(path: Path) -> Format:
 
     foreign = foreign_format(path, head)
     if foreign and foreign.lower() not in names("formats"):
-        said = (
+        message = (
             f"is a file of {foreign}, which evalwright does not read; `evalwright list formats` has those that it reads"
         )
-        raise InputError(Problem(str(path), said))
+        raise InputError(Problem(str(path), message))
     if len(found) == 1:
         return found[0]
     if not found and path.suffix == ".json":
@@ -156,18 +156,20 @@ def _detected(path: Path) -> Format:
         _must_begin_with_json(path)
     if not found and (suite := suite_beside(path)) is not None:
         raise InputError(Problem(str(path), f"belongs to the cases in {suite.name}: name that file instead"))
-    said = f"fits several formats ({', '.join(one.name for one in found)})" if found else _unrecognised(path, head)
-    raise InputError(Problem(str(path), f"{said}; pass --format ({', '.join(names('formats'))})"))
+    message = (
+        f"fits several formats ({', '.join(one.name for one in found)})" if found else _unrecognised_message(path, head)
+    )
+    raise InputError(Problem(str(path), f"{message}; pass --format ({', '.join(names('formats'))})"))
 
 
-def _unrecognised(path: Path, head: Mapping[str, Any]) -> str:
+def _unrecognised_message(path: Path, head: Mapping[str, Any]) -> str:
     """The message for an unrecognised file, with what may be meant: a key, or a suite instead of its dataset or
     code."""
     if head and head.keys() != {"cases"}:
         every = [(keys, one.name) for one in formats() for keys in one.keys]
         likely = [(keys, name) for keys, name in every if not keys.isdisjoint(head)] or every
         marks = ", ".join(f"{' and '.join(sorted(keys))} ({name})" for keys, name in likely)
-        found = ", ".join(_hinted([*map(str, head)][:_MOST_KEYS], frozenset().union(*(keys for keys, _ in likely))))
+        found = ", ".join(_hints([*map(str, head)][:_MOST_KEYS], frozenset().union(*(keys for keys, _ in likely))))
         return f"format not recognised: it has {found}; suites have {marks}"
     if path.suffix in (".yaml", ".yml", ".json") and not head:
         rows = f"; {_ROWS}" if path.suffix == ".json" else ""
@@ -184,13 +186,13 @@ def _unrecognised(path: Path, head: Mapping[str, Any]) -> str:
     return f"format not recognised: {what} is not a suite; {suite}"
 
 
-def _hinted(found: list[str], marks: frozenset[str]) -> list[str]:
+def _hints(found: list[str], marks: frozenset[str]) -> list[str]:
     """The keys of a file that are nearly spelt like keys that identify a format, each with those keys."""
     from difflib import get_close_matches
 
     absent = sorted(marks.difference(found))
     near = {key: get_close_matches(key.lower(), absent, 1, _ALIKE) for key in found if key not in marks}
-    return [f'{key} (did you mean "{said[0]}"?)' if (said := near.get(key)) else key for key in found]
+    return [f'{key} (did you mean "{near_keys[0]}"?)' if (near_keys := near.get(key)) else key for key in found]
 
 
 def suite_beside(path: Path) -> Path | None:

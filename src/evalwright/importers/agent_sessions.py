@@ -39,7 +39,7 @@ def imported_sessions(
             found = True
             yield imported_session(file, format, session.id, talk)
     if not found:
-        reading.say_nothing(file)
+        reading.note_empty(file)
 
 
 def agent_sessions(

@@ -68,15 +68,15 @@ def _message(talk: Transcript, message: Mapping[str, Any], notes: ImportNotes) -
     content = message.get("content")
     blocks = [*dictionaries(content)]
     thoughts = [str(block.get("content")) for block in blocks if block.get("type") == "thinking"]
-    said = [{**block, "text": block.get("content")} for block in blocks if block.get("type") != "thinking"]
-    text = texts_of(said if blocks else content, notes)
+    blocks_said = [{**block, "text": block.get("content")} for block in blocks if block.get("type") != "thinking"]
+    text = texts_of(blocks_said if blocks else content, notes)
     match message.get("role"):
         case "assistant":
             turn = talk.turn()
             for thought in thoughts:
                 turn.think(thought)
             if text:
-                turn.say(text)
+                turn.add_text(text)
             for call in dictionaries(message.get("tool_calls")):
                 talk.calls_in(turn, str(call.get("function")), call.get("id"), arguments_of(call.get("args")))
         case "tool":

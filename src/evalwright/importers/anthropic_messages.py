@@ -26,7 +26,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             talk = record.read()
             if talk.empty:
                 if len(reading.mistakes) == before:
-                    record.complain("", "expected a conversation or a response, found no message")
+                    record.report("", "expected a conversation or a response, found no message")
                 continue
             origin = {"imported_from": {"file": file.name, "format": "anthropic-messages", **place.origin()}}
             yield Imported(
@@ -52,7 +52,7 @@ class _Record:
         self._file, self._place, self._reading = file, place, reading
         self._talk = Transcript()
 
-    def complain(self, key: str, message: str) -> None:
+    def report(self, key: str, message: str) -> None:
         self._reading.mistakes.add(self._file, message, self._place.line, self._place.below(key))
 
     def read(self) -> Transcript:
@@ -60,12 +60,12 @@ class _Record:
         if isinstance(value, list):
             self._messages(value, "")
         elif not isinstance(value, dict):
-            self.complain("", f"expected a conversation, found {described(value)}")
+            self.report("", f"expected a conversation, found {described(value)}")
         elif value.get("type") == "message":
-            self._named(value)
+            self._note_name(value)
             self._response(value)
         else:
-            self._named(value)
+            self._note_name(value)
             if value.get("system"):
                 self._talk.system(texts_of(value["system"], self._reading.notes))
             self._messages(value.get("messages"), "messages")
@@ -75,7 +75,7 @@ class _Record:
                 self._talk.tokens = tokens_of(self._reading.notes, value["usage"])
         return self._talk
 
-    def _named(self, value: dict[str, Any]) -> None:
+    def _note_name(self, value: dict[str, Any]) -> None:
         id = value.get("id")
         self.id = id if isinstance(id, str) and id else None
 
@@ -89,12 +89,12 @@ class _Record:
 
     def _messages(self, messages: Any, key: str) -> None:
         if not isinstance(messages, list):
-            self.complain(key, f"expected a list of messages, found {described(messages)}")
+            self.report(key, f"expected a list of messages, found {described(messages)}")
             return
         for number, message in enumerate(messages):
             at = f"{key}[{number}]"
             if not isinstance(message, dict):
-                self.complain(at, f"expected a message, found {described(message)}")
+                self.report(at, f"expected a message, found {described(message)}")
                 continue
             content = message.get("content")
             blocks = blocks_in(content)
@@ -102,11 +102,11 @@ class _Record:
                 case "assistant":
                     assistant_blocks(self._talk, self._talk.turn(), blocks, self._reading.notes)
                 case "user":
-                    user_blocks(self._talk, blocks, self._reading.notes, partial(self.complain, f"{at}.content"))
+                    user_blocks(self._talk, blocks, self._reading.notes, partial(self.report, f"{at}.content"))
                 case "system":
                     self._talk.system(texts_of(content, self._reading.notes))
                 case role:
-                    self.complain(f"{at}.role", f"expected user or assistant, found {described(role)}")
+                    self.report(f"{at}.role", f"expected user or assistant, found {described(role)}")
 
 
 class AnthropicMessages(TraceImporter):

@@ -117,7 +117,7 @@ class _Trajectory:
             below = Transcript()
             tokens = _read_steps(below, place, other, f"{key}.", self._notes)
             below.tokens = _final(other, self._notes) or tokens
-            self._talk.subagent(str(id or _agent(other).get("name") or f"subagent {number + 1}"), below)
+            self._talk.subagent(str(id or _agent_of(other).get("name") or f"subagent {number + 1}"), below)
         self._steps += self._talk.tokens
         self._talk.tokens = Tokens()
         return True
@@ -128,9 +128,9 @@ class _Trajectory:
         if following is None:
             return None
         if following not in given:
-            said = f"goes on in {following.name}, which was not given"
-            self._talk.extra.setdefault("warnings", []).append(said)
-            self._notes.say(f"{self._at.name} {said}")
+            message = f"goes on in {following.name}, which was not given"
+            self._talk.extra.setdefault("warnings", []).append(message)
+            self._notes.add_text(f"{self._at.name} {message}")
             return None
         self._at = following
         return following
@@ -138,7 +138,7 @@ class _Trajectory:
     def record(self) -> Imported:
         document = self._first
         self._talk.tokens = _final(self._last, self._notes) or self._steps
-        agent = _agent(document)
+        agent = _agent_of(document)
         extra = {
             "imported_from": {"file": self._file.name, "format": "atif"},
             "agent": {key: agent[key] for key in ("name", "version", "model_name") if agent.get(key) is not None},
@@ -154,10 +154,12 @@ def _check_version(place: _Place, document: dict[str, Any], notes: ImportNotes) 
     if read is None:
         place.add(f"expected ATIF-v1.0 to ATIF-v1.{_NEWEST}, found {version!r}", "schema_version")
     elif int(read[1]) > _NEWEST:
-        notes.say(f"{place.file.name} is of {version}, newer than ATIF-v1.{_NEWEST}: what is new in it is left out")
+        notes.add_text(
+            f"{place.file.name} is of {version}, newer than ATIF-v1.{_NEWEST}: what is new in it is left out"
+        )
 
 
-def _agent(document: dict[str, Any]) -> dict[str, Any]:
+def _agent_of(document: dict[str, Any]) -> dict[str, Any]:
     agent = document.get("agent")
     return agent if isinstance(agent, dict) else {}
 
@@ -209,7 +211,7 @@ def _agent_step(
 ) -> None:
     turn = talk.turn(None, at, step.get("model_name") if isinstance(step.get("model_name"), str) else None)
     if text:
-        turn.say(text)
+        turn.add_text(text)
     if step.get("reasoning_content"):
         turn.think(texts_of(step["reasoning_content"], notes))
     ids = []

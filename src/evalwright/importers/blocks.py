@@ -28,7 +28,7 @@ __all__ = [
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 
-Complain = Callable[[str], None]
+ReportMistake = Callable[[str], None]
 
 
 def texts_of(content: Any, notes: ImportNotes) -> str:
@@ -99,7 +99,7 @@ def _block(value: Any) -> ContentBlock:
 _TEXTS = ("type", "text", "thinking", "id", "name", "tool_use_id")
 
 
-def _shown(block: ContentBlock, notes: ImportNotes) -> str:
+def _shown_block(block: ContentBlock, notes: ImportNotes) -> str:
     return block.text if block.text is not None else block_text({"type": block.type or "object"}, notes)
 
 
@@ -111,7 +111,7 @@ def assistant_blocks(talk: Transcript, turn: AgentTurn, content: Content, notes:
         kind = block.type
         if kind == "text":
             if block.text and block.text not in (turn.texts or ()):
-                turn.say(block.text)
+                turn.add_text(block.text)
         elif kind in _CALLS:
             if block.id is None or not talk.knows(block.id):
                 name, given = "tool" if block.name is None else block.name, block.input
@@ -124,12 +124,12 @@ def assistant_blocks(talk: Transcript, turn: AgentTurn, content: Content, notes:
         elif kind == "redacted_thinking":
             notes.lose("blocks of redacted thinking")
         else:
-            turn.say(_shown(block, notes))
+            turn.add_text(_shown_block(block, notes))
 
 
 def user_blocks(
-    talk: Transcript, content: Content, notes: ImportNotes, complain: Complain, at: Any = None,
-    doubt: Complain | None = None,
+    talk: Transcript, content: Content, notes: ImportNotes, report: ReportMistake, at: Any = None,
+    doubt: ReportMistake | None = None,
 ) -> None:  # fmt: skip
     """Results of tools as messages of their own, in their order, then what the user wrote.
 
@@ -139,20 +139,20 @@ def user_blocks(
         if content is None or isinstance(content, str):
             talk.user(content or "")
         else:
-            complain(f"expected text or blocks, found {described(content)}")
+            report(f"expected text or blocks, found {described(content)}")
         return
-    said = []
+    texts = []
     for block in content:
         if block.type == "tool_result":
             if not talk.knows(block.tool_use_id):
-                (doubt or complain)(f"the result of a missing call: {block.tool_use_id!r}")
+                (doubt or report)(f"the result of a missing call: {block.tool_use_id!r}")
                 if doubt is None:
                     continue
             _result(talk, block, notes, at)
         else:
-            said.append(block.text if block.text is not None else _shown(block, notes))
-    if said:
-        talk.user(said[0] if len(said) == 1 else "\n".join(said))
+            texts.append(block.text if block.text is not None else _shown_block(block, notes))
+    if texts:
+        talk.user(texts[0] if len(texts) == 1 else "\n".join(texts))
 
 
 def _result(talk: Transcript, block: ContentBlock, notes: ImportNotes, at: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.call_payloads import asked_messages, said_messages
+from evalwright.importers.call_payloads import reply_messages, request_messages
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import braintrust_scores
 from evalwright.importers.span_files import Lose
@@ -48,7 +48,7 @@ def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
         if id is None or root is None:
             lose(place, "expected a span with a span_id and a root_span_id")
             continue
-        parent = _parent(row)
+        parent = _parent_id(row)
         scores, expected = [*braintrust_scores(row)], row.get("expected")
         facts = {"expected": expected} if expected is not None else {}
         if id in tasks:
@@ -72,7 +72,7 @@ def _tasks(source: Path) -> dict[str, str]:
     cases: set[str] = set()
     tasks: dict[str, str] = {}
     for _, row in _rows(source, lambda place, why: None):
-        kind, id, parent = _about(row).get("type"), text_of(row.get("span_id")), _parent(row)
+        kind, id, parent = _about(row).get("type"), text_of(row.get("span_id")), _parent_id(row)
         if kind == "eval" and id is not None and parent is None:
             cases.add(id)
         elif kind == "task" and id is not None and parent is not None:
@@ -80,7 +80,7 @@ def _tasks(source: Path) -> dict[str, str]:
     return {case: tasks[case] for case in cases & tasks.keys()}
 
 
-def _parent(row: Mapping[str, Any]) -> str | None:
+def _parent_id(row: Mapping[str, Any]) -> str | None:
     parents = row.get("span_parents")
     return text_of(parents[0]) if isinstance(parents, list) and parents else None
 
@@ -100,14 +100,14 @@ def _span(
 ) -> WireSpan:
     faults: list[str] = []
     kind, error = str(_about(row).get("type")), row.get("error")
-    given, said = row.get("input"), row.get("output")
+    given, output = row.get("input"), row.get("output")
     metrics, metadata = row.get("metrics"), row.get("metadata")
     metrics = metrics if isinstance(metrics, dict) else {}
     attributes: dict[str, Any] = {"openinference.span.kind": _KINDS.get(kind, "CHAIN")}
     if kind == "llm":
-        asked = asked_messages(given if isinstance(given, dict) else {"messages": given})
-        choices = isinstance(said, list) and any("message" in one for one in dictionaries(said))
-        replied = said_messages({"choices" if choices else "messages": said} if isinstance(said, list) else said)
+        asked = request_messages(given if isinstance(given, dict) else {"messages": given})
+        choices = isinstance(output, list) and any("message" in one for one in dictionaries(output))
+        replied = reply_messages({"choices" if choices else "messages": output} if isinstance(output, list) else output)
         attributes |= {"llm.input_messages": asked} if asked else {}
         attributes |= {"llm.output_messages": replied} if replied else {}
         used = {name: number_under(metrics, key) for name, key in _USED.items()}
@@ -116,7 +116,7 @@ def _span(
         attributes["metadata"] = metadata
         attributes |= {"llm.model_name": metadata["model"]} if text_of(metadata.get("model")) else {}
     attributes |= {"input.value": given} if given is not None and "llm.input_messages" not in attributes else {}
-    attributes |= {"output.value": said} if said is not None and "llm.output_messages" not in attributes else {}
+    attributes |= {"output.value": output} if output is not None and "llm.output_messages" not in attributes else {}
     return WireSpan(
         root,
         id,
@@ -127,14 +127,14 @@ def _span(
         "error" if error else "unset",
         None,
         attributes,
-        [_raised(str(error))] if error else [],
+        [_error_event(str(error))] if error else [],
         faults=faults,
         scores=scores,
         facts=facts,
     )
 
 
-def _raised(error: str) -> WireEvent:
+def _error_event(error: str) -> WireEvent:
     """An error, which is mostly a text with the stack: its message is the last line in Python, else the first one."""
     lines = error.strip().splitlines() or [error]
     message = lines[-1 if lines[0].startswith("Traceback") else 0]

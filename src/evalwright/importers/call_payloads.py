@@ -9,7 +9,7 @@ import msgspec
 
 from evalwright.importers.blocks import dictionaries
 
-__all__ = ["asked_messages", "said_messages"]
+__all__ = ["reply_messages", "request_messages"]
 
 _ROLES = {
     "HumanMessage": "user", "AIMessage": "assistant", "SystemMessage": "system", "ToolMessage": "tool",
@@ -17,7 +17,7 @@ _ROLES = {
 }  # fmt: skip
 
 
-def asked_messages(inputs: Any) -> list[dict[str, Any]]:
+def request_messages(inputs: Any) -> list[dict[str, Any]]:
     """The messages in the inputs of a call of a model."""
     given = inputs.get("messages") if isinstance(inputs, dict) else None
     if isinstance(given, list) and given and isinstance(given[0], list):
@@ -25,7 +25,7 @@ def asked_messages(inputs: Any) -> list[dict[str, Any]]:
     return [message for one in dictionaries(given) if (message := _message(one)) is not None]
 
 
-def said_messages(outputs: Any) -> list[dict[str, Any]]:
+def reply_messages(outputs: Any) -> list[dict[str, Any]]:
     """The reply of a model in the forms of LangChain and of OpenAI."""
     if not isinstance(outputs, dict):
         return []

@@ -36,7 +36,7 @@ class AgentFiles:
     def of(self, file: Path, names: Callable[[Path], Collection[str]]) -> list[Path]:
         """The files of the subagents of a session's file; `names` finds the sessions in it, if that is needed."""
         below = {*_below(file.parent / stem(file) / "subagents")}
-        shared, beside = self._shared(file.parent / "subagents"), self._named_in(file.parent)
+        shared, beside = self._shared_files(file.parent / "subagents"), self._named_in(file.parent)
         if shared or beside:
             for name in names(file):
                 below |= {*shared.get(name, ()), *beside.get(name, ())}
@@ -49,7 +49,7 @@ class AgentFiles:
             return False
         return _is_below_subagents(file) or any(file in paths for paths in self._named_in(file.parent).values())
 
-    def _shared(self, folder: Path) -> dict[str | None, list[Path]]:
+    def _shared_files(self, folder: Path) -> dict[str | None, list[Path]]:
         """By the session that they name, if they name one, those in a folder and below."""
         if folder not in self._in_shared:
             found = self._in_shared[folder] = {}

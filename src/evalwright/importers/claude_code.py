@@ -54,7 +54,7 @@ def _sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterat
             file, key, {"user_message": talk.user_message or ""}, talk.trace("recorded", session.origin())
         )  # fmt: skip
     if not found:
-        reading.say_nothing(file)
+        reading.note_empty(file)
 
 
 def _read_sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterator[tuple[str, ClaudeSession]]:
@@ -116,7 +116,7 @@ def _placed_lines(file: Path, agents: list[Path], names: Collection[str], readin
     for agent in agents:
         for number, line in records(agent, reading.mistakes, SESSION_LINES, may_be_cut=True):
             if line is None:
-                reading.notes.say(f"{agent.name}:{number}: {CUT}")
+                reading.notes.add_text(f"{agent.name}:{number}: {CUT}")
                 continue
             name = line.sessionId if line.sessionId in names else only
             if name is None:

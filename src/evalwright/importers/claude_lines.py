@@ -73,14 +73,14 @@ def _of_any_object(value: dict[str, Any]) -> SessionLine:
     line = SessionLine(**{name: value[name] for name in SessionLine.__struct_fields__ if name in value})
     line.timestamp = moment(line.timestamp)
     line.uuid, line.parentUuid = record_key(line.uuid), record_key(line.parentUuid)
-    said = value.get("message")
-    said = said if isinstance(said, dict) else {"content": said}
-    id, model = said.get("id"), said.get("model")
+    message = value.get("message")
+    message = message if isinstance(message, dict) else {"content": message}
+    id, model = message.get("id"), message.get("model")
     line.message = SessionMessage(
         id if isinstance(id, str) else None,
         model if isinstance(model, str) else None,
-        blocks_in(said.get("content")),
-        said.get("usage"),
+        blocks_in(message.get("content")),
+        message.get("usage"),
     )
     return line
 

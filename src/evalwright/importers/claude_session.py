@@ -73,7 +73,7 @@ class ClaudeSession:
     def read(self, number: int, line: SessionLine | None) -> None:
         if line is None:
             self._extra.setdefault("warnings", []).append(CUT)
-            self._notes.say(f"{self._file.name}:{number}: {CUT}")
+            self._notes.add_text(f"{self._file.name}:{number}: {CUT}")
             return
         uuid, kind = line.uuid, line.type
         if uuid is not None:
@@ -119,7 +119,7 @@ class ClaudeSession:
         return {"imported_from": {"file": self._file.name, "format": "claude-code"}, **self._extra}
 
     def finished(self) -> Transcript:
-        main, others, error, outcome = self._conversations(self._abandoned() if self._forks else set())
+        main, others, error, outcome = self._conversations(self._abandoned_lines() if self._forks else set())
         for at in self._at:
             main.talk.at(at)
         talk = main.counted(self._notes)
@@ -137,7 +137,7 @@ class ClaudeSession:
         others: dict[str, _Conversation] = {}
         error: TraceError | None = None
         outcome: tuple[int, SessionLine] | None = None
-        complain, doubt, agents = self._complain, self._doubt, _Agents()
+        report, doubt, agents = self._report, self._doubt, _Agents()
         for number, line in self._lines:
             if abandoned and line.uuid in abandoned:
                 continue
@@ -165,15 +165,15 @@ class ClaudeSession:
             try:
                 if line.type == "user":
                     self._number = number
-                    user_blocks(talk.talk, message.content, self._notes, complain, at, doubt)
+                    user_blocks(talk.talk, message.content, self._notes, report, at, doubt)
                 else:
                     error = None
-                    self._said(talk, message, line, number, at)
+                    self._add_message(talk, message, line, number, at)
             except RecursionError:
                 self._mistakes.add_depth(self._file, number)
         return main, others, error, outcome
 
-    def _said(
+    def _add_message(
         self, talk: _Conversation, message: SessionMessage, line: SessionLine, number: int, at: datetime | None
     ) -> None:
         key = message.id or f"line {number}"
@@ -188,10 +188,10 @@ class ClaudeSession:
         content = message.content
         if content is not None and not isinstance(content, str | list):
             self._number = number
-            self._complain(f"expected text or blocks, found {described(content)}")
+            self._report(f"expected text or blocks, found {described(content)}")
         assistant_blocks(talk.talk, turn, content, self._notes, at)
 
-    def _complain(self, what: str) -> None:
+    def _report(self, what: str) -> None:
         self._mistakes.add(self._file, what, self._number, "message.content")
 
     def _doubt(self, what: str) -> None:
@@ -213,10 +213,10 @@ class ClaudeSession:
             talk.extra["stopped"] = str(subtype).removeprefix("error_")
         elif outcome.is_error or subtype == "error_during_execution":
             errors = outcome.errors
-            said = "; ".join(map(str, errors)) if isinstance(errors, list) and errors else outcome.result
-            talk.error = TraceError("agent_error", str(said or subtype or "the agent ended with an error"))
+            message = "; ".join(map(str, errors)) if isinstance(errors, list) and errors else outcome.result
+            talk.error = TraceError("agent_error", str(message or subtype or "the agent ended with an error"))
 
-    def _abandoned(self) -> set[str | None]:
+    def _abandoned_lines(self) -> set[str | None]:
         """The lines below a request that was taken back: a later one has the same parent.
 
         Forks of parallel calls and their results are no branches, so only lines with text count as requests.
@@ -234,7 +234,7 @@ class ClaudeSession:
         for _, line in self._lines:  # a line comes after its parent
             if self._kept(line.parentUuid) in found and not _is_of_agent(line):
                 found.add(line.uuid)
-        self._notes.say(f"{len(found)} abandoned lines were left out: the session was rewound")
+        self._notes.add_text(f"{len(found)} abandoned lines were left out: the session was rewound")
         return found
 
 

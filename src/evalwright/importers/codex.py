@@ -35,7 +35,7 @@ def _agents(files: list[tuple[str, Path]], reading: ImportFindings) -> Iterator[
         for session in agent_sessions(file, partial(CodexSession, file, reading.notes), reading, CODEX_LINES):
             talk = session.finished()
             if talk.silent:
-                reading.say_nothing(file)
+                reading.note_empty(file)
             else:
                 yield name, talk
 

@@ -135,7 +135,7 @@ class CodexSession:
         if kind == "response_item":
             self._item(payload or _NOTHING, at)
         elif kind == "event_msg":
-            self._event(payload or _NOTHING, at)
+            self._add_event(payload or _NOTHING, at)
         elif kind == "session_meta":
             self._meta(payload or _NOTHING)
         elif kind == "turn_context":
@@ -153,7 +153,7 @@ class CodexSession:
                 elif role == "thinking":
                     self._talk.think(text)
                 else:
-                    self._talk.say(text, at)
+                    self._talk.add_text(text, at)
         self._leave_open()
         if self._total is not None:
             self._talk.tokens = _tokens(self._total, self._notes)
@@ -218,13 +218,13 @@ class CodexSession:
         match item.role:
             case "assistant":
                 self._end = None
-                self._talk.say(text, at)
+                self._talk.add_text(text, at)
             case "user":
                 self._talk.user(text, asks=not text.startswith(_WRITTEN_BY_THE_TOOL))
             case _:
                 self._talk.system(text)
 
-    def _event(self, event: _Payload, at: datetime | None) -> None:
+    def _add_event(self, event: _Payload, at: datetime | None) -> None:
         kind = event.type
         match kind:
             case "token_count":
@@ -260,14 +260,14 @@ class CodexSession:
                 self._open[str(item.get("id"))] = item
             case "item.completed":
                 self._open.pop(str(item.get("id")), None)
-                self._completed(item)
+                self._add_completed_item(item)
             case "turn.completed":
                 usage = value.usage
                 self._talk.tokens += _tokens(usage if isinstance(usage, dict) else {}, self._notes)
             case "turn.failed":
                 error = value.error
-                said = error.get("message") if isinstance(error, dict) else error
-                self._end = TraceError("agent_error", str(said or "the turn failed"))
+                message = error.get("message") if isinstance(error, dict) else error
+                self._end = TraceError("agent_error", str(message or "the turn failed"))
             case "error":
                 self._end = TraceError("agent_error", str(value.message or "error"))
             case "turn.started":
@@ -275,12 +275,12 @@ class CodexSession:
             case _:
                 self._notes.lose(f"lines of type {kind!r}")
 
-    def _completed(self, item: dict[str, Any]) -> None:
+    def _add_completed_item(self, item: dict[str, Any]) -> None:
         talk = self._talk
         kind = item.get("type") or item.get("item_type")
         if kind in ("agent_message", "assistant_message"):
             self._end = None
-            talk.say(str(item.get("text", "")))
+            talk.add_text(str(item.get("text", "")))
         elif kind == "reasoning":
             talk.think(str(item.get("text", "")))
         elif (called := _exec_call(item)) is not None:
@@ -290,7 +290,7 @@ class CodexSession:
                 broke = item.get("status") == "failed" or bool(item.get("error"))
                 talk.result(id, output, failed=broke or item.get("exit_code") not in (0, None))
         elif kind == "error":
-            self._notes.say(f"{self._file.name}: {item.get('message')}")
+            self._notes.add_text(f"{self._file.name}: {item.get('message')}")
         else:
             self._notes.lose(f"items of type {kind!r}")
 

@@ -136,7 +136,7 @@ class _Session:
                 elif role == "system":
                     talk.system(text)
                 elif text:
-                    talk.say(text, at)
+                    talk.add_text(text, at)
             case "tool_use" | "tool.execution_start":
                 name = data.get("toolName") or data.get("tool_name") or data.get("name") or "tool"
                 given = arguments_of(data.get("arguments") or data.get("input"))
@@ -163,7 +163,7 @@ class _Session:
         if thought:
             turn.think(str(thought))
         if text := texts_of(data.get("content"), self._notes):
-            turn.say(text)
+            turn.add_text(text)
         for request in dictionaries(data.get("toolRequests")):
             id, given = record_key(request.get("toolCallId")), arguments_of(request.get("arguments"))
             self._may_start(id, given)
@@ -196,8 +196,8 @@ def _result(talk: Transcript, value: dict[str, Any], notes: ImportNotes) -> None
         talk.tokens = tokens
     code = value.get("exitCode", value.get("exit_code"))
     if value.get("status") == "error" or (isinstance(code, int) and code != 0):
-        said = value.get("error") or value.get("message") or f"the agent ended with code {code}"
-        talk.error = TraceError("agent_error", str(said))
+        message = value.get("error") or value.get("message") or f"the agent ended with code {code}"
+        talk.error = TraceError("agent_error", str(message))
 
 
 def _tokens(usage: dict[str, Any], notes: ImportNotes) -> Tokens:

@@ -137,15 +137,15 @@ class _Session:
         """Take the end of a run; a session that is continued has several."""
         usage = record.get("usage")
         if isinstance(usage, dict):
-            given, said, cached, stored = (token_count(usage.get(key), self._notes) for key in _COUNTS)
+            given, written, cached, stored = (token_count(usage.get(key), self._notes) for key in _COUNTS)
             parts = [part for part in (given, cached, stored) if part is not None]
             cost = recorded_dollars(usage.get("totalCost", usage.get("cost")), self._notes)
-            self._talk.tokens += Tokens(sum(parts) if parts else None, said, None, cached, stored, cost)
+            self._talk.tokens += Tokens(sum(parts) if parts else None, written, None, cached, stored, cost)
         if (lasted := recorded_milliseconds(record.get("duration_ms"), self._notes)) is not None:
             self._talk.latency_ms = lasted + (self._talk.latency_ms or 0)
         text = record.get("result")
         if isinstance(text, str) and not self._said:
-            self._talk.say(text)  # of `--output-format json`; else it repeats all texts of the run
+            self._talk.add_text(text)  # of `--output-format json`; else it repeats all texts of the run
         self._turn, self._said = None, []
         failed = bool(record.get("is_error"))
         self._talk.error = TraceError("agent_error", str(text or "the agent ended with an error")) if failed else None

@@ -158,7 +158,7 @@ def _turns(talk: Transcript, golden: dict[str, Any], notes: ImportNotes) -> tupl
         if turn.get("role") == "user":
             talk.user(text)
         else:
-            _said(talk, text, _snake(turn), notes)
+            _add_answer(talk, text, _snake(turn), notes)
             answered = True
     return golden.get("scenario") or talk.user_message, answered
 
@@ -166,14 +166,14 @@ def _turns(talk: Transcript, golden: dict[str, Any], notes: ImportNotes) -> tupl
 def _answer(talk: Transcript, golden: dict[str, Any], notes: ImportNotes) -> bool:
     """Whether there is an answer; without one its tool calls are lost."""
     if isinstance(golden.get("actual_output"), str):
-        _said(talk, golden["actual_output"], golden, notes)
+        _add_answer(talk, golden["actual_output"], golden, notes)
         return True
     if called := [*dictionaries(golden.get("tools_called"))]:
         notes.lose("tools called of goldens without an actual_output", len(called))
     return False
 
 
-def _said(talk: Transcript, text: str, of: dict[str, Any], notes: ImportNotes) -> None:
+def _add_answer(talk: Transcript, text: str, of: dict[str, Any], notes: ImportNotes) -> None:
     """An answer, preceded by its tool calls and their results."""
     called = [_snake(call) for call in dictionaries(of.get("tools_called"))]
     turn = talk.turn()
@@ -189,7 +189,7 @@ def _said(talk: Transcript, text: str, of: dict[str, Any], notes: ImportNotes) -
     for id, call in zip(ids, called, strict=True):
         if (output := call.get("output")) is not None:
             talk.result(id, output if isinstance(output, str | dict) else msgspec.json.encode(output).decode())
-    (talk.turn() if called else turn).say(text)
+    (talk.turn() if called else turn).add_text(text)
 
 
 def _metadata(golden: dict[str, Any]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def head_of(file: Path) -> Head:
     size = 0
     for _, text in lines(file):
         size += len(text)
-        value = _decoded(text)
+        value = _decoded_line(text)
         if isinstance(value, list) or (value is None and not records):
             break
         if isinstance(value, dict):
@@ -72,7 +72,7 @@ def head_of(file: Path) -> Head:
             break
     if len(records) > 1:
         return Head(records)
-    if (whole := _decoded(document(file))) is not None:
+    if (whole := _decoded_line(document(file))) is not None:
         return _head_of_document(whole)
     return Head(records) if records else _head_of_text(file, start)
 
@@ -106,7 +106,7 @@ def _beginning(file: Path) -> Any:
             return None
 
 
-def _decoded(text: bytes) -> Any:
+def _decoded_line(text: bytes) -> Any:
     try:
         value = json_value(text)
     except (ValueError, RecursionError):

@@ -66,7 +66,7 @@ class GatheredCases:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, record: Imported, mistakes: Mistakes) -> None:
-        case_id = record.case_id or self._numbered(record.file)
+        case_id = record.case_id or self._numbered_id(record.file)
         if record.authored:
             self._check_same(case_id, record, mistakes)
         trace = record.trace
@@ -95,12 +95,12 @@ class GatheredCases:
             return
         first, place = self._authored[case_id]
         if first[0] != stated[0]:
-            said = f"the name {case_id!r} belongs to another case, which asks or expects something else, in {place}"
-            mistakes.add(record.file, said, record.line, record.key)
+            message = f"the name {case_id!r} belongs to another case, which asks or expects something else, in {place}"
+            mistakes.add(record.file, message, record.line, record.key)
         elif not (first[1] and stated[1]):
             mistakes.add(record.file, f"duplicate case {case_id!r}, also in {place}", record.line, record.key)
 
-    def _numbered(self, file: Path) -> str:
+    def _numbered_id(self, file: Path) -> str:
         self._unnamed[file] += 1
         number = self._unnamed[file]
         return stem(file) if number == 1 else f"{stem(file)}-{number}"

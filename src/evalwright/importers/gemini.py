@@ -36,24 +36,24 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             if chat.is_part:
                 parts.append(file)
             else:
-                yield from _kept(file, chat, reading)
+                yield from _kept_chat(file, chat, reading)
         elif _is_document(file):
             session = _Session(file, reading.notes)
             session.answer(json_document(file, reading.mistakes))
             if (talk := session.finished()).silent:
-                reading.say_nothing(file)
+                reading.note_empty(file)
             else:
                 yield imported_session(file, "gemini", session.id, talk)
         else:
             yield from imported_sessions(file, "gemini", partial(_Session, file, reading.notes), reading)
     for file in parts:
         if file not in claimed:
-            yield from _kept(file, GeminiChat(file, reading), reading)
+            yield from _kept_chat(file, GeminiChat(file, reading), reading)
 
 
-def _kept(file: Path, chat: GeminiChat, reading: ImportFindings) -> Iterator[Imported]:
+def _kept_chat(file: Path, chat: GeminiChat, reading: ImportFindings) -> Iterator[Imported]:
     if chat.talk.silent:
-        reading.say_nothing(file)
+        reading.note_empty(file)
     elif not len(reading.mistakes):
         yield imported_session(file, "gemini", chat.id, chat.talk)
 
@@ -85,7 +85,7 @@ class _Session:
             return
         self.id = record_key(document.get("session_id"))
         if isinstance(document.get("response"), str):
-            self._talk.say(document["response"])
+            self._talk.add_text(document["response"])
         self._result({"stats": document.get("stats"), "error": document.get("error")})
 
     def read(self, number: int, value: dict[str, Any] | None) -> None:
@@ -134,14 +134,14 @@ class _Session:
         elif role == "system":
             self._talk.system("".join(pieces))
         else:
-            self._talk.say("".join(pieces), at)
+            self._talk.add_text("".join(pieces), at)
 
     def _tool_result(self, value: dict[str, Any], at: Any) -> None:
         error = value.get("error")
         failed = value.get("status") == "error"
-        said = error.get("message") if isinstance(error, dict) else error
+        message = error.get("message") if isinstance(error, dict) else error
         output = value.get("output")
-        content = said if failed and output in (None, "") else output
+        content = message if failed and output in (None, "") else output
         shown = content if isinstance(content, dict) else texts_of(content, self._notes)
         self._talk.result(value.get("tool_id"), shown, at=at, failed=failed)
 
@@ -155,8 +155,8 @@ class _Session:
         error = value.get("error")
         self._talk.error = None
         if value.get("status") == "error" or error:
-            said = error.get("message") if isinstance(error, dict) else error
-            self._talk.error = TraceError("agent_error", str(said or "the agent ended with an error"))
+            message = error.get("message") if isinstance(error, dict) else error
+            self._talk.error = TraceError("agent_error", str(message or "the agent ended with an error"))
 
     def _counted(self, stats: dict[str, Any]) -> Tokens:
         """The sums in a stream, or those of each model in a document."""

@@ -99,7 +99,7 @@ class GeminiChat:
             if told:
                 turn.think(": ".join(told))
         if text:
-            turn.say(text)
+            turn.add_text(text)
         calls = [*dictionaries(message.get("toolCalls"))]
         for call in calls:
             name, id = str(call.get("name") or "tool"), record_key(call.get("id"))

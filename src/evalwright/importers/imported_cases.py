@@ -79,8 +79,8 @@ class _Entry:
     case_id: str | None
     trial: int | None
 
-    def complain(self, message: str) -> None:
-        self.source.reader.complain(self.place, "", message)
+    def report(self, message: str) -> None:
+        self.source.reader.report(self.place, "", message)
 
     def label(self, seen_from: _Entry) -> str:
         """Its place, with the file if it is a different one."""
@@ -174,7 +174,7 @@ def _check_same_actions(entry: _Entry, recording: Recording, expected: dict[str 
     digest = hashlib.blake2b(encoded, digest_size=16).digest()
     first, other = expected.setdefault(entry.case_id, (digest, entry))
     if first != digest:
-        entry.complain(f"expects different actions than the same case {entry.case_id!r} in {other.label(entry)}")
+        entry.report(f"expects different actions than the same case {entry.case_id!r} in {other.label(entry)}")
 
 
 def _name(entries: list[_Entry], names_cases: bool) -> None:
@@ -183,7 +183,7 @@ def _name(entries: list[_Entry], names_cases: bool) -> None:
         if entry.case_id is None and not names_cases:
             entry.case_id = f"record-{number}"
         elif entry.case_id is None:
-            entry.complain("expected a case id as in other records, found nothing")
+            entry.report("expected a case id as in other records, found nothing")
 
 
 def _by_case(entries: list[_Entry], counts_trials: bool) -> dict[str, list[_Entry]]:
@@ -193,13 +193,13 @@ def _by_case(entries: list[_Entry], counts_trials: bool) -> dict[str, list[_Entr
         if entry.case_id is not None:
             cases.setdefault(entry.case_id, []).append(entry)
         if counts_trials and entry.trial is None:
-            entry.complain("expected a trial as in other records, found nothing")
+            entry.report("expected a trial as in other records, found nothing")
     for case_id, group in cases.items():
         seen: dict[int | None, _Entry] = {}
         for entry in group:
             other = seen.setdefault(entry.trial, entry)
             if counts_trials and other is not entry:
-                entry.complain(f"trial {entry.trial} of case {case_id!r} is already in {other.label(entry)}")
+                entry.report(f"trial {entry.trial} of case {case_id!r} is already in {other.label(entry)}")
         group.sort(key=lambda entry: entry.trial or 0)
     return cases
 

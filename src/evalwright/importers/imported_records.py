@@ -57,7 +57,7 @@ class ImportFindings:
     variants: dict[str, str] = field(default_factory=dict)
     """Names of systems that are known only at the end of reading, by the names that recordings have until then."""
 
-    def say_nothing(self, file: Path) -> None:
+    def note_empty(self, file: Path) -> None:
         """Note a file without anything to import; if all files are like that, the import is a mistake."""
         self.notes.lose("files without messages")
 

@@ -52,7 +52,9 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         task = log.eval.task
         reading.name = None if several else task
         if log.status != "success":
-            reading.notes.say(f"{file.name}: the run's status is {log.status!r}; its finished samples are imported")
+            reading.notes.add_text(
+                f"{file.name}: the run's status is {log.status!r}; its finished samples are imported"
+            )
         found = False
         for sample in _samples(file, reading):
             found = True
@@ -75,8 +77,8 @@ def _mistake(file: Path, reading: ImportFindings) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # neither the file nor the library is ours
-        said = str(error).splitlines() or [type(error).__name__]
-        reading.mistakes.add(file, f"is not a log of Inspect: {said[0]}")
+        lines = str(error).splitlines() or [type(error).__name__]
+        reading.mistakes.add(file, f"is not a log of Inspect: {lines[0]}")
 
 
 def _samples(file: Path, reading: ImportFindings) -> Iterator[Any]:
@@ -125,7 +127,7 @@ def _record(file: Path, model: str, sample: Any, notes: ImportNotes) -> Imported
     talk = Transcript()
     for message in sample.messages:
         _message(talk, message, notes)
-    _measured(talk, sample, notes)
+    _add_measurements(talk, sample, notes)
     scores = _scores(talk, sample, notes)
     extra: dict[str, Any] = {"imported_from": {"file": file.name, "format": "inspect"}}
     if scores:
@@ -152,7 +154,7 @@ def _message(talk: Transcript, message: Any, notes: ImportNotes) -> None:
             if block.get("type") == "reasoning":
                 turn.think(str(block.get("reasoning", "")))
             elif text := texts_of([block], notes):
-                turn.say(text)
+                turn.add_text(text)
         for call in message.tool_calls or []:
             talk.calls_in(turn, call.function, call.id, arguments_of(call.arguments))
     elif message.role == "tool":
@@ -165,7 +167,7 @@ def _message(talk: Transcript, message: Any, notes: ImportNotes) -> None:
         talk.system(texts_of(blocks, notes))
 
 
-def _measured(talk: Transcript, sample: Any, notes: ImportNotes) -> None:
+def _add_measurements(talk: Transcript, sample: Any, notes: ImportNotes) -> None:
     """Tokens of all models, times, the error and the limit that ended the sample."""
     for usage in (sample.model_usage or {}).values():
         read = [usage.input_tokens, usage.input_tokens_cache_read, usage.input_tokens_cache_write]

@@ -47,11 +47,11 @@ def records(
     decode = form.decode
     with opened(file) as source:
         first = [source.readline()]
-        lines: Iterable[bytes] = _rejoined(first, source)
+        lines: Iterable[bytes] = _rejoined_lines(first, source)
         if _may_be_document(first[0]):
             data = first.pop() + source.read()
             lines = io.BytesIO(data)
-            if (value := _document(data)) is not None:
+            if (value := _whole_document(data)) is not None:
                 yield from _objects(file, mistakes, form, data, value)
                 return
         for number, text in enumerate(lines, 1):
@@ -63,13 +63,13 @@ def records(
                 text = text.removeprefix(BOM) if number == 1 else text
                 if text.isspace() or not text:
                     continue
-                yield from _odd(file, mistakes, form, may_be_cut, number, text)
+                yield from _slowly_decoded(file, mistakes, form, may_be_cut, number, text)
             else:
                 text = b""  # a line may be large, and its decoded form is held at the same time
                 yield number, value
 
 
-def _rejoined(first: list[bytes], rest: Iterable[bytes]) -> Iterator[bytes]:
+def _rejoined_lines(first: list[bytes], rest: Iterable[bytes]) -> Iterator[bytes]:
     yield first.pop()  # not held while it is decoded: it may be large
     yield from rest
 
@@ -80,7 +80,7 @@ def _may_be_document(first: bytes) -> bool:
     return text == b"{" or text.startswith(b"[")
 
 
-def _document(data: bytes) -> Any:
+def _whole_document(data: bytes) -> Any:
     try:
         return json_value(data.removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -96,12 +96,12 @@ def _objects(
     for i, one in enumerate(listed):
         number = at.get((i,), 1)
         if isinstance(one, dict):
-            yield from _odd(file, mistakes, form, False, number, msgspec.json.encode(one))
+            yield from _slowly_decoded(file, mistakes, form, False, number, msgspec.json.encode(one))
         else:
             mistakes.add(file, "expected a JSON object", number)
 
 
-def _odd(
+def _slowly_decoded(
     file: Path, mistakes: Mistakes, form: LineForm[T], may_be_cut: bool, number: int, text: bytes
 ) -> Iterator[tuple[int, T | None]]:
     """The content of a line that the fast decoder could not read, if there is any."""

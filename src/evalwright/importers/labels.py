@@ -128,7 +128,7 @@ def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[st
             problems.append(Problem(str(path), f"expected an object, found {type(found).__name__}", number))
             continue
         problems += (Problem(str(path), message, number, name) for name, message in _misspelt(found, misspelt))
-        yield number, _known(found)
+        yield number, _known_fields(found)
 
 
 def _table_rows(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -159,7 +159,7 @@ def _table_rows(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict
             elif len(cells) > len(header):
                 problems.append(Problem(str(path), f"{len(cells)} values under {len(header)} columns", line))
             else:
-                yield line, _known(dict(zip(header, cells, strict=False)))
+                yield line, _known_fields(dict(zip(header, cells, strict=False)))
         line = reader.line_num + 1
 
 
@@ -205,7 +205,7 @@ def _misspelt(fields: Mapping[str, Any], reported: set[str]) -> Iterator[tuple[s
             yield name, f"nothing reads {name!r}{near}"
 
 
-def _known(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _known_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The known fields under their canonical names; empty cells are left out."""
     found: dict[str, Any] = {}
     for name, value in fields.items():

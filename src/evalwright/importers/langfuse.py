@@ -82,7 +82,7 @@ def _of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterator[Wire
         only.message if only is not None else None,
         {
             "openinference.span.kind": "CHAIN",
-            **_shown(trace),
+            **_trace_attributes(trace),
             **{
                 name: trace[key]
                 for key, name in (("sessionId", "session.id"), ("userId", "user.id"))
@@ -113,7 +113,7 @@ def _observation(one: Mapping[str, Any], trace_id: str | None) -> WireSpan:
             **({"openinference.span.kind": _KINDS[kind]} if kind in _KINDS else {}),
             **({"llm.model_name": model} if (model := _model(one)) is not None else {}),
             **(_messages(one) if kind == "GENERATION" else {}),
-            **_shown(one),
+            **_trace_attributes(one),
             **_usage(one),
         },
         faults=faults,
@@ -124,7 +124,7 @@ def _model(one: Mapping[str, Any]) -> str | None:
     return text_of(one.get("model")) or text_of(one.get("providedModelName"))
 
 
-def _shown(one: Mapping[str, Any]) -> dict[str, Any]:
+def _trace_attributes(one: Mapping[str, Any]) -> dict[str, Any]:
     pairs = (("input", "input.value"), ("output", "output.value"))
     return {name: one[key] for key, name in pairs if one.get(key) is not None}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.call_payloads import asked_messages, said_messages
+from evalwright.importers.call_payloads import reply_messages, request_messages
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import langsmith_scores
 from evalwright.importers.span_files import Lose
@@ -66,12 +66,12 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
     inputs, outputs = run.get("inputs"), run.get("outputs")
     attributes: dict[str, Any] = {"openinference.span.kind": _KINDS.get(kind, "CHAIN")}
     if kind == "llm":
-        asked, said = asked_messages(inputs), said_messages(outputs)
+        asked, replies = request_messages(inputs), reply_messages(outputs)
         attributes |= {"llm.input_messages": asked} if asked else {}
-        attributes |= {"llm.output_messages": said} if said else {}
+        attributes |= {"llm.output_messages": replies} if replies else {}
     attributes |= {"input.value": inputs} if inputs else {}
     attributes |= {"output.value": outputs} if outputs else {}
-    attributes |= _used(run, kind)
+    attributes |= _usage_of(run, kind)
     return WireSpan(
         text_of(run.get("trace_id")) or str(run["id"]),
         str(run["id"]),
@@ -87,7 +87,7 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
     )
 
 
-def _used(run: Mapping[str, Any], kind: str) -> dict[str, float]:
+def _usage_of(run: Mapping[str, Any], kind: str) -> dict[str, float]:
     """Tokens and cost: those of the run, else for a call of a model those that its reply or its metadata has.
 
     Runs of other kinds repeat the replies that they get, whose tokens would count twice.

@@ -47,7 +47,7 @@ def _samples(file: Path, filters: dict[str | None, str], reading: ImportFindings
             continue
         if too_deep(target):
             reading.mistakes.add_depth(file, number)
-        asked, answer = _said(sample)
+        asked, answer = _prompt_and_answer(sample)
         messages = [TraceMessage("user", asked)]
         if answer is not None:
             messages.append(TraceMessage("assistant", answer))
@@ -71,7 +71,7 @@ def _model(file: Path) -> str:
     return file.resolve().parent.name
 
 
-def _said(sample: dict[str, Any]) -> tuple[str, str | None]:
+def _prompt_and_answer(sample: dict[str, Any]) -> tuple[str, str | None]:
     """The prompt and the answer."""
     requests = _requests(sample.get("arguments"))
     asked = str(requests[0][0]) if requests and requests[0] else ""

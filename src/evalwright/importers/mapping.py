@@ -71,11 +71,11 @@ def compile_mapping(mapping: Mapping[str, str] | None) -> RecordMapping:
     stated = dict(mapping or {})
     problems: list[Problem] = []
     paths: dict[str, tuple[tuple[str, _Find], ...]] = {
-        part: tuple((path, _compiled(path)) for path in defaults) for part, defaults in DEFAULTS.items()
+        part: tuple((path, _compiled_path(path)) for path in defaults) for part, defaults in DEFAULTS.items()
     }
     for part, path in stated.items():
         try:
-            paths[part] = ((path, _stated(part, path)),)
+            paths[part] = ((path, _finder_of(part, path)),)
         except ValueError as error:
             problems.append(Problem("mapping", str(error), key=part))
     if problems:
@@ -110,7 +110,7 @@ def read_mapping(file: Path) -> dict[str, str]:
         try:
             if not isinstance(name, str) or not isinstance(path, str):
                 raise ValueError(f"expected a path as a string, found {path!r}")
-            _stated(name, path)
+            _finder_of(name, path)
         except ValueError as error:
             problems.append(Problem(str(file), str(error), document.line((name,)), str(name)))
     if problems:
@@ -118,10 +118,10 @@ def read_mapping(file: Path) -> dict[str, str]:
     return dict(document.value)
 
 
-def _stated(part: str, path: str) -> _Find:
+def _finder_of(part: str, path: str) -> _Find:
     """What finds a part at the path that the user states. Raises ValueError."""
     _check_name(part)
-    return _compiled(path)
+    return _compiled_path(path)
 
 
 def _check_name(part: str) -> None:
@@ -131,7 +131,7 @@ def _check_name(part: str) -> None:
     raise ValueError(f"unknown part {part!r}{did_you_mean(part, known)} (known: {', '.join(known)})")
 
 
-def _compiled(path: str) -> _Find:
+def _compiled_path(path: str) -> _Find:
     """A function from a record to the value at `path`. Raises ValueError for an invalid path."""
     if _PLAIN.fullmatch(path):
         steps: list[str | int] = [

@@ -28,8 +28,8 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         document = json_document(file, reading.mistakes)
         messages = document.get("messages") if isinstance(document, dict) else None
         if not isinstance(messages, list):
-            said = f"expected the messages of a trajectory, found {described(messages)}"
-            reading.mistakes.add(file, said, key="messages")
+            problem = f"expected the messages of a trajectory, found {described(messages)}"
+            reading.mistakes.add(file, problem, key="messages")
             continue
         talk = Transcript()
         for number, message in enumerate(dictionaries(messages)):
@@ -55,7 +55,7 @@ def _message(talk: Transcript, message: Mapping[str, Any], file: Path, key: str,
         talk.tokens += _tokens(_object(usage), reading.notes)
     if message.get("object") == "response" or "type" in message:
         for item in dictionaries(message.get("output")) if "type" not in message else [message]:
-            read_item(talk, dict(item), key, reading, lambda at, said: reading.mistakes.add(file, said, key=at))
+            read_item(talk, dict(item), key, reading, lambda at, problem: reading.mistakes.add(file, problem, key=at))
         return
     text = texts_of(message.get("content"), reading.notes)
     match message.get("role"):
@@ -79,7 +79,7 @@ def _turn(talk: Transcript, turn: AgentTurn, message: Mapping[str, Any], text: s
     if isinstance(message.get("reasoning_content"), str):
         turn.think(message["reasoning_content"])
     if text:
-        turn.say(text)
+        turn.add_text(text)
     calls = [*dictionaries(message.get("tool_calls"))]
     for call in calls:
         function = _object(call.get("function"))
@@ -90,8 +90,8 @@ def _turn(talk: Transcript, turn: AgentTurn, message: Mapping[str, Any], text: s
 
 def _tokens(usage: Mapping[str, Any], notes: ImportNotes) -> Tokens:
     given = usage.get("prompt_tokens", usage.get("input_tokens"))
-    said = usage.get("completion_tokens", usage.get("output_tokens"))
-    return Tokens(token_count(given, notes), token_count(said, notes))
+    written = usage.get("completion_tokens", usage.get("output_tokens"))
+    return Tokens(token_count(given, notes), token_count(written, notes))
 
 
 def _outcome(talk: Transcript, info: Mapping[str, Any], notes: ImportNotes) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.call_payloads import asked_messages, said_messages
+from evalwright.importers.call_payloads import reply_messages, request_messages
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import mlflow_scores
 from evalwright.importers.span_files import Lose
@@ -79,7 +79,7 @@ def _with_scores(spans: list[WireSpan], info: Mapping[str, Any], place: str, los
 
 def _span(raw: Mapping[str, Any]) -> WireSpan:
     """A span. Raises ValueError without the id of a trace."""
-    span = otlp_span({**_renamed(raw), "attributes": None, "events": None}, None)
+    span = otlp_span({**_as_mlflow_3(raw), "attributes": None, "events": None}, None)
     given = raw.get("attributes")
     given = given if isinstance(given, dict) else {}
     attributes = {key: storable(json_content(value)) for key, value in given.items()}
@@ -88,10 +88,10 @@ def _span(raw: Mapping[str, Any]) -> WireSpan:
     span.attributes = {key: value for key, value in attributes.items() if not key.startswith("mlflow.")}
     span.attributes |= {"openinference.span.kind": kind} if kind is not None else {}
     if kind == "LLM":
-        asked, said = asked_messages(inputs), said_messages(outputs)
+        asked, replies = request_messages(inputs), reply_messages(outputs)
         span.attributes |= {"llm.input_messages": asked} if asked else {}
-        span.attributes |= {"llm.output_messages": said} if said else {}
-        span.attributes |= _used(attributes)
+        span.attributes |= {"llm.output_messages": replies} if replies else {}
+        span.attributes |= _usage_of(attributes)
     span.attributes |= {"input.value": inputs} if inputs is not None else {}
     span.attributes |= {"output.value": outputs} if outputs is not None else {}
     if span.status == "error" and span.message is None:
@@ -99,7 +99,7 @@ def _span(raw: Mapping[str, Any]) -> WireSpan:
     return span
 
 
-def _renamed(raw: Mapping[str, Any]) -> dict[str, Any]:
+def _as_mlflow_3(raw: Mapping[str, Any]) -> dict[str, Any]:
     """A span in the form of MLflow 3; MLflow 2 has its ids below `context`."""
     context = raw.get("context")
     if not isinstance(context, dict):
@@ -114,7 +114,7 @@ def _renamed(raw: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _used(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _usage_of(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The model of a call, its tokens and its cost; spans around it repeat the tokens, which would count twice."""
     usage, cost = attributes.get("mlflow.chat.tokenUsage"), attributes.get("mlflow.llm.cost")
     found: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalwright.importers.blocks import lost_with
 from evalwright.importers.imported_cases import import_recordings
-from evalwright.importers.recording import Complain, RecordedConversation
+from evalwright.importers.recording import RecordedConversation, ReportMistake
 from evalwright.importers.recordings import described
 from evalwright.importers.transcript import arguments_of, object_or_text
 from evalwright.model.import_result import ImportResult
@@ -36,14 +36,14 @@ class OpenAIMessages:
         return import_recordings(sources, out, mapping, read_conversation)
 
 
-def read_conversation(messages: Any, key: str, complain: Complain) -> RecordedConversation:
-    """The messages of one record. `complain` gets the path, below `key`, of each part that cannot be used."""
-    reader = _Reader(complain)
+def read_conversation(messages: Any, key: str, report: ReportMistake) -> RecordedConversation:
+    """The messages of one record. `report` gets the path, below `key`, of each part that cannot be used."""
+    reader = _Reader(report)
     if not isinstance(messages, list):
-        complain(key, f"expected a list of messages, found {described(messages)}")
+        report(key, f"expected a list of messages, found {described(messages)}")
         return reader.conversation
     if not messages:
-        complain(key, "expected at least one message")
+        report(key, "expected at least one message")
     for position, message in enumerate(messages):
         reader.read(message, f"{key}[{position}]")
     return reader.conversation
@@ -52,18 +52,18 @@ def read_conversation(messages: Any, key: str, complain: Complain) -> RecordedCo
 class _Reader:
     """One pass over a conversation; remembers which call id belongs to which tool."""
 
-    def __init__(self, complain: Complain) -> None:
+    def __init__(self, report: ReportMistake) -> None:
         self.conversation = RecordedConversation()
-        self._complain = complain
+        self._report = report
         self._tools: dict[str, str] = {}
 
     def read(self, message: Any, at: str) -> None:
         if not isinstance(message, dict):
-            self._complain(at, f"expected a message, found {described(message)}")
+            self._report(at, f"expected a message, found {described(message)}")
             return
         match message.get("role"):
             case "system" | "developer":
-                self._say("system", self._text(message, at))
+                self._add_text("system", self._text(message, at))
             case "user":
                 self._user(message, at)
             case "assistant":
@@ -72,16 +72,16 @@ class _Reader:
                 self._tool(message, at)
             case role:
                 expected = "expected system, developer, user, assistant, tool or function"
-                self._complain(f"{at}.role", f"{expected}, found {described(role)}")
+                self._report(f"{at}.role", f"{expected}, found {described(role)}")
 
-    def _say(self, role: str, text: str | None, **more: Any) -> None:
+    def _add_text(self, role: str, text: str | None, **more: Any) -> None:
         self.conversation.messages.append(TraceMessage(role, text, **more))
 
     def _user(self, message: dict[str, Any], at: str) -> None:
         text = self._text(message, at)
         if self.conversation.user_message is None:
             self.conversation.user_message = text
-        self._say("user", text)
+        self._add_text("user", text)
 
     def _assistant(self, message: dict[str, Any], at: str) -> None:
         text = self._text(message, at) or None
@@ -94,18 +94,18 @@ class _Reader:
         calls = self._calls(message, at)
         read = [{"id": call.id, "name": call.name} for call in calls]
         if next(unread_calls([{"content": message.get("content"), "tool_calls": read}]), None) is not None:
-            self._complain(at, "has a tool call in another form than tool_calls")
+            self._report(at, "has a tool call in another form than tool_calls")
         self.conversation.tool_calls += calls
-        self._say("assistant", text, thinking=thinking, tool_call=calls[0] if calls else None)
+        self._add_text("assistant", text, thinking=thinking, tool_call=calls[0] if calls else None)
         for call in calls[1:]:
-            self._say("assistant", None, tool_call=call)
+            self._add_text("assistant", None, tool_call=call)
 
     def _tool(self, message: dict[str, Any], at: str) -> None:
         call_id = message.get("tool_call_id")
         call_id = call_id if isinstance(call_id, str) else None
         name = message.get("name") or self._tools.get(call_id or "")
         if not isinstance(name, str):
-            self._complain(at, "names no tool: expected a name, or the tool_call_id of an earlier call")
+            self._report(at, "names no tool: expected a name, or the tool_call_id of an earlier call")
             return
         content = message.get("content")
         result = content if isinstance(content, dict) else object_or_text(self._text(message, at) or "")
@@ -116,7 +116,7 @@ class _Reader:
         """The calls of an assistant message, the legacy `function_call` included."""
         calls = message.get("tool_calls") or []
         if not isinstance(calls, list):
-            self._complain(f"{at}.tool_calls", f"expected a list of calls, found {described(calls)}")
+            self._report(f"{at}.tool_calls", f"expected a list of calls, found {described(calls)}")
             return []
         places = [(call, f"{at}.tool_calls[{i}]") for i, call in enumerate(calls)]
         if message.get("function_call"):
@@ -128,7 +128,7 @@ class _Reader:
         function = call.get("function", call.get("custom")) if isinstance(call, dict) else None
         name = function.get("name") if isinstance(function, dict) else None
         if not isinstance(function, dict) or not isinstance(name, str) or not name:
-            self._complain(at, "expected a call with a function that has a name")
+            self._report(at, "expected a call with a function that has a name")
             return None
         call_id = call.get("id")
         call_id = call_id if isinstance(call_id, str) else None
@@ -136,7 +136,7 @@ class _Reader:
             self._tools[call_id] = name
         arguments = function.get("arguments", function.get("input"))
         if not isinstance(arguments, str | dict | None):
-            self._complain(at, f"expected arguments as JSON text, found {described(arguments)}")
+            self._report(at, f"expected arguments as JSON text, found {described(arguments)}")
         return ToolCall(name, call_id, arguments_of(arguments))
 
     def _text(self, message: dict[str, Any], at: str) -> str | None:
@@ -145,7 +145,7 @@ class _Reader:
         if content is None or isinstance(content, str):
             return content
         if not isinstance(content, list):
-            self._complain(f"{at}.content", f"expected text, parts or null, found {described(content)}")
+            self._report(f"{at}.content", f"expected text, parts or null, found {described(content)}")
             return None
         return "\n".join(self._part(part, f"{at}.content[{i}]") for i, part in enumerate(content))
 
@@ -159,5 +159,5 @@ class _Reader:
             if isinstance(kind := part.get("type"), str) and kind != "text":
                 self.conversation.lost.append(lost_with(kind))
                 return f"[{kind}]"
-        self._complain(at, "expected a part with its type and text")
+        self._report(at, "expected a part with its type and text")
         return ""

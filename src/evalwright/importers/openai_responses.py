@@ -25,7 +25,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         for place in placed_records(file, reading.mistakes, items_are_one=_is_item):
             record = place.value
 
-            def complain(key: str, message: str, place: Any = place, file: Path = file) -> None:
+            def report(key: str, message: str, place: Any = place, file: Path = file) -> None:
                 reading.mistakes.add(file, message, place.line, place.below(key))
 
             before = len(reading.mistakes)
@@ -39,14 +39,14 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
                 if isinstance(asked, str):
                     talk.user(asked)
                 elif asked is not None:
-                    _items(talk, asked, "input", reading, complain, continues=_continues(record))
-                _items(talk, record.get("output") or [], "output", reading, complain)
+                    _items(talk, asked, "input", reading, report, continues=_continues(record))
+                _items(talk, record.get("output") or [], "output", reading, report)
             else:
-                _items(talk, record, "", reading, complain)
+                _items(talk, record, "", reading, report)
             _outcome(talk, response, reading.notes)
             if talk.empty and talk.error is None:
                 if len(reading.mistakes) == before:
-                    complain("", "expected a response or items with messages, found none")
+                    report("", "expected a response or items with messages, found none")
                 continue
             origin = {"imported_from": {"file": file.name, "format": "openai-responses", **place.origin()}}
             id = response.get("id")
@@ -71,29 +71,29 @@ def _continues(response: dict[str, Any]) -> bool:
 
 
 def _items(
-    talk: Transcript, items: Any, key: str, reading: ImportFindings, complain: Any, *, continues: bool = False
+    talk: Transcript, items: Any, key: str, reading: ImportFindings, report: Any, *, continues: bool = False
 ) -> None:
     if not isinstance(items, list):
-        complain(key, f"expected a list of items, found {described(items)}")
+        report(key, f"expected a list of items, found {described(items)}")
         return
     for number, item in enumerate(items):
         if isinstance(item, dict):
-            read_item(talk, item, f"{key}[{number}]", reading, complain, continues=continues)
+            read_item(talk, item, f"{key}[{number}]", reading, report, continues=continues)
         else:
-            complain(f"{key}[{number}]", f"expected an item, found {described(item)}")
+            report(f"{key}[{number}]", f"expected an item, found {described(item)}")
 
 
 def read_item(
-    talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindings, complain: Any, *, continues: bool = False
+    talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindings, report: Any, *, continues: bool = False
 ) -> None:
-    """Add an item to the conversation; `complain` is called with the key and the flaw of one that cannot be used.
+    """Add an item to the conversation; `report` is called with the key and the flaw of one that cannot be used.
 
     If the conversation `continues` another, a call may have been made there.
     """
     kind = item.get("type", "message" if "role" in item else None)
     call_id = item.get("call_id") or item.get("id")
     if kind == "message":
-        _message(talk, item, key, reading, complain)
+        _message(talk, item, key, reading, report)
     elif kind == "function_call" or kind == "custom_tool_call":
         talk.call(str(item.get("name", "tool")), call_id, arguments_of(item.get("arguments", item.get("input"))))
     elif kind == "mcp_call":  # of a tool of a server, which the provider called itself
@@ -105,7 +105,7 @@ def read_item(
             talk.result(call_id, output, failed=failed)
     elif isinstance(kind, str) and kind.endswith("_call_output"):
         if not (talk.knows(call_id) or continues):
-            complain(f"{key}.call_id", f"the output of a missing call: {call_id!r}")
+            report(f"{key}.call_id", f"the output of a missing call: {call_id!r}")
             return
         output = item.get("output")
         talk.result(call_id, output if isinstance(output, dict) else texts_of(output, reading.notes))
@@ -119,7 +119,7 @@ def read_item(
         reading.notes.lose(f"items of type {kind!r}")
 
 
-def _message(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindings, complain: Any) -> None:
+def _message(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindings, report: Any) -> None:
     content = item.get("content")
     if isinstance(content, list):
         content = [
@@ -129,26 +129,26 @@ def _message(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFi
     text = texts_of(content, reading.notes)
     match item.get("role"):
         case "assistant":
-            talk.say(text)
+            talk.add_text(text)
         case "user":
             talk.user(text)
         case "system" | "developer":
             talk.system(text)
         case role:
-            complain(f"{key}.role", f"expected system, developer, user or assistant, found {described(role)}")
+            report(f"{key}.role", f"expected system, developer, user or assistant, found {described(role)}")
 
 
 def _outcome(talk: Transcript, response: dict[str, Any], notes: ImportNotes) -> None:
     """Tokens, error and the reason why the model stopped."""
     usage = response.get("usage")
     if isinstance(usage, dict):
-        said = (
+        message = (
             usage.get("input_tokens"),
             usage.get("output_tokens"),
             _detail(usage, "output_tokens_details", "reasoning_tokens"),
             _detail(usage, "input_tokens_details", "cached_tokens"),
         )
-        talk.tokens = Tokens(*(token_count(one, notes) for one in said))
+        talk.tokens = Tokens(*(token_count(one, notes) for one in message))
     if response.get("model") is not None:
         talk.extra["model"] = response["model"]
     talk.at(moment(response.get("created_at")))

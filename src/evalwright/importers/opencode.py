@@ -34,15 +34,15 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         for record in placed_records(file, reading.mistakes):
             messages = record.value.get("messages") if isinstance(record.value, dict) else None
             if not isinstance(messages, list):
-                said = f"expected the messages of a session, found {described(messages)}"
-                reading.mistakes.add(file, said, record.line, record.below("messages"))
+                problem = f"expected the messages of a session, found {described(messages)}"
+                reading.mistakes.add(file, problem, record.line, record.below("messages"))
                 continue
             session = _Session(file, reading.notes)
             session.id = record_key(_object(record.value.get("info")).get("id"))
             for message in dictionaries(messages):
                 session.message(message)
             if session.finished().silent:
-                reading.say_nothing(file)
+                reading.note_empty(file)
             else:
                 yield imported_session(file, "opencode", session.id, session.finished())
 
@@ -85,7 +85,7 @@ class _Session:
         elif part:
             self._part(part, at)
             if part.get("type") == "step-finish":
-                self._used(part)
+                self._add_usage(part)
         elif kind not in ("step_start", "step_finish"):
             self._notes.lose(f"events of type {kind!r}")
 
@@ -104,7 +104,7 @@ class _Session:
         self._model = name if isinstance(name, str) else None
         for part in dictionaries(message.get("parts")):
             self._part(part, at)
-        self._used(info)  # the sum of its steps
+        self._add_usage(info)  # the sum of its steps
         if info.get("error"):
             self._fails(info["error"])
 
@@ -122,7 +122,7 @@ class _Session:
         elif kind in ("text", "reasoning"):
             if isinstance(text, str) and text.strip():
                 turn = self._turn_at(at)
-                (turn.say if kind == "text" else turn.think)(text.strip())
+                (turn.add_text if kind == "text" else turn.think)(text.strip())
                 self._talk.error = None
         elif kind == "tool":
             self._call(part, at)
@@ -150,11 +150,11 @@ class _Session:
         elif state.get("status") == "completed":
             self._talk.result(id, str(state.get("output") or ""), name, ended, type(code) is int and code > 0)
 
-    def _used(self, holder: Mapping[str, Any]) -> None:
+    def _add_usage(self, holder: Mapping[str, Any]) -> None:
         """Tokens and cost of a step or a message; cached tokens and reasoning are counted apart."""
         tokens = _object(holder.get("tokens"))
         cache = _object(tokens.get("cache"))
-        given, said, thought, cached, stored = (
+        given, written, thought, cached, stored = (
             token_count(value, self._notes)
             for value in (
                 tokens.get("input"), tokens.get("output"), tokens.get("reasoning"), cache.get("read"),
@@ -162,7 +162,7 @@ class _Session:
             )
         )  # fmt: skip
         inputs = [part for part in (given, cached, stored) if part is not None]
-        outputs = [part for part in (said, thought) if part is not None]
+        outputs = [part for part in (written, thought) if part is not None]
         self._talk.tokens += Tokens(
             sum(inputs) if inputs else None,
             sum(outputs) if outputs else None,

@@ -34,10 +34,10 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         alone = False
         for record in placed_records(file, reading.mistakes):
             if not isinstance(record.value, dict):
-                said = f"expected an event, found {described(record.value)}"
-                reading.mistakes.add(file, said, record.line, record.key)
+                message = f"expected an event, found {described(record.value)}"
+                reading.mistakes.add(file, message, record.line, record.key)
             elif "history" in record.value:
-                if (found := _evaluated(file, record, reading)) is not None:
+                if (found := _benchmark_record(file, record, reading)) is not None:
                     yield found
             else:
                 events.append(record.value)
@@ -45,7 +45,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         if alone:
             folders.setdefault(file.parent, []).append(file)
         elif events:
-            yield from _told(file, stem(file), _conversation(events, {}, reading), reading)
+            yield from _imported_talk(file, stem(file), _conversation(events, {}, reading), reading)
     if folders:
         reading.name = "openhands"  # the first file's name says nothing
     for folder, parts in folders.items():
@@ -56,13 +56,13 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         known = _object(json_document(state, reading.mistakes)) if state.exists() else {}
         id = known.get("id")
         talk = _conversation(events, known, reading)
-        yield from _told(parts[0], id if isinstance(id, str) and id else home.name, talk, reading)
+        yield from _imported_talk(parts[0], id if isinstance(id, str) and id else home.name, talk, reading)
 
 
-def _told(file: Path, id: str, talk: OpenHandsConversation, reading: ImportFindings) -> Iterator[Imported]:
+def _imported_talk(file: Path, id: str, talk: OpenHandsConversation, reading: ImportFindings) -> Iterator[Imported]:
     """The conversation, if anything was said in it."""
     if talk.silent:
-        reading.say_nothing(file)
+        reading.note_empty(file)
     else:
         yield _imported(file, id, talk)
 
@@ -83,12 +83,12 @@ def _conversation(
     return talk
 
 
-def _evaluated(file: Path, record: ImportRecord, reading: ImportFindings) -> Imported | None:
+def _benchmark_record(file: Path, record: ImportRecord, reading: ImportFindings) -> Imported | None:
     """A record of a benchmark. The events of old ones are in pairs of an action and its observation."""
     found, history = record.value, record.value["history"]
     if not isinstance(history, list):
-        said = f"expected a list of events, found {described(history)}"
-        reading.mistakes.add(file, said, record.line, record.below("history"))
+        message = f"expected a list of events, found {described(history)}"
+        reading.mistakes.add(file, message, record.line, record.below("history"))
         return None
     pairs = (part for part in history if isinstance(part, list))
     events = [*dictionaries(history)] or [event for pair in pairs for event in dictionaries(pair)]

@@ -41,7 +41,7 @@ class OpenHandsActions(OpenHandsConversation):
             if event.get("observation") != "delegate" or self._helper._helper is not None:
                 self._helper._take(event)
                 return
-            self._helped()
+            self._end_delegation()
         details = event.get("args") if "action" in event else event.get("extras")
         details = details if isinstance(details, dict) else {}
         if "action" in event:
@@ -52,10 +52,10 @@ class OpenHandsActions(OpenHandsConversation):
             self.notes.lose("events without an action or observation")
 
     def finish(self) -> None:
-        self._helped()
+        self._end_delegation()
         super().finish()
 
-    def _helped(self) -> None:
+    def _end_delegation(self) -> None:
         """The agent that this one delegated to has come to its end."""
         if self._helper is not None:
             self._helper.finish()
@@ -75,7 +75,7 @@ class OpenHandsActions(OpenHandsConversation):
         elif source != "agent":
             self.notes.lose(f"actions of the user of kind {kind!r}")
         elif kind == "message":
-            self.response(_response(event).get("id"), at).say(content)
+            self.response(_response(event).get("id"), at).add_text(content)
             self.answer = None  # said after a task that was finished before
             self._images(args)
         else:
@@ -85,14 +85,14 @@ class OpenHandsActions(OpenHandsConversation):
         metadata, response = _metadata(event), _response(event)
         turn = self.response(response.get("id"), at)
         id = metadata.get("tool_call_id")
-        said = next((choice.get("message") for choice in dictionaries(response.get("choices"))), None)
-        said = said if isinstance(said, dict) else {}
-        if turn.empty and isinstance(said.get("reasoning_content"), str):
-            turn.think(said["reasoning_content"])
+        message = next((choice.get("message") for choice in dictionaries(response.get("choices"))), None)
+        message = message if isinstance(message, dict) else {}
+        if turn.empty and isinstance(message.get("reasoning_content"), str):
+            turn.think(message["reasoning_content"])
         thought = args.get("thought")
         if kind != "think" and isinstance(thought, str) and thought and thought not in (turn.texts or ()):
-            turn.say(thought)
-        for call in dictionaries(said.get("tool_calls")):
+            turn.add_text(thought)
+        for call in dictionaries(message.get("tool_calls")):
             function = call.get("function")
             if call.get("id") == id and isinstance(function, dict):
                 given = arguments_of(function.get("arguments"))

@@ -58,17 +58,17 @@ class OpenHandsConversation(Transcript):
             self.tokens = total
 
     def _tokens(self, usage: Mapping[str, Any]) -> Tokens:
-        given, said, read, written, thought = (
+        given, generated, read, written, thought = (
             token_count(usage.get(key), self.notes)
             for key in (
                 "prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
             )
         )  # fmt: skip
-        if not given and not said:
+        if not given and not generated:
             return Tokens()  # counts are 0 until a model was called
         if given is not None and read is not None and read > given:
             given += read  # agents behind the Agent Client Protocol count cached tokens apart
-        return Tokens(given, said, thought, read, written)
+        return Tokens(given, generated, thought, read, written)
 
     def name_model(self, model: Any) -> None:
         if self.model is None and isinstance(model, str) and model:

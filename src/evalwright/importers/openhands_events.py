@@ -76,7 +76,7 @@ class OpenHandsEvents(OpenHandsConversation):
         turn = self.response(event.get("llm_response_id"), at)
         self._thinks(turn, event)
         if thought := texts_of(event.get("thought"), self.notes):
-            turn.say(thought)
+            turn.add_text(thought)
         call = event.get("tool_call")
         call = call if isinstance(call, dict) else {}
         function = call.get("function")  # in the first releases, in the form of chat completions
@@ -113,16 +113,16 @@ class OpenHandsEvents(OpenHandsConversation):
             turn = self.response(event.get("llm_response_id"), at)
             self._thinks(turn, message)
             if text:
-                turn.say(text)
+                turn.add_text(text)
                 self.answer = None  # said after a task that was finished before
         else:
             self.user(text, asks=event.get("source") == "user")
             if added := texts_of(event.get("extended_content"), self.notes):
                 self.user(added, asks=False)
 
-    def _thinks(self, turn: AgentTurn, said: Mapping[str, Any]) -> None:
-        thoughts = [one.get("thinking") for one in dictionaries(said.get("thinking_blocks"))]
-        for thought in [said.get("reasoning_content")] if said.get("reasoning_content") else thoughts:
+    def _thinks(self, turn: AgentTurn, message: Mapping[str, Any]) -> None:
+        thoughts = [one.get("thinking") for one in dictionaries(message.get("thinking_blocks"))]
+        for thought in [message.get("reasoning_content")] if message.get("reasoning_content") else thoughts:
             if isinstance(thought, str) and thought:
                 turn.think(thought)
 

@@ -43,9 +43,9 @@ def langsmith_scores(stats: Any) -> Iterator[dict[str, Any]]:
     for name, one in stats.items() if isinstance(stats, dict) else ():
         if isinstance(one, dict):
             comments = one.get("comments")
-            said = "\n".join(map(str, comments)) if isinstance(comments, list) else None
+            comment = "\n".join(map(str, comments)) if isinstance(comments, list) else None
             about = {"number": one.get("n"), "labels": one.get("values") or None}
-            yield _recorded(str(name), None, number_under(one, "avg"), said, about)
+            yield _recorded(str(name), None, number_under(one, "avg"), comment, about)
 
 
 def mlflow_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | None, dict[str, Any]]]:

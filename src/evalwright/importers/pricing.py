@@ -32,10 +32,12 @@ class ListPricing:
         elif len(models) > 1:
             self._counts["of several models, whose tokens are counted together"] += 1
         else:
-            self._by(trace, models.pop(), metrics.token_input, metrics.token_output)
+            self._price(trace, models.pop(), metrics.token_input, metrics.token_output)
 
-    def _by(self, trace: Trace, model: str, given: int, said: int) -> None:
-        cost = self._price_of(model, given, said, _cached(trace.metrics, "read"), _cached(trace.metrics, "write"))
+    def _price(self, trace: Trace, model: str, given: int, written: int) -> None:
+        cost = self._price_of(
+            model, given, written, _cached_tokens(trace.metrics, "read"), _cached_tokens(trace.metrics, "write")
+        )
         if cost is None:
             self._counts[f"of the model {model!r}, which has no price"] += 1
             return
@@ -63,6 +65,6 @@ def _models(trace: Trace) -> Iterator[str]:
     yield from (one for one in [*trace.extra.get("models", ()), *named] if isinstance(one, str))
 
 
-def _cached(metrics: Metrics, what: str) -> int:
+def _cached_tokens(metrics: Metrics, what: str) -> int:
     found = metrics.custom.get(f"cache_{what}_tokens")
     return found if isinstance(found, int) else 0

@@ -89,9 +89,9 @@ class _Rows:
         self, file: Path, rows: list[dict[str, Any]], columns: list[dict[str, Any]], reading: ImportFindings
     ) -> None:
         self._file, self._rows, self._reading = file, rows, reading
-        self._tests = _numbered(sorted(rows, key=_test_index), _test_of)
+        self._tests = _numbers_by_key(sorted(rows, key=_test_index), _test_of)
         self._columns = columns
-        self._prompts = _numbered([*columns, *rows], self._prompt_of)
+        self._prompts = _numbers_by_key([*columns, *rows], self._prompt_of)
 
     def records(self) -> Iterator[Imported]:
         if not self._one_provider_a_name():
@@ -136,7 +136,7 @@ class _Rows:
         return {"imported_from": origin, **cached, **({"recorded_scores": scores} if scores else {})}
 
 
-def _numbered(rows: Sequence[dict[str, Any]], key: Any) -> dict[str, int]:
+def _numbers_by_key(rows: Sequence[dict[str, Any]], key: Any) -> dict[str, int]:
     """Each different key, numbered from 1 by its first row."""
     numbers: dict[str, int] = {}
     for row in rows:
@@ -187,14 +187,14 @@ def _metadata(row: dict[str, Any]) -> dict[str, Any]:
 def _transcript(row: dict[str, Any], reading: ImportFindings) -> Transcript:
     talk = Transcript()
     prompt = row.get("prompt")
-    _ask(talk, str(prompt.get("raw") or "") if isinstance(prompt, dict) else "", reading)
+    _add_prompt(talk, str(prompt.get("raw") or "") if isinstance(prompt, dict) else "", reading)
     response = row.get("response")
     response = response if isinstance(response, dict) else {}
     output = response.get("output")
     if isinstance(output, dict):
         talk.structured = output
     if output is not None:
-        talk.turn().say(output if isinstance(output, str) else msgspec.json.encode(output).decode())
+        talk.turn().add_text(output if isinstance(output, str) else msgspec.json.encode(output).decode())
     talk.latency_ms = recorded_milliseconds(row.get("latencyMs"), reading.notes)
     talk.tokens = _tokens(row, response, reading.notes)
     failure, error = row.get("failureReason"), row.get("error")
@@ -205,7 +205,7 @@ def _transcript(row: dict[str, Any], reading: ImportFindings) -> Transcript:
     return talk
 
 
-def _ask(talk: Transcript, raw: str, reading: ImportFindings) -> None:
+def _add_prompt(talk: Transcript, raw: str, reading: ImportFindings) -> None:
     """The prompt: text, or the messages of a chat as JSON."""
     messages = None
     if raw.lstrip().startswith("["):
@@ -220,7 +220,7 @@ def _ask(talk: Transcript, raw: str, reading: ImportFindings) -> None:
                 case "system" | "developer":
                     talk.system(text)
                 case "assistant":
-                    talk.turn().say(text)
+                    talk.turn().add_text(text)
                 case _:
                     talk.user(text)
     else:
@@ -264,8 +264,8 @@ def _tokens(row: dict[str, Any], response: dict[str, Any], notes: ImportNotes) -
 def _stated_cost(row: Mapping[str, Any]) -> Any:
     """What a row says that its call cost. promptfoo gives it the cost 0 if the provider reports none."""
     response = row.get("response")
-    said = response.get("cost") if isinstance(response, dict) else None
-    return said if said is not None else row.get("cost") or None
+    cost = response.get("cost") if isinstance(response, dict) else None
+    return cost if cost is not None else row.get("cost") or None
 
 
 def recorded_cost(row: Mapping[str, Any]) -> float | None:

@@ -41,7 +41,7 @@ class _Dataset:
         findings, dataset = self._findings, self._document.value
         listed = dataset.get("cases") if isinstance(dataset, dict) else None
         if not isinstance(listed, list):
-            self._tell(("cases",), f"expected a list of cases, found {described(listed)}")
+            self._report(("cases",), f"expected a list of cases, found {described(listed)}")
             return
         if isinstance(dataset.get("name"), str):
             findings.name = dataset["name"]
@@ -49,24 +49,24 @@ class _Dataset:
         for _ in reports if isinstance(reports, list) else ():
             findings.lose_check("evaluators of whole reports")
         findings.notes.lose_keys(dataset, _OF_DATASET, "the dataset")
-        shared = self._shared(dataset)
+        shared = self._shared_evaluators(dataset)
         for position, case in enumerate(listed):
             number = next(numbers)
             if not isinstance(case, dict) or "inputs" not in case:
-                self._tell(("cases", position), "expected a case with inputs")
+                self._report(("cases", position), "expected a case with inputs")
                 continue
             yield self._record(case, number, ("cases", position), shared)
 
-    def _tell(self, place: Place, message: str) -> None:
+    def _report(self, place: Place, message: str) -> None:
         self._findings.mistakes.add(self._file, message, self._document.line(place), bracketed(place))
 
-    def _shared(self, dataset: dict[str, Any]) -> list[dict[str, Any]]:
+    def _shared_evaluators(self, dataset: dict[str, Any]) -> list[dict[str, Any]]:
         """The dataset's evaluators, which become some of the suite's, each under a unique name."""
         known = self._findings.evaluators
         found: list[dict[str, Any]] = []
         for one in self._evaluators(dataset, ()):
             same = [other for other in known if other not in found and {**other, "name": one["name"]} == one]
-            named = same[0] if same else _renamed(one, known)
+            named = same[0] if same else _with_own_name(one, known)
             found.append(named)
             if not same:
                 known.append(named)
@@ -75,13 +75,13 @@ class _Dataset:
     def _evaluators(self, of: dict[str, Any], place: Place) -> Iterator[dict[str, Any]]:
         listed = of.get("evaluators") or []
         if not isinstance(listed, list):
-            self._tell((*place, "evaluators"), f"expected a list of evaluators, found {described(listed)}")
+            self._report((*place, "evaluators"), f"expected a list of evaluators, found {described(listed)}")
             return iter(())
 
-        def tell(position: int, message: str) -> None:
-            self._tell((*place, "evaluators", position), message)
+        def report(position: int, message: str) -> None:
+            self._report((*place, "evaluators", position), message)
 
-        return EvaluatorReading(self._findings.lose_check, self._findings.notes.say).read(listed, tell)
+        return EvaluatorReading(self._findings.lose_check, self._findings.notes.add_text).read(listed, report)
 
     def _record(self, case: dict[str, Any], number: int, place: Place, shared: list[dict[str, Any]]) -> Imported:
         self._findings.notes.lose_keys(case, _OF_CASE, "cases")
@@ -109,11 +109,13 @@ class _Dataset:
             judging.append({"name": one["name"], "config": {"field": field}} if other else one["name"])
         named = [*shared]
         for one in self._evaluators(case, place):
-            own = _renamed(one, named)
+            own = _with_own_name(one, named)
             named.append(own)
             judging.append({**own, "config": {**own["config"], "field": field}} if _compares(own) else own)
         if field == expected_field(0) and any(map(_compares, named)):
-            self._findings.notes.say(f"expected outputs that are neither text nor a mapping are compared with {field}")
+            self._findings.notes.add_text(
+                f"expected outputs that are neither text nor a mapping are compared with {field}"
+            )
         if not named and ANSWERED not in self._findings.evaluators:
             self._findings.evaluators.append(ANSWERED)
         return judging or [ANSWERED["name"]]
@@ -124,7 +126,7 @@ def _compares(evaluator: dict[str, Any]) -> bool:
     return "expected_from" in evaluator.get("config", ())
 
 
-def _renamed(evaluator: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _with_own_name(evaluator: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The evaluator under a name that no other has."""
     taken = {one["name"] for one in others}
     name = evaluator["name"]

@@ -42,21 +42,21 @@ class EvaluatorReading:
 
     lose: Callable[[str], None]
     """Called with each kind that has no equivalent, in the plural."""
-    say: Callable[[str], None]
+    add_text: Callable[[str], None]
 
-    def read(self, listed: Iterable[Any], tell: Callable[[int, str], None]) -> Iterator[dict[str, Any]]:
+    def read(self, listed: Iterable[Any], report: Callable[[int, str], None]) -> Iterator[dict[str, Any]]:
         """The evaluators in a list, in short or long form, under the names that results have in pydantic_evals.
 
-        `tell` is called with mistakes by position.
+        `report` is called with mistakes by position.
         """
         for position, one in enumerate(listed):
-            name, arguments = _parted(one)
+            name, arguments = _name_and_arguments(one)
             if name is None:
-                tell(position, f"expected the name of an evaluator or {{NAME: ARGUMENTS}}, found {described(one)}")
+                report(position, f"expected the name of an evaluator or {{NAME: ARGUMENTS}}, found {described(one)}")
             elif name not in _ARGUMENTS:
                 self.lose(f"evaluators {name!r}")
             elif mistake := _mistake(name, arguments):
-                tell(position, mistake)
+                report(position, mistake)
             elif made := self._ours(name, arguments):
                 yield {"name": _result_name(name, arguments), **made}
 
@@ -104,9 +104,9 @@ class EvaluatorReading:
         model = arguments.get("model")
         if model is None:
             model = _DEFAULT_MODEL
-            self.say(f"an 'LLMJudge' without a model calls {model}, the default of pydantic_evals")
+            self.add_text(f"an 'LLMJudge' without a model calls {model}, the default of pydantic_evals")
         if not arguments.get("include_expected_output"):
-            self.say("an 'LLMJudge' is also shown what a case expects, if it expects something")
+            self.add_text("an 'LLMJudge' is also shown what a case expects, if it expects something")
         shown = ["input", _ANSWER] if arguments.get("include_input") else [_ANSWER]
         config = {"model": model.replace(":", "/", 1), "nl_assertions": [arguments["rubric"]]}
         config |= {"include_in_prompt": shown}
@@ -119,7 +119,7 @@ def _result_name(name: str, arguments: dict[str, Any]) -> str:
     return own if isinstance(own, str) and own else name
 
 
-def _parted(one: Any) -> tuple[str | None, dict[str, Any]]:
+def _name_and_arguments(one: Any) -> tuple[str | None, dict[str, Any]]:
     """The name and the arguments of an evaluator; a bare argument is the first. No name if it is not an evaluator."""
     if isinstance(one, str):
         return one, {}

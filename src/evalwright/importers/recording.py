@@ -16,12 +16,12 @@ from evalwright.importers.mapping import MISSING, RecordMapping
 from evalwright.importers.recordings import RECORDING_DEPTH, Json, RecordingPlace, described, moment, too_deep
 from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceMessage
 
-__all__ = ["UNKNOWN_TIME", "Complain", "ReadConversation", "RecordReader", "RecordedConversation", "Recording"]
+__all__ = ["UNKNOWN_TIME", "ReadConversation", "RecordReader", "RecordedConversation", "Recording", "ReportMistake"]
 
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Start and end of a recording without times; its latency is unknown."""
 
-Complain = Callable[[str, str], None]
+ReportMistake = Callable[[str, str], None]
 """Called with the path of a value inside the record, and the problem with it."""
 
 
@@ -41,7 +41,7 @@ class RecordedConversation:
     """What each part of a message was that only its type is left of, in the plural."""
 
 
-ReadConversation = Callable[[Any, str, Complain], RecordedConversation]
+ReadConversation = Callable[[Any, str, ReportMistake], RecordedConversation]
 """Called with the value that is mapped as messages, its path, and where to report problems."""
 
 
@@ -96,7 +96,7 @@ class RecordReader:
         self._mapping = mapping
         self._read_conversation = read_conversation
 
-    def complain(self, place: RecordingPlace, key: str, message: str) -> None:
+    def report(self, place: RecordingPlace, key: str, message: str) -> None:
         self.problems.append(Problem(str(self._source), message, place.line, place.below(key)))
 
     def read(self, place: RecordingPlace, text: Json) -> Recording | None:
@@ -106,24 +106,24 @@ class RecordReader:
         try:
             recording = self._recording(place, msgspec.json.decode(text))
         except RecursionError:
-            self.complain(place, "", "is nested too deeply")
+            self.report(place, "", "is nested too deeply")
         except ValueError as error:
-            self.complain(place, "", f"is not valid JSON: {_flaw_in(text) or error}")
+            self.report(place, "", f"is not valid JSON: {_flaw_in(text) or error}")
         return recording if len(self.problems) == known else None
 
     def _recording(self, place: RecordingPlace, record: Any) -> Recording | None:
-        def complain(key: str, message: str) -> None:
-            self.complain(place, key, message)
+        def report(key: str, message: str) -> None:
+            self.report(place, key, message)
 
         if not isinstance(record, dict):
-            complain("", f"expected a record, found {described(record)}")
+            report("", f"expected a record, found {described(record)}")
             return None
         if too_deep(record):
-            complain("", f"is nested deeper than {RECORDING_DEPTH} levels")
+            report("", f"is nested deeper than {RECORDING_DEPTH} levels")
             return None
         if None not in self._mapping.heads:
             self.unread |= record.keys() - self._mapping.heads
-        parts = _Parts(record, self._mapping, complain)
+        parts = _Parts(record, self._mapping, report)
         started, finished = parts.moment("started_at"), parts.moment("finished_at")
         self.names_cases |= parts.has("id")
         self.counts_trials |= parts.has("trial")
@@ -143,9 +143,9 @@ class RecordReader:
     def _conversation(self, parts: _Parts) -> RecordedConversation:
         messages, key = parts.find("messages")
         if messages is MISSING:
-            parts.complain(key, "expected the messages of a conversation, found nothing")
+            parts.report(key, "expected the messages of a conversation, found nothing")
             return RecordedConversation()
-        return self._read_conversation(messages, key, parts.complain)
+        return self._read_conversation(messages, key, parts.report)
 
     def _origin(self, place: RecordingPlace) -> dict[str, Any]:
         position = {"record": place.number} if place.line is None else {"line": place.line}
@@ -161,8 +161,8 @@ def _milliseconds(started: datetime | None, finished: datetime | None) -> int | 
 class _Parts:
     """The parts of one record except its conversation."""
 
-    def __init__(self, record: dict[str, Any], mapping: RecordMapping, complain: Complain) -> None:
-        self.complain = complain
+    def __init__(self, record: dict[str, Any], mapping: RecordMapping, report: ReportMistake) -> None:
+        self.report = report
         self._record = record
         self._mapping = mapping
 
@@ -173,68 +173,68 @@ class _Parts:
     def has(self, part: str) -> bool:
         return self.find(part)[0] not in (MISSING, None)
 
-    def _stated(self, part: str) -> tuple[Any, str]:
+    def _stated_value(self, part: str) -> tuple[Any, str]:
         """Like `find`, but with MISSING for null, and a complaint if a part that the user mapped is missing."""
         value, key = self.find(part)
         if value is None:
             value = MISSING
         if value is MISSING and part in self._mapping.stated:
-            self.complain(key, f"expected the {part} of the record, found nothing")
+            self.report(key, f"expected the {part} of the record, found nothing")
         return value, key
 
     def case_id(self) -> str | None:
-        value, key = self._stated("id")
+        value, key = self._stated_value("id")
         if value is MISSING:
             return None
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-            self.complain(key, f"expected a case id (string or integer), found {described(value)}")
+            self.report(key, f"expected a case id (string or integer), found {described(value)}")
             return None
         return str(value)
 
     def trial(self) -> int | None:
-        value, key = self._stated("trial")
+        value, key = self._stated_value("trial")
         if value is MISSING:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            self.complain(key, f"expected a trial number, found {described(value)}")
+            self.report(key, f"expected a trial number, found {described(value)}")
             return None
         return value
 
     def reward(self) -> float | None:
-        value, key = self._stated("reward")
+        value, key = self._stated_value("reward")
         if value is MISSING:
             return None
         if not isinstance(value, bool | int | float):
-            self.complain(key, f"expected a reward (number), found {described(value)}")
+            self.report(key, f"expected a reward (number), found {described(value)}")
             return None
         return float(value)
 
     def actions(self) -> list[dict[str, Any]] | None:
-        value, key = self._stated("actions")
+        value, key = self._stated_value("actions")
         if value is MISSING:
             return None
         actions = [value] if isinstance(value, dict) else value
         if not isinstance(actions, list):
-            self.complain(key, f"expected a list of actions, found {described(value)}")
+            self.report(key, f"expected a list of actions, found {described(value)}")
             return None
         return [self._action(action, f"{key}[{i}]") for i, action in enumerate(actions)]
 
     def _action(self, action: Any, at: str) -> dict[str, Any]:
         if not isinstance(action, dict) or not isinstance(action.get("name"), str):
-            self.complain(at, "expected an action with a name")
+            self.report(at, "expected an action with a name")
             return {}
         arguments = action.get("arguments", action.get("kwargs"))
         if not isinstance(arguments, dict | None):
-            self.complain(at, f"expected an object as kwargs or arguments, found {described(arguments)}")
+            self.report(at, f"expected an object as kwargs or arguments, found {described(arguments)}")
         return {"name": action["name"], "arguments": arguments or {}}
 
     def moment(self, part: str) -> datetime | None:
         """A time from ISO 8601 text (UTC if it has no zone) or seconds since 1970."""
-        value, key = self._stated(part)
+        value, key = self._stated_value(part)
         if value is MISSING:
             return None
         if (found := moment(value)) is None:
-            self.complain(key, f"expected a time in ISO 8601 or seconds since 1970, found {described(value)}")
+            self.report(key, f"expected a time in ISO 8601 or seconds since 1970, found {described(value)}")
         return found
 
     def free(self, prefix: str) -> dict[str, Any]:

@@ -70,13 +70,13 @@ def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
     """
     try:
         if unpacked_name(source).suffix.lower() in _LINES:
-            return _Lines(_unpacked(source))
+            return _Lines(_unpacked_file(source))
         return _Document(source, mapping)
     except OSError as error:
         raise InputError(Problem(str(source), unreadable(source, error))) from None
 
 
-def _unpacked(source: Path) -> BinaryIO:
+def _unpacked_file(source: Path) -> BinaryIO:
     """A seekable file, unpacked if necessary."""
     if not is_packed(source):
         return source.open("rb")
@@ -143,7 +143,7 @@ def _split(file: str, data: bytes, mapping: RecordMapping) -> tuple[list[msgspec
     """The raw records and the key of their list, which is None if the document itself is the only record."""
     try:
         if "records" in mapping.stated:
-            return _listed(file, msgspec.json.decode(data), mapping)
+            return _listed_records(file, msgspec.json.decode(data), mapping)
         if data.lstrip()[:1] == b"[":
             return msgspec.json.decode(data, type=list[msgspec.Raw]), ""
         document = msgspec.json.decode(data)
@@ -156,7 +156,7 @@ def _split(file: str, data: bytes, mapping: RecordMapping) -> tuple[list[msgspec
     raise InputError(Problem(file, f"expected a list of records, found {_outline(document)}"))
 
 
-def _listed(file: str, document: Any, mapping: RecordMapping) -> tuple[list[msgspec.Raw], str]:
+def _listed_records(file: str, document: Any, mapping: RecordMapping) -> tuple[list[msgspec.Raw], str]:
     records, path = mapping.find(document, "records")
     if not isinstance(records, list):
         found = "nothing" if records is MISSING else _outline(records)

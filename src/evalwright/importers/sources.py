@@ -94,7 +94,7 @@ class ImportNotes:
             if key not in known and (meant or not near):
                 self.lose(f"keys {key!r} of {of}{f' ({meant})' if meant else ''}")
 
-    def say(self, note: str) -> None:
+    def add_text(self, note: str) -> None:
         if note not in self._said:
             self._said.append(note)
 
@@ -113,7 +113,7 @@ def expanded(paths: Iterable[Path]) -> tuple[list[Path], bool]:
     for path in paths:
         if path.is_dir():
             folders = True
-            inside = sorted(file for file in path.rglob("*") if _searched(file) and file.is_file())
+            inside = sorted(file for file in path.rglob("*") if _is_searched(file) and file.is_file())
             if not inside:
                 problems.append(Problem(str(path), f"has no files to import ({', '.join(SEARCHED)})"))
             found += inside
@@ -128,7 +128,7 @@ def expanded(paths: Iterable[Path]) -> tuple[list[Path], bool]:
     return found, folders
 
 
-def _searched(file: Path) -> bool:
+def _is_searched(file: Path) -> bool:
     return Path(stem(file, with_suffix=True)).suffix.lower() in SEARCHED
 
 

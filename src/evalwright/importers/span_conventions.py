@@ -195,12 +195,12 @@ def _branch(attributes: Mapping[str, Any], prefix: str) -> Any:
         listed = isinstance(found, list) and any(
             isinstance(one, dict) and any("." in key for key in one) for one in found
         )
-        return [_nested(one) if isinstance(one, dict) else one for one in found] if listed else found
+        return [_nested_names(one) if isinstance(one, dict) else one for one in found] if listed else found
     below = {key[len(prefix) + 1 :]: value for key, value in attributes.items() if key.startswith(f"{prefix}.")}
-    return _nested(below) if below else None
+    return _nested_names(below) if below else None
 
 
-def _nested(flat: Mapping[str, Any]) -> Any:
+def _nested_names(flat: Mapping[str, Any]) -> Any:
     """Dotted names as objects, and as lists if all names of an object are numbers."""
     root: dict[str, Any] = {}
     for key, value in flat.items():

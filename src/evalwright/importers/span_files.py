@@ -90,9 +90,9 @@ def _in_document(document: Any, place: str, plain: bool, lose: Lose) -> Iterator
     if not isinstance(document, dict):
         lose(place, f"expected an object with spans, found {described(document)}")
     elif "resourceSpans" in document or "resource_spans" in document:
-        yield from _enveloped(document, ("resourceSpans", "resource_spans"), _SPANS, place, lose)
+        yield from _enveloped_spans(document, ("resourceSpans", "resource_spans"), _SPANS, place, lose)
     elif "resourceLogs" in document or "resource_logs" in document:
-        yield from _enveloped(document, ("resourceLogs", "resource_logs"), _LOGS, place, lose)
+        yield from _enveloped_spans(document, ("resourceLogs", "resource_logs"), _LOGS, place, lose)
     elif "resourceMetrics" in document:
         return
     elif plain and isinstance(listed := document.get("data", document.get("spans")), list):
@@ -108,20 +108,20 @@ _SPANS = (("scopeSpans", "scope_spans", "instrumentationLibrarySpans"), ("spans"
 _LOGS = (("scopeLogs", "scope_logs"), ("logRecords", "log_records"))
 
 
-def _enveloped(
+def _enveloped_spans(
     document: dict[str, Any], key: tuple[str, ...], inner: tuple[tuple[str, ...], ...], place: str, lose: Lose
 ) -> Iterator[WireSpan]:
     read = otlp_span if inner is _SPANS else log_record
-    for resource in _listed(document, key, place, lose):
+    for resource in _listed_objects(document, key, place, lose):
         described_by = resource.get("resource")
         about = otlp_attributes(described_by.get("attributes")) if isinstance(described_by, dict) else {}
         service = about.get("service.name")
-        for scope in _listed(resource, inner[0], place, lose):
-            for one in _listed(scope, inner[1], place, lose):
+        for scope in _listed_objects(resource, inner[0], place, lose):
+            for one in _listed_objects(scope, inner[1], place, lose):
                 yield from _read(read, one, place, service if isinstance(service, str) else None, lose)
 
 
-def _listed(holder: dict[str, Any], keys: tuple[str, ...], place: str, lose: Lose) -> Iterator[dict[str, Any]]:
+def _listed_objects(holder: dict[str, Any], keys: tuple[str, ...], place: str, lose: Lose) -> Iterator[dict[str, Any]]:
     key = next((key for key in keys if key in holder), keys[0])
     listed = holder.get(key)
     if not isinstance(listed, list | None):

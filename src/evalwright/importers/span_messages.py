@@ -20,7 +20,7 @@ Message = dict[str, Any]
 
 def plain_messages(messages: Iterable[Any], role: str) -> list[Message]:
     """Messages in the form of OpenAI's chat completions; `role` is for messages without one."""
-    return [one for message in messages for one in _plain(message, role)]
+    return [one for message in messages for one in _plain_messages(message, role)]
 
 
 def content_of(messages: Iterable[Message], role: str) -> str | None:
@@ -34,9 +34,9 @@ def text_content(value: Any, role: str) -> str | None:
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         value = value["messages"]
     if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        said = content_of(plain_messages(value, role), role)
-        if said is not None:
-            return said
+        content = content_of(plain_messages(value, role), role)
+        if content is not None:
+            return content
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, dict):
@@ -57,7 +57,7 @@ def json_content(value: Any) -> Any:
     return value if too_deep(found) else found
 
 
-def _plain(message: Any, default: str) -> list[Message]:
+def _plain_messages(message: Any, default: str) -> list[Message]:
     original, message = message, json_content(message)
     if isinstance(message, dict) and isinstance(message.get("message"), dict):
         message = message["message"]
@@ -68,7 +68,7 @@ def _plain(message: Any, default: str) -> list[Message]:
     role = _ROLES.get(stated, stated)
     role = role if role in _KNOWN_ROLES else default
     parts = _parts(message)
-    plain: Message = {"role": role, "content": _words(parts), "tool_calls": _calls(message, parts)}
+    plain: Message = {"role": role, "content": _text_of_parts(parts), "tool_calls": _calls(message, parts)}
     thinking = [str(part.get("content") or part.get("thinking") or "") for part in parts if _type(part) in _THINKING]
     if thinking:
         plain["reasoning_content"] = "\n".join(thinking)
@@ -113,11 +113,11 @@ def _parts(message: Message) -> list[dict[str, Any]]:
 def _is_repeated(message: Message) -> bool:
     """Whether the content of a message is text that its `contents` say again, as OpenInference writes it for the Agents
     SDK."""
-    said, parts = message.get("content"), json_content(message.get("contents"))
-    if not isinstance(said, str) or not isinstance(parts, list):
+    content, parts = message.get("content"), json_content(message.get("contents"))
+    if not isinstance(content, str) or not isinstance(parts, list):
         return False
     texts = [part["text"] for part in _parts({"contents": parts}) if isinstance(part.get("text"), str)]
-    return said in (*texts, "".join(texts), "\n".join(texts))
+    return content in (*texts, "".join(texts), "\n".join(texts))
 
 
 def _unwrapped(part: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _type(part: dict[str, Any]) -> str:
     return str(part.get("type") or "text")
 
 
-def _words(parts: list[dict[str, Any]]) -> str | None:
+def _text_of_parts(parts: list[dict[str, Any]]) -> str | None:
     texts = []
     for part in parts:
         kind = _type(part)
@@ -185,8 +185,8 @@ def _call(call: Any) -> dict[str, Any] | None:
 def _result(part: Message) -> Message:
     ids = ("tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id")
     call_id = next((part[key] for key in ids if isinstance(part.get(key), str)), None)
-    said = ("response", "server_tool_call_response", "result", "content", "output")
-    value = next((part[key] for key in said if part.get(key) is not None), "")
+    keys = ("response", "server_tool_call_response", "result", "content", "output")
+    value = next((part[key] for key in keys if part.get(key) is not None), "")
     value = json_content(value)
     if not isinstance(value, str | dict):
         value = msgspec.json.encode(value).decode()

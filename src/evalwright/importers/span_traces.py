@@ -47,7 +47,7 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
     tree = _Tree(records)
     talk = tree.conversation()
     started, finished = tree.times()
-    asked, said = tree.input(talk), tree.said(talk)
+    asked, output_of = tree.input(talk), tree.output_of(talk)
     trace = Trace(
         case_id=tree.top.trace_id,
         variant_name="recorded",
@@ -55,7 +55,7 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
         finished_at=_at(finished or started) or UNKNOWN_TIME,
         latency_ms=(finished - started) // 1_000_000 if started and finished and finished >= started else None,
         input=asked,
-        output=said,
+        output=output_of,
         messages=talk.messages,
         tool_calls=tree.calls(talk),
         tool_results=tree.results(talk),
@@ -64,7 +64,7 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
         extra={"source": "import", "trace_id": tree.top.trace_id, "imported_from": {"file": file}},
         spans=[tree.span(one) for one in tree.ordered],
     )
-    unrecorded = tree.unrecorded(asked, said)
+    unrecorded = tree.unrecorded(asked, output_of)
     if trace.error is None and unrecorded is not None:
         trace.extra["answer_unrecorded"] = unrecorded
     if scores := tree.scores():
@@ -100,7 +100,7 @@ class _Tree:
         self._messages: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._nest()
         self.ordered = sorted(self._spans.values(), key=lambda span: (span.started_at or 0, -(span.finished_at or 0)))
-        self._depths = self._measured()
+        self._depths = self._span_depths()
         self.top = self._find_top()
         self._kinds = {span.span_id: kind_of(span) for span in self.ordered}
         self._models = sorted(self._of_kind("llm"), key=lambda span: span.finished_at or 0)
@@ -127,12 +127,14 @@ class _Tree:
     def _nest(self) -> None:
         """Put a model call that two instrumentations recorded beside each other below the span around it."""
         models = [span for span in self._spans.values() if kind_of(span) == "llm" and span.finished_at]
-        calls = [_recorded(span, read_conversation(self._answered(span), "", self._ignore)) for span in models]
+        calls = [
+            _recorded_call(span, read_conversation(self._output_messages(span), "", self._ignore)) for span in models
+        ]
         parents = {span.span_id: span.parent_id for span in self._spans.values()}
         for inner, outer in same_calls(calls, parents).items():
             self._spans[inner].parent_id = outer
 
-    def _innermost(self, spans: Sequence[WireSpan]) -> list[WireSpan]:
+    def _innermost_spans(self, spans: Sequence[WireSpan]) -> list[WireSpan]:
         """The spans that contain none of the others."""
         around: set[str] = set()
         for span in spans:
@@ -142,7 +144,7 @@ class _Tree:
                 at = self._spans[at].parent_id
         return [span for span in spans if span.span_id not in around]
 
-    def _measured(self) -> dict[str, int]:
+    def _span_depths(self) -> dict[str, int]:
         """The depth of each span; one whose parent is missing, or that is in a cycle of parents, is at the top."""
         depths: dict[str, int] = {}
         for span_id in self._spans:
@@ -177,10 +179,10 @@ class _Tree:
         inner = [span for span in self._of_kind("agent", "chain") if span is not self.top]
         return [self.top, *sorted(inner, key=lambda span: self._depths[span.span_id])]
 
-    def _given(self, span: WireSpan) -> list[dict[str, Any]]:
+    def _input_messages(self, span: WireSpan) -> list[dict[str, Any]]:
         return self._once("given", input_messages, span)
 
-    def _answered(self, span: WireSpan) -> list[dict[str, Any]]:
+    def _output_messages(self, span: WireSpan) -> list[dict[str, Any]]:
         return self._once("answered", output_messages, span)
 
     def _once(
@@ -221,7 +223,7 @@ class _Tree:
     def conversation(self) -> RecordedConversation:
         """The conversation of the model call that ended last, or of the agent if there are no model calls."""
         for span in [*reversed(self._models), *self._speakers()]:
-            messages = [*self._given(span), *self._answered(span)]
+            messages = [*self._input_messages(span), *self._output_messages(span)]
             if messages:
                 return read_conversation(messages, f"span {span.span_id}, messages", self._warn)
         return RecordedConversation()
@@ -233,24 +235,26 @@ class _Tree:
         """The input of the case: the application's input fields, and the user's text as `user_message`."""
         for span in self._speakers():
             shown = shown_input(span)
-            text = text_content(shown, "user") or content_of(self._given(span), "user")
+            text = text_content(shown, "user") or content_of(self._input_messages(span), "user")
             if text:
                 fields = shown if isinstance(shown, dict) and "messages" not in shown else {}
                 return {"user_message": text, **fields}
-        first = next((found for span in self._models if (found := content_of(self._given(span), "user"))), None)
+        first = next(
+            (found for span in self._models if (found := content_of(self._input_messages(span), "user"))), None
+        )
         return {"user_message": first or talk.user_message or self._only_text(shown_input, "user") or ""}
 
-    def said(self, talk: RecordedConversation) -> Output:
+    def output_of(self, talk: RecordedConversation) -> Output:
         for span in self._speakers():
             shown = shown_output(span)
-            text = text_content(shown, "assistant") or content_of(self._answered(span), "assistant")
+            text = text_content(shown, "assistant") or content_of(self._output_messages(span), "assistant")
             if text:
                 return Output(text, talk.thinking, shown if isinstance(shown, dict) else None)
         return Output(talk.final_answer or self._only_text(shown_output, "assistant"), talk.thinking)
 
-    def unrecorded(self, asked: dict[str, Any], said: Output) -> str | None:
+    def unrecorded(self, asked: dict[str, Any], output_of: Output) -> str | None:
         """Why the answer is unknown; None if it is known, or known to be missing."""
-        if said.final_answer:
+        if output_of.final_answer:
             return None
         if self._hidden:
             return f"texts were hidden before the export ({_HIDDEN})"
@@ -262,22 +266,24 @@ class _Tree:
 
     def calls(self, talk: RecordedConversation) -> list[ToolCall]:
         """The calls with spans of tools, and further ones that models requested, ordered by time."""
-        found = [(span.started_at or 0, self._executed(span)) for span in self._of_kind("tool")]
+        found = [(span.started_at or 0, self._executed_call(span)) for span in self._of_kind("tool")]
         executed = [call for _, call in found]
-        asked = {span.span_id: self._requested(span) for span in self._models}
-        for span in self._innermost([span for span in self._models if asked[span.span_id]]):
-            found += [(span.finished_at or 0, call) for call in asked[span.span_id] if not _taken(call, executed)]
+        asked = {span.span_id: self._requested_calls(span) for span in self._models}
+        for span in self._innermost_spans([span for span in self._models if asked[span.span_id]]):
+            found += [
+                (span.finished_at or 0, call) for call in asked[span.span_id] if not _take_executed(call, executed)
+            ]
         if not found:
             return talk.tool_calls
         return [call for _, call in sorted(found, key=lambda pair: pair[0])]
 
-    def _requested(self, span: WireSpan) -> list[ToolCall]:
-        return read_conversation(self._answered(span), "", self._ignore).tool_calls
+    def _requested_calls(self, span: WireSpan) -> list[ToolCall]:
+        return read_conversation(self._output_messages(span), "", self._ignore).tool_calls
 
     def _ignore(self, key: str, message: str) -> None:
         """Does nothing: these were reported while the conversation was read."""
 
-    def _executed(self, span: WireSpan) -> ToolCall:
+    def _executed_call(self, span: WireSpan) -> ToolCall:
         name, call_id, arguments, _ = tool_of(span)
         given = arguments if isinstance(arguments, dict) else {} if arguments is None else {"_raw": arguments}
         return ToolCall(name, call_id, given, _at(span.started_at))
@@ -297,7 +303,7 @@ class _Tree:
     def metrics(self) -> Metrics:
         """The sums over the innermost spans with usage: spans around them often repeat the sum."""
         used = [span for span in self.ordered if usage_of(span.attributes) is not None]
-        counted = [usage_of(span.attributes) or SpanUsage() for span in self._innermost(used)]
+        counted = [usage_of(span.attributes) or SpanUsage() for span in self._innermost_spans(used)]
         sums = [
             sum(given) if (given := [one for one in column if one is not None]) else None
             for column in zip(*counted, strict=True)
@@ -319,7 +325,7 @@ class _Tree:
         return {key: value for key, value in names.items() if isinstance(value, str)}
 
     def span(self, one: WireSpan) -> Span:
-        messages_in, messages_out = self._given(one), self._answered(one)
+        messages_in, messages_out = self._input_messages(one), self._output_messages(one)
         raised = next(
             (event.attributes.get("exception.message") for event in one.events if event.name == "exception"), None
         )
@@ -340,7 +346,7 @@ class _Tree:
         )
 
 
-def _taken(call: ToolCall, executed: list[ToolCall]) -> bool:
+def _take_executed(call: ToolCall, executed: list[ToolCall]) -> bool:
     """Whether a call that a model requested is among the executed ones, each of which counts once.
 
     The span of an executed call may lack its id or its arguments, or have these as a text only.
@@ -357,17 +363,17 @@ def _taken(call: ToolCall, executed: list[ToolCall]) -> bool:
     return bool(fits)
 
 
-def _recorded(span: WireSpan, talk: RecordedConversation) -> RecordedCall:
+def _recorded_call(span: WireSpan, talk: RecordedConversation) -> RecordedCall:
     usage, response = usage_of(span.attributes) or SpanUsage(), span.attributes.get("gen_ai.response.id")
     calls = [[call.name, call.arguments] for call in talk.tool_calls]
-    said = msgspec.json.encode([talk.final_answer, calls]).decode() if talk.final_answer or calls else ""
+    output_of = msgspec.json.encode([talk.final_answer, calls]).decode() if talk.final_answer or calls else ""
     return RecordedCall(
         span.span_id,
         span.started_at or 0,
         span.finished_at or 0,
         span.name or "",  # exports do not name instrumentations, and two do not name their spans alike
         (usage.input or 0, usage.output or 0),
-        said,
+        output_of,
         response if isinstance(response, str) else None,
     )
 

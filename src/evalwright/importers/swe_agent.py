@@ -46,7 +46,7 @@ def _message(talk: Transcript, message: dict[str, Any], notes: ImportNotes) -> N
         case "assistant":
             turn = talk.turn()
             if text:
-                turn.say(text)
+                turn.add_text(text)
             for call in dictionaries(message.get("tool_calls")):
                 function = call.get("function")
                 function = function if isinstance(function, dict) else {}

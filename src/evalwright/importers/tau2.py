@@ -149,7 +149,7 @@ def _message(talk: Transcript, message: Mapping[str, Any], notes: ImportNotes) -
         case "assistant":
             turn = talk.turn(at=at)
             if text:
-                turn.say(text)
+                turn.add_text(text)
             for call in dictionaries(calls):
                 talk.calls_in(turn, str(call.get("name")), call.get("id"), arguments_of(call.get("arguments")), at)
             usage = _object(message.get("usage"))
@@ -185,8 +185,8 @@ def _outcome(talk: Transcript, simulation: Mapping[str, Any], notes: ImportNotes
             talk.custom[name] = float(value)
     ended = simulation.get("termination_reason")
     if ended in _NOT_EVALUATED:
-        said = _object(simulation.get("info")).get("error")
-        talk.error = TraceError(str(ended), str(said or "the simulation was not evaluated"))
+        message = _object(simulation.get("info")).get("error")
+        talk.error = TraceError(str(ended), str(message or "the simulation was not evaluated"))
         talk.custom.pop("reward", None)
     elif ended is not None and ended not in _REGULAR:
         talk.extra["stopped"] = ended

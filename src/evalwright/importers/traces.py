@@ -86,7 +86,7 @@ def import_traces(
     )
     if mended := reading.mistakes.mended:
         what = counted(mended, "record with", "records with")
-        reading.notes.say(f"{what} half characters (unpaired surrogates), which were replaced")
+        reading.notes.add_text(f"{what} half characters (unpaired surrogates), which were replaced")
     if unmeasured := reading.mistakes.unmeasured:
         reading.notes.lose("values NaN or Infinity, which JSON does not have", unmeasured)
     notes = [*gathered.notes(), *reading.notes.lines(), *(pricing.notes() if pricing else ())]

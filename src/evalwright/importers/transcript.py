@@ -35,7 +35,7 @@ class AgentTurn(msgspec.Struct, gc=False):
     thinking: list[str] | None = None
     calls: list[ToolCall] | None = None
 
-    def say(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Add a text; a message with an empty one has none."""
         if not text:
             return
@@ -52,7 +52,7 @@ class AgentTurn(msgspec.Struct, gc=False):
 
     @property
     def text(self) -> str | None:
-        return _joined(self.texts)
+        return _joined_text(self.texts)
 
     @property
     def empty(self) -> bool:
@@ -67,7 +67,7 @@ class _Laid(msgspec.Struct, gc=False):
     spans: list[Span]
 
 
-def _joined(texts: list[str] | None) -> str | None:
+def _joined_text(texts: list[str] | None) -> str | None:
     return None if not texts else texts[0] if len(texts) == 1 else "\n".join(texts)
 
 
@@ -111,9 +111,9 @@ class Transcript:
 
     def breaks_off(self, file: Path, line: int, notes: ImportNotes) -> None:
         """The file ends in the middle of a line, because the program that wrote it was killed."""
-        said = "the last line breaks off and was left out"
-        self.extra.setdefault("warnings", []).append(said)
-        notes.say(f"{file.name}:{line}: {said}")
+        message = "the last line breaks off and was left out"
+        self.extra.setdefault("warnings", []).append(message)
+        notes.add_text(f"{file.name}:{line}: {message}")
 
     @property
     def empty(self) -> bool:
@@ -159,11 +159,11 @@ class Transcript:
         """Add thinking that belongs to the next turn."""
         self._pending.append(text)
 
-    def say(self, text: str, at: datetime | None = None) -> None:
+    def add_text(self, text: str, at: datetime | None = None) -> None:
         """Add a text of the assistant as an item of its own."""
         turn = self.open_turn(at, for_text=True)
         self._thought_in(turn)
-        turn.say(text)
+        turn.add_text(text)
 
     def call(self, name: str, id: str | None, arguments: dict[str, Any], at: datetime | None = None) -> None:
         """Add a tool call as an item of its own."""
@@ -232,7 +232,7 @@ class Transcript:
 
     def trace(self, variant: str, extra: Mapping[str, Any]) -> Trace:
         """The conversation as a recording of a case that is named later."""
-        laid, last = self._laid_out(), self._last_said()
+        laid, last = self._laid_out(), self._last_spoken_turn()
         tokens = self.tokens
         cached = {"cache_read_tokens": tokens.cache_read, "cache_write_tokens": tokens.cache_write}
         custom = {**self.custom, **{name: number for name, number in cached.items() if number is not None}}
@@ -245,7 +245,7 @@ class Transcript:
             finished_at=self._last or UNKNOWN_TIME,
             latency_ms=self.latency_ms if self.latency_ms is not None else self._elapsed(),
             input={},
-            output=Output(self.answer or last.text, _joined(last.thinking), self.structured),
+            output=Output(self.answer or last.text, _joined_text(last.thinking), self.structured),
             messages=laid.messages,
             tool_calls=laid.calls,
             tool_results=self.results,
@@ -271,7 +271,7 @@ class Transcript:
             return None
         return round((self._last - self._first).total_seconds() * 1000)
 
-    def _last_said(self) -> AgentTurn:
+    def _last_spoken_turn(self) -> AgentTurn:
         """The last turn with a text that is not blank."""
         for entry in reversed(self._entries):
             if isinstance(entry, AgentTurn) and entry.texts and (entry.text or "").strip():
@@ -287,7 +287,7 @@ class Transcript:
                 message(entry)
                 continue
             number += 1
-            calls, text, thought = entry.calls, _joined(entry.texts), _joined(entry.thinking)
+            calls, text, thought = entry.calls, _joined_text(entry.texts), _joined_text(entry.thinking)
             if calls is None and text is None and thought is None:
                 continue
             message(TraceMessage("assistant", text, thought, calls[0] if calls else None))

@@ -120,7 +120,7 @@ def log_record(raw: dict[str, Any], service: str | None) -> WireSpan | None:
 def plain_span(raw: dict[str, Any], service: str | None) -> WireSpan:
     """A span in the form of an SDK's `span.to_json()` or of a Phoenix export."""
     faults: list[str] = []
-    raw = _gathered(raw)
+    raw = _gathered_columns(raw)
     context = raw.get("context")
     ids = context if isinstance(context, dict) else raw
     status = raw.get("status")
@@ -146,7 +146,7 @@ def plain_span(raw: dict[str, Any], service: str | None) -> WireSpan:
     )
 
 
-def _gathered(raw: dict[str, Any]) -> dict[str, Any]:
+def _gathered_columns(raw: dict[str, Any]) -> dict[str, Any]:
     """Columns such as `context.span_id` and `attributes.llm.model_name` put below `context` and `attributes`."""
     columns = [key for key in raw if key.startswith(("context.", "attributes."))]
     if not columns:

@@ -43,10 +43,10 @@ def check_free(out: Path) -> None:
     """Raises InputError if folder `out` has a suite already; `write_cases` does so for cases without a suite."""
     files = [out / _CASES, out / IMPORTED_SUITE]
     if files[-1].exists():
-        raise InputError([_taken(file) for file in files if file.exists()])
+        raise InputError([_name_taken(file) for file in files if file.exists()])
 
 
-def _taken(file: Path) -> Problem:
+def _name_taken(file: Path) -> Problem:
     return Problem(str(file), "already exists; choose another folder")
 
 
@@ -79,7 +79,7 @@ def write_cases(out: Path, lines: Iterator[bytes]) -> None:
     if not file.exists():
         replace_lines(file, lines)
     elif not _consists_of(file, lines):
-        raise InputError([_taken(file)])
+        raise InputError([_name_taken(file)])
 
 
 def _consists_of(path: Path, lines: Iterator[bytes]) -> bool:

@@ -145,15 +145,15 @@ async def _listened_to(callback: Any, load: Callable[[], Suite], options: RunOpt
         return await asyncio.to_thread(_run, load, options)
     listener = Listener(callback)
     token = LISTENER.set(listener)
-    listener.tell("start")
+    listener.emit("start")
     listening = asyncio.create_task(listener.work())
     try:
         result = await asyncio.to_thread(_run, load, options)
-        listener.tell("suite_completed", result)
+        listener.emit("suite_completed", result)
         return result
     finally:
         LISTENER.reset(token)
-        listener.tell("stop")
+        listener.emit("stop")
         listener.end()
         await listening
 

@@ -98,7 +98,7 @@ def _request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": fit.max_tokens or ANTHROPIC_TOKENS,
-        "messages": _merged(request.messages),
+        "messages": _merged_messages(request.messages),
         **extra,
         **({"output_config": output} if output else {}),
     }
@@ -133,7 +133,7 @@ def _mark_head(body: dict[str, Any]) -> None:
         body["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
 
 
-def _merged(messages: Any) -> list[dict[str, Any]]:
+def _merged_messages(messages: Any) -> list[dict[str, Any]]:
     """The messages as this API accepts them: consecutive tool results form one message of the user."""
     merged: list[dict[str, Any]] = []
     for message in messages:
@@ -180,7 +180,7 @@ def _reply(response: Any, model: str, latency_ms: int, fit: Fit) -> ChatReply:
     texts = [b.text for b in blocks if b.type == "text"]
     thinking = [b.thinking for b in blocks if b.type == "thinking"]
     calls = [_call(b) for b in blocks if b.type == "tool_use"]
-    served = _served(blocks)
+    served = _served_calls(blocks)
     if fit.reply_format == "tool" and calls:
         # text beside the tool is kept in front of its input: a second verdict in it must be noticed
         texts += [json.dumps(call.arguments, ensure_ascii=False) for call in calls]
@@ -207,7 +207,7 @@ def _call(block: Any) -> ToolCall:
     return ToolCall(block.name, block.id, block.input if isinstance(block.input, dict) else {"_raw": block.input})
 
 
-def _served(blocks: list[Any]) -> list[ServedCall]:
+def _served_calls(blocks: list[Any]) -> list[ServedCall]:
     """The calls that the provider itself ran: `server_tool_use`, `mcp_tool_use`, and their results."""
     calls = [_call(b) for b in blocks if b.type.endswith("_tool_use")]
     results = {b.tool_use_id: b.content for b in blocks if b.type.endswith("_tool_result")} if calls else {}

@@ -45,8 +45,8 @@ class OpenAIBatches:
             found = await self._client.batches.retrieve(batch)
             if found.status == "failed":
                 reasons = getattr(found.errors, "data", None) or []
-                said = "; ".join(str(reason.message) for reason in reasons[:3])
-                raise CallFailed("bad_request", f"{batch} failed: {said or 'its provider does not say why'}")
+                message = "; ".join(str(reason.message) for reason in reasons[:3])
+                raise CallFailed("bad_request", f"{batch} failed: {message or 'its provider does not say why'}")
             return found.status in ("completed", "expired", "cancelled")
 
     async def answers(self, batch: str) -> AsyncIterator[BatchAnswer]:
@@ -58,10 +58,10 @@ class OpenAIBatches:
                         content = await self._client.files.content(name)
                     for line in content.content.splitlines():
                         if line.strip():
-                            yield _answered(msgspec.json.decode(line))
+                            yield _batch_answer(msgspec.json.decode(line))
 
 
-def _answered(row: Any) -> BatchAnswer:
+def _batch_answer(row: Any) -> BatchAnswer:
     response = row.get("response")
     if response:
         return BatchAnswer(row["custom_id"], int(response["status_code"]), response["body"])

@@ -90,7 +90,7 @@ class Batches:
 
     async def ask(self, key: str, api: BatchApi, body: Mapping[str, Any]) -> dict[str, Any]:
         """The provider's reply to a question. Raises CallFailed."""
-        known = self._noted(key)
+        known = self._noted_batch(key)
         # what failed in an earlier batch is asked again
         if known is None or (known[1] is not None and known[1] >= 400):
             answer = await self._next_batch(key, api, body)
@@ -99,7 +99,7 @@ class Batches:
         else:
             answer = BatchAnswer(key, known[1], msgspec.json.decode(known[2]))
         if answer.status >= 400:
-            raise _refused(answer)
+            raise _refusal_error(answer)
         return answer.body
 
     async def close(self) -> None:
@@ -112,7 +112,7 @@ class Batches:
         if not noted:  # no batch was accepted
             self._path.unlink(missing_ok=True)
 
-    def _noted(self, key: str) -> Any:
+    def _noted_batch(self, key: str) -> Any:
         return self._notes.execute("SELECT batch, status, body FROM questions WHERE key = ?", (key,)).fetchone()
 
     def _future(self, key: str) -> asyncio.Future[BatchAnswer]:
@@ -225,7 +225,7 @@ def _parts(questions: Sequence[_Question]) -> list[list[_Question]]:
     return parts
 
 
-def _refused(answer: BatchAnswer) -> CallFailed:
+def _refusal_error(answer: BatchAnswer) -> CallFailed:
     inner = answer.body.get("error", answer.body)
     inner = inner.get("error", inner) if isinstance(inner, dict) else inner  # Anthropic nests it one level deeper
     text = str(inner.get("message") if isinstance(inner, dict) else inner)[:500]

@@ -43,7 +43,7 @@ class Fare(NamedTuple):
     """0: nothing had to be reserved."""
 
 
-class _Asked(NamedTuple):
+class _WaitingCall(NamedTuple):
     model: str
     price: Price
     most: Most
@@ -78,7 +78,7 @@ class Spending:
         self._note_waiting, self._ends = waiting, ends
         self._spent, self._set_aside, self._number = 0 if funds is None else _pico(funds.spent), 0, 0
         self._under_way: set[int] = set()
-        self._waiting: deque[_Asked] = deque()
+        self._waiting: deque[_WaitingCall] = deque()
         self._counted: dict[str, float] = {}
         """How many tokens a model counted for each of ours, if more than one."""
         self._asking: asyncio.Task[None] | None = None
@@ -132,7 +132,7 @@ class Spending:
         turn: asyncio.Future[Fare] = asyncio.get_running_loop().create_future()
         if self._ends():  # those already waiting would be let in before this one
             self._dismiss()
-        self._waiting.append(_Asked(model, price, most, share, turn))
+        self._waiting.append(_WaitingCall(model, price, most, share, turn))
         self._admit(self._funds)
         if self._ends():
             self._dismiss()
@@ -202,13 +202,13 @@ class Spending:
                 asked.turn.set_exception(Unsent())
         self._note_waiting(0)
 
-    def _fare(self, asked: _Asked, funds: Funds) -> Fare | CallFailed | None:
+    def _fare(self, asked: _WaitingCall, funds: Funds) -> Fare | CallFailed | None:
         """The reservation for a call, why it cannot be made, or None while the money that it needs may still come."""
         unspent, tokens = _pico(funds.granted) - self._spent, asked.most.token_output
         room = unspent - self._set_aside
         least, most = (self._most_pico(asked, limit) for limit in (asked.most.least_output, tokens))
         lacking = max(least - unspent, 0 if self._under_way else most - room)
-        if most > room and self._is_asking(funds, lacking, most - room):
+        if most > room and self._may_get_more(funds, lacking, most - room):
             return None
         if least > unspent:
             used = f"{money(self.spent)} spent of {funds}"
@@ -223,7 +223,7 @@ class Spending:
         self._number += 1
         return Fare(asked.model, asked.most, tokens, asked.share, self._most_pico(asked, tokens), self._number)
 
-    def _is_asking(self, funds: Funds, least: int, wanted: int) -> bool:
+    def _may_get_more(self, funds: Funds, least: int, wanted: int) -> bool:
         """Whether more money may come; the waiting calls are then looked at again."""
         asking = funds.more(least / _PICO, wanted / _PICO)
         if asking is not None and asking is not self._asking:
@@ -237,17 +237,17 @@ class Spending:
         else:
             self._admit(funds)
 
-    def _most_pico(self, asked: _Asked, token_output: int) -> int:
+    def _most_pico(self, asked: _WaitingCall, token_output: int) -> int:
         token_input = math.ceil(asked.most.token_input * self._counted.get(asked.model, 1))
         return _pico(asked.share * most_dollars(asked.price, token_input, asked.most.choices * token_output))
 
     def _learn(self, fare: Fare, usage: Usage) -> None:
         """Learn from a reply that used more than it should: its server counts differently, or ignores the limit."""
-        was, said = fare.most.token_input, usage.token_input or 0
+        was, actual = fare.most.token_input, usage.token_input or 0
         over = []
-        if said > was * self._counted.get(fare.model, 1):
-            self._counted[fare.model] = said / max(1, was)
-            over.append(f"it counted {said:,} tokens of input, expected at most {was:,}")
+        if actual > was * self._counted.get(fare.model, 1):
+            self._counted[fare.model] = actual / max(1, was)
+            over.append(f"it counted {actual:,} tokens of input, expected at most {was:,}")
         if (usage.token_output or 0) > (limit := fare.most.choices * fare.token_output):
             over.append(f"its reply has {usage.token_output:,} tokens, its limit was {limit:,}")
         if over:

@@ -67,7 +67,7 @@ class CallableClient:
         except Exception as error:
             mistaken = isinstance(error, _MISTAKES) or type(error) is ValueError
             kind = "exception" if mistaken else "connection"
-            raise CallFailed(kind, f"the provider raised {_told(error)}", retryable=not mistaken) from error
+            raise CallFailed(kind, f"the provider raised {_described(error)}", retryable=not mistaken) from error
         if isinstance(response, str):
             response = ChatReply(response, model)
         if not isinstance(response, ChatReply):
@@ -80,7 +80,7 @@ class CallableClient:
     async def close(self) -> None: ...
 
 
-def _told(error: Exception) -> str:
+def _described(error: Exception) -> str:
     place = user_place(error)
     return f"{type(error).__name__}: {error}" + (f" ({place})" if place else "")
 

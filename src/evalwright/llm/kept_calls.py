@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.llm.thinking import thought_and_said
+from evalwright.llm.thinking import split_thinking
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 
 __all__ = ["KEPT_BYTES", "KeptCall", "keeping", "kept_call", "questions_of"]
@@ -42,19 +42,19 @@ class KeptCall:
     def __init__(self, entry: dict[str, Any] | None, mask: Callable[[str], str]) -> None:
         self._entry, self._mask, self._begun = entry, mask, time.monotonic()
 
-    def said(self, text: str, cost_usd: float | None = None) -> str:
+    def note_output(self, text: str, cost_usd: float | None = None) -> str:
         """The output of a program that replaces a model: kept, and returned without the thinking before it."""
-        thought, spoken = thought_and_said(text)
-        self._replied(spoken, cost_usd)
+        thought, spoken = split_thinking(text)
+        self._note_reply(spoken, cost_usd)
         if thought and self._entry is not None:
-            self._entry["thinking"] = _kept(thought, self._mask)
+            self._entry["thinking"] = _masked_and_cut(thought, self._mask)
         return spoken
 
-    def _replied(self, text: str, cost_usd: float | None) -> None:
+    def _note_reply(self, text: str, cost_usd: float | None) -> None:
         if self._entry is not None:
             latency = int((time.monotonic() - self._begun) * 1000)
             self._entry |= {
-                "reply": _kept(text, self._mask),
+                "reply": _masked_and_cut(text, self._mask),
                 "cost_usd": cost_usd,
                 "latency_ms": latency,
                 "error": None,
@@ -63,21 +63,21 @@ class KeptCall:
     def failed(self, kind: str, message: str) -> None:
         if self._entry is not None:
             self._entry["latency_ms"] = int((time.monotonic() - self._begun) * 1000)
-            self._entry["error"] = {"type": kind, "message": _kept(message, self._mask)}
+            self._entry["error"] = {"type": kind, "message": _masked_and_cut(message, self._mask)}
 
     def replied(self, reply: ChatReply) -> None:
         """Note the reply; a refusal is a reply, too."""
         if self._entry is None:
             return
-        self._replied(reply.text or reply.refusal or "", reply.cost_usd)
-        self._entry |= {"cached": reply.cached, "usage": _known(reply.usage), "latency_ms": reply.latency_ms}
+        self._note_reply(reply.text or reply.refusal or "", reply.cost_usd)
+        self._entry |= {"cached": reply.cached, "usage": _known_fields(reply.usage), "latency_ms": reply.latency_ms}
         further = {
             "thinking": reply.thinking,
             "tool_calls": msgspec.to_builtins(reply.tool_calls),
             "finish_reason": reply.finish_reason,
             "refused": reply.refusal is not None,
         }
-        self._entry |= {key: _kept(value, self._mask) for key, value in further.items() if value}
+        self._entry |= {key: _masked_and_cut(value, self._mask) for key, value in further.items() if value}
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def kept_call(
         yield KeptCall(None, mask)
         return
     asked = messages() if callable(messages) else [dict(message) for message in messages]
-    entry: dict[str, Any] = {"model": model, "messages": _kept(asked, mask), "reply": None, "cached": False}
+    entry: dict[str, Any] = {"model": model, "messages": _masked_and_cut(asked, mask), "reply": None, "cached": False}
     entry |= {"usage": {}, "cost_usd": None, "latency_ms": None, "error": {"type": "unfinished", "message": ""}}
     calls.append(entry)  # before the reply: concurrent calls keep the order in which they began
     kept = KeptCall(entry, mask)
@@ -108,22 +108,22 @@ def kept_call(
 def questions_of(request: ChatRequest) -> list[dict[str, Any]]:
     """The messages of a request, the system's prompt first."""
     system = [ChatMessage("system", request.system)] if request.system else []
-    return [_known(message) for message in (*system, *request.messages)]
+    return [_known_fields(message) for message in (*system, *request.messages)]
 
 
-def _known(value: Any) -> dict[str, Any]:
+def _known_fields(value: Any) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(value)
     return {key: one for key, one in fields.items() if one not in (None, [])}
 
 
-def _kept(value: Any, mask: Callable[[str], str]) -> Any:
+def _masked_and_cut(value: Any, mask: Callable[[str], str]) -> Any:
     """Plain data with every string masked and cut."""
     if isinstance(value, str):
         return _cut(mask(value))
     if isinstance(value, Mapping):
-        return {str(key): _kept(one, mask) for key, one in value.items()}
+        return {str(key): _masked_and_cut(one, mask) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_kept(one, mask) for one in value]
+        return [_masked_and_cut(one, mask) for one in value]
     return value
 
 

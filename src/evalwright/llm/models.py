@@ -84,7 +84,7 @@ class LiveModels:
         self._gates: dict[tuple[str, str | None], Gate] = {}
         self._rates: dict[Route, Rates] = {}
         self._recording = RecordedCalls(self._choices.replay) if self._choices.replay else None
-        self._recorder = CallRecorder(self._choices.record, self._masked) if self._choices.record else None
+        self._recorder = CallRecorder(self._choices.record, self._masked_text) if self._choices.record else None
         self._cache: Cache | None = None
         self._batches: Batches | None = None
 
@@ -95,18 +95,18 @@ class LiveModels:
         request = writable(request)
         route = route_of(request, self._environment)
         asked = key_of(request, at=None)
-        with kept_call(request.model, lambda: questions_of(request), self._masked) as kept:
+        with kept_call(request.model, lambda: questions_of(request), self._masked_text) as kept:
             reply: ChatReply = await self._recorded_or_live(
                 purpose, "chat", asked, request, lambda: self._chat(request, route, purpose)
             )
             # the words of a system or a simulated user stay as they are
-            said = _said_by_judge(reply) if purpose == "judge" else reply
-            kept.replied(said)
-        cut_off = is_unfinished(reply.finish_reason) or ends_thinking(reply.text, said.text)
+            answer = _judge_reply(reply) if purpose == "judge" else reply
+            kept.replied(answer)
+        cut_off = is_unfinished(reply.finish_reason) or ends_thinking(reply.text, answer.text)
         if purpose == "judge" and reply.refusal is None and cut_off:
             self.forget(request)
-            raise unfinished(said)
-        return said
+            raise unfinished(answer)
+        return answer
 
     def forget(self, request: ChatRequest) -> None:
         request = writable(request)
@@ -137,21 +137,21 @@ class LiveModels:
 
         async def asked(fare: Fare, again: Again) -> ChatReply:
             affordable = fare.token_output if self._spending.has_cap else None
-            return await self._retried(
+            return await self._retried_call(
                 route,
                 lambda client: self._fits.chat(client, route, request, adapts=adapts, affordable=affordable),
                 self._rules.of(request),
                 need,
-                _used,
+                _used_tokens,
                 again,
             )
 
-        reply = await self._paid(request.model, self._most(request, route, wanted), asked)
+        reply = await self._paid_reply(request.model, self._highest_cost(request, route, wanted), asked)
         if is_truncated(reply.finish_reason) and reply.limit is not None and reply.limit < (wanted or sys.maxsize):
             raise cut_by_budget(reply, purpose)
         return reply
 
-    def _most(self, request: ChatRequest, route: Route, wanted: int | None) -> Most:
+    def _highest_cost(self, request: ChatRequest, route: Route, wanted: int | None) -> Most:
         if not self._spending.has_cap:
             return _UNCOUNTED
         return most_of(request, ANTHROPIC_TOKENS if wanted is None and route.interface == "anthropic" else wanted)
@@ -160,7 +160,7 @@ class LiveModels:
         from evalwright.llm.batches import SHARE_OF_PRICE, Batches
 
         if self._batches is None:
-            self._batches = Batches(notes, self._rules, self._masked, self._choices.batch_failed)
+            self._batches = Batches(notes, self._rules, self._masked_text, self._choices.batch_failed)
         batches, wanted = self._batches, self._fits.of(route, request, adapts=True).max_tokens
         client = await self._clients.of(route)
         if not hasattr(client, "batches"):
@@ -175,9 +175,11 @@ class LiveModels:
                 reply, reply_format=fit.reply_format, left_out=[*fit.left_out], limit=fit.max_tokens
             )
 
-        return await self._paid(request.model, self._most(request, route, wanted), asked, SHARE_OF_PRICE)
+        return await self._paid_reply(request.model, self._highest_cost(request, route, wanted), asked, SHARE_OF_PRICE)
 
-    async def _paid(self, model: str, most: Most, call: Callable[[Fare, Again], Awaitable[P]], share: float = 1.0) -> P:
+    async def _paid_reply(
+        self, model: str, most: Most, call: Callable[[Fare, Again], Awaitable[P]], share: float = 1.0
+    ) -> P:
         """The reply with its cost, at a share of the list price; the most that it can cost is reserved first."""
         fare = await self._spending.reserve(model, most, share)
 
@@ -199,7 +201,7 @@ class LiveModels:
         route = route_of(asked, self._environment)
 
         def embedded(_: Fare, again: Again) -> Awaitable[Embedding]:
-            return self._retried(
+            return self._retried_call(
                 route,
                 lambda client: method_of(client, "embed", route)(route.model, asked.messages[0].content),
                 again=again,
@@ -211,7 +213,7 @@ class LiveModels:
             known = None if cache is None else cache.find(key, Embedding)
             if known is not None:
                 return known
-            made: Embedding = await self._paid(model, most_of(asked, 0), embedded)
+            made: Embedding = await self._paid_reply(model, most_of(asked, 0), embedded)
             if cache is not None:
                 cache.keep(key, made)
             return made
@@ -227,7 +229,7 @@ class LiveModels:
             "moderate",
             key_of(asked, at=None),
             asked,
-            lambda: self._retried(
+            lambda: self._retried_call(
                 route, lambda client: method_of(client, "moderate", route)(route.model, asked.messages[0].content)
             ),
         )
@@ -251,18 +253,18 @@ class LiveModels:
         try:
             reply = await live() if self._recording is None else self._recording.find(key, asked)
         except CallFailed as failure:
-            raise error_for(purpose, failure, self._masked(str(failure))) from None
+            raise error_for(purpose, failure, self._masked_text(str(failure))) from None
         if self._recorder is not None:
             self._recorder.keep(key, kind, asked, reply)
         return reply
 
-    def _masked(self, text: str) -> str:
+    def _masked_text(self, text: str) -> str:
         """The text without the run's secrets and without the models' keys, whatever their variables are called."""
         for key in self._clients.keys:
             text = masked_in(text, key)
         return self._mask(text)
 
-    async def _retried(
+    async def _retried_call(
         self,
         route: Route,
         call: Callable[[Any], Awaitable[T]],
@@ -281,7 +283,7 @@ class LiveModels:
     def _new_rates(self, route: Route) -> Rates:
         rates = self._rates[route] = Rates()
         if self._shared is not None:
-            rates.tell = self._shared.shared(f"{route.interface} {route.base_url} {route.model}", rates.wait)
+            rates.on_pause = self._shared.shared(f"{route.interface} {route.base_url} {route.model}", rates.wait)
         return rates
 
     def _cache_for(self, route: Route) -> Cache | None:
@@ -293,7 +295,7 @@ class LiveModels:
             return None
         if self._cache is None:
             try:
-                self._cache = Cache(self._choices.cache or user_folder() / default_path().name, self._masked)
+                self._cache = Cache(self._choices.cache or user_folder() / default_path().name, self._masked_text)
             except (InputError, OSError):  # a damaged file in the user's cache folder, which this run did not ask for
                 if self._choices.cache is not None:
                     raise
@@ -301,10 +303,10 @@ class LiveModels:
         return self._cache
 
 
-def _said_by_judge(reply: ChatReply) -> ChatReply:
+def _judge_reply(reply: ChatReply) -> ChatReply:
     """The reply without thinking aloud, and without what Anthropic's models say before they refuse: no verdict."""
     return spoken(reply) if reply.refusal is None else msgspec.structs.replace(reply, text="")
 
 
-def _used(reply: ChatReply) -> Demand:
+def _used_tokens(reply: ChatReply) -> Demand:
     return Demand(reply.usage.token_input or 0, reply.usage.token_output or 0)

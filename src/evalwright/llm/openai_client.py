@@ -62,7 +62,7 @@ class OpenAIClient:
         with reading_reply():
             try:
                 if request.stream is True:
-                    response, first = await openai_completion(await self._streamed(_as_body(body)), started)
+                    response, first = await openai_completion(await self._streamed_response(_as_body(body)), started)
                 else:
                     response = await posted(self._client, "/chat/completions", body)
             except self._errors as error:
@@ -70,7 +70,7 @@ class OpenAIClient:
             reply = reply_of(response, model, int((time.monotonic() - started) * 1000), fit.max_tokens)
             return msgspec.structs.replace(reply, first_ms=first)
 
-    async def _streamed(self, body: dict[str, Any]) -> Any:
+    async def _streamed_response(self, body: dict[str, Any]) -> Any:
         # without the option no usage is sent, and the cost would be unknown
         options = {"include_usage": True, **body["extra_body"].get("stream_options", {})}
         whole = {**body["extra_body"], "stream_options": options}

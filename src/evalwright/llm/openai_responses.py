@@ -56,7 +56,7 @@ def _body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
     return body
 
 
-def _ended(response: Any) -> str | None:
+def _end_reason(response: Any) -> str | None:
     """Why the reply ended, in the terms of chat completions if it was cut off."""
     details = getattr(response, "incomplete_details", None)
     cut = response.status == "incomplete" and getattr(details, "reason", None) == "max_output_tokens"
@@ -73,14 +73,14 @@ def _reply(response: Any, model: str, latency_ms: int, limit: int | None) -> Cha
         elif item.type == "custom_tool_call":
             calls.append(ToolCall(item.name, item.call_id, {"_raw": item.input}))
         elif item.type.endswith("_call"):
-            served.append(_served(item))
+            served.append(_served_call(item))
         for part in item.content if item.type == "message" else ():
             if part.type == "refusal":
                 refusal = part.refusal
             else:
                 texts.append(part.text)
     if not (texts or calls or refusal):
-        raise silent(_ended(response), limit)
+        raise silent(_end_reason(response), limit)
     reply = ChatReply(
         text="".join(texts),
         model=response.model or model,
@@ -88,14 +88,14 @@ def _reply(response: Any, model: str, latency_ms: int, limit: int | None) -> Cha
         tool_calls=calls,
         usage=_usage(response.usage),
         latency_ms=latency_ms,
-        finish_reason=_ended(response),
+        finish_reason=_end_reason(response),
         refusal=refusal,
         served_calls=served or msgspec.UNSET,
     )
     return checked_reply(reply)
 
 
-def _served(item: Any) -> ServedCall:
+def _served_call(item: Any) -> ServedCall:
     """A call that the provider itself ran: `web_search_call`, `mcp_call` and so on."""
     if item.type == "mcp_call":
         result = None if item.output is None else tool_content(item.output)
@@ -105,10 +105,10 @@ def _served(item: Any) -> ServedCall:
 
 
 def _usage(usage: Any) -> Usage:
-    asked, said = (getattr(usage, f"{name}_tokens_details", None) for name in ("input", "output"))
+    asked, output = (getattr(usage, f"{name}_tokens_details", None) for name in ("input", "output"))
     return Usage(
         count_of(usage, "input_tokens"),
         count_of(usage, "output_tokens"),
-        count_of(said, "reasoning_tokens"),
+        count_of(output, "reasoning_tokens"),
         count_of(asked, "cached_tokens"),
     )

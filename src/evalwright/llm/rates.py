@@ -53,9 +53,9 @@ class _Limit:
     """What is left of one limit. It may be below 0: the calls that took it then wait."""
 
     def __init__(self, stated: _Stated, under_way: float, now: float) -> None:
-        self.hear(stated, under_way, now)
+        self.adopt(stated, under_way, now)
 
-    def hear(self, stated: _Stated, under_way: float, now: float) -> None:
+    def adopt(self, stated: _Stated, under_way: float, now: float) -> None:
         """Adopt what the provider says, minus what the calls under way will use: it may not know about them yet."""
         missing = stated.limit - stated.left
         self._a_second = stated.limit / 60
@@ -80,7 +80,7 @@ class Rates:
         self._limits: dict[str, _Limit] = {}
         self._under_way: set[Passage] = set()
         self._not_before = 0.0
-        self.tell: Callable[[float], None] = lambda _: None
+        self.on_pause: Callable[[float], None] = lambda _: None
         """Called with the seconds of each pause, for other processes that call the same model."""
 
     async def turn(self, need: Demand) -> Passage:
@@ -102,19 +102,19 @@ class Rates:
     def pause(self, seconds: float) -> None:
         """Make no call for this many seconds: what the provider says to one call applies to all of them."""
         self.wait(seconds)
-        self.tell(seconds)
+        self.on_pause(seconds)
 
     def wait(self, seconds: float) -> None:
         """As `pause`, because of what the provider said to another process."""
         self._not_before = max(self._not_before, _now() + seconds)
 
-    def hear(self, headers: Mapping[str, str], answered: Passage) -> None:
+    def adopt(self, headers: Mapping[str, str], answered: Passage) -> None:
         """Adopt the limits that the response to a call states."""
         now = _now()
-        for stated in _stated(headers):
+        for stated in _stated_limits(headers):
             others = sum(turn.need.of(stated.name) for turn in self._under_way if turn is not answered)
             if stated.name in self._limits:
-                self._limits[stated.name].hear(stated, others, now)
+                self._limits[stated.name].adopt(stated, others, now)
             else:
                 self._limits[stated.name] = _Limit(stated, others, now)
 
@@ -133,8 +133,8 @@ class Passage:
         self.need: Demand = need
         self._rates, self._heard = rates, False
 
-    def hear(self, headers: Mapping[str, str]) -> None:
-        self._rates.hear(headers, self)
+    def adopt(self, headers: Mapping[str, str]) -> None:
+        self._rates.adopt(headers, self)
         self._heard = True
 
     def done(self, used: Demand) -> None:
@@ -145,11 +145,11 @@ class Passage:
 
 def exhausted_for(headers: Mapping[str, str]) -> float | None:
     """Seconds until the limit that is used up is full again; None if none is used up, or if the headers do not say."""
-    waits = [stated.seconds for stated in _stated(headers) if stated.left == 0 and stated.seconds is not None]
+    waits = [stated.seconds for stated in _stated_limits(headers) if stated.left == 0 and stated.seconds is not None]
     return max(waits, default=None)
 
 
-def _stated(headers: Mapping[str, str]) -> Iterator[_Stated]:
+def _stated_limits(headers: Mapping[str, str]) -> Iterator[_Stated]:
     """The limits in the headers of OpenAI (and its imitators) and Anthropic, if they are numbers."""
     for name in _NAMES:
         for limit, left, reset in (

@@ -109,13 +109,13 @@ def checked_reply(reply: R) -> R:
     return msgspec.convert(msgspec.to_builtins(writable(reply)), type(reply))
 
 
-def writable(said: W) -> W:
+def writable(reply: W) -> W:
     """A request or reply with escapes for lone surrogates, which can be neither sent nor stored."""
     try:
-        msgspec.json.encode(said)
+        msgspec.json.encode(reply)
     except UnicodeEncodeError:
-        return msgspec.convert(_encodable(msgspec.to_builtins(said)), type(said))
-    return said
+        return msgspec.convert(_encodable(msgspec.to_builtins(reply)), type(reply))
+    return reply
 
 
 def _encodable(value: Any) -> Any:

@@ -171,7 +171,7 @@ async def retried(
         await pace.turn()
         turn, took = await rates.turn(need), NOTHING
         try:
-            with headers_to(turn.hear):
+            with headers_to(turn.adopt):
                 async with gate as wave:
                     result = await _attempt(call, rules)
             gate.widen()

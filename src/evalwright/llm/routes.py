@@ -103,7 +103,7 @@ def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) 
     elsewhere = _elsewhere(request, environment)
     if elsewhere is not None:
         return elsewhere
-    named, model = _named(request)
+    named, model = _named_provider(request)
     provider = _PROVIDERS[named]
     of_environment = environment.get(provider.base_url_variable) if provider.base_url_variable else None
     base_url = request.base_url or of_environment or provider.base_url
@@ -145,7 +145,7 @@ def _elsewhere(request: ChatRequest, environment: Mapping[str, str]) -> Route | 
     return None
 
 
-def _named(request: ChatRequest) -> tuple[str, str]:
+def _named_provider(request: ChatRequest) -> tuple[str, str]:
     prefix, slash, rest = request.model.partition("/")
     prefix = _ALIASES.get(prefix, prefix)
     given = _ALIASES.get(request.provider or "", request.provider or "")

@@ -29,8 +29,8 @@ class _Clock:
         self._started = started
         self.first_ms: int | None = None
 
-    def heard(self, said: object) -> None:
-        if said and self.first_ms is None:
+    def received(self, chunk: object) -> None:
+        if chunk and self.first_ms is None:
             self.first_ms = int((time.monotonic() - self._started) * 1000)
 
 
@@ -66,10 +66,10 @@ class _Completion:
         for name in ("content", "refusal", "reasoning_content", "reasoning"):
             if isinstance(text := getattr(delta, name, None), str):
                 self._texts.setdefault(name, []).append(text)
-                clock.heard(text)
+                clock.received(text)
         legacy = getattr(delta, "function_call", None)
         for piece in delta.tool_calls or ([] if legacy is None else [SimpleNamespace(function=legacy)]):
-            clock.heard(True)
+            clock.received(True)
             custom = getattr(piece, "custom", None)  # unknown to the client, which leaves it a dictionary
             if custom is None:
                 self._add_call(piece, piece.function)
@@ -98,9 +98,9 @@ class _Completion:
         call.function.arguments += arguments
 
     def response(self) -> Any:
-        said = {name: "".join(texts) or None for name, texts in self._texts.items()}
+        joined = {name: "".join(texts) or None for name, texts in self._texts.items()}
         calls = sorted(self._calls, key=lambda call: call.index)
-        message = SimpleNamespace(**{"content": None, "refusal": None, **said}, tool_calls=calls)
+        message = SimpleNamespace(**{"content": None, "refusal": None, **joined}, tool_calls=calls)
         choice = SimpleNamespace(message=message, finish_reason=self.finish_reason)
         return SimpleNamespace(choices=[choice], usage=self.usage, model=self.model)
 
@@ -119,10 +119,10 @@ async def anthropic_message(events: AsyncIterator[Any], started: float) -> Strea
             # As sent: of types that are unknown to it the client sets no attributes.
             block = SimpleNamespace(**{**vars(event.content_block), **event.content_block.to_dict()})
             message.content.append(block)
-            clock.heard(block.type.endswith("tool_use"))
+            clock.received(block.type.endswith("tool_use"))
         elif event.type == "content_block_delta":
             _add_delta(message.content[event.index], event.delta, inputs.setdefault(event.index, []))
-            clock.heard(True)
+            clock.received(True)
         elif event.type == "message_delta":
             message.stop_reason = event.delta.stop_reason
             for name, count in vars(event.usage).items():

@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright.model.chat import ChatReply
 
-__all__ = ["content_and_thinking", "ends_thinking", "spoken", "thought_and_said"]
+__all__ = ["content_and_thinking", "ends_thinking", "split_thinking", "spoken"]
 
 _TAGS = ("think", "thinking", "thought", "reasoning", "seed:think")
 _MARKS = {
@@ -40,14 +40,14 @@ _BARE_CHANNELS = re.compile(r"\s*analysis(.*?)assistantfinal", re.DOTALL)
 
 def spoken(reply: ChatReply) -> ChatReply:
     """The reply with the part of its text between marks of thinking moved to `thinking`."""
-    thought, said = thought_and_said(reply.text)
-    if said == reply.text:
+    thought, text = split_thinking(reply.text)
+    if text == reply.text:
         return reply
     thinking = "\n\n".join(part for part in (reply.thinking, thought) if part)
-    return msgspec.structs.replace(reply, text=said, thinking=thinking or None)
+    return msgspec.structs.replace(reply, text=text, thinking=thinking or None)
 
 
-def thought_and_said(text: str) -> tuple[str, str]:
+def split_thinking(text: str) -> tuple[str, str]:
     """The thinking at the beginning of a text and the rest.
 
     Thinking is `<think>...</think>` and the like, also at the beginning of a code fence or in one with that label,
@@ -59,7 +59,7 @@ def thought_and_said(text: str) -> tuple[str, str]:
     if (bare := _BARE_CHANNELS.match(text)) is not None:
         return bare[1].strip(), text[bare.end() :]
     thoughts = []
-    while (found := _fenced(text) or _marked(text)) is not None:
+    while (found := _fenced_thinking(text) or _marked_thinking(text)) is not None:
         thought, text = found
         thoughts.append(thought)
     if not thoughts and (closing := _CLOSING.search(text)) is not None and "{" not in text[: closing.start()]:
@@ -67,9 +67,9 @@ def thought_and_said(text: str) -> tuple[str, str]:
     return "\n\n".join(thought.strip() for thought in thoughts), text
 
 
-def ends_thinking(text: str, said: str) -> bool:
+def ends_thinking(text: str, rest: str) -> bool:
     """Whether a text that consists of thinking and `said` broke off while still thinking."""
-    if text == said or said.strip():
+    if text == rest or rest.strip():
         return False
     in_fence = _FENCED.match(text) is not None
     return not (text.rstrip().endswith("\n```") if in_fence else _CLOSED.search(text))
@@ -88,24 +88,24 @@ def content_and_thinking(content: Any) -> tuple[Any, str | None]:
     return "".join(texts) if texts else None, "".join(inner) or None
 
 
-def _fenced(text: str) -> tuple[str, str] | None:
+def _fenced_thinking(text: str) -> tuple[str, str] | None:
     found = _FENCED.match(text)
     return None if found is None else (found[1], text[found.end() :])
 
 
-def _marked(text: str) -> tuple[str, str] | None:
+def _marked_thinking(text: str) -> tuple[str, str] | None:
     opening = _OPENING.match(text)
     if opening is None:
         return None
     closing = re.compile(re.escape(_MARKS[opening[2].lower()]), re.IGNORECASE).search(text, opening.end())
     if closing is None:
         return text[opening.end() :], ""
-    said = text[closing.end() :]
+    answer = text[closing.end() :]
     if opening[1] is None:
-        return text[opening.end() : closing.start()], said
+        return text[opening.end() : closing.start()], answer
     # the fence was for the thinking alone, or surrounds the reply
-    ended = _FENCE_END.match(said)
-    rest = said[ended.end() :] if ended is not None else opening[1] + said.lstrip()
+    ended = _FENCE_END.match(answer)
+    rest = answer[ended.end() :] if ended is not None else opening[1] + answer.lstrip()
     return text[opening.end() : closing.start()], rest
 
 

@@ -108,7 +108,7 @@ class OpenTelemetry:
             child.end(end_time=start)
         about = _response(trace)
         for row in results:
-            evaluated = {**_evaluated(row), **about}
+            evaluated = {**_evaluation_attributes(row), **about}
             self._evaluation(row, evaluated, inside)
             span.add_event("gen_ai.evaluation.result", evaluated, timestamp=_ns(row.finished_at))
         span.set_attributes(_attributes(trace, verdict))
@@ -235,7 +235,7 @@ def _attributes(trace: Trace, verdict: CaseVerdict) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _evaluated(row: EvaluationResult) -> dict[str, Any]:
+def _evaluation_attributes(row: EvaluationResult) -> dict[str, Any]:
     label = "error" if row.error is not None else "skip" if row.skipped else "pass" if row.passed else "fail"
     found = {
         "gen_ai.evaluation.name": row.evaluator,

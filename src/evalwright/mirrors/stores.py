@@ -62,7 +62,7 @@ class StoreMirror:
     def start(self, plan: Plan) -> None:
         """Start a copy of the run, or continue the one that exists."""
         store = self._store(Masker.of({**dict(_credentials(plan)), **self._secrets}, os.environ))
-        if plan.run_id in store.run_ids() and _same(store.read(plan.run_id).plan, plan):
+        if plan.run_id in store.run_ids() and _is_same_plan(store.read(plan.run_id).plan, plan):
             self._writer = store.open(plan.run_id)
             return
         copied = msgspec.structs.replace(plan)
@@ -102,7 +102,7 @@ class StoreMirror:
             self._writer.close()
 
 
-def _same(stored: Plan | None, plan: Plan) -> bool:
+def _is_same_plan(stored: Plan | None, plan: Plan) -> bool:
     return stored is not None and (stored.started_at, stored.config_hash) == (plan.started_at, plan.config_hash)
 
 

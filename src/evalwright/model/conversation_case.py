@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Str
 __all__ = ["ConversationExpectation", "ExpectedStateTransition", "ExpectedToolArguments", "TraceExpectation"]
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
@@ -37,7 +37,9 @@ def _share(value: float) -> float:
 
 _STRING = {"type": "string"}
 _Texts = Annotated[
-    list[StrictStr], BeforeValidator(_listed), WithJsonSchema({"anyOf": [_STRING, {"type": "array", "items": _STRING}]})
+    list[StrictStr],
+    BeforeValidator(_as_list),
+    WithJsonSchema({"anyOf": [_STRING, {"type": "array", "items": _STRING}]}),
 ]
 _Amount = Annotated[float, AfterValidator(_not_negative), WithJsonSchema({"type": "number", "minimum": 0})]
 _Share = Annotated[float, AfterValidator(_share), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]

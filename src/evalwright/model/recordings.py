@@ -29,7 +29,7 @@ _decode = msgspec.json.Decoder(Trace | list[Trace] | None).decode
 _decode_any = msgspec.json.Decoder().decode
 
 
-class _Heard(list[Any]):
+class _JudgedConversation(list[Any]):
     """The messages of a replayed recording with their conversation, for which whoever judges them asks again."""
 
     __slots__ = ("conversation",)
@@ -52,16 +52,16 @@ def _complete(trace: Trace) -> None:
     recording = trace.extra.get(RECORDING)
     if trace.messages or not isinstance(recording, dict) or not isinstance(messages := recording.get("messages"), list):
         return
-    told = _Told()
+    told = _ReadableConversation()
     conversation = _read(messages, told)
-    recording["messages"] = _Heard(messages, conversation)
+    recording["messages"] = _JudgedConversation(messages, conversation)
     trace.output = Output(conversation.final_response)
     trace.messages, trace.tool_calls, trace.tool_results = told.messages, told.calls, told.results
     if told.wrong:
         trace.error = TraceError("malformed_messages", "; ".join(told.wrong))
 
 
-class _Told:
+class _ReadableConversation:
     """The conversation for readers, and for evaluators that do not know about recordings."""
 
     __slots__ = ("calls", "messages", "results", "wrong")
@@ -92,7 +92,7 @@ def _content(content: Any) -> dict[str, Any] | str:
 
 def conversation_in(messages: list[Any]) -> Conversation:
     """Like `normalized`; those of a replayed recording are not read again."""
-    return messages.conversation if isinstance(messages, _Heard) else normalized(messages)
+    return messages.conversation if isinstance(messages, _JudgedConversation) else normalized(messages)
 
 
 def normalized(messages: Sequence[Any]) -> Conversation:
@@ -100,7 +100,7 @@ def normalized(messages: Sequence[Any]) -> Conversation:
     return _read(messages)
 
 
-def _read(messages: Sequence[Any], told: _Told | None = None) -> Conversation:
+def _read(messages: Sequence[Any], told: _ReadableConversation | None = None) -> Conversation:
     """See `normalized`; `told` gets the same conversation for readers, in which any role may speak."""
     found = Conversation(list(messages))
     for message in messages:
@@ -119,26 +119,28 @@ def _read(messages: Sequence[Any], told: _Told | None = None) -> Conversation:
                 calls = _calls_in(message)
                 found.tool_calls += calls
                 if told is not None:
-                    _tell_calls(told, calls, message, messages)
+                    _add_calls(told, calls, message, messages)
             if text := text_of(content):
                 found.assistant_messages.append(text)
                 found.final_response = text
         elif role == "tool":
-            output = ToolOutput(_word(message.get("tool_call_id")), _word(message.get("name")), content)
+            output = ToolOutput(_text_or_none(message.get("tool_call_id")), _text_or_none(message.get("name")), content)
             found.tool_outputs.append(output)
             if told is not None:
                 told.results.append(ToolResult(output.name or "", _content(content), output.tool_call_id))
     return found
 
 
-def _tell_calls(told: _Told, calls: list[ToolUse], message: dict[str, Any], messages: Sequence[Any]) -> None:
+def _add_calls(
+    parts: _ReadableConversation, calls: list[ToolUse], message: dict[str, Any], messages: Sequence[Any]
+) -> None:
     for use in calls:
         call = ToolCall(use.name, use.id, _mapping(use.arguments))
-        told.calls.append(call)
-        told.messages.append(TraceMessage("assistant", None, None, call))
+        parts.calls.append(call)
+        parts.messages.append(TraceMessage("assistant", None, None, call))
     if (listed := message.get("tool_calls")) and isinstance(listed, (int, float)):
         number = next(i for i, one in enumerate(messages) if one is message)
-        told.wrong.append(f"messages[{number}].tool_calls: expected a list of calls, found {json.dumps(listed)}")
+        parts.wrong.append(f"messages[{number}].tool_calls: expected a list of calls, found {json.dumps(listed)}")
 
 
 def json_text(value: Any) -> str:
@@ -159,14 +161,14 @@ def _calls_in(message: dict[str, Any]) -> list[ToolUse]:
             inside = function if isinstance(function, dict) else {}
             name = inside.get("name") or call.get("name") or "unknown_tool"
             given = inside["arguments"] if "arguments" in inside else call.get("arguments")
-            found.append(ToolUse(_word(call.get("id")), str(name), given))
+            found.append(ToolUse(_text_or_none(call.get("id")), str(name), given))
     legacy = message.get("function_call")
     if isinstance(legacy, dict):
         found.append(ToolUse(None, str(legacy.get("name") or "unknown_tool"), legacy.get("arguments")))
     return found
 
 
-def _word(value: Any) -> str | None:
+def _text_or_none(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else str(value)
 
 

@@ -44,7 +44,11 @@ def same_calls(calls: Iterable[RecordedCall], parents: Mapping[str, str | None])
     for inner in sorted(ordered, key=lambda call: call.start):
         begun = [call for call in begun if call.end >= inner.start]
         for outer in reversed(begun):
-            if (outer.id, inner.recorder) not in taken and _is_same(outer, inner) and not _related(outer, inner, up):
+            if (
+                (outer.id, inner.recorder) not in taken
+                and _is_same(outer, inner)
+                and not _is_ancestor(outer, inner, up)
+            ):
                 found[inner.id] = up[inner.id] = outer.id
                 taken.add((outer.id, inner.recorder))
                 break
@@ -57,13 +61,13 @@ def _is_same(outer: RecordedCall, inner: RecordedCall) -> bool:
         return False
     if outer.response is not None and outer.response == inner.response:
         return True
-    tokens, said = {outer.tokens, inner.tokens}, {outer.said, inner.said}
-    differ = len(tokens - {_UNCOUNTED}) == 2 or len(said - {""}) == 2
-    agree = (len(tokens) == 1 and _UNCOUNTED not in tokens) or (len(said) == 1 and "" not in said)
+    tokens, texts = {outer.tokens, inner.tokens}, {outer.said, inner.said}
+    differ = len(tokens - {_UNCOUNTED}) == 2 or len(texts - {""}) == 2
+    agree = (len(tokens) == 1 and _UNCOUNTED not in tokens) or (len(texts) == 1 and "" not in texts)
     return inner.end <= outer.end and agree and not differ
 
 
-def _related(one: RecordedCall, other: RecordedCall, parents: Mapping[str, str | None]) -> bool:
+def _is_ancestor(one: RecordedCall, other: RecordedCall, parents: Mapping[str, str | None]) -> bool:
     return one.id in _above(other.id, parents) or other.id in _above(one.id, parents)
 
 

@@ -143,7 +143,7 @@ class _Running:
         limit: int,
         on_stdout: Callable[[bytes], None] | None,
     ) -> None:
-        self._process, self._pipes, self._ties = _started(command, env, cwd, with_stdin=bool(stdin))
+        self._process, self._pipes, self._ties = _start_command(command, env, cwd, with_stdin=bool(stdin))
         _die_first(self._process.pid)
         self._loop = asyncio.get_running_loop()
         self.stdout, self.stderr = Captured(), Captured()
@@ -267,7 +267,7 @@ class _Started(NamedTuple):
     ties: tuple[str, ...]
 
 
-def _started(command: Sequence[str], env: Mapping[str, str], cwd: str | None, *, with_stdin: bool) -> _Started:
+def _start_command(command: Sequence[str], env: Mapping[str, str], cwd: str | None, *, with_stdin: bool) -> _Started:
     """Start a command. Raises OSError."""
     (output, its_output), (errors, its_errors) = pairs = _pipes(2)
     try:

@@ -93,12 +93,12 @@ class _Reaper:
                     self._kept[entry] = None
                 else:
                     self._kept.pop(entry, None)
-            if self._is_open() and self._sent("".join(f"{sign}{entry}\n" for entry in entries)):
+            if self._is_open() and self._send("".join(f"{sign}{entry}\n" for entry in entries)):
                 return
             # Not started yet, or user code has ended it or closed our end: a new one gets everything that is tied.
             if self._kept:
                 self._start()
-                self._sent("".join(f"+{entry}\n" for entry in self._kept))
+                self._send("".join(f"+{entry}\n" for entry in self._kept))
 
     def _is_open(self) -> bool:
         """Whether the descriptor is still our pipe, and not another file that was opened after user code closed it."""
@@ -106,7 +106,7 @@ class _Reaper:
             return self._pipe is not None and os.fstat(self._pipe).st_ino == self._inode
         return False
 
-    def _sent(self, lines: str) -> bool:
+    def _send(self, lines: str) -> bool:
         assert self._pipe is not None
         data = memoryview(lines.encode(errors="surrogateescape"))
         try:

@@ -19,7 +19,7 @@ from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Trace, TraceError
-from evalwright.pytest_runs.registered import TestOutcome, said
+from evalwright.pytest_runs.registered import TestOutcome, config_of_result
 from evalwright.pytest_runs.spool import SpoolRecord
 from evalwright.run.records import evaluator_failure, result_of
 from evalwright.scoring.verdict import cell_verdict
@@ -76,10 +76,10 @@ def of_outcome(
     case.evaluators = [spec]
     trace = _trace(case, started, None, Answer())
     try:
-        said = TestOutcome(status, reason).evaluate(case, trace)
+        evaluation = TestOutcome(status, reason).evaluate(case, trace)
     except EvaluatorError as failure:
         return record_of(test, position, case, trace, [_result(trace, spec, None, evaluator_failure(failure, 0))])
-    return record_of(test, position, case, trace, [_result(trace, spec, said, None)])
+    return record_of(test, position, case, trace, [_result(trace, spec, evaluation, None)])
 
 
 def of_notes(test: str, position: int, case_id: str, notes: Sequence[Note]) -> SpoolRecord:
@@ -100,7 +100,7 @@ def _of_note(test: str, position: int, case_id: str, note: Note) -> SpoolRecord:
     captured = [{**one, "purpose": "output"} for one in fields.pop("eval_output")]
     description, specs = fields.pop("description"), _specs(note)
     own = note.given is getattr(note.evaluable, "eval_input", None)
-    given = _collapsed(fields["eval_input"]) if own else plain(note.given, "input", replaced)
+    given = _collapsed_items(fields["eval_input"]) if own else plain(note.given, "input", replaced)
     case = Case(case_id, given, description=description, extra=fields)
     answer = observed_answer(fields, captured) if note.evaluable is not None else Answer()
     answer.error = target_failure(note.error) if note.error is not None else None
@@ -114,7 +114,7 @@ def _of_note(test: str, position: int, case_id: str, note: Note) -> SpoolRecord:
     trace.latency_ms = None if note.seconds is None else int(note.seconds * 1000)
     results = _results(note, trace, specs)
     case.evaluators = [
-        msgspec.structs.replace(spec, config=said(result)) if spec.type == "in_test" else spec
+        msgspec.structs.replace(spec, config=config_of_result(result)) if spec.type == "in_test" else spec
         for spec, result in zip(specs, results, strict=True)
     ]
     return record_of(test, position, case, trace, results)
@@ -124,9 +124,9 @@ def _fields(note: Note, notes: list[str]) -> dict[str, Any]:
     """What evaluators see, in the shape of an application's dataset entry."""
     one = note.evaluable
     fields: dict[str, Any] = {
-        "eval_input": _named(getattr(one, "eval_input", None), notes)
+        "eval_input": _named_data(getattr(one, "eval_input", None), notes)
         or [{"name": "input", "value": plain(note.given, "input", notes)}],
-        "eval_output": _named(getattr(one, "eval_output", None), notes),
+        "eval_output": _named_data(getattr(one, "eval_output", None), notes),
         "eval_metadata": plain(getattr(one, "eval_metadata", None), "eval_metadata", notes),
         "description": getattr(one, "description", None),
     }
@@ -136,11 +136,11 @@ def _fields(note: Note, notes: list[str]) -> dict[str, Any]:
     return fields
 
 
-def _named(items: Any, notes: list[str]) -> list[dict[str, Any]]:
+def _named_data(items: Any, notes: list[str]) -> list[dict[str, Any]]:
     return [{"name": item.name, "value": plain(item.value, item.name, notes)} for item in items or ()]
 
 
-def _collapsed(items: Sequence[dict[str, Any]]) -> Any:
+def _collapsed_items(items: Sequence[dict[str, Any]]) -> Any:
     return items[0]["value"] if len(items) == 1 else {item["name"]: item["value"] for item in items}
 
 
@@ -198,7 +198,9 @@ def _results(note: Note, trace: Trace, specs: Sequence[EvaluatorSpec]) -> list[E
     return rows
 
 
-def _result(trace: Trace, spec: EvaluatorSpec, said: Evaluation | None, error: TraceError | None) -> EvaluationResult:
-    row = result_of(spec, trace, said, error, trace.started_at, trace.finished_at)
+def _result(
+    trace: Trace, spec: EvaluatorSpec, evaluation: Evaluation | None, error: TraceError | None
+) -> EvaluationResult:
+    row = result_of(spec, trace, evaluation, error, trace.started_at, trace.finished_at)
     row.reason, row.detail = plain(str(row.reason), "reason", []), plain(dict(row.detail), "detail", [])
     return row

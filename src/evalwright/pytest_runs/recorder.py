@@ -56,7 +56,7 @@ def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Conc
         try:
             method(recorder, *arguments, **keywords)
         except Exception as error:
-            recorder.tell(f"{type(error).__name__}: {error}")
+            recorder.note_failure(f"{type(error).__name__}: {error}")
 
     return careful
 
@@ -84,7 +84,7 @@ class Recorder:
 
             from evalwright.pytest_runs.cells import begun
 
-            self._opened().hide(secrets or {})
+            self._open_spool().hide(secrets or {})
             case.id, case.occurrence = name, msgspec.UNSET
             self._append(begun(name, 1, case))
 
@@ -171,14 +171,14 @@ class Recorder:
         self._append(record)
 
     def _append(self, record: SpoolRecord) -> None:
-        self._opened().append(record)
+        self._open_spool().append(record)
 
-    def tell(self, failure: str) -> None:
+    def note_failure(self, failure: str) -> None:
         """Something about the running test could not be recorded."""
         if len(self.failures) < _MOST_FAILURES:
             self.failures.append(f"{self._test.name}: {failure}")
 
-    def _opened(self) -> Spool:
+    def _open_spool(self) -> Spool:
         if self._spool is None:
             from evalwright.pytest_runs.collection import session_plan
             from evalwright.pytest_runs.spool import Spool

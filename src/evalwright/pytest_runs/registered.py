@@ -12,7 +12,7 @@ from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
 
-__all__ = ["StoredResult", "TestOutcome", "said", "target"]
+__all__ = ["StoredResult", "TestOutcome", "config_of_result", "target"]
 
 
 def target(variant: Variant) -> NoReturn:
@@ -20,7 +20,7 @@ def target(variant: Variant) -> NoReturn:
     raise InputError(f"the cells of {variant.name!r} come from tests: run the tests again")
 
 
-def said(result: EvaluationResult) -> dict[str, Any]:
+def config_of_result(result: EvaluationResult) -> dict[str, Any]:
     """The configuration of an evaluator that returns the same result again."""
     found: dict[str, Any] = msgspec.to_builtins(
         {name: getattr(result, name) for name in StoredResult.__struct_fields__}

@@ -93,7 +93,7 @@ class LoadedSuite:
 
     def run(self, case: Case) -> list[SpoolRecord]:
         """The cells of a case: every variant and trial, called and judged as in any run."""
-        return self._worked(self._plan, case)
+        return self._worked_cases(self._plan, case)
 
     def judge(self, case: Case, trace: Trace) -> list[SpoolRecord]:
         """The cell of a case whose answer is already known."""
@@ -101,13 +101,13 @@ class LoadedSuite:
         settings = msgspec.structs.replace(self._plan.run, trials=1, baseline_variant=None, pools={})
         variants = [Variant(TESTS_VARIANT, "replay")]
         plan = msgspec.structs.replace(self._plan, variants=variants, run=settings, workspace=None)
-        records = self._worked(plan, recorded)
+        records = self._worked_cases(plan, recorded)
         for record in records:
             record.case.recorded = case.recorded
             record.trace.extra = {k: v for k, v in record.trace.extra.items() if k not in ("source", "replayed_from")}
         return records
 
-    def _worked(self, plan: Plan, case: Case) -> list[SpoolRecord]:
+    def _worked_cases(self, plan: Plan, case: Case) -> list[SpoolRecord]:
         plan = msgspec.structs.replace(plan, run_id="case", cases_total=1)
         writer = MemoryStore().create(plan, [case], {})
         state = RunState(total=1)
@@ -279,8 +279,8 @@ def _lines(name: str, record: SpoolRecord) -> list[str]:
         if status == "pass" or (status == "skip" and verdict.status != "skip") or trace.error is not None:
             continue
         score = "" if row.score is None else f" {row.score:.2f}"
-        said = f"{row.error.type}: {row.error.message}" if row.error is not None else row.reason
-        lines.append(f"{row.evaluator} {status}{score}: {one_line(said, _LONGEST)}")
+        message = f"{row.error.type}: {row.error.message}" if row.error is not None else row.reason
+        lines.append(f"{row.evaluator} {status}{score}: {one_line(message, _LONGEST)}")
     lines.append(f"  case {one_line(name, _LONGEST)}: {_status(record)}")
     if trace.error is None:
         lines.append(f"  answer: {one_line(str(trace.output.final_answer), _LONGEST)}")

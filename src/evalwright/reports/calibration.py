@@ -33,7 +33,7 @@ def _judge(found: JudgeCalibration, paint: Paint) -> list[str]:
     parts = [
         [paint(one_line(found.evaluator, 60), "bold") + paint(f"  {labels}", "dim")],
         _confusion(found.confusion, paint) if found.confusion else [],
-        _agreement(found, paint),
+        _agreement_lines(found, paint),
         _positions(found, paint),
         table_lines(CORRECTED_RATE_COLUMNS, found.rates, paint),
         [paint(f"  note: {one_line(note)}", "dim") for note in found.notes],
@@ -48,7 +48,7 @@ def _confusion(table: Confusion, paint: Paint) -> list[str]:
     return shown.lines(paint)
 
 
-def _agreement(found: JudgeCalibration, paint: Paint) -> list[str]:
+def _agreement_lines(found: JudgeCalibration, paint: Paint) -> list[str]:
     table = Table(("measure", ">value", ">95% interval", ">n"))
     for name, share in (
         ("accuracy", found.accuracy),

@@ -59,7 +59,7 @@ def chosen_cells(
                 return
             except StaleIndex:
                 pass  # the scan gives the same cells in the same order: it continues after those already given
-    cells: Iterable[FullCell] = _scanned(reader, plan, needed, choice)
+    cells: Iterable[FullCell] = _scanned_cells(reader, plan, needed, choice)
     if order == "dataset":
         place = order_of(plan.variants)
         cells = sorted(cells, key=lambda cell: place(cell.trace))
@@ -76,7 +76,7 @@ def _looked_up(
         yield FullCell(trace, rows, verdict or cell_verdict(plan.pass_criteria, needed, trace, rows))
 
 
-def _scanned(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
+def _scanned_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
     """The chosen cells of a run without an index. Results and verdicts of the chosen names are held in memory."""
     newest = _newest(reader, choice)
     results, verdicts = _results(reader, choice, newest), _verdicts(reader, choice, newest)
@@ -85,7 +85,7 @@ def _scanned(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choic
         if newest.get(key, (0, -1))[1] != position:
             continue
         rows = list(results.pop(key, {}).values())
-        if choice.failed and not _failed(trace, rows):
+        if choice.failed and not _is_failed(trace, rows):
             continue
         verdict = verdicts.pop(key, None) or cell_verdict(plan.pass_criteria, needed, trace, rows)
         yield FullCell(trace, rows, verdict)
@@ -124,5 +124,5 @@ def _verdicts(reader: RunReader, choice: Choice, newest: dict[CellKey, tuple[int
     return found
 
 
-def _failed(trace: Trace, results: list[EvaluationResult]) -> bool:
+def _is_failed(trace: Trace, results: list[EvaluationResult]) -> bool:
     return trace.error is not None or any(not row.passed and not row.skipped for row in results)

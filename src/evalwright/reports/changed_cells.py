@@ -60,7 +60,7 @@ class _Trials(msgspec.Struct):
         judged = [status == "pass" for status in self.statuses.values() if status in JUDGED]
         return Fraction(sum(judged), max(1, len(judged)))
 
-    def telling(self, *, passed: bool) -> int:
+    def representative_trial(self, *, passed: bool) -> int:
         """The first trial that passed, or else the first that was judged and did not pass."""
         trials = sorted(self.statuses)
         ended = (one for one in trials if self.statuses[one] in JUDGED and (self.statuses[one] == "pass") is passed)
@@ -93,8 +93,12 @@ def changed_cells(reader: RunReader, before: Before, limit: int) -> tuple[list[C
         return not worse[cell], -abs(new[cell].share - old[cell].share), new[cell].place
 
     shown = sorted(worse, key=order)[:limit]
-    befores = _shown(before.reader, {cell: old[cell].telling(passed=worse[cell]) for cell in shown}, old)
-    afters = _shown(reader, {cell: new[cell].telling(passed=not worse[cell]) for cell in shown}, new)
+    befores = _shown_trials(
+        before.reader, {cell: old[cell].representative_trial(passed=worse[cell]) for cell in shown}, old
+    )
+    afters = _shown_trials(
+        reader, {cell: new[cell].representative_trial(passed=not worse[cell]) for cell in shown}, new
+    )
     return [ChangedCell(*cell, worse[cell], befores[cell], afters[cell]) for cell in shown], len(worse)
 
 
@@ -126,7 +130,7 @@ def _of_cells(wanted: Collection[_Cell], ended: Iterable[_Ended]) -> dict[_Cell,
     return found
 
 
-def _shown(reader: RunReader, chosen: dict[_Cell, int], trials: dict[_Cell, _Trials]) -> dict[_Cell, ShownTrial]:
+def _shown_trials(reader: RunReader, chosen: dict[_Cell, int], trials: dict[_Cell, _Trials]) -> dict[_Cell, ShownTrial]:
     answers = _answers(reader, chosen)
     return {cell: ShownTrial(trial, len(trials[cell].statuses), answers.get(cell)) for cell, trial in chosen.items()}
 

@@ -129,10 +129,10 @@ _TEXTS: dict[Unit, Callable[[Any], str]] = {
 
 def used(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[Column[Row]]:
     """The columns to show for these rows: the same in every report. A rate of 0 is a finding, a cost of 0 is none."""
-    return [column for column in columns if column.shown == "always" or any(_says(column, row) for row in rows)]
+    return [column for column in columns if column.shown == "always" or any(_has_value(column, row) for row in rows)]
 
 
-def _says(column: Column[Row], row: Row) -> bool:
+def _has_value(column: Column[Row], row: Row) -> bool:
     value = column.value(row)
     return value is not None if column.unit is Unit.RATE else bool(value)
 
@@ -156,11 +156,11 @@ def _of_trials(value: Callable[[TrialStatistics], Any]) -> Callable[[VariantSumm
     return lambda row: None if row.trials is None else value(row.trials)
 
 
-def _dominated(row: VariantSummary) -> str:
+def _dominated_text(row: VariantSummary) -> str:
     return ", ".join(row.dominated_by)
 
 
-def _mixed(row: VariantSummary) -> str:
+def _mixed_text(row: VariantSummary) -> str:
     return "" if row.trials is None else f"{row.trials.mixed_cases:,}"
 
 
@@ -211,8 +211,8 @@ VARIANT_COLUMNS: tuple[Column[VariantSummary], ...] = (
     Column(
         "trials.flake_rate_ci95", "95% interval", Unit.INTERVAL, _of_trials(lambda t: t.flake_rate_ci95), shown="wide"
     ),
-    Column("trials.mixed", "mixed cases", Unit.CASES, _of_trials(lambda t: t.mixed), shown="wide", text=_mixed),
-    Column("dominated_by", "dominated by", Unit.NAME, lambda v: v.dominated_by, shown="wide", text=_dominated),
+    Column("trials.mixed", "mixed cases", Unit.CASES, _of_trials(lambda t: t.mixed), shown="wide", text=_mixed_text),
+    Column("dominated_by", "dominated by", Unit.NAME, lambda v: v.dominated_by, shown="wide", text=_dominated_text),
 )
 
 

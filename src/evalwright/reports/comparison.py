@@ -50,10 +50,10 @@ def _wrapped(line: str, paint: Paint) -> list[str]:
 
 def _headline(found: VariantComparison, paint: Paint) -> list[str]:
     decision, name = found.decision, one_line(found.variant, 40)
-    said = claim(decision)
+    text = claim(decision)
     change = change_of(decision) if decision.n else ""
-    verdict = f"{name}: {paint(said, _STYLES[decision.verdict])}"
-    if len(f"{name}: {said}, {change}") > _width(paint):
+    verdict = f"{name}: {paint(text, _STYLES[decision.verdict])}"
+    if len(f"{name}: {text}, {change}") > _width(paint):
         return [verdict, f"  {change}"]
     return [f"{verdict}, {change}" if change else verdict]
 

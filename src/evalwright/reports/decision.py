@@ -49,11 +49,16 @@ def decision_lines(
     """
     columns = max(40, min(paint.columns or _WIDTH, _WIDTH))
     lines = [*_claims(decision, columns), *_rates(decision, columns), *_errors(decision), *_judge(decision)]
-    lines += [*_slices(decision, columns), *_guards(decision, columns), *_evaluators(decision), *_changed(decision)]
+    lines += [
+        *_slices(decision, columns),
+        *_guards(decision, columns),
+        *_evaluators(decision),
+        *_changed_lines(decision),
+    ]
     lines += reason_lines(decision.clusters, columns)
-    body = [*_picture(decision, columns), *(row for line in lines if line for row in _wrapped(line, columns))]
-    title = _wrapped(_title(decision), columns) if titled else []
-    warnings = [row for line in decision.warnings for row in _wrapped(f"warning: {one_line(line)}", columns)]
+    body = [*_picture(decision, columns), *(row for line in lines if line for row in _wrapped_lines(line, columns))]
+    title = _wrapped_lines(_title(decision), columns) if titled else []
+    warnings = [row for line in decision.warnings for row in _wrapped_lines(f"warning: {one_line(line)}", columns)]
     head = [*_head(decision, paint, columns), *_sides(decision, runs, columns)]
     return [*title, *head, *body, *warnings, *_next(decision, columns)]
 
@@ -96,7 +101,7 @@ def _row(
     return None if value is None or ends is None else ForestRow(label, value, *ends, strong=strong)
 
 
-def _wrapped(line: str, columns: int) -> list[str]:
+def _wrapped_lines(line: str, columns: int) -> list[str]:
     """A line in `columns`, its continuation below its text."""
     return wrap(line, columns, subsequent_indent=" " * 13, break_on_hyphens=False) or [line]
 
@@ -114,7 +119,7 @@ def _head(decision: Decision, paint: Paint, columns: int) -> list[str]:
     gap = columns - len(left) - len(units)
     style = _STYLES[decision.verdict]
     if len(left) > columns:
-        head, *rest = _wrapped(words, columns)
+        head, *rest = _wrapped_lines(words, columns)
         return [paint(head, style), *rest, f"  {change}", f"  {units}"]
     coloured = left.replace(words, paint(words, style), 1)
     return [coloured + " " * gap + units] if gap > 1 else [coloured, f"  {units}"]
@@ -139,7 +144,7 @@ def _claims(decision: Decision, columns: int) -> list[str]:
         state = "shown" if low > -decision.margin else "refuted" if high < -decision.margin else "not shown"
         limit = amount(decision.margin, decision.metric)
         parts.insert(0, f"not worse than −{limit}   {state} (p {_p(decision.p_margin)})")
-    return _packed([f"  {parts[0]}", *parts[1:]], columns, "  ", gap=7)
+    return _side_by_side([f"  {parts[0]}", *parts[1:]], columns, "  ", gap=7)
 
 
 def _p(value: float | None) -> str:
@@ -159,10 +164,10 @@ def _rates(decision: Decision, columns: int) -> list[str]:
     terms += [f"population {decision.population}"] if decision.population != "cases" else []
     terms += [f"errors {decision.errors.counting}"] if decision.errors.counting != "exclude" else []
     terms += [f"group {one_line(decision.group, 20)}"] if decision.group else []
-    said = ", ".join([*terms, decision.method or "no test"])
+    message = ", ".join([*terms, decision.method or "no test"])
     left = f"  {name:<10} {sides}"
-    gap = columns - len(left) - len(said)
-    return [left + " " * gap + said] if gap > 2 else [left, " " * 13 + said]
+    gap = columns - len(left) - len(message)
+    return [left + " " * gap + message] if gap > 2 else [left, " " * 13 + message]
 
 
 def _rate(side: SideRate, metric: str) -> str:
@@ -205,10 +210,10 @@ def _slices(decision: Decision, columns: int) -> list[str]:
     parts += [f"{_slice(one, decision.metric)} (q {_p(one.q)}, {counted(one.n, 'case')})" for one in marked]
     rest = len(decision.slices) - len(shown) - len(marked)
     parts += [f"{counted(rest, 'other' if parts else 'slice')}: nothing shown"] if rest else []
-    return _packed([f"  slices     {parts[0]}", *parts[1:]], columns, " " * 13)
+    return _side_by_side([f"  slices     {parts[0]}", *parts[1:]], columns, " " * 13)
 
 
-def _packed(parts: Sequence[str], columns: int, indent: str, *, gap: int = 4) -> list[str]:
+def _side_by_side(parts: Sequence[str], columns: int, indent: str, *, gap: int = 4) -> list[str]:
     """Side by side if they fit, else below each other."""
     lines: list[str] = []
     for part in parts:
@@ -225,7 +230,7 @@ def _slice(one: SlicePart, metric: str) -> str:
 
 def _guards(decision: Decision, columns: int) -> list[str]:
     parts = [f"{_guard_name(one.name)} {_guard(one)}" for one in decision.guards]
-    return _packed([f"  {part}" for part in parts[:1]] + parts[1:], columns, "  ")
+    return _side_by_side([f"  {part}" for part in parts[:1]] + parts[1:], columns, "  ")
 
 
 def _guard_name(name: str) -> str:
@@ -256,7 +261,7 @@ def _evaluators(decision: Decision) -> list[str]:
     return [f"  evaluator  {one_line(one.name, 30)} {with_ends(one.difference, one.ci, unit)}" for one, unit in shown]
 
 
-def _changed(decision: Decision) -> list[str]:
+def _changed_lines(decision: Decision) -> list[str]:
     changed = decision.changed
     if not changed.flipped:
         return []
@@ -279,7 +284,7 @@ def reason_lines(clusters: Sequence[FailureCluster], columns: int) -> list[str]:
     lines = []
     for title, found in (("why worse", worse), ("why better", better)):
         parts = [_reason(one) for one in found[:_SHOWN]]
-        lines += _packed([f"  {title:<10} {parts[0]}", *parts[1:]], columns, " " * 13) if parts else []
+        lines += _side_by_side([f"  {title:<10} {parts[0]}", *parts[1:]], columns, " " * 13) if parts else []
     return lines
 
 
@@ -300,22 +305,22 @@ def _title(decision: Decision) -> str:
 
 def _next(decision: Decision, columns: int) -> list[str]:
     if decision.verdict == "undecided" and PARTIAL in decision.errors.missing:
-        return _wrapped("next: the cells that were not run: evalwright resume RUN", columns)
+        return _wrapped_lines("next: the cells that were not run: evalwright resume RUN", columns)
     found = decision.next
     if found is None:
-        return _wrapped(f"next: {_otherwise(decision)}", columns) if decision.verdict == "undecided" else []
+        return _wrapped_lines(f"next: {_otherwise(decision)}", columns) if decision.verdict == "undecided" else []
     trials = f" × {found.trials}" if found.trials > 1 else ""
     cost = "" if found.cost_usd is None else f", {money(found.cost_usd)} more"
     holds = bare(decision.difference, decision.metric)
     about = f"about {found.cases:,} cases{trials}"
-    return _wrapped(f'next: {about} for "{found.claim}" at 80 % if {holds} holds{cost}', columns)
+    return _wrapped_lines(f'next: {about} for "{found.claim}" at 80 % if {holds} holds{cost}', columns)
 
 
 def _otherwise(decision: Decision) -> str:
     """What to do if no number of cases like these would decide."""
     if not decision.n:
         return "run the same cases on both sides, until both have verdicts"
-    for name, said in (
+    for name, sentence in (
         ("errors", f"trials with errors again: {_again(decision.errors)}"),
         ("judge", "labels of more answers of both runs (evalwright calibrate), or a better judge"),
         ("units", "cases of more groups: all of these are one group"),
@@ -323,7 +328,7 @@ def _otherwise(decision: Decision) -> str:
         ("guard", "measure what the open guard needs on both sides, or choose another limit"),
     ):
         if name in decision.reasons:
-            return said
+            return sentence
     if ALL_LOOKED_AT in decision.reasons:
         return "a suite of more cases"
     if decision.method == BETTING:

@@ -53,8 +53,8 @@ class GitHubAnnotations:
             else:
                 errored.add(verdict)
                 counts["warning"] += 1
-        lines = [*_lines("error", _together(failed), counts["error"], trials, worse, context)]
-        lines += _lines("warning", _together(errored), counts["warning"], trials, worse, context)
+        lines = [*_lines("error", _trials_together(failed), counts["error"], trials, worse, context)]
+        lines += _lines("warning", _trials_together(errored), counts["warning"], trials, worse, context)
         if summary.cells_missing:
             lines.append(f"::warning title=evalwright::{numbers.missing_cells(summary)}")
         lines += [f"::notice title=evalwright::{_data(one_line(text, _LONGEST))}" for text in summary.warnings[:_MOST]]
@@ -67,7 +67,7 @@ def _worse(context: ReportContext) -> set[tuple[str, str]]:
     return {(case, one.variant) for one in context.before.comparison.variants for case in one.delta.regressions}
 
 
-def _together(found: First[CaseVerdict]) -> list[list[CaseVerdict]]:
+def _trials_together(found: First[CaseVerdict]) -> list[list[CaseVerdict]]:
     """The trials of each case and variant, in order, of as many as are shown."""
     groups: dict[tuple[str, str], list[CaseVerdict]] = {}
     for verdict in found.sorted():

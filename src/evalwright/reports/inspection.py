@@ -43,12 +43,12 @@ def cell_lines(
     lines += _field("group", trace.group or None, paint, limit)
     lines += _field("input", _text(trace.input), paint, limit)
     if limit is None:
-        lines += _labelled("messages", [_message(message) for message in trace.messages], paint)
+        lines += _labelled_lines("messages", [_message(message) for message in trace.messages], paint)
     lines += _field("thinking", trace.output.thinking, paint, limit)
     lines += _field("answer", trace.output.final_answer, paint, limit)
     lines += _field("structured", _text(trace.output.structured), paint, limit)
-    lines += _labelled("tools", list(_tools(trace, paint, limit)), paint)
-    lines += _labelled("steps", _steps(trace, paint, limit), paint)
+    lines += _labelled_lines("tools", list(_tools(trace, paint, limit)), paint)
+    lines += _labelled_lines("steps", _steps(trace, paint, limit), paint)
     if trace.error is not None:
         lines += _field("error", error_text(trace.error), paint, limit, "error")
         if limit is None:
@@ -56,14 +56,14 @@ def cell_lines(
     if limit is None:
         lines += _field("usage", _text(recorded_metrics(trace)), paint, limit)
         lines += _field("extra", _text(trace.extra or None), paint, limit)
-    lines += _labelled("warnings", [one_line(str(warning), 200) for warning in _warnings(trace)], paint)
-    lines += _labelled("evaluators", [_result(result, paint, limit) for result in results], paint)
+    lines += _labelled_lines("warnings", [one_line(str(warning), 200) for warning in _warnings(trace)], paint)
+    lines += _labelled_lines("evaluators", [_result(result, paint, limit) for result in results], paint)
     if limit is None or paint.columns is None or paint.whole:
         return lines
-    return [part for line in lines for one in line.split("\n") for part in _fitted(one, paint.columns)]
+    return [part for line in lines for one in line.split("\n") for part in _fitted_lines(one, paint.columns)]
 
 
-def _fitted(line: str, columns: int) -> Iterator[str]:
+def _fitted_lines(line: str, columns: int) -> Iterator[str]:
     """A line broken at words, each part below the beginning of its text. A word that has no room on a line of its own
     is broken after commas, as JSON has them; the rest is left to the terminal."""
     indent = max(len(line) - len(line.lstrip(" ")), _LABEL + 2)
@@ -95,7 +95,7 @@ def file_lines(artifact: FilesystemArtifact, paint: Paint, limit: int | None) ->
     items = [_change(path, sign, diff.text_diffs.get(path), paint, limit) for path, sign in changes[:most]]
     if len(changes) > most:
         items.append(f"… (+{counted(len(changes) - most, 'file')})")
-    return _labelled("files", [*items, *unknown[:most]], paint)
+    return _labelled_lines("files", [*items, *unknown[:most]], paint)
 
 
 def _change(path: str, sign: str, diff: str | None, paint: Paint, limit: int | None) -> str:
@@ -129,10 +129,10 @@ def _number(value: int | None) -> str:
 
 
 def _field(label: str, text: str | None, paint: Paint, limit: int | None, style: str = "") -> list[str]:
-    return _labelled(label, [paint(block(text, _INDENT, limit), style)], paint) if text else []
+    return _labelled_lines(label, [paint(block(text, _INDENT, limit), style)], paint) if text else []
 
 
-def _labelled(label: str, items: Sequence[str], paint: Paint) -> list[str]:
+def _labelled_lines(label: str, items: Sequence[str], paint: Paint) -> list[str]:
     if not items:
         return []
     beside = " " * (_LABEL + 2)
@@ -163,9 +163,9 @@ def _step(depth: int, span: Span, paint: Paint, limit: int | None) -> str:
 
 def _message(message: TraceMessage) -> str:
     """One message in full: role, content, and the call that it makes or answers."""
-    said = msgspec.to_builtins(message)
-    role, content = said.pop("role"), said.pop("content", None)
-    more = {key: value for key, value in said.items() if value not in (None, [], {})}
+    fields = msgspec.to_builtins(message)
+    role, content = fields.pop("role"), fields.pop("content", None)
+    more = {key: value for key, value in fields.items() if value not in (None, [], {})}
     parts = [role, _text(content), _text(more or None)]
     return block("  ".join(part for part in parts if part), _INDENT, None)
 
@@ -179,9 +179,9 @@ def recorded_metrics(trace: Trace) -> dict[str, Any] | None:
 def _tools(trace: Trace, paint: Paint, limit: int | None) -> Iterator[str]:
     for call, result in calls_with_results(trace):
         if call is None:
-            yield f"{one_line(result.name, 60)} → {_content(result, paint, limit)}" if result else ""
+            yield f"{one_line(result.name, 60)} → {_result_content(result, paint, limit)}" if result else ""
         else:
-            yield _call(call, limit) + (f" → {_content(result, paint, limit)}" if result else "")
+            yield _call(call, limit) + (f" → {_result_content(result, paint, limit)}" if result else "")
 
 
 def calls_with_results(trace: Trace) -> Iterator[tuple[ToolCall | None, ToolResult | None]]:
@@ -206,7 +206,7 @@ def _call(call: ToolCall, limit: int | None) -> str:
     return f"{one_line(call.name, 60)}({block(arguments, _INDENT, limit)})"
 
 
-def _content(result: ToolResult, paint: Paint, limit: int | None) -> str:
+def _result_content(result: ToolResult, paint: Paint, limit: int | None) -> str:
     content = result.content
     failed = isinstance(content, dict) and bool(content.get("error") or content.get("is_error"))
     text = content if isinstance(content, str) else _text(content)
@@ -243,10 +243,10 @@ def _votes(detail: Mapping[str, Any], paint: Paint) -> Iterator[str]:
     if len({row.get("passed") for row in rows}) < 2:
         return
     marks = {True: "pass", False: "fail", None: "error"}
-    said = [(marks.get(row.get("passed"), "error"), one_line(str(row.get("model")), 40)) for row in rows]
+    shown = [(marks.get(row.get("passed"), "error"), one_line(str(row.get("model")), 40)) for row in rows]
     agree = detail.get("agreement")
     share = f"  {paint(f'{numbers.percent(agree)} agree with the result', 'dim')}" if isinstance(agree, float) else ""
-    yield ", ".join(f"{paint(MARKS[mark], mark)} {name}" for mark, name in said) + share
+    yield ", ".join(f"{paint(MARKS[mark], mark)} {name}" for mark, name in shown) + share
 
 
 def _judge_call(number: int, call: Any, paint: Paint) -> list[str]:
@@ -259,8 +259,8 @@ def _judge_call(number: int, call: Any, paint: Paint) -> list[str]:
         f"{_INDENT}  {paint(f'call {number}', 'dim')} {one_line(str(call.get('model')), 60)} {_text(known or None)}"
     ]
     for message in call.get("messages") or ():
-        said = {key: value for key, value in message.items() if key not in ("role", "content")}
-        parts = [_text(message.get("content")), _text(said or None)]
+        fields = {key: value for key, value in message.items() if key not in ("role", "content")}
+        parts = [_text(message.get("content")), _text(fields or None)]
         lines.append(
             f"{inset}{paint(str(message.get('role')), 'dim')} {block(' '.join(filter(None, parts)), inset, None)}"
         )

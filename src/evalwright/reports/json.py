@@ -53,7 +53,7 @@ def _cells(reader: RunReader, summary: RunSummary) -> Iterator[bytes]:
                 given += 1
             return
     place = order_of(summary.variants)
-    yield from islice(_scanned(reader, sorted(newest_verdicts(reader), key=place)), given, None)
+    yield from islice(_scanned_cells(reader, sorted(newest_verdicts(reader), key=place)), given, None)
 
 
 def _looked_up(index: CellIndex) -> Iterator[bytes]:
@@ -63,7 +63,7 @@ def _looked_up(index: CellIndex) -> Iterator[bytes]:
             yield _cell(verdict, trace, results)
 
 
-def _scanned(reader: RunReader, verdicts: list[CaseVerdict]) -> Iterator[bytes]:
+def _scanned_cells(reader: RunReader, verdicts: list[CaseVerdict]) -> Iterator[bytes]:
     wanted = {_key(verdict) for verdict in verdicts}
     # encoded at once: structs of a large run take several times the memory
     traces = {key: _raw(trace) for trace in reader.traces(Trace) if (key := _key(trace)) in wanted}

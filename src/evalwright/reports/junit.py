@@ -82,14 +82,14 @@ class JUnit:
         head = ElementTree.tostring(suite, encoding="unicode").removesuffix(" />")
         yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n  {head}>\n'
         texts = (_test_case(verdict, latency, context) for verdict, latency in cells)
-        yield from map(_written, before)
+        yield from map(_written_element, before)
         while piece := "".join(islice(texts, _PIECE)):
             yield piece
-        yield from map(_written, after)
+        yield from map(_written_element, after)
         yield "  </testsuite>\n</testsuites>\n"
 
 
-def _written(element: ElementTree.Element) -> str:
+def _written_element(element: ElementTree.Element) -> str:
     """The text of one entry of the suite."""
     ElementTree.indent(element, level=2)
     return "    " + ElementTree.tostring(element, encoding="unicode").rstrip() + "\n"
@@ -110,7 +110,7 @@ def _test_case(verdict: CaseVerdict, latency_ms: int | None, context: ReportCont
         case.set("line", str(where.line))
     if (kind := _KINDS.get(verdict.status)) is not None:
         _add_outcome(case, kind, verdict)
-    return _written(case)
+    return _written_element(case)
 
 
 _Cell = tuple[CaseVerdict, int | None]
@@ -125,10 +125,10 @@ def _counted_cells(reader: RunReader, summary: RunSummary) -> tuple[Counter[str]
             counts[_KINDS.get(count.status or "", "")] += count.n
         counts["tests"] = len(index)
         return counts, index.sums().latency_ms.total, _looked_up(index, reader, summary)
-    return _scanned(reader, summary)
+    return _scanned_cells(reader, summary)
 
 
-def _scanned(reader: RunReader, summary: RunSummary) -> tuple[Counter[str], float, Iterator[_Cell]]:
+def _scanned_cells(reader: RunReader, summary: RunSummary) -> tuple[Counter[str], float, Iterator[_Cell]]:
     counts: Counter[str] = Counter()
     times = {(t.case_key, t.variant_name, t.trial, t.attempt): t.latency_ms for t in reader.traces(_Time)}
     cells: list[_Cell] = []
@@ -156,7 +156,7 @@ def _looked_up(index: CellIndex, reader: RunReader, summary: RunSummary) -> Iter
             pass  # the scan gives the same cells in the same order
         except StaleIndex as error:
             raise InputError(f"{reader.location} was changed while it was read") from error
-    yield from islice(_scanned(reader, summary)[2], given, None)
+    yield from islice(_scanned_cells(reader, summary)[2], given, None)
 
 
 def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:

@@ -85,7 +85,7 @@ def _sections(reader: RunReader, summary: RunSummary, context: ReportContext) ->
     if summary.gate is not None:
         yield _gate(summary.gate)
     if before is not None:
-        yield _changed(*changed_cells(reader, before, _MOST_CHANGED), summary.run_id, context)
+        yield _changed_section(*changed_cells(reader, before, _MOST_CHANGED), summary.run_id, context)
     failed, errored = group_reasons(reader, summary)
     yield _reasons(f"{failures_title(summary.scored is True)} by reason", failed)
     yield _reasons("Errors by reason", errored)
@@ -170,7 +170,7 @@ def _section(title: str, columns: Sequence[Column[Row]], rows: Sequence[Row]) ->
 def _comparison(comparison: ComparisonReport) -> list[str]:
     lines = _section(f"Against {code(comparison.baseline)}", COMPARISON_COLUMNS, comparison.deltas)
     rows = forest_of_deltas(comparison.deltas)
-    picture = ["", *_fenced("\n".join(forest_lines(rows)))] if len(rows) > 1 else []
+    picture = ["", *_fenced_block("\n".join(forest_lines(rows)))] if len(rows) > 1 else []
     decisions = decisions_of(comparison)
     return [*lines, *_notes([(one.variant_b, one) for one in decisions], comparison.deltas), *picture]
 
@@ -199,7 +199,7 @@ def _gate(gate: GateOutcome) -> list[str]:
         lines += [f"- run {i}: {_outcome(run)}", *(f"  {line}" for line in _conditions(run))]
     lines += [f"- {code(line, 200)}" for line in numbers.over_runs(gate.runs)]
     decided = "\n".join(gate_decisions(gate, Paint()))
-    return [*lines, "", *_fenced(decided)] if decided else lines
+    return [*lines, "", *_fenced_block(decided)] if decided else lines
 
 
 def _outcome(gate: GateOutcome) -> str:
@@ -220,7 +220,7 @@ def _ids(number: str, ids: Sequence[str]) -> str:
     return f"{number} {shown}".rstrip() + (" …" if len(ids) > 10 else "")
 
 
-def _changed(cells: Sequence[ChangedCell], total: int, run_id: str, context: ReportContext) -> list[str]:
+def _changed_section(cells: Sequence[ChangedCell], total: int, run_id: str, context: ReportContext) -> list[str]:
     """Each changed case, folded, with the answers of trials that show the change."""
     lines = [f"## Changed cases: {total:,}"]
     for cell in cells:
@@ -235,7 +235,7 @@ def _changed(cells: Sequence[ChangedCell], total: int, run_id: str, context: Rep
             lines += [
                 title,
                 "",
-                *_fenced("(no answer)" if one.answer is None else capped(one.answer, _LONGEST_ANSWER)),
+                *_fenced_block("(no answer)" if one.answer is None else capped(one.answer, _LONGEST_ANSWER)),
                 "",
             ]
         lines.append("</details>")
@@ -244,7 +244,7 @@ def _changed(cells: Sequence[ChangedCell], total: int, run_id: str, context: Rep
     return lines if total else []
 
 
-def _fenced(text: str) -> list[str]:
+def _fenced_block(text: str) -> list[str]:
     """Data as a block that it cannot end: the fence is longer than any run of backticks in it."""
     body = harmless(text)
     fence = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(body)), 3)

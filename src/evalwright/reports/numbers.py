@@ -79,7 +79,7 @@ def agreement_figures(found: JudgeCalibration | None) -> str:
 def condition(part: GatePart) -> str:
     """The measured value of one gate condition and its threshold: `avg_score 0.82, at least 0.9 (24 scores)`."""
     if part.unit:
-        return _claimed(part)
+        return _claim_text(part)
     measured = "not measured" if part.value is None else f"{part.value:g}"
     if (ends := part.ci or part.ci95) is not None and part.value is not None:
         measured = f"{part.value:.4g} [{ends[0]:.4g}, {ends[1]:.4g}]"
@@ -92,7 +92,7 @@ def condition(part: GatePart) -> str:
 _LIMITS = {"gt": "above", "gte": "at least", "lt": "below", "lte": "at most", "eq": "exactly"}
 
 
-def _claimed(part: GatePart) -> str:
+def _claim_text(part: GatePart) -> str:
     """`pass_rate of v not worse than baseline: −12.0 pp [−21.8, −2.2], above −2 pp (54 cases)`."""
     texts = [] if part.value is None else [part.value, *(part.ci or ())]
     shown, unit = _in_unit(texts, part.unit)

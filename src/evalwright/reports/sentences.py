@@ -20,21 +20,21 @@ Escape = Callable[[str, int], str]
 """A text that may be data, and its most characters, to a form in which it does not act."""
 
 
-def _unchanged(text: str, limit: int) -> str:
+def _unescaped(text: str, limit: int) -> str:
     return text
 
 
-def sentence_of(summary: RunSummary, comparison: RunComparison | None = None, escape: Escape = _unchanged) -> str:
+def sentence_of(summary: RunSummary, comparison: RunComparison | None = None, escape: Escape = _unescaped) -> str:
     """The decision about a run: against an earlier run, by its gate, or by its cells."""
     return "; ".join(sentences_of(summary, comparison, escape))
 
 
 def sentences_of(
-    summary: RunSummary, comparison: RunComparison | None = None, escape: Escape = _unchanged
+    summary: RunSummary, comparison: RunComparison | None = None, escape: Escape = _unescaped
 ) -> list[str]:
     """As `sentence_of`, with a sentence for each variant that is compared."""
     if comparison is not None:
-        return _compared(comparison, escape)
+        return _comparison_sentences(comparison, escape)
     if summary.gate is not None:
         return [_of_gate(summary.gate, escape)]
     return [_of_cells(summary, escape)]
@@ -45,7 +45,7 @@ def worse_cases(comparison: RunComparison) -> int:
     return sum(len(one.delta.regressions) for one in comparison.variants)
 
 
-def _compared(comparison: RunComparison, escape: Escape) -> list[str]:
+def _comparison_sentences(comparison: RunComparison, escape: Escape) -> list[str]:
     """The worst first, because it decides."""
     order = {"dont": 0, "undecided": 1, "ship": 2}
     variants = sorted(comparison.variants, key=lambda one: (order[one.decision.verdict], one.decision.difference or 0))
@@ -58,11 +58,11 @@ def _compared(comparison: RunComparison, escape: Escape) -> list[str]:
 
 def _change(one: VariantComparison) -> str:
     decision, delta = one.decision, one.delta
-    said = claim(decision)
+    claimed = claim(decision)
     unjudged = _without_verdict(decision)
     if decision.ci is None:
-        return f"{said}{unjudged}"
-    text = f"{said}: {with_ends(decision.difference, decision.ci, decision.metric)}"
+        return f"{claimed}{unjudged}"
+    text = f"{claimed}: {with_ends(decision.difference, decision.ci, decision.metric)}"
     changed = f"{counted(len(delta.regressions), 'case')} worse, {len(delta.improvements):,} better"
     p = "" if decision.p_better is None else f" (p {_equals(numbers.probability(decision.p_better))})"
     return f"{text}, {changed}{p}{unjudged}{_to_decide(decision)}"

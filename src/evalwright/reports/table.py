@@ -89,17 +89,17 @@ class Table:
         header = [(self._title(i), "dim") for i in shown]
         widths = self._widths(shown, rows)
         right = [self.columns[i].startswith(">") for i in shown]
-        lines = [indent + _aligned(header, widths, right, paint)]
+        lines = [indent + _aligned_row(header, widths, right, paint)]
         above: list[Styled] = []
         for row in rows:
             grouped = self.names - 1 if above[: self.names - 1] == row[: self.names - 1] else 0
             cells = [("", "") if i < grouped else row[i] for i in shown]
-            lines.append(indent + _aligned(cells, widths, right, paint))
+            lines.append(indent + _aligned_row(cells, widths, right, paint))
             above = row
         return lines
 
 
-def _aligned(row: list[Styled], widths: list[int], right: list[bool], paint: Paint) -> str:
+def _aligned_row(row: list[Styled], widths: list[int], right: list[bool], paint: Paint) -> str:
     parts = []
     last = max((i for i, (text, _) in enumerate(row) if text), default=-1)
     for i, (text, style) in enumerate(row[: last + 1]):

@@ -57,7 +57,7 @@ def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
         table_lines(METRIC_COLUMNS, metric_rows(summary), paint),
         _score_lines(summary.native, paint) if summary.native else [],
         _folded_text(numbers.dependence(summary), paint),
-        [*_trials(summary.variants, paint), *_mixed(summary.variants, paint)],
+        [*_trials(summary.variants, paint), *_mixed_cases(summary.variants, paint)],
         comparison_lines(summary.comparison, paint) if summary.comparison else [],
         _gate(summary.gate, paint) if summary.gate else [],
         [f"{paint('warning:', 'borderline')} {one_line(warning)}" for warning in summary.warnings],
@@ -125,7 +125,7 @@ def _trials(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
     return table_lines(TRIAL_COLUMNS, [row for row in rows if row.k in shown or row.k == row.trials.trials], paint)
 
 
-def _mixed(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
+def _mixed_cases(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
     """Cases that passed in some trials and failed in others."""
     return [
         line
@@ -173,12 +173,12 @@ def _notes(decisions: Sequence[Decision], paint: Paint) -> list[str]:
 def _ids(label: str, ids: Sequence[str], paint: Paint) -> list[str]:
     if not ids:
         return []
-    first, *rest = folded(_listed(ids, paint), paint.columns, f"  {one_line(label, 60)}: ", "    ")
+    first, *rest = folded(_listed_names(ids, paint), paint.columns, f"  {one_line(label, 60)}: ", "    ")
     head = f"{one_line(label, 60)}:"
     return [first.replace(head, paint(head, "dim"), 1), *rest]
 
 
-def _listed(ids: Sequence[str], paint: Paint) -> list[str]:
+def _listed_names(ids: Sequence[str], paint: Paint) -> list[str]:
     """The first names, each with its comma: lines break between these pieces, never within them."""
     names = [one_line(name, 80) if paint.whole else shortened(one_line(name, 80), 24) for name in ids[:_MOST_IDS]]
     left = len(ids) - len(names)
@@ -233,15 +233,15 @@ def _case_lines(group: ReasonGroup, plan: Plan, summary: RunSummary, indent: str
     status = next((one.status for one, _ in shown if one.status), "")
     mark = paint(marks.get(status, "✗"), status)
     room = None if paint.whole or paint.columns is None else paint.columns - len(indent) - 2
-    line = ", ".join(_named(one, several) + end for (one, _), end in zip(shown, ends, strict=True))
+    line = ", ".join(_shown_case(one, several) + end for (one, _), end in zip(shown, ends, strict=True))
     if room is None or width(line) <= room:
         yield f"{indent}{mark} {line}"
         return
     for i, ((one, _), end) in enumerate(zip(shown, ends, strict=True)):
-        yield f"{indent}{mark if not i else ' '} {_named(one, several, max(room - len(end), _SHORTEST))}{end}"
+        yield f"{indent}{mark if not i else ' '} {_shown_case(one, several, max(room - len(end), _SHORTEST))}{end}"
 
 
-def _named(case: GroupedCase, with_variant: bool, room: int = _LONGEST) -> str:
+def _shown_case(case: GroupedCase, with_variant: bool, room: int = _LONGEST) -> str:
     """A case in at most `room` columns. Its variant has a third of them, as its name is in every line."""
     variant = f" · {short_line(case.variant, min(40, room // 3))}" if with_variant else ""
     return f"{short_line(case.case_key, min(80, room - width(variant)))}{variant}"

@@ -14,7 +14,7 @@ from evalwright.run.cells import groups_of
 if TYPE_CHECKING:
     from evalwright.run.leases.lease import Lease
 
-__all__ = ["BUSY", "LONGEST_PAUSE", "Address", "addresses_of", "asked_pause"]
+__all__ = ["BUSY", "LONGEST_PAUSE", "Address", "addresses_of", "requested_pause"]
 
 LONGEST_PAUSE = 60.0
 """Seconds. Without this bound, doubled pauses would soon outlast the run, and a service may ask for a year."""
@@ -30,7 +30,7 @@ class Address:
 
         self.gate: Gate = Gate(width)
         self._until = 0.0
-        self.tell: Callable[[float], None] = lambda _: None
+        self.on_pause: Callable[[float], None] = lambda _: None
         """Called with the seconds of each pause, for other processes that call the same service."""
 
     def pause(self, seconds: float) -> None:
@@ -41,18 +41,18 @@ class Address:
         """Seconds until it may be called; 0 or less if it may be called now."""
         return self._until - time.monotonic()
 
-    def heard(self, error: TraceError | None, wave: int) -> None:
+    def record(self, error: TraceError | None, wave: int) -> None:
         """Record the outcome of a call that was let through in this wave."""
         if error is None:
             self.gate.widen()
         elif error.status == 429:
             self.gate.narrow(wave)
-        if error is not None and (seconds := asked_pause(error)) is not None:
+        if error is not None and (seconds := requested_pause(error)) is not None:
             self.pause(seconds)
-            self.tell(seconds)
+            self.on_pause(seconds)
 
 
-def asked_pause(error: TraceError) -> float | None:
+def requested_pause(error: TraceError) -> float | None:
     """Seconds that an overloaded service asks to wait, at most a minute; None if it does not say."""
     seconds = error.retry_after_seconds
     return min(seconds, LONGEST_PAUSE) if isinstance(seconds, float) and error.status in BUSY else None
@@ -71,5 +71,5 @@ def addresses_of(plan: Plan, targets: Mapping[str, Target], lease: Lease | None)
     shared = {address: Address(width) for address, width in widths.items()}
     if lease is not None:
         for name, address in shared.items():
-            address.tell = lease.shared(name, address.pause)
+            address.on_pause = lease.shared(name, address.pause)
     return {name: shared[address] for name, address in named.items()}

@@ -10,7 +10,7 @@ import msgspec
 
 from evalwright.model.plan import RetryRule
 from evalwright.model.trace import Answer, TraceError
-from evalwright.run.addresses import BUSY, LONGEST_PAUSE, Address, asked_pause
+from evalwright.run.addresses import BUSY, LONGEST_PAUSE, Address, requested_pause
 from evalwright.run.call import MOST_LOST, NO_WORKER, OUT_OF_FILES, WORKER_LOST, Call
 from evalwright.run.cells import Cell, RunState
 
@@ -46,7 +46,7 @@ class Attempts:
             if not await self._pause(address.left):
                 return None
             answer = await self._attempt(call, cell)
-            address.heard(_failure_in(answer), wave)
+            address.record(_failure_in(answer), wave)
         return answer
 
     async def last(
@@ -141,7 +141,7 @@ def pause_before_next(rule: RetryRule, error: TraceError, tries: int) -> float:
     """
     # The exponent is limited so that the power fits a float, however many attempts a rule allows.
     doubled: float = rule.backoff_seconds * 2 ** min(tries - 1, 30)
-    asked = asked_pause(error)
+    asked = requested_pause(error)
     if error.status in BUSY and asked is None and not doubled:
         from evalwright.llm.retries import Rules
 

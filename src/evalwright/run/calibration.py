@@ -66,8 +66,8 @@ def calibrate_run(run: Path | Place, file: Path | None) -> CalibrationReport:
         assert report is not None, "labels were just stored"
         writer.save_summary(summary)
         for one in report.evaluators:
-            if said := sheet.labellers.get(one.evaluator):
-                one.notes.append(said)
+            if labellers := sheet.labellers.get(one.evaluator):
+                one.notes.append(labellers)
             if unsure[one.evaluator]:
                 one.notes.append(f"{counted(unsure[one.evaluator], 'answer')} labelled unsure, left out")
         return report

@@ -18,7 +18,7 @@ from evalwright.run.limits import end_of, held_to
 from evalwright.run.records import ends_the_run, timed_out
 from evalwright.session.open_files import has_run_out, limit_of_files
 from evalwright.session.process import end_child
-from evalwright.targets.answers import says_nothing
+from evalwright.targets.answers import is_empty_answer
 from evalwright.targets.build import build_target, optional_parts
 from evalwright.targets.failures import target_failure
 
@@ -192,7 +192,7 @@ async def set_up(variant: Variant, opening: Callable[[], Awaitable[object]]) -> 
 
 async def shut_down(closing: Callable[[], Awaitable[None]]) -> str:
     """Close a target; returns what is to be said of it. One that does not end, even when it is cancelled, is left."""
-    ending = asyncio.create_task(_closed(closing))
+    ending = asyncio.create_task(_close_error(closing))
     if not (await asyncio.wait([ending], timeout=GRACE))[0]:
         ending.cancel()
         await asyncio.wait([ending], timeout=_LAST)
@@ -200,7 +200,7 @@ async def shut_down(closing: Callable[[], Awaitable[None]]) -> str:
     return ending.result()
 
 
-async def _closed(closing: Callable[[], Awaitable[None]]) -> str:
+async def _close_error(closing: Callable[[], Awaitable[None]]) -> str:
     until = time.monotonic() + GRACE
     try:
         with held_to(lambda: until):
@@ -233,4 +233,4 @@ def out_of_files(error: BaseException) -> TraceError | None:
 def _is_silent(answer: Answer, variant: Variant, target: Target) -> bool:
     """Whether there is nothing to judge, and neither the suite nor its format's rules allow that."""
     allowed = variant.evalh_rules or getattr(target, "may_be_silent", False)
-    return not allowed and says_nothing(answer) and "final_answer" not in optional_parts(variant.config)
+    return not allowed and is_empty_answer(answer) and "final_answer" not in optional_parts(variant.config)

@@ -52,7 +52,7 @@ class CasePlaces(Mapping[str, CaseLine]):
         self._last = -1
 
     def __getitem__(self, key: str) -> CaseLine:
-        at = self._last = self._found(key)
+        at = self._last = self._position_of(key)
         return CaseLine(self._starts[bisect(self._starts, at, key=itemgetter(0)) - 1][1], self._lines[at])
 
     def __iter__(self) -> Iterator[str]:
@@ -62,7 +62,7 @@ class CasePlaces(Mapping[str, CaseLine]):
         self._read()
         return len(self._lines)
 
-    def _found(self, key: str) -> int:
+    def _position_of(self, key: str) -> int:
         """The position of an id. Raises KeyError."""
         self._read()
         digest = hash(key)
@@ -79,12 +79,12 @@ class CasePlaces(Mapping[str, CaseLine]):
 
     def _nth(self, digest: int, number: int) -> int | None:
         """The position of the nth id with this hash, from 1."""
-        at = bisect_left(self._sorted, digest, key=self._hashes.__getitem__) + number - 1
-        found = self._sorted[at] if number > 0 and at < len(self._sorted) else None
+        at = bisect_left(self._sorted_positions, digest, key=self._hashes.__getitem__) + number - 1
+        found = self._sorted_positions[at] if number > 0 and at < len(self._sorted_positions) else None
         return found if found is not None and self._hashes[found] == digest else None
 
     @cached_property
-    def _sorted(self) -> array[int]:
+    def _sorted_positions(self) -> array[int]:
         """The positions of all ids, by their hashes, for names in another order, or shared by several cases."""
         return array("I", sorted(range(len(self._hashes)), key=self._hashes.__getitem__))
 
@@ -97,13 +97,13 @@ class CasePlaces(Mapping[str, CaseLine]):
             with suppress(OSError, ValueError, csv.Error):  # a file that cannot be read has no lines
                 if path.suffix not in (*_LINES, *_TABLES) or not is_unchanged(path, digest):
                     continue
-                self._starts.append((len(self._lines), _shown(path)))
+                self._starts.append((len(self._lines), _shown_path(path)))
                 for id_, line in ids_in(path):
                     self._hashes.append(hash(id_))
                     self._lines.append(line)
 
 
-def _shown(path: Path) -> str:
+def _shown_path(path: Path) -> str:
     """Relative to the repository, as services name files; outside a repository, relative to the working directory."""
     root = next((folder for folder in path.parents if (folder / ".git").exists()), None)
     return (seen_from_here(path) if root is None else path.relative_to(root)).as_posix()
@@ -129,7 +129,7 @@ def ids_in(path: Path) -> Iterator[tuple[str, int]]:
                 yield id_, number
                 continue
             for match in _ID.finditer(line) if "id" in line else ():
-                yield _plain(match[1]), number
+                yield _unescaped(match[1]), number
 
 
 def _decoded_id(line: str) -> str | None:
@@ -140,7 +140,7 @@ def _decoded_id(line: str) -> str | None:
         return None
 
 
-def _plain(text: str) -> str:
+def _unescaped(text: str) -> str:
     if text.startswith('"'):
         try:
             return str(json.loads(text))

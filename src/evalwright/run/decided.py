@@ -92,7 +92,7 @@ def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan, shown: Run
     claims = _claims(plan)
     stored = shown if shown is not None or not claims else reader.summary()
     held = _Held(None if stored is None else stored.gate, again=shown is not None)
-    found = [_decided(claim, reader, plan, held) for claim in claims]
+    found = [_decided_claim(claim, reader, plan, held) for claim in claims]
     if plan.until_decided is not None:
         sequence, outcome = outcome_of(reader, plan)
         found.append(outcome)
@@ -122,7 +122,7 @@ def _claims(plan: Plan) -> list[dict[str, Any]]:
     return plan.gate["claims"] if plan.gate is not None and plan.gate["kind"] == "claims" else []
 
 
-def _decided(claim: Mapping[str, Any], reader: RunReader, plan: Plan, held: _Held) -> GateOutcome:
+def _decided_claim(claim: Mapping[str, Any], reader: RunReader, plan: Plan, held: _Held) -> GateOutcome:
     """One claim. If it cannot be decided, the outcome says why, because the run has ended and is paid for."""
     if claim["claim"] == "at_least":
         return decided_rates(claim, one_run(reader, plan, terms_of(claim)))

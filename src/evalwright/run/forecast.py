@@ -16,7 +16,7 @@ from evalwright.model.snapshot import Case
 from evalwright.run.options import RunOptions
 from evalwright.run.plan import plan_of
 from evalwright.run.selection import chosen_cases, unread_cases
-from evalwright.targets.build import asks_models
+from evalwright.targets.build import target_calls_models
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -69,7 +69,7 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
             continue
         cases += 1
         for variant, model in chats:
-            answering.add(model, _asked_system(variant, case), variant.config, plan.trials_of(variant))
+            answering.add(model, _system_tokens(variant, case), variant.config, plan.trials_of(variant))
         for spec in (case.evaluators or []) if plan.evaluators_by_case else plan.evaluators:
             if calls_models(spec.type, spec.config) and not _skips(spec, case):
                 asked = _tokens([case.input, case.expected, spec.config]) + _OWN_WORDS + _ANSWER
@@ -100,18 +100,18 @@ class _Sum:
             self.unpriced[model] = None
         else:
             limit = config.get("max_tokens", self._likely)
-            said = min(limit, self._likely) if isinstance(limit, int) else self._likely
-            self.dollars += times * dollars(price, asked, said)
+            output = min(limit, self._likely) if isinstance(limit, int) else self._likely
+            self.dollars += times * dollars(price, asked, output)
 
 
 def _model_of(variant: Variant) -> str | None:
     """The model of a variant; None for another kind of system, whose cost is unknown."""
     model = variant.config.get("model")
-    named = isinstance(model, str) and asks_models(variant.adapter)
+    named = isinstance(model, str) and target_calls_models(variant.adapter)
     return str(model) if named else None
 
 
-def _asked_system(variant: Variant, case: Case) -> int:
+def _system_tokens(variant: Variant, case: Case) -> int:
     return _tokens([case.input, *(variant.config.get(key) for key in _SYSTEM_KEYS)])
 
 
@@ -123,13 +123,13 @@ def _models(spec: EvaluatorSpec, case: Case) -> list[str]:
     """The models that one evaluation calls, once for each call; "" for one that is not known in advance."""
     config = spec.config
     one = config.get("model")
-    named = config.get("models") or ([one] if one else _models_asked(spec, case))
+    named = config.get("models") or ([one] if one else _models_called(spec, case))
     samples = config.get("samples", 1)
     orders = 2 if spec.type == "pairwise_judge" else 1
     return [str(model) for model in named] * (samples if isinstance(samples, int) else 1) * orders
 
 
-def _models_asked(spec: EvaluatorSpec, case: Case) -> list[str]:
+def _models_called(spec: EvaluatorSpec, case: Case) -> list[str]:
     """The models of an evaluator that finds them elsewhere than in `model`, such as among its members."""
     if declared("evaluators", spec.type).asks is None:
         return [""]

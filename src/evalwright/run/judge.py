@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evalwright.run.judge_thread import JudgeThread
     from evalwright.run.steps.spoil import Spoiling
 
-__all__ = ["Judge", "ask_models", "by_common_rule", "compares"]
+__all__ = ["Judge", "by_common_rule", "compares", "evaluators_call_models"]
 
 _GRACE = 10.0
 """Seconds that an evaluator has after its own time limit to report that the limit was reached."""
@@ -70,8 +70,8 @@ class Judge:
         self._specs = plan.evaluators
         self._built = self._build(plan.evaluators)
         self._names = [spec.name for spec in plan.evaluators]
-        self._comparisons = [spec for spec in plan.evaluators if compares(spec.type) and self._is_asked(spec)]
-        self._standing = [spec.name for spec in plan.evaluators if not self._is_asked(spec)]
+        self._comparisons = [spec for spec in plan.evaluators if compares(spec.type) and self._is_judged_again(spec)]
+        self._standing = [spec.name for spec in plan.evaluators if not self._is_judged_again(spec)]
         self._spoiling: Spoiling | None = None
         if plan.pass_criteria.spoiling_errors:
             from evalwright.run.steps.spoil import Spoiling
@@ -92,9 +92,9 @@ class Judge:
             self._thread.close()
 
     def _build(self, specs: Iterable[EvaluatorSpec]) -> list[_Check]:
-        return [self._check(spec) for spec in specs if self._is_asked(spec) and not compares(spec.type)]
+        return [self._check(spec) for spec in specs if self._is_judged_again(spec) and not compares(spec.type)]
 
-    def _is_asked(self, spec: EvaluatorSpec) -> bool:
+    def _is_judged_again(self, spec: EvaluatorSpec) -> bool:
         """If only one evaluator re-evaluates, those that use its results do, too, because theirs would be outdated."""
         return self._only is None or spec.name == self._only or uses_results(spec)
 
@@ -165,13 +165,13 @@ class Judge:
         """Those whose stored results stay, because only others re-evaluate."""
         if not self._by_case:
             return self._standing
-        return [spec.name for spec in case.evaluators or () if not self._is_asked(spec)]
+        return [spec.name for spec in case.evaluators or () if not self._is_judged_again(spec)]
 
     def comparisons(self, case: Case) -> list[EvaluatorSpec]:
         """The evaluators of the case that judge the answers of all variants together."""
         if not self._by_case:
             return self._comparisons
-        return [spec for spec in case.evaluators or () if compares(spec.type) and self._is_asked(spec)]
+        return [spec for spec in case.evaluators or () if compares(spec.type) and self._is_judged_again(spec)]
 
     def evaluate(
         self, case: Case, trace: Trace, known: Collection[str] = (), artifact: Artifact | None = None
@@ -272,6 +272,6 @@ def compares(type_name: str) -> bool:
         return False
 
 
-def ask_models(plan: Plan) -> bool:
+def evaluators_call_models(plan: Plan) -> bool:
     """Whether an evaluator of the plan calls models, so that judging waits more than it computes."""
     return any(map(is_judge, plan.evaluators))

@@ -23,7 +23,7 @@ from evalwright.run.batches import JudgeCalls
 from evalwright.run.cells import RunState
 from evalwright.run.comparisons import compares_cells
 from evalwright.run.expectations import expects
-from evalwright.run.judge import ask_models, by_common_rule
+from evalwright.run.judge import by_common_rule, evaluators_call_models
 from evalwright.run.judge_part import JudgingJob
 from evalwright.run.judge_processes import import_ahead, judge_in_processes, processors
 from evalwright.run.newest import newest_of
@@ -103,7 +103,7 @@ def judge_again(
         newest = newest_of(writer)
         before = judged_before(writer)
     state.total = newest.count
-    together = bool(only) or ask_models(plan) or compares_cells(plan, writer)
+    together = bool(only) or evaluators_call_models(plan) or compares_cells(plan, writer)
     parts = writer.parts(1 if together else processes or _worthwhile(plan, newest.count))
     onlookers, width = _onlookers(plan), calls.concurrency or plan.run.max_concurrency
     needs_cases = _needs_cases(onlookers, writer)
@@ -118,7 +118,7 @@ def judge_again(
             # what is there now is visited neither here nor in the children; elsewhere the collector is not ours
             with collector_eased() if session().owns_process else contextlib.nullcontext():
                 tally = judge_in_processes(job, parts, shares, state, signals)
-            kept = _kept(job, before, state.done, judgements.share(len(parts)))
+            kept = _cells_kept(job, before, state.done, judgements.share(len(parts)))
         calls.must_be_answered()
         drop_manifest(Path(writer.location))
         judgements.commit()
@@ -133,7 +133,7 @@ def judge_again(
     return Judged(tally, kept)
 
 
-def _kept(job: JudgingJob, before: int, judged: int, share: JudgementShare) -> int:
+def _cells_kept(job: JudgingJob, before: int, judged: int, share: JudgementShare) -> int:
     """The number of cells that keep their old results. Raises InputError if there are no others."""
     with closing(share):
         if not lost_traces(job.writer, before, judged):

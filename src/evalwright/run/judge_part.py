@@ -112,7 +112,7 @@ class _Again:
             if not (pending or waiting or compared):
                 self._store(case, trace, self._beside(case, trace, results))
                 continue
-            judged = self._compared if compared else self._finished
+            judged = self._compared_cells if compared else self._finished_cell
             waiting.append(asyncio.create_task(judged(case, trace, results, pending)))
             if len(waiting) >= job.width:
                 await self._settle(waiting.popleft())
@@ -127,12 +127,12 @@ class _Again:
             self._lines.close()
         self._report(self._judged % _REPORT_EVERY)
 
-    async def _finished(
+    async def _finished_cell(
         self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
     ) -> Sequence[_Cell]:
         return [(case, trace, await self._complete(case, trace, results, pending))]
 
-    async def _compared(
+    async def _compared_cells(
         self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
     ) -> Sequence[_Cell]:
         """All cells of the case and trial, once the last of them is there."""

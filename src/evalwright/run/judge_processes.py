@@ -43,11 +43,11 @@ def judge_in_processes(
     try:
         with signals.held():  # Python swallows exceptions in functions that are called at a fork
             for part, share in zip(parts[:-1], shares[:-1], strict=True):
-                children.append(_begun(job, part, share))
+                children.append(_start_part(job, part, share))
         with closing(shares[-1]):
             judge_part(job, parts[-1], shares[-1], tally, state.advance)
         for _, receiver in children:
-            tally.merge(_received(receiver, job, state))
+            tally.merge(_received_tally(receiver, job, state))
     finally:
         for child, _ in children:
             # Also after an error: a child whose pipe is no longer read would wait forever.
@@ -56,7 +56,7 @@ def judge_in_processes(
     return tally
 
 
-def _begun(job: JudgingJob, part: Part, share: JudgementShare) -> tuple[ForkProcess, Connection]:
+def _start_part(job: JudgingJob, part: Part, share: JudgementShare) -> tuple[ForkProcess, Connection]:
     """A child that judges a part, and where its messages come from."""
     import multiprocessing  # few traces are judged in this process alone
 
@@ -96,7 +96,7 @@ def _child(parent: int, job: JudgingJob, part: Part, share: JudgementShare, send
     sender.close()
 
 
-def _received(receiver: Connection, job: JudgingJob, state: RunState) -> Tally:
+def _received_tally(receiver: Connection, job: JudgingJob, state: RunState) -> Tally:
     while not isinstance(message := next_message(receiver), Tally):
         if isinstance(message, str):
             raise InputError(message)

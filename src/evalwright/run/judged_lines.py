@@ -28,10 +28,10 @@ from evalwright.model.result import CaseVerdict, Evaluation, Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import SCHEMA_VERSION, Trace, TraceError
 from evalwright.run.judge import Judge
-from evalwright.run.records import Clock, reason_given
+from evalwright.run.records import Clock, reason_text
 from evalwright.scoring.counts import Measures
 from evalwright.scoring.tally import Tally
-from evalwright.scoring.verdict import told_of
+from evalwright.scoring.verdict import failure_reason
 
 __all__ = ["JudgedLines", "lines_by"]
 
@@ -70,7 +70,7 @@ _GAP = b"\1"
 """Stands for dates in the line of a result; it does not occur in JSON."""
 
 
-class _Said(msgspec.Struct, gc=False):
+class _Line(msgspec.Struct, gc=False):
     """A check's result without a cell, and its line except for the case, the variant and the dates."""
 
     given: Evaluation
@@ -93,7 +93,7 @@ class _Said(msgspec.Struct, gc=False):
 _kind_of, _line_of = attrgetter("kind"), attrgetter("line")
 
 
-class _Sayings:
+class _EarlierLines:
     """One evaluator's earlier results on cells with the same trial and attempt."""
 
     def __init__(self, spec: EvaluatorSpec, whose: bytes, most: int) -> None:
@@ -103,27 +103,27 @@ class _Sayings:
         self._name, self._most = spec.name, most
         self._begins = [_fields(evaluator=spec.name, evaluator_type=called, passed=one) + _GAP for one in either]
         self._ends = [_fields(latency_ms=0, error=None, skipped=one) + whose for one in either]
-        self.known: dict[int, _Said] = {}
+        self.known: dict[int, _Line] = {}
         """By the identity of what the check returned."""
-        self._equal: dict[bytes, _Said] | None = {}
+        self._equal: dict[bytes, _Line] | None = {}
         """By the content of what it returned; None once too many had a content of their own."""
 
-    def new(self, given: Evaluation) -> _Said | None:
+    def new(self, given: Evaluation) -> _Line | None:
         """A result whose object is not known yet; None if it is unlike what most checks return."""
         if self._equal is None:
-            return self._made(given)
+            return self._new_line(given)
         content = _encode(given)
-        if (said := self._equal.get(content)) is not None:
-            if said.given is given:  # an evaluator that returns the same object twice will return it again
-                self.known[id(given)] = said
-        elif (said := self._made(given)) is not None:
-            self._equal[content] = said
+        if (line := self._equal.get(content)) is not None:
+            if line.given is given:  # an evaluator that returns the same object twice will return it again
+                self.known[id(given)] = line
+        elif (line := self._new_line(given)) is not None:
+            self._equal[content] = line
             if len(self._equal) > self._most:
                 self._equal = None
-        return said
+        return line
 
-    def _made(self, given: Evaluation) -> _Said | None:
-        score, reason = given.score, reason_given(given)
+    def _new_line(self, given: Evaluation) -> _Line | None:
+        score, reason = given.score, reason_text(given)
         usual = (score is None or score.__class__ is float) and score in _SCORES and reason.__class__ is str
         if given.cost_usd is not None or not usual:
             return None
@@ -141,16 +141,16 @@ class _Sayings:
             )
         )
         kind = given.passed + 2 * given.skipped + 4 * (2 if score is None else int(score))
-        said = _Said(given, self._name, given.passed, given.skipped, score, given.misses, reason, kind, line)
-        if (told := told_of(said)) is not None:
-            said.told = _encode(told)
-        return said
+        line_of = _Line(given, self._name, given.passed, given.skipped, score, given.misses, reason, kind, line)
+        if (told := failure_reason(line_of)) is not None:
+            line_of.told = _encode(told)
+        return line_of
 
 
 class _Kind:
     """Cells of a variant for which all checks had the same results, except reasons and details."""
 
-    def __init__(self, trace: Trace, rows: Sequence[_Said], verdict: CaseVerdict, measures: Measures) -> None:
+    def __init__(self, trace: Trace, rows: Sequence[_Line], verdict: CaseVerdict, measures: Measures) -> None:
         self.trace, self.rows, self.measures = trace, rows, measures
         self.status, self.score = verdict.status, verdict.score
         self.alike = Rejudgement(trace.variant_name, self.status, None, self.score, rows)
@@ -168,7 +168,7 @@ class _Attempt(NamedTuple):
 
     whose: bytes
     """Their trial and attempt, as fields."""
-    checks: Sequence[tuple[Look, Callable[[int], _Said | None], Callable[[Evaluation], _Said | None]]]
+    checks: Sequence[tuple[Look, Callable[[int], _Line | None], Callable[[Evaluation], _Line | None]]]
     """Each evaluator's function, how to find a result of it that is known, and how to make one that is not."""
 
 
@@ -217,7 +217,7 @@ class JudgedLines:
         """Judge a cell. Returns the status of its verdict, None if `Judge` has to judge it."""
         if self._gives_up or trace.error is not None or trace.occurrence is not UNSET:
             return None
-        attempt = self._attempts.get((trace.trial, trace.attempt)) or self._begun(trace.trial, trace.attempt)
+        attempt = self._attempts.get((trace.trial, trace.attempt)) or self._added_attempt(trace.trial, trace.attempt)
         start = time.monotonic()
         rows: list[Any] = [None]
         try:
@@ -240,14 +240,14 @@ class JudgedLines:
         self._judged += 1
         return self._add(trace, attempt.whose, rows, start)
 
-    def _add(self, trace: Trace, whose: bytes, rows: list[_Said], start: float) -> Status:
+    def _add(self, trace: Trace, whose: bytes, rows: list[_Line], start: float) -> Status:
         if self._waiting >= _TOGETHER or start - self._start > _SAME or trace.run_id != self._run_id:
             self.flush()
         if not self._waiting:
             self._begin(trace.run_id, start)
         self._waiting += 1
         key = (trace.variant_name, *map(_kind_of, rows))
-        kind = self._kinds.get(key) or self._added(key, trace, rows)
+        kind = self._kinds.get(key) or self._added_kind(key, trace, rows)
         head = _CASE + _encode(trace.case_id) + kind.variant
         self._results += (head, head.join(map(_line_of, rows)))
         index = trace.case_index
@@ -262,21 +262,21 @@ class JudgedLines:
             self._tally.count(trace, rows, kind.status, kind.score)
         return kind.status
 
-    def _added(self, key: tuple[Any, ...], trace: Trace, rows: Sequence[_Said]) -> _Kind:
+    def _added_kind(self, key: tuple[Any, ...], trace: Trace, rows: Sequence[_Line]) -> _Kind:
         measures = self._measures.setdefault(trace.variant_name, Measures())
         kind = self._kinds[key] = _Kind(trace, rows, self._verdict(trace, rows), measures)
         if len(self._kinds) > _MOST_KINDS:
             self._gives_up = True
         return kind
 
-    def _begun(self, trial: int, attempt: int) -> _Attempt:
+    def _added_attempt(self, trial: int, attempt: int) -> _Attempt:
         if len(self._attempts) >= _MOST_ATTEMPTS:
             self._attempts.clear()
         whose = _fields(trial=trial, attempt=attempt)
         most = _MOST_EQUAL // (len(self._attempts) + 1)  # so that many trials keep five times as many together as one
         checks = []
         for spec, look in self._lookers:
-            says = _Sayings(spec, whose, most)
+            says = _EarlierLines(spec, whose, most)
             checks.append((look, says.known.get, says.new))
         found = self._attempts[trial, attempt] = _Attempt(whose, checks)
         return found

@@ -46,12 +46,12 @@ def judges_of_runs(
     both = [spec for spec in plan_b.evaluators if spec.name in {one.name for one in plan_a.evaluators}]
     judged: list[JudgedRuns] = []
     if file is not None or any(labels_file(side.reader).is_file() for side in sides):
-        judged = list(_judged(sides, [spec.name for spec in both], file))
+        judged = list(_judged_runs(sides, [spec.name for spec in both], file))
     known = {one.evaluator for one in judged if one.has_labels()}
     return JudgesOfRuns(judged, [spec.name for spec in both if spec.name not in known and is_judge(spec)])
 
 
-def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> Iterator[JudgedRuns]:
+def _judged_runs(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> Iterator[JudgedRuns]:
     from evalwright.decisions.judged import judged_cells
     from evalwright.decisions.label_samples import label_sample
     from evalwright.run.calibration import stored_labels
@@ -60,13 +60,13 @@ def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> 
     labels = [stored_labels(side.reader) for side in sides]
     labellers: dict[str, list[str]] = {}
     if file is not None:
-        given = _given(file, names, sides, found)
+        given = _label_sheets(file, names, sides, found)
         named = {name for one in given for name in one.labellers}
         labels = [
             [*(old for old in kept if old.evaluator not in named), *new.labels]
             for kept, new in zip(labels, given, strict=True)
         ]
-        labellers = {name: [said for one in given if (said := one.labellers.get(name))] for name in names}
+        labellers = {name: [labelled for one in given if (labelled := one.labellers.get(name))] for name in names}
     for name in names:
         samples = [label_sample(name, of, one) for of, one in zip(labels, found, strict=True)]
         notes = [*labellers.get(name, []), *(line for sample in samples for line in sample.left_out())]
@@ -80,7 +80,7 @@ def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> 
         yield JudgedRuns(name, a, b, list(dict.fromkeys(notes)))
 
 
-def _given(
+def _label_sheets(
     file: Path, names: Sequence[str], sides: Sequence[_Side], found: Sequence[JudgedAnswers]
 ) -> list[LabelSheet]:
     from evalwright.run.label_sheet import cells_by_case, labels_of, matching_cells
@@ -91,7 +91,7 @@ def _given(
     own: list[list[LabelRow]] = [[], []]
     for row in rows:
         answers = [{one.answers[key] for key in matching_cells(row, of)} for one, of in zip(found, cells, strict=True)]
-        places = _named(row.run, sides) if row.run is not None else _places(*answers)
+        places = _named_sides(row.run, sides) if row.run is not None else _places(*answers)
         if isinstance(places, str):
             problems.append(Problem(str(file), places, row.line, "run"))
             continue
@@ -104,7 +104,7 @@ def _given(
     return read
 
 
-def _named(run: str, sides: Sequence[_Side]) -> list[int] | str:
+def _named_sides(run: str, sides: Sequence[_Side]) -> list[int] | str:
     names = [{letter, side.plan.run_id.lower()} for letter, side in zip("ab", sides, strict=True)]
     places = [place for place, known in enumerate(names) if run.strip().lower() in known]
     ids = " or ".join(f"{letter} ({side.plan.run_id})" for letter, side in zip("AB", sides, strict=True))

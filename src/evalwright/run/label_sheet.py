@@ -44,7 +44,7 @@ def labels_of(rows: Iterable[LabelRow], evaluators: Sequence[str], found: Judged
     for row in rows:
         mistakes = [
             Problem(file, message, row.line, key)
-            for key, message in _unknown(row, where, len(problems) < _MOST_GUESSES)
+            for key, message in _unknown_names(row, where, len(problems) < _MOST_GUESSES)
         ]
         problems += mistakes
         if mistakes:
@@ -85,7 +85,7 @@ def matching_cells(row: LabelRow, cells: dict[str, list[CellKey]]) -> list[CellK
     return [key for key in cells.get(row.case_id, []) if row.variant in (None, key[1]) and row.trial in (None, key[2])]
 
 
-def _unknown(row: LabelRow, where: _Where, guess: bool) -> Iterator[tuple[str, str]]:
+def _unknown_names(row: LabelRow, where: _Where, guess: bool) -> Iterator[tuple[str, str]]:
     """What a row names that the run does not have, or has several of."""
     if row.evaluator not in where.evaluators:
         near, known = did_you_mean(row.evaluator, where.evaluators), ", ".join(where.evaluators)

@@ -33,13 +33,13 @@ def label_by(rows: Sequence[LabelRow], cell: CellKey, attempt: int) -> Label | N
 
 def agreement_of(answers: Collection[Sequence[LabelRow]]) -> str:
     """How far labellers agree about the answers that several of them labelled, and what counts; empty without any."""
-    shared = [{row.labeller: _said(row) for row in rows} for rows in answers if len(rows) > 1]
+    shared = [{row.labeller: _label_value(row) for row in rows} for rows in answers if len(rows) > 1]
     if not shared:
         return ""
-    names = dict.fromkeys(name for said in shared for name in said)
-    same = sum(len(set(said.values())) == 1 for said in shared)
-    alpha = krippendorff_alpha([[said.get(name) for said in shared] for name in names])
-    verdicts = all(isinstance(value, bool) for said in shared for value in said.values())
+    names = dict.fromkeys(name for labels in shared for name in labels)
+    same = sum(len(set(labels.values())) == 1 for labels in shared)
+    alpha = krippendorff_alpha([[labels.get(name) for labels in shared] for name in names])
+    verdicts = all(isinstance(value, bool) for labels in shared for value in labels.values())
     value = alpha.nominal if verdicts else alpha.interval
     shown = "" if value is None else f", Krippendorff's alpha {value:.2f}"
     ties = sum(label_by(rows, ("", "", 0), 1) is None for rows in answers)
@@ -48,5 +48,5 @@ def agreement_of(answers: Collection[Sequence[LabelRow]]) -> str:
     return f"{found}; the majority counts, or the mean of scores{left_out}"
 
 
-def _said(row: LabelRow) -> bool | float | None:
+def _label_value(row: LabelRow) -> bool | float | None:
     return row.score if row.passed is None else row.passed

@@ -148,11 +148,11 @@ def _must_be_database(file: Path) -> None:
     except OSError:
         return  # the store reports what is wrong
     if not start.startswith(b"SQLite format 3"):  # SQLite would make an empty file a database
-        said = (
+        message = (
             "is neither a run folder nor a SQLite file with runs; `evalwright run SUITE` prints its run folder, and "
             "`evalwright import FILE` makes a suite of results of another tool"
         )
-        raise InputError(Problem(str(file), said))
+        raise InputError(Problem(str(file), message))
 
 
 def find_run(
@@ -177,7 +177,7 @@ def find_run(
     if is_on_a_server(path):
         return _in_postgres(str(path), masker)
     if os.path.isfile(path / NOTE):
-        return _noted(path.resolve(), secrets, named, trusted)
+        return _noted_place(path.resolve(), secrets, named, trusted)
     file = next((place for place in (path, *path.parents) if os.path.isfile(place)), None)
     if file is not None:
         _must_be_database(file)
@@ -225,7 +225,7 @@ def _in_postgres(text: str, masker: Masker) -> Place:
     return Place(store, run_id, Path(store.read(run_id).location))
 
 
-def _noted(folder: Path, secrets: Mapping[str, str], named: Plugin | None, trusted: bool) -> Place:
+def _noted_place(folder: Path, secrets: Mapping[str, str], named: Plugin | None, trusted: bool) -> Place:
     file = folder / NOTE
     try:
         note = msgspec.json.decode(file.read_bytes(), type=_Note)
@@ -264,7 +264,7 @@ def _trusted_config(folder: Path, note: _Note) -> dict[str, Any]:
     """The whole configuration in a note, with its secrets from the environment or its suite."""
     unresolved: dict[str, str] = {}
     config: dict[str, Any] = expand(note.store.config, os.environ, unresolved)
-    authored = _authored(note)
+    authored = _authored_store(note)
     for key, value in authored.items():
         if key not in config or unresolved:
             config[key] = value
@@ -274,7 +274,7 @@ def _trusted_config(folder: Path, note: _Note) -> dict[str, Any]:
     return config
 
 
-def _authored(note: _Note) -> dict[str, Any]:
+def _authored_store(note: _Note) -> dict[str, Any]:
     """The store's configuration in the suite as it is now, if it still names the same kind of store."""
     from evalwright.formats.loading import load_suite
 

@@ -85,9 +85,9 @@ def begin(
     state.total, state.done, state.already_done, state.cost_usd = total, finished, finished, spent
     state.warnings, state.at_once = plan.warnings, most
     if plan.shard is not None:
-        from evalwright.run.shards import said_at_start
+        from evalwright.run.shards import notes_at_start
 
-        state.about = said_at_start(plan, models, state.lease)
+        state.about = notes_at_start(plan, models, state.lease)
 
 
 def work(job: Job, watch: Watch | None = None) -> bool:
@@ -106,7 +106,7 @@ def work(job: Job, watch: Watch | None = None) -> bool:
         from evalwright.run.replay import processes_for, replay_in_processes
 
         if (processes := processes_for(plan, job.writer)) > 1:
-            with display, job.signals.heard_by(lambda _: setattr(state, "stopping", True)):
+            with display, job.signals.handled_by(lambda _: setattr(state, "stopping", True)):
                 replay_in_processes(plan, job.writer, targets, job.tally, state, processes)
             return state.done < state.total
     users_begin()
@@ -213,7 +213,7 @@ def _interruptible(runner: Runner, watchdog: Watchdog, job: Job) -> Iterator[Non
             state.stop_now()
 
     try:
-        with job.signals.heard_by(stop):
+        with job.signals.handled_by(stop):
             yield
     except Interrupted:
         state.stopping = True

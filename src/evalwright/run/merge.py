@@ -86,7 +86,7 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
     for shards that are not of one run, or not all there, or changed since they were finished; nothing is written then.
     """
     with ExitStack() as stack:
-        given = _given(runs, stack)
+        given = _shard_parts(runs, stack)
         _must_be_one_run(given)
         parts = _once(given)
         if not partial:
@@ -101,12 +101,12 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
         stack.enter_context(turn_to_create(store.folder, f"merge-{run_id}", store.folder / run_id))
         labels = labels_beside(folder_beside(part.reader) for part in parts)
         notes = [f"{len(parts):,} of {counted(parts[0].shard.of, 'shard')} merged"]
-        writer = _known(store, plan, digests)
+        writer = _earlier_merge(store, plan, digests)
         if writer is None:
             try:
-                writer = _assembled(store, plan, parts, digests, labels, stack, look_up=True)
+                writer = _assembled_run(store, plan, parts, digests, labels, stack, look_up=True)
             except StaleIndex:
-                writer = _assembled(store, plan, parts, digests, labels, stack, look_up=False)
+                writer = _assembled_run(store, plan, parts, digests, labels, stack, look_up=False)
         elif lacks(writer.folder, labels):
             notes.append(_OTHER_LABELS)
     with closing(writer):
@@ -115,7 +115,7 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
         return conclude(place, writer, writer.plan, fold(writer, writer.plan), False, *notes, earlier=earlier)
 
 
-def _given(runs: Iterable[Path | Place], stack: ExitStack) -> list[_Part]:
+def _shard_parts(runs: Iterable[Path | Place], stack: ExitStack) -> list[_Part]:
     """The shards in their order. Raises InputError for all runs that are none."""
     parts, mistakes = list[_Part](), AllMistakes()
     for run in runs:
@@ -133,11 +133,11 @@ def _part(run: Path | Place, stack: ExitStack) -> _Part:
         raise InputError(f"{place} is not a shard: expected runs that `evalwright run --shard k/n` made")
     folder = Path(reader.location) if isinstance(place.store, LocalFiles) else None
     manifest = None if folder is None else manifest_of(folder)
-    whole = manifest is not None if folder is not None else _finished(reader, plan)
+    whole = manifest is not None if folder is not None else _has_all_verdicts(reader, plan)
     return _Part(place.address, reader, plan, plan.shard, folder, manifest, whole)
 
 
-def _finished(reader: RunReader, plan: Plan) -> bool:
+def _has_all_verdicts(reader: RunReader, plan: Plan) -> bool:
     """Whether every cell of a shard in a database has its verdict; what a transaction wrote needs no manifest."""
     history = history_of(reader, Grid(plan))
     return history.finished_cells == len(history.traced)
@@ -205,8 +205,8 @@ def _must_be_as_before(parts: Sequence[_Part]) -> None:
     """Raise InputError for shards that were finished and to which records were appended while they were copied."""
     changed = [part for part in parts if part.manifest and part.folder and manifest_of(part.folder) != part.manifest]
     if changed:
-        said = "was changed while it was merged: once it is finished again, merge again"
-        raise InputError([Problem(str(part.address), said) for part in changed])
+        message = "was changed while it was merged: once it is finished again, merge again"
+        raise InputError([Problem(str(part.address), message) for part in changed])
 
 
 def _sha256(lines: Iterable[bytes]) -> str:
@@ -261,7 +261,7 @@ def _by_place(plan: Plan) -> dict[str, str]:
     return placed
 
 
-def _known(store: LocalFiles, plan: Plan, digests: dict[str, str]) -> LocalWriter | None:
+def _earlier_merge(store: LocalFiles, plan: Plan, digests: dict[str, str]) -> LocalWriter | None:
     """The run that was made from the very same shards before: merging twice changes nothing."""
     for run_id in store.run_ids() if digests else ():
         if run_id == plan.run_id or run_id.startswith(f"{plan.run_id}-"):
@@ -271,7 +271,7 @@ def _known(store: LocalFiles, plan: Plan, digests: dict[str, str]) -> LocalWrite
     return None
 
 
-def _assembled(
+def _assembled_run(
     store: LocalFiles,
     plan: Plan,
     parts: Sequence[_Part],

@@ -25,7 +25,7 @@ from evalwright.run.plan import may_call_models, plan_of
 from evalwright.run.selection import chosen_cases
 from evalwright.session import Session, environment
 from evalwright.session.named_objects import named_object
-from evalwright.targets.build import asks_models, build_target, target_traits
+from evalwright.targets.build import build_target, target_calls_models, target_traits
 
 __all__ = ["check_models", "must_have_keys", "with_keys"]
 
@@ -33,7 +33,7 @@ __all__ = ["check_models", "must_have_keys", "with_keys"]
 _BUDGET = "the budget"
 
 
-class _Asking(NamedTuple):
+class _Caller(NamedTuple):
     """A target or an evaluator that calls models, under the user's name for it."""
 
     name: str
@@ -46,7 +46,7 @@ def with_keys(plan: Plan, cases: Iterable[Case], models: ModelChoices | None) ->
 
     Other models without a price become a warning of the plan.
     """
-    return _checked(plan, cases, models or ModelChoices(), _targets(plan), plan.evaluators)
+    return _checked_cases(plan, cases, models or ModelChoices(), _targets(plan), plan.evaluators)
 
 
 def check_models(suite: Suite, options: RunOptions) -> None:
@@ -70,12 +70,12 @@ def must_have_keys(plan: Plan, reader: RunReader, models: ModelChoices | None, *
     if not (targets or plan.evaluators_by_case or any(map(_asks, specs))):
         return
     if judging is None or not _holds_replies(models or ModelChoices()):
-        for _ in _checked(plan, reader.cases(), models or ModelChoices(), targets, specs):
+        for _ in _checked_cases(plan, reader.cases(), models or ModelChoices(), targets, specs):
             pass
 
 
-def _checked(
-    plan: Plan, cases: Iterable[Case], models: ModelChoices, targets: Sequence[_Asking], specs: Sequence[EvaluatorSpec]
+def _checked_cases(
+    plan: Plan, cases: Iterable[Case], models: ModelChoices, targets: Sequence[_Caller], specs: Sequence[EvaluatorSpec]
 ) -> Iterator[Case]:
     """Recordings need no key, and a cache that the user names may have the judges' replies.
 
@@ -114,7 +114,7 @@ def _checked(
                     interfaces.add(route.interface)
         yield case
     problems = unpriced.problems()
-    problems += [_problem(plan, name, said) for name, said in (*nowhere, *packages)]
+    problems += [_problem(plan, name, message) for name, message in (*nowhere, *packages)]
     problems += [
         _problem(plan, name, f"{model!r} does not support batches: leave out --batch") for name, model in alone
     ]
@@ -124,14 +124,14 @@ def _checked(
 
         cached = f"or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
         keys = [
-            _problem(plan, name, said, ", ".join([*([cached] if judges else ()), *_local_server(variable)]))
-            for name, judges, said, variable in missing
+            _problem(plan, name, message, ", ".join([*([cached] if judges else ()), *_local_server(variable)]))
+            for name, judges, message, variable in missing
         ]
         raise InputError([*keys, *problems])
     unpriced.warn()
     if plan.run.places_judges and judged and not functions:
-        said = "run.executor.judges has no effect: no judge's model is a Python function (python:module:attribute)"
-        plan.warnings = [*plan.warnings, said]
+        message = "run.executor.judges has no effect: no judge's model is a Python function (python:module:attribute)"
+        plan.warnings = [*plan.warnings, message]
     for interface in interfaces:  # imports must not use up the time limit of the first cells
         load_library(interface)
 
@@ -151,7 +151,7 @@ def _local_server(variable: str) -> Iterator[str]:
         yield f"or the address of a local server in {variable}"
 
 
-def _beyond_budget(plan: Plan, targets: Sequence[_Asking], models: ModelChoices) -> list[Problem]:
+def _beyond_budget(plan: Plan, targets: Sequence[_Caller], models: ModelChoices) -> list[Problem]:
     """The systems whose calls a budget cannot limit, because processes of their own make them."""
     isolated = {variant.name for variant in plan.variants if variant.isolation == "process"}
     found = [] if models.budget_usd is None else [one.name for one in targets if one.name in isolated]
@@ -165,7 +165,7 @@ class _Unpriced:
     def __init__(self, plan: Plan, models: ModelChoices) -> None:
         self._plan, self._models, self._list_prices = plan, models, plan.has_list_prices
         self._refused: dict[tuple[str, str, str], None] = {}
-        self._told: dict[str, None] = {}
+        self._unpriced: dict[str, None] = {}
         self._priced: set[str] = set()
 
     def look_at(self, name: str, model: str, route: Route, judges: bool) -> None:
@@ -181,7 +181,7 @@ class _Unpriced:
                 self._refused[name, model, limit] = None
         # What runs here, or is the user's own function, has no price by nature.
         if not route.is_loopback and route.interface != "callable":
-            self._told[model] = None
+            self._unpriced[model] = None
 
     def problems(self) -> list[Problem]:
         return [
@@ -196,9 +196,9 @@ class _Unpriced:
         ]
 
     def warn(self) -> None:
-        if self._told:
-            said = f"no price is known for {', '.join(self._told)}: what it costs is in no total"
-            self._plan.warnings = [*self._plan.warnings, said]
+        if self._unpriced:
+            message = f"no price is known for {', '.join(self._unpriced)}: what it costs is in no total"
+            self._plan.warnings = [*self._plan.warnings, message]
 
 
 def _holds_replies(models: ModelChoices) -> bool:
@@ -220,11 +220,11 @@ def _problem(plan: Plan, name: str, message: str, option: str = "") -> Problem:
     return Problem(str(seen_from_here(Path(plan.config_path))), message, key=name, option=option)
 
 
-def _targets(plan: Plan) -> list[_Asking]:
+def _targets(plan: Plan) -> list[_Caller]:
     return [
-        _Asking(variant.name, asks, judges=False)
+        _Caller(variant.name, asks, judges=False)
         for variant in plan.variants
-        if asks_models(variant.adapter)
+        if target_calls_models(variant.adapter)
         and (asks := target_traits(build_target(variant, plan.import_paths)).asks) is not None
     ]
 
@@ -233,9 +233,9 @@ def _asks(spec: EvaluatorSpec) -> bool:
     return declared("evaluators", spec.type).asks is not None
 
 
-def _evaluators(specs: Iterable[EvaluatorSpec]) -> list[_Asking]:
+def _evaluators(specs: Iterable[EvaluatorSpec]) -> list[_Caller]:
     return [
-        _Asking(spec.name, asks, judges=True)
+        _Caller(spec.name, asks, judges=True)
         for spec in specs
         if _asks(spec) and (asks := build_evaluator(spec.type, spec.config).traits.asks) is not None
     ]

@@ -19,7 +19,7 @@ from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.snapshot import Case
 from evalwright.session import environment
 from evalwright.session.named_objects import named_object
-from evalwright.targets.build import asks_models, build_target, target_traits
+from evalwright.targets.build import build_target, target_calls_models, target_traits
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -84,7 +84,7 @@ def _of_judge(spec: EvaluatorSpec) -> tuple[str, list[ChatRequest]]:
 
 def _of_system(variant: Variant) -> tuple[str, list[ChatRequest]]:
     """The models of a system; if its code must not be imported now, they are left to the run."""
-    if not asks_models(variant.adapter):
+    if not target_calls_models(variant.adapter):
         return variant.name, []
     try:
         asks = target_traits(build_target(variant, ())).asks

@@ -9,7 +9,7 @@ import msgspec
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.statistics.sums import ExactSum
-from evalwright.targets.build import asks_models
+from evalwright.targets.build import target_calls_models
 
 __all__ = ["spent_on_models"]
 
@@ -48,4 +48,4 @@ def _is_model(adapter: str, config: dict[str, Any]) -> bool:
     """Whether a system is a model, or a simulated user talks to one."""
     inner = config.get("inner_system")
     called = inner["adapter"] if isinstance(inner, dict) else adapter
-    return asks_models(called)
+    return target_calls_models(called)

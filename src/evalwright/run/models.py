@@ -33,12 +33,12 @@ def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker, state:
         warn=plan.warnings.append,
         waiting=lambda calls: setattr(state, "waiting", calls),
         ends=lambda: state.stopping,
-        placed=state.models_placed or _passed,
+        placed=state.models_placed or _passed_client,
     )
     return LiveModels(plan.prices, given, environment(), built_in_prices=plan.has_list_prices)
 
 
-async def _passed(route: Route) -> ModelClient | None:
+async def _passed_client(route: Route) -> ModelClient | None:
     """The client of a function that was passed to the run; None for a model that is found by its name."""
     if not route.is_function or (function := passed_object(str(route.base_url))) is None:
         return None

@@ -162,14 +162,14 @@ def conclude(
         summary.to_merge = counts_to_merge(plan, summary, writer.summary(), state)
     before = [one for one in earlier or (writer.summary(),) if one is not None]
     of_calls = [warning for one in before for warning in one.call_warnings or ()]
-    ended = _ended(state, summary) if state is not None else []
+    ended = _end_notes(state, summary) if state is not None else []
     if state is not None:
         # What a session finds in its own calls of a system takes the place of what earlier ones found in theirs.
         of_calls = [one for one in of_calls if variant_of(one, plan) not in state.answers] + state.doubts
     if of_calls:
         summary.call_warnings = [*dict.fromkeys(of_calls)]
-    said = [warning for one in earlier if one is not None for warning in one.warnings]
-    summary.warnings = [*dict.fromkeys([*summary.warnings, *said, *of_calls, *ended])]
+    warnings = [warning for one in earlier if one is not None for warning in one.warnings]
+    summary.warnings = [*dict.fromkeys([*summary.warnings, *warnings, *of_calls, *ended])]
     if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():
         from evalwright.run.calibration import keep_calibration
 
@@ -199,7 +199,7 @@ def variant_of(warning: str, plan: Plan) -> str | None:
     return max(names, key=len, default=None)
 
 
-def _ended(state: RunState, summary: RunSummary) -> list[str]:
+def _end_notes(state: RunState, summary: RunSummary) -> list[str]:
     """Why systems were no longer called, and what went wrong when they were closed."""
     # Cells that were to be run again and were not reached are not missing: they have their earlier records.
     left = summary.cells_missing or state.done < state.total

@@ -110,13 +110,13 @@ def _variants(suite: Suite, target: str | None) -> list[Variant]:
 def may_call_models(plan: Plan) -> bool:
     """Whether a target or an evaluator of the plan may call models, or should do so, so that it matters which ones."""
     from evalwright.evaluators.build import declared
-    from evalwright.targets.build import asks_models
+    from evalwright.targets.build import target_calls_models
 
     return (
         plan.evaluators_by_case
         or plan.run.places_judges
         or any(declared("evaluators", spec.type).asks is not None for spec in plan.evaluators)
-        or any(asks_models(variant.adapter) for variant in plan.variants)
+        or any(target_calls_models(variant.adapter) for variant in plan.variants)
     )
 
 
@@ -168,16 +168,16 @@ def config_hash(suite: Suite) -> str:
 
     The rows of a table are part of it, other datasets are not (evalh).
     """
-    return _hashed(suite, suite.document)
+    return _suite_hash(suite, suite.document)
 
 
 def _hash_without_secrets(suite: Suite) -> str:
     """The same with the names of secrets instead of their values; other variables count with their values."""
     secrets = {name: value for name, value in suite.secrets.items() if is_secret(name, value)}
-    return _hashed(suite, Masker(secrets).placeholders(suite.document))
+    return _suite_hash(suite, Masker(secrets).placeholders(suite.document))
 
 
-def _hashed(suite: Suite, document: object) -> str:
+def _suite_hash(suite: Suite, document: object) -> str:
     rendered = json.dumps(document, sort_keys=True, default=str, ensure_ascii=False)
     digest = hashlib.sha256(rendered.encode(errors="surrogatepass") + b"\n")
     for path in getattr(suite.cases, "row_files", ()):

@@ -31,7 +31,7 @@ Mask = Callable[[str], str]
 def progress_on(stream: TextIO | None = None, mask: Mask = str) -> Callable[[RunState], AbstractContextManager[None]]:
     """A display for `run_suite` and the like; `mask` removes secrets from the names of cells."""
     out = sys.stderr if stream is None else stream
-    show = _live if is_terminal(out) else _plain
+    show = _live if is_terminal(out) else _print_lines
 
     @contextmanager
     def watch(state: RunState) -> Iterator[None]:
@@ -47,7 +47,7 @@ def progress_on(stream: TextIO | None = None, mask: Mask = str) -> Callable[[Run
     return watch
 
 
-def _plain(state: RunState, out: TextIO, mask: Mask, over: threading.Event) -> None:
+def _print_lines(state: RunState, out: TextIO, mask: Mask, over: threading.Event) -> None:
     start, moments, stops = time.monotonic(), _moments(), False
     moment = next(moments)
     with suppress(OSError, ValueError):
@@ -80,12 +80,12 @@ def _facts(state: RunState, mask: Mask, seconds: float) -> Iterator[str]:
     if state.cost_usd:
         yield money(state.cost_usd)
     if state.waiting:  # the oldest cell may be one of those
-        yield _held(state)
+        yield _waiting_text(state)
     elif (oldest := state.oldest()) and oldest[1] >= _WORTH_NAMING:
         yield f"{one_line(mask(oldest[0]), 60)} running for {oldest[1]:.0f} s"
 
 
-def _held(state: RunState) -> str:
+def _waiting_text(state: RunState) -> str:
     wait = "waits" if state.waiting == 1 else "wait"
     return f"{counted(state.waiting, 'call')} {wait} for the budget"
 
@@ -135,15 +135,15 @@ def _live_parts(state: RunState, mask: Mask, seconds: float) -> Iterator[tuple[s
     if state.cost_usd:
         yield money(state.cost_usd), ""
     yield _clock(seconds), "dim"
-    if (left := _left(state, seconds)) is not None:
+    if (left := _seconds_left(state, seconds)) is not None:
         yield f"{_clock(left)} left", "dim"
     if state.waiting:
-        yield _held(state), "dim"
+        yield _waiting_text(state), "dim"
     elif (oldest := state.oldest()) and oldest[1] >= _WORTH_NAMING:
         yield f"{one_line(mask(oldest[0]), 40)} {oldest[1]:.0f} s", "dim"
 
 
-def _left(state: RunState, seconds: float) -> float | None:
+def _seconds_left(state: RunState, seconds: float) -> float | None:
     """Estimated seconds to the end; None while too few cells are finished for an estimate."""
     fresh = state.done - state.already_done
     if seconds < 3 or fresh < 3 or state.done >= state.total:
@@ -161,11 +161,11 @@ def _line(state: RunState, parts: list[tuple[str, str]], paint: Paint, columns: 
     """A longer line would wrap, and its first half stay on the screen."""
     if not state.stopping:
         return _bar(state, paint, _BAR) + _fitting(parts, paint, columns - _BAR)
-    said = ended(_stopping(state), columns - 3)  # what the user can do now matters most, then the counts
-    room = columns - 2 - width(said)
+    line = ended(_stopping(state), columns - 3)  # what the user can do now matters most, then the counts
+    room = columns - 2 - width(line)
     bar = max(0, min(_BAR, room - 1 - sum(2 + width(text) for text, _ in parts)))
     style = "pass" if state.answered else "error"
-    return _bar(state, paint, bar) + _fitting(parts, paint, room - bar) + "  " + paint(said, style)
+    return _bar(state, paint, bar) + _fitting(parts, paint, room - bar) + "  " + paint(line, style)
 
 
 def _fitting(parts: list[tuple[str, str]], paint: Paint, columns: int) -> str:

@@ -20,7 +20,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.run.batches import JudgeCalls, forget, in_batches
 from evalwright.run.cells import RunState
-from evalwright.run.judge import ask_models
+from evalwright.run.judge import evaluators_call_models
 from evalwright.run.judge_again import judge_again
 from evalwright.run.locations import Place, find_run
 from evalwright.run.missing_keys import must_have_keys
@@ -64,7 +64,7 @@ def re_evaluate(
     with Signals(owns_process()) as signals, closing(place.store.open(place.run_id)) as writer:
         stored, plan, secrets = plan_to_judge(writer, add, suite, secrets, trust_run=trust_run)
         state = RunState(warnings=plan.warnings)
-        if batch and not (plan.evaluators_by_case or ask_models(plan)):
+        if batch and not (plan.evaluators_by_case or evaluators_call_models(plan)):
             raise InputError("--batch: no evaluator of this run calls a model")
         masker = Masker.of(secrets, os.environ)
         calls = JudgeCalls(plan, models, concurrency)

@@ -18,7 +18,7 @@ from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
 from evalwright.run.cells import Cell
-from evalwright.targets.failures import placed, stack_of, text_of, word_of
+from evalwright.targets.failures import error_type_of, placed, stack_of, text_of
 
 __all__ = [
     "Clock",
@@ -31,7 +31,7 @@ __all__ = [
     "fill",
     "keep",
     "no_evaluation",
-    "reason_given",
+    "reason_text",
     "result_of",
     "timed_out",
     "trace_of",
@@ -156,64 +156,64 @@ def result_of(
     """
     score: Any = 0.0 if outcome is None else outcome.score
     if outcome is None:
-        said = _NOTHING
+        evaluation = _NOTHING
     elif score.__class__ is float and scores[0] <= score <= scores[1] and type(outcome.passed) is bool:
-        said = outcome  # what nearly all evaluators return
+        evaluation = outcome  # what nearly all evaluators return
     elif (wrong := _wrong(outcome, scores)) is not None:
-        error, said = wrong, _without_verdict(outcome)
+        error, evaluation = wrong, _without_verdict(outcome)
     else:
-        said = outcome
+        evaluation = outcome
     if spec.required is None:
-        reason = said.reason or _outright(said, error)
+        reason = evaluation.reason or _outright(evaluation, error)
     else:
-        reason = _reason(said, error, None if outcome is None else spec)
+        reason = _reason(evaluation, error, None if outcome is None else spec)
     return EvaluationResult(
         trace.case_id,
         trace.variant_name,
         spec.name,
         spec.type if spec.called is msgspec.UNSET else spec.called,
-        said.passed,
+        evaluation.passed,
         started,
         finished,
         trace.run_id,
-        said.score,
+        evaluation.score,
         reason,
-        own_copy(said.detail),
+        own_copy(evaluation.detail),
         latency_ms,
         error,
-        said.skipped,
+        evaluation.skipped,
         trace.trial,
         trace.attempt,
-        said.cost_usd,
-        own_copy(said.hits),
-        own_copy(said.misses),
+        evaluation.cost_usd,
+        own_copy(evaluation.hits),
+        own_copy(evaluation.misses),
         occurrence=trace.occurrence,
     )
 
 
-def _reason(said: Evaluation, error: TraceError | None, spec: EvaluatorSpec | None) -> str:
+def _reason(evaluation: Evaluation, error: TraceError | None, spec: EvaluatorSpec | None) -> str:
     """The evaluator's reason, preceded by the required score if that was missed, because that decides the cell."""
-    reason = said.reason or _outright(said, error)
+    reason = evaluation.reason or _outright(evaluation, error)
     if spec is None or spec.required is None or error is not None:
         return reason
-    gate = spec.gate_missed(said.score)
+    gate = spec.gate_missed(evaluation.score)
     return f"{gate}; {reason}" if gate else reason
 
 
-def reason_given(said: Evaluation) -> str:
+def reason_text(evaluation: Evaluation) -> str:
     """The reason of a result, also of an evaluator that gives none."""
-    return said.reason or _outright(said, None)
+    return evaluation.reason or _outright(evaluation, None)
 
 
-def _outright(said: Evaluation, error: TraceError | None) -> str:
+def _outright(evaluation: Evaluation, error: TraceError | None) -> str:
     """The reason of a result whose evaluator gives none."""
     if error is not None:
         return error.message
-    if said.skipped:
+    if evaluation.skipped:
         return "skipped"
-    if said.score is None:
-        return "passed" if said.passed else "failed"
-    return _OF_SCORE.get(said.score) or f"score {said.score:g}"
+    if evaluation.score is None:
+        return "passed" if evaluation.passed else "failed"
+    return _OF_SCORE.get(evaluation.score) or f"score {evaluation.score:g}"
 
 
 def fill(
@@ -287,7 +287,7 @@ def evaluator_failure(error: BaseException, limit: float) -> TraceError:
     if isinstance(error, LimitExceeded):
         return timed_out(limit)
     if isinstance(error, EvaluatorError):
-        return TraceError(word_of(error, "evaluator_error"), text_of(error))
+        return TraceError(error_type_of(error, "evaluator_error"), text_of(error))
     return TraceError(type=type(error).__name__, message=placed(error), stack=stack_of(error))
 
 

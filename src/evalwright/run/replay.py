@@ -27,7 +27,7 @@ from evalwright.model.result import Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.run.cells import Cell, Grid, RunState
-from evalwright.run.judge import Judge, ask_models, compares
+from evalwright.run.judge import Judge, compares, evaluators_call_models
 from evalwright.run.judge_processes import next_message, processors
 from evalwright.run.judged_lines import lines_by
 from evalwright.run.limits import Watchdog, new_loop, run_to_end
@@ -55,7 +55,7 @@ sixth of the time. The lines of more take blocks of memory that the system maps 
 _LARGE = 1 << 18
 """Bytes of recordings from which fewer cells are enough, so that memory does not grow with their size."""
 _SYNC_PERIOD = 0.25
-_TOLD_AFTER = 0.1
+_REPORT_AFTER = 0.1
 """Seconds between messages about finished cells: each costs as much as judging some."""
 
 
@@ -66,7 +66,13 @@ def processes_for(plan: Plan, writer: RunWriter) -> int:
         for variant in plan.variants
     )
     alone = plan.mirrors or plan.workspace or plan.evaluators_by_case or plan.run.cost_limit_usd is not None
-    if not recorded or alone or not isinstance(writer, LocalWriter) or Grid(plan).total < _FEWEST or ask_models(plan):
+    if (
+        not recorded
+        or alone
+        or not isinstance(writer, LocalWriter)
+        or Grid(plan).total < _FEWEST
+        or evaluators_call_models(plan)
+    ):
         return 1
     if any(compares(spec.type) for spec in plan.evaluators):
         return 1
@@ -219,7 +225,7 @@ class _Share:
             self._pricing = Pricing(plan)
         self._results: list[bytes] = []
         self._verdicts: list[bytes] = []
-        self._statuses, self._cost_usd, self._told = Counter[str](), 0.0, 0.0
+        self._statuses, self._cost_usd, self._reported_at = Counter[str](), 0.0, 0.0
         self.tally = Tally.of(plan)
         self._lines = lines_by(self._judge, self._clock, self, self.tally)
 
@@ -228,15 +234,15 @@ class _Share:
         cells = Grid(self._plan).cells(self._writer, self._plan.variants, lambda _: 1, start)
         own = takewhile(lambda cell: cell.case_index < end, cells)
         while batch := _next_batch(own):
-            traces = await self._replayed(batch)
-            stored = self._stored(traces)
+            traces = await self._replayed_traces(batch)
+            stored = self._stored_lines(traces)
             for cell, trace in zip(batch, traces, strict=True):
                 self._cost_usd += trace.metrics.cost_usd or 0.0
                 status = None if self._lines is None else self._lines.judge(cell.case, trace)
-                self._statuses[status or await self._judged(cell.case, trace)] += 1
+                self._statuses[status or await self._judged_status(cell.case, trace)] += 1
             self._write(stored, turn)
-            self._tell(sender)
-        self._tell(sender, last=True)
+            self._report(sender)
+        self._report(sender, last=True)
         if self._lines is not None:
             self._lines.close()
 
@@ -250,14 +256,14 @@ class _Share:
         with turn:
             self._writer.append_finished(*lines)
 
-    def _tell(self, sender: Connection, *, last: bool = False) -> None:
+    def _report(self, sender: Connection, *, last: bool = False) -> None:
         """Tell the parent about the cells that were written since the last message."""
         now = time.monotonic()
-        if last or now - self._told >= _TOLD_AFTER:
+        if last or now - self._reported_at >= _REPORT_AFTER:
             sender.send((self._statuses, self._cost_usd))
-            self._statuses, self._cost_usd, self._told = Counter(), 0.0, now
+            self._statuses, self._cost_usd, self._reported_at = Counter(), 0.0, now
 
-    async def _replayed(self, cells: Sequence[Cell]) -> list[Trace]:
+    async def _replayed_traces(self, cells: Sequence[Cell]) -> list[Trace]:
         answers = [await self._answer(cell) for cell in cells]
         now, run_id = self._clock.now(), self._plan.run_id
         traces = [trace_of(run_id, cell, answer, now, now, 0) for cell, answer in zip(cells, answers, strict=True)]
@@ -266,18 +272,18 @@ class _Share:
                 self._pricing.fill(trace)
         return traces
 
-    def _stored(self, traces: list[Trace]) -> bytes:
+    def _stored_lines(self, traces: list[Trace]) -> bytes:
         """The lines of traces; one that JSON cannot hold loses its answer."""
         unfinished = self._writer.encoder.unfinished
         try:
             return unfinished(traces)
         except (TypeError, ValueError, RecursionError) as error:
             if len(traces) > 1:
-                return b"".join([self._stored([trace]) for trace in traces])
+                return b"".join([self._stored_lines([trace]) for trace in traces])
             drop_answer(traces[0], error)
             return unfinished(traces)
 
-    async def _judged(self, case: Case, trace: Trace) -> Status:
+    async def _judged_status(self, case: Case, trace: Trace) -> Status:
         """Judge a cell record by record."""
         if self._lines is not None:
             self._lines.flush()

@@ -187,7 +187,7 @@ def _rest_of(
             if sequence is not None:
                 sequence.listen(job.state)
             before = f"{finished:,} of {counted(total, 'cell')} were already finished"
-            changed = _changed(files)
+            changed = _changed_files(files)
 
             def ended(over: bool) -> Outcome:
                 note = (before if repeated is None else _ran_again(len(again), state)) + changed
@@ -224,7 +224,7 @@ def _lease(
     take_part(ledger, plan, models, state).hold(plan.run_id, spent, spent_on_models(writer, plan) if limited else 0.0)
 
 
-def _changed(files: Mapping[str, str]) -> str:
+def _changed_files(files: Mapping[str, str]) -> str:
     """The files that were edited since the run was made: its older cells are those of the older code."""
     names = ", ".join(str(seen_from_here(path)) for path in changed_since(files))
     return f"; changed since the run was made: {names} (suite and cases are those that the run stored)" if names else ""

@@ -174,7 +174,7 @@ class Runner:
                 if self._syncing is not None:
                     await self._kept_soon()
                 if self._state.behind is not None:
-                    await self._received(self._state.behind)
+                    await self._until_received(self._state.behind)
                 if stuck:
                     await self._last_answers(cell.variant.name)
                 if self._state.stopping or len(stuck) == len(self._plan.variants):
@@ -294,7 +294,7 @@ class Runner:
         while self._syncing is not None and not self._state.stopping and time.monotonic() - self._syncing > _LATE:
             await asyncio.sleep(_SYNC_PERIOD)
 
-    async def _received(self, behind: Callable[[], bool]) -> None:
+    async def _until_received(self, behind: Callable[[], bool]) -> None:
         """Wait while cells finish faster than they are received: all those in between are held in memory."""
         while behind() and not self._state.stopping:
             await asyncio.sleep(_TICK)

@@ -37,8 +37,12 @@ def shard_from(text: str, environ: Mapping[str, str]) -> Shard:
     match = _TEXT.fullmatch(text.strip())
     if match is None:
         raise InputError(f"--shard {text}: expected k/n, such as 2/8, or auto/n or auto under a scheduler")
-    index = int(match[1]) if match[1] not in (None, "auto") else _agreed(text, _indices(environ), _index_names())
-    of = int(match[2]) if match[2] else _agreed(text, _totals(environ), [one.total for one in _SCHEDULERS if one.total])
+    index = int(match[1]) if match[1] not in (None, "auto") else _agreed_number(text, _indices(environ), _index_names())
+    of = (
+        int(match[2])
+        if match[2]
+        else _agreed_number(text, _totals(environ), [one.total for one in _SCHEDULERS if one.total])
+    )
     if match[2] is None:
         _must_fit(text, _indices(environ), _totals(environ))
     if of < 1:
@@ -48,13 +52,13 @@ def shard_from(text: str, environ: Mapping[str, str]) -> Shard:
     return Shard(index, of)
 
 
-def _agreed(text: str, found: Mapping[str, int], names: list[str]) -> int:
+def _agreed_number(text: str, found: Mapping[str, int], names: list[str]) -> int:
     if not found:
         raise InputError(f"--shard {text}: no scheduler sets it; expected one of the variables {', '.join(names)}")
     if len({*found.values()}) > 1:
-        said = ", ".join(f"{name} says {number}" for name, number in found.items())
+        message = ", ".join(f"{name} says {number}" for name, number in found.items())
         raise InputError(
-            f"--shard {text}: the variables of several schedulers disagree: {said}; name the shard, as k/n"
+            f"--shard {text}: the variables of several schedulers disagree: {message}; name the shard, as k/n"
         )
     return next(iter(found.values()))
 

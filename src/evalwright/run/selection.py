@@ -55,14 +55,14 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
         raise InputError(unread)
     if not taken and not options.allow_empty:
         if options.narrowed:
-            near = _near(suite, options)
+            near = _near_name(suite, options)
             how = "" if options.allow_empty is None else "; --allow-empty runs the suite without one"
             raise InputError(f"no case matches {options.narrowed}{near}{how}")
         must_not_be_empty(suite, may_be=options.allow_empty is not None)
     idle = fitting_none(options, [fits.fitted])
     if (idle.cases or idle.tags) and not options.allow_empty:
         # With one of several names misspelt, the run would pass as if the cases meant by it had passed.
-        raise InputError(f"no case matches {idle.narrowed}{_near(suite, idle)}")
+        raise InputError(f"no case matches {idle.narrowed}{_near_name(suite, idle)}")
 
 
 def unread_cases(suite: Suite) -> Mapping[str, Sequence[Problem]]:
@@ -71,7 +71,7 @@ def unread_cases(suite: Suite) -> Mapping[str, Sequence[Problem]]:
     return found
 
 
-def _near(suite: Suite, options: RunOptions) -> str:
+def _near_name(suite: Suite, options: RunOptions) -> str:
     """The case or the tag that may be meant, among the first ones of a suite."""
     ids: list[str] = []
     tags = set[str]()
@@ -198,20 +198,20 @@ def _is_named(case: EvalCase | Case, glob: str) -> bool:
     """Whether the id of a case matches, or the name that some formats have besides it."""
     name = getattr(case, "extra", {}).get("name")
     if not isinstance(name, str) or glob.startswith("!"):
-        return _globbed(case.id, glob) and (not isinstance(name, str) or _globbed(name, glob))
-    return _globbed(case.id, glob) or _globbed(name, glob)
+        return _matches_glob(case.id, glob) and (not isinstance(name, str) or _matches_glob(name, glob))
+    return _matches_glob(case.id, glob) or _matches_glob(name, glob)
 
 
-def _globbed(case_id: str, glob: str) -> bool:
+def _matches_glob(case_id: str, glob: str) -> bool:
     """`*`, `?`, `[...]`, alternatives in braces (not nested), and a leading `!` for all others."""
     if glob.startswith("!"):
-        return not _globbed(case_id, glob[1:])
+        return not _matches_glob(case_id, glob[1:])
     if glob == case_id:  # brackets in an id are then not a pattern
         return True
     before, opened, rest = glob.partition("{")
     inside, closed, after = rest.partition("}")
     if opened and closed:
-        return any(_globbed(case_id, before + choice + after) for choice in inside.split(","))
+        return any(_matches_glob(case_id, before + choice + after) for choice in inside.split(","))
     return fnmatch.fnmatchcase(case_id, glob)
 
 

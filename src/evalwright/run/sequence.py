@@ -87,10 +87,10 @@ class Sequence:
 
     def listen(self, state: RunState) -> None:
         """Observe every finished cell, and end the run once it is decided."""
-        state.listener = lambda case, trace, results, verdict: self._hear(state, case, trace, results, verdict)
+        state.listener = lambda case, trace, results, verdict: self._on_verdict(state, case, trace, results, verdict)
         self._end(state)
 
-    def _hear(
+    def _on_verdict(
         self, state: RunState, case: Case, trace: Trace, _: Collection[EvaluationResult], verdict: CaseVerdict
     ) -> None:
         self.looking.count(case.key, trace.variant_name, verdict.status)
@@ -255,13 +255,13 @@ def _earlier(plan: Plan, terms: UntilDecided, runs: Path) -> _Document | None:
         )
         if same and document.config_hash == plan.config_hash and document.files == plan.files:
             if document.decision is None:
-                document = _killed(path.parent) or document
+                document = _killed_document(path.parent) or document
             decided = document.decision is not None and document.decision.verdict != "undecided"
             return None if decided or not document.evidence else document
     return None
 
 
-def _killed(folder: Path) -> _Document | None:
+def _killed_document(folder: Path) -> _Document | None:
     """What a run that was killed had looked at, from its records; None if they cannot be found."""
     with suppress(InputError):
         place = find_run(folder)
@@ -287,12 +287,12 @@ def stored_sequence(reader: RunReader, plan: Plan, again: Collection[int] = ()) 
     if document is None:
         raise InputError(f"{path} cannot be read: the order and the first bets of this run are in it")
     looking = document.looking()
-    for case, variant, status in _finished(reader, plan, frozenset(again)):
+    for case, variant, status in _finished_cells(reader, plan, frozenset(again)):
         looking.count(case, variant, status)
     return Sequence(document, looking)
 
 
-def _finished(reader: RunReader, plan: Plan, again: Collection[int]) -> Iterator[tuple[str, str, Status]]:
+def _finished_cells(reader: RunReader, plan: Plan, again: Collection[int]) -> Iterator[tuple[str, str, Status]]:
     """Case, variant and verdict of each cell whose newest trace has one."""
     from evalwright.run.history import history_of
 
@@ -322,11 +322,11 @@ def outcome_of(reader: RunReader, plan: Plan) -> tuple[Sequence, GateOutcome]:
     passed = decision.verdict == "ship"
     numbers = decision.difference, "gt", -terms.margin, decision.n, decision.ci, undecided
     part = GatePart(name, passed, *numbers, unit="points")
-    reason = _why(sequence) if undecided else ""
+    reason = _undecided_reason(sequence) if undecided else ""
     return sequence, GateOutcome(passed, [part], reason, undecided=undecided, decision=decision)
 
 
-def _why(sequence: Sequence) -> str:
+def _undecided_reason(sequence: Sequence) -> str:
     document, looking, terms = sequence.document, sequence.looking, sequence.document.terms
     if looking.over and not document.beyond:
         return "every unit was looked at"

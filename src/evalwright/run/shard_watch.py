@@ -25,7 +25,7 @@ def finished_shards(
     places: Sequence[str],
     of: int | None = None,
     *,
-    say: Callable[[str], object] = lambda text: None,
+    report: Callable[[str], object] = lambda text: None,
     pause: Callable[[], object] = lambda: time.sleep(_LOOK),
 ) -> list[Path]:
     """The folders of all shards below these folders and globs, once each of them is there and finished.
@@ -38,17 +38,17 @@ def finished_shards(
             raise InputError(
                 f"{place} is not a folder: --watch waits for run folders; merge runs of a database without it"
             )
-    said = ""
+    message = ""
     while True:
-        found = dict(_finished(places))
+        found = dict(_finished_shards(places))
         known = {shard.of for shard in found.values()}
         if of is not None and known - {of}:
             path, shard = next((path, shard) for path, shard in found.items() if shard.of != of)
             raise InputError(f"--of {of}: {path} is {shard}")
         if missing := _missing({shard.index for shard in found.values()}, of or max(known, default=None), places):
-            if missing != said:
-                say(missing)
-            said = missing
+            if missing != message:
+                report(missing)
+            message = missing
             pause()
             continue
         return sorted(found)
@@ -65,7 +65,7 @@ def _missing(there: set[int], of: int | None, places: Sequence[str]) -> str:
     )
 
 
-def _finished(places: Iterable[str]) -> Iterator[tuple[Path, Shard]]:
+def _finished_shards(places: Iterable[str]) -> Iterator[tuple[Path, Shard]]:
     for path in {path.absolute(): None for place in places for path in _folders(place)}:
         # A folder that is being copied may be incomplete.
         with suppress(InputError, OSError), closing(LocalFiles(path.parent).read(path.name)) as reader:

@@ -45,8 +45,8 @@ __all__ = [
     "first_difference",
     "limits_of",
     "must_need_no_lease",
+    "notes_at_start",
     "noting",
-    "said_at_start",
     "share_of",
     "stored_config",
 ]
@@ -66,10 +66,10 @@ def noting(plan: Plan, cases: Iterable[Case], masker: Masker, documents: dict[st
     limit = None if plan.shard.leased else plan.run.cost_limit_usd
     share = None if limit is None else share_of(limit, plan.shard, total)
     plan.shard = msgspec.structs.replace(plan.shard, cases_sha256=digest.hexdigest(), cost_limit_usd=share)
-    documents[SHARD] = msgspec.json.format(msgspec.json.encode(_described(plan, total)), indent=2) + b"\n"
+    documents[SHARD] = msgspec.json.format(msgspec.json.encode(_shard_document(plan, total)), indent=2) + b"\n"
 
 
-def _described(plan: Plan, total: int) -> dict[str, Any]:
+def _shard_document(plan: Plan, total: int) -> dict[str, Any]:
     """The content of `shard.json` for other programs; ours read the plan."""
     assert plan.shard is not None
     shard: dict[str, Any] = msgspec.to_builtins(plan.shard)
@@ -107,7 +107,7 @@ def limits_of(plan: Plan, choices: ModelChoices) -> ModelChoices:
     return replace(choices, budget_usd=budget, requests_per_minute=rate)
 
 
-def said_at_start(plan: Plan, choices: ModelChoices | None, lease: Lease | None) -> list[str]:
+def notes_at_start(plan: Plan, choices: ModelChoices | None, lease: Lease | None) -> list[str]:
     """What a user should know about a shard before it runs: its cases, and its share of each limit."""
     shard = plan.shard
     assert shard is not None
@@ -180,7 +180,7 @@ def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: 
     folder, other = mine[-1]
     if _sha256(folder / CASES) != plan.shard.cases_sha256:
         raise InputError(f"{folder / CASES} was changed since the shard was begun; choose another --out, or remove it")
-    return Begun(folder, _identified(plan, other))
+    return Begun(folder, _with_stored_identity(plan, other))
 
 
 def _shards_in(folder: Path) -> Iterator[tuple[Path, Plan]]:
@@ -191,7 +191,7 @@ def _shards_in(folder: Path) -> Iterator[tuple[Path, Plan]]:
                 yield store.folder / run_id, reader.plan
 
 
-def _identified(plan: Plan, stored: Plan) -> Plan:
+def _with_stored_identity(plan: Plan, stored: Plan) -> Plan:
     return msgspec.structs.replace(
         plan,
         run_id=stored.run_id,
@@ -213,7 +213,7 @@ def first_difference(one: Plan, other: Plan, configs: Iterable[Callable[[], byte
     """
     assert one.shard is not None
     assert other.shard is not None
-    if found := first_difference_in(_compared(one, one.shard), _compared(other, other.shard)):
+    if found := first_difference_in(_comparable_plan(one, one.shard), _comparable_plan(other, other.shard)):
         return found
     if one.config_hash != other.config_hash and not one.shard.suite_sha256 == other.shard.suite_sha256 != "":
         named = _differing_key(*(read() for read in configs))
@@ -234,7 +234,7 @@ def _differing_key(mine: bytes, theirs: bytes) -> str:
         return ""
 
 
-def _compared(plan: Plan, shard: Shard) -> dict[str, Any]:
+def _comparable_plan(plan: Plan, shard: Shard) -> dict[str, Any]:
     return {
         "name": plan.name,
         "format": plan.dialect,

@@ -48,9 +48,9 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
         if options.shard is not None and options.out is not None:
             out, shard = options.out.absolute(), options.shard
             turn.enter_context(turn_to_create(out, f"shard-{shard.index}", f"{shard} in {options.out}"))
-            if (stored := _begun(suite, options)) is not None:
+            if (stored := _begun_shard(suite, options)) is not None:
                 turn.close()
-                return _resumed(stored, suite, options, watch)
+                return _resumed_shard(stored, suite, options, watch)
         with _new_run(suite, options) as (job, outcome):
             turn.close()
             return outcome(work(job, watch))
@@ -62,7 +62,7 @@ async def run_suite_here(suite: Suite, options: RunOptions | None = None, watch:
         return outcome(await work_here(job, watch))
 
 
-def _begun(suite: Suite, options: RunOptions) -> Begun | None:
+def _begun_shard(suite: Suite, options: RunOptions) -> Begun | None:
     """The shard that an earlier session of the same command line left in the place that this one would use."""
     from evalwright.run.shards import begun_shard
 
@@ -71,7 +71,7 @@ def _begun(suite: Suite, options: RunOptions) -> Begun | None:
     return begun_shard(plan_of(suite, options), cases, options, masker, config)
 
 
-def _resumed(stored: Begun, suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:
+def _resumed_shard(stored: Begun, suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:
     from evalwright.run.origin import Trust
     from evalwright.run.resumption import resume
 

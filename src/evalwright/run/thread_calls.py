@@ -55,9 +55,9 @@ class ThreadCall:
         with self._changing:
             self.ended, waiting = True, self._waiting
         self._going.release()
-        for tell in waiting:
+        for wake in waiting:
             with suppress(RuntimeError):  # the loop is closed: nothing waits any more
-                tell()
+                wake()
 
     def __call__(self) -> Any:
         """Make the call where whoever makes it waits for it."""
@@ -84,12 +84,12 @@ class ThreadCall:
     async def over(self) -> None:
         """Wait for its end in the running event loop."""
         loop = asyncio.get_running_loop()
-        told = loop.create_future()
+        woken = loop.create_future()
         with self._changing:
             if self.ended:
                 return
-            self._waiting.append(partial(loop.call_soon_threadsafe, _tell, told))
-        await told
+            self._waiting.append(partial(loop.call_soon_threadsafe, _wake, woken))
+        await woken
 
     async def end(self) -> Any:
         """What it returns or raises, once it has ended."""
@@ -109,6 +109,6 @@ def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 
 
-def _tell(told: asyncio.Future[None]) -> None:
-    if not told.done():
-        told.set_result(None)
+def _wake(woken: asyncio.Future[None]) -> None:
+    if not woken.done():
+        woken.set_result(None)

@@ -48,7 +48,7 @@ _COMMANDS = ("cmd", "command", "command_template", "image", "script")
 def hashed(suite: Suite) -> dict[str, str]:
     """SHA-256 (hex) by path: the suite's file, the files that it names and those with its code; read in pieces."""
     found: dict[str, str] = {}
-    for path in _used(suite):
+    for path in _files_of_suite(suite):
         try:
             if path.is_file():
                 with path.open("rb") as file:
@@ -65,11 +65,11 @@ def recorded_for(suite: Suite, files: Mapping[str, str], source: str) -> dict[st
     """
     at = {os.path.relpath(name, Path(source).parent): digest for name, digest in files.items()}
     home = Path(os.path.realpath(suite.source)).parent
-    here = {path: os.path.relpath(path, home) for path in map(os.path.realpath, _used(suite))}
+    here = {path: os.path.relpath(path, home) for path in map(os.path.realpath, _files_of_suite(suite))}
     return {path: at[place] for path, place in here.items() if place in at}
 
 
-def _used(suite: Suite) -> Iterator[Path]:
+def _files_of_suite(suite: Suite) -> Iterator[Path]:
     """The suite's file, the files that it names and those with its code."""
     yield from (suite.source, *suite.files, *_code(suite))
 
@@ -170,8 +170,8 @@ def executed(suite: Suite) -> list[str]:
 def announced_by(suite: Suite) -> list[str]:
     """What the systems of a suite announce before every run, such as whose rights they have."""
     known = [one for one in suite.variants if knows("targets", one.adapter)]
-    said = [getattr(load("targets", one.adapter), "announces", lambda _: "")(one.config) for one in known]
-    return [line for line in dict.fromkeys(said) if line]
+    texts = [getattr(load("targets", one.adapter), "announces", lambda _: "")(one.config) for one in known]
+    return [line for line in dict.fromkeys(texts) if line]
 
 
 def beyond_reach(suite: Suite) -> Iterator[Problem]:

@@ -47,14 +47,14 @@ def main(descriptor: int) -> None:
             loop.run_until_complete(opening())
         while (data := _frame(requests)) is not None:
             try:
-                answer = loop.run_until_complete(_answered(target, data))
+                answer = loop.run_until_complete(_answer_to_request(target, data))
                 reply = b"A" + msgspec.json.encode(answer)
             except BaseException as error:  # also SystemExit: the target may still answer the next call
                 reply = b"E" + msgspec.json.encode(target_failure(error))
             connection.sendall(len(reply).to_bytes(8, "big") + reply)
 
 
-async def _answered(target: Target, data: bytes) -> Answer:
+async def _answer_to_request(target: Target, data: bytes) -> Answer:
     """The answer to a request; after an empty one, with which the target is closed, it says nothing."""
     if not data:
         if closing := getattr(target, "close", None):

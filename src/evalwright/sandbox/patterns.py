@@ -30,15 +30,15 @@ class _Late(BaseException):
 
 def search(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     """The first match of the pattern. Raises EvaluatorError (timeout) if the search takes too long."""
-    return _bounded(pattern, text, pattern.search)
+    return _within_time(pattern, text, pattern.search)
 
 
 def find_all(pattern: re.Pattern[str], text: str) -> list[Any]:
     """Everything that `re.findall` finds. Raises EvaluatorError (timeout) if the search takes too long."""
-    return _bounded(pattern, text, pattern.findall)
+    return _within_time(pattern, text, pattern.findall)
 
 
-def _bounded(pattern: re.Pattern[str], text: str, work: Callable[[str], T]) -> T:
+def _within_time(pattern: re.Pattern[str], text: str, work: Callable[[str], T]) -> T:
     if _REPEATS.isdisjoint(pattern.pattern):
         return work(text)
     if threading.current_thread() is threading.main_thread():

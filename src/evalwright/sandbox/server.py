@@ -44,12 +44,12 @@ def main(descriptor: int) -> None:
     with socket.socket(fileno=descriptor) as connection:
         while (request := _frame(connection.fileno())) is not None:
             task = json.loads(request)
-            reply = _apart(request, task["seconds"], walls, connection)
+            reply = _run_in_child(request, task["seconds"], walls, connection)
             body = json.dumps({**reply, "missing_walls": missing, "nonce": task["nonce"]}).encode()
             connection.sendall(len(body).to_bytes(8, "big") + body)
 
 
-def _apart(request: bytes, seconds: float, walls: Walls, connection: socket.socket) -> dict[str, Any]:
+def _run_in_child(request: bytes, seconds: float, walls: Walls, connection: socket.socket) -> dict[str, Any]:
     """The reply of a new child to the request; nothing of the child is left afterwards."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -123,13 +123,13 @@ def _end(child: int, *, at_once: bool) -> int:
     with contextlib.suppress(ChildProcessError):  # raised when there is no child left
         while True:  # an orphan that is killed may leave orphans of its own
             if os.waitpid(-1, os.WNOHANG) == (0, 0):
-                for orphan in _children():
+                for orphan in _child_pids():
                     os.kill(orphan, signal.SIGKILL)
                 time.sleep(0.0005)
     return status
 
 
-def _children() -> list[int]:
+def _child_pids() -> list[int]:
     with contextlib.suppress(OSError):
         return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
     return []

@@ -31,8 +31,8 @@ from evalwright.processes import ties
 __all__ = [
     "NEEDS_NODE",
     "Worker",
-    "ask_worker",
     "awaited_now",
+    "call_worker",
     "ends_in_time",
     "has_node",
     "node_command",
@@ -162,7 +162,7 @@ def _python(module: str, argument: str) -> list[str]:
     return [sys.executable, "-I", "-X", "utf8", "-c", start]
 
 
-async def ask_worker(
+async def call_worker(
     command: list[str],
     request: Mapping[str, Any],
     *,
@@ -250,7 +250,7 @@ def _close_all() -> None:
 def ends_in_time(pattern: re.Pattern[str], text: str, seconds: float) -> bool:
     """Whether the pattern finds all its matches in the text within `seconds`."""
     request = {"pattern": pattern.pattern, "flags": pattern.flags, "text": text, "seconds": seconds}
-    reply = awaited_now(ask_worker(python_command(), request))
+    reply = awaited_now(call_worker(python_command(), request))
     if reply.get("error") == "timeout":
         return False
     if "error" in reply:

@@ -81,6 +81,6 @@ def _reasons(trace: Trace, results: Sequence[EvaluationResult], gates: Mapping[s
         elif not row.passed or gate or row.detail.get("gated"):
             missed = (miss for miss in row.misses if miss not in row.reason)
             needed = "" if gate in row.reason else gate  # results of earlier versions do not name it themselves
-            said = "; ".join(filter(None, [needed, row.reason, *missed]))
-            lines.append(f"{row.evaluator}: {said}" if said else row.evaluator)
+            message = "; ".join(filter(None, [needed, row.reason, *missed]))
+            lines.append(f"{row.evaluator}: {message}" if message else row.evaluator)
     return lines

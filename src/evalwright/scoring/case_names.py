@@ -66,7 +66,7 @@ def _names(cases_a: Iterable[Case], cases_b: Iterable[Case], known_by: _Key) -> 
 
     Cases that are alike are paired in their order if both runs have as many of them; all others by id.
     """
-    alike_a, alike_b = _alike(cases_a, known_by), _alike(cases_b, known_by)
+    alike_a, alike_b = _cases_by_content(cases_a, known_by), _cases_by_content(cases_b, known_by)
     names: dict[str, str] = {}
     for content, keys in alike_a.items():
         others = alike_b.get(content, [])
@@ -78,7 +78,7 @@ def _names(cases_a: Iterable[Case], cases_b: Iterable[Case], known_by: _Key) -> 
     return names if any(key != name for key, name in names.items()) else {}
 
 
-def _alike(cases: Iterable[Case], known_by: _Key) -> dict[str, list[str]]:
+def _cases_by_content(cases: Iterable[Case], known_by: _Key) -> dict[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for case in cases:
         found[known_by(case)].append(case.key)

@@ -29,7 +29,7 @@ def contradicted_verdicts(reader: RunReader, plan: Plan) -> str | None:
         return None
     needed = names_needed(reader, plan)
     if (index := index_of(reader)) is None:
-        return _line(_scanned(reader, plan, needed))
+        return _line(_scanned_names(reader, plan, needed))
     with closing(index):
         return _line(_in_index(index, plan, needed))
 
@@ -56,7 +56,7 @@ def _in_index(index: CellIndex, plan: Plan, needed: Sequence[str]) -> Iterator[s
                 yield f"{cell.case_key} of {cell.variant} ({count.status}, by results {status})"
 
 
-def _scanned(reader: RunReader, plan: Plan, needed: Sequence[str]) -> Iterator[str]:
+def _scanned_names(reader: RunReader, plan: Plan, needed: Sequence[str]) -> Iterator[str]:
     stored = stored_statuses(reader)
     found: list[str] = over_cells(
         reader,

@@ -105,7 +105,7 @@ class EvaluatorCount:
         if self.cases is None:
             found = rate_of_singles(self.passed, self.n, ((passed, of) for passed, of in self.groups.values()))
         else:
-            found = rate_of_cases({case: _unpacked(value) for case, value in self.cases.items()}, groups)
+            found = rate_of_cases({case: _passed_and_judged(value) for case, value in self.cases.items()}, groups)
         return EvaluatorRate(
             pass_rate=found.rate,
             avg_score=self.avg_score,
@@ -335,7 +335,7 @@ class VariantCount:
         """Passed and judged trials of each case that has a judged trial."""
         cases = self.cases or {}
         # A million cases have a handful of different counts: each is unpacked once.
-        unpacked = {value: _unpacked(value) for value in set(cases.values())}
+        unpacked = {value: _passed_and_judged(value) for value in set(cases.values())}
         return {case: unpacked[value] for case, value in cases.items() if unpacked[value][1]}
 
     def by_case(self) -> CaseCounts:
@@ -343,11 +343,11 @@ class VariantCount:
             total, passed = sum(self.cells.values()), self.cells["pass"]
             judged = sum(number for status, number in self.cells.items() if self._of_status[status] & _MASK)
             rate = passed / judged if judged else self._rate_of_nothing
-            return CaseCounts(total, passed, self.errored, rate, judged, self._independent(judged))
+            return CaseCounts(total, passed, self.errored, rate, judged, self._independent_cases(judged))
         always = errored = judged = 0
         shares: list[float] = []
         for value, number in Counter(self.cases.values()).items():
-            passed, of = _unpacked(value)
+            passed, of = _passed_and_judged(value)
             errored += number * (value >= _TARGET_ERROR)
             if of:
                 judged += number
@@ -355,7 +355,7 @@ class VariantCount:
                 shares.append(number * (passed / of))
         # Exactly summed: a run that is counted in another order of cells gives the same last digit.
         rate = fsum(shares) / judged if judged else self._rate_of_nothing
-        return CaseCounts(len(self.cases), always, errored, rate, judged, self._independent(judged))
+        return CaseCounts(len(self.cases), always, errored, rate, judged, self._independent_cases(judged))
 
     @property
     def _rate_of_nothing(self) -> float | None:
@@ -395,12 +395,12 @@ class VariantCount:
             return {1.0: self.cells["pass"], 0.0: found.judged - self.cells["pass"]} if found.judged else {}
         shares: dict[float, int] = {}
         for value, number in Counter(self.cases.values()).items():
-            passed, of = _unpacked(value)
+            passed, of = _passed_and_judged(value)
             if of:
                 shares[passed / of] = shares.get(passed / of, 0) + number
         return shares
 
-    def _independent(self, cases: int) -> int:
+    def _independent_cases(self, cases: int) -> int:
         if self.cases is None:
             in_groups = sum(judged for _, judged in self.group_counts.values())
             return cases - in_groups + len(self.group_counts)
@@ -415,7 +415,7 @@ def _merge(groups: dict[str, list[int]], others: Mapping[str, list[int]]) -> Non
         of[1] += judged
 
 
-def _unpacked(value: int) -> tuple[int, int]:
+def _passed_and_judged(value: int) -> tuple[int, int]:
     """Passed and judged trials of a case."""
     return value >> _BITS & _MASK, value & _MASK
 

@@ -133,32 +133,36 @@ def decided(
         gate.undecided, gate.reason = True, "nothing was measured"
         return gate
     erred, unknown = sum(errors.values()), {name: errors.get(name, 0) + not_run for name in scores}
-    if (erred or not_run) and _settled(rule, scores, unknown, empty_is_zero) is not outcome:
-        said = [f"{counted(erred, 'result')} with an error"] if erred else []
-        said += [f"{counted(not_run, 'cell')} not run"] if not_run else []
-        gate.undecided, gate.reason = True, f"it depends on {' and '.join(said)}"
+    if (erred or not_run) and _settled_outcome(rule, scores, unknown, empty_is_zero) is not outcome:
+        causes = [f"{counted(erred, 'result')} with an error"] if erred else []
+        causes += [f"{counted(not_run, 'cell')} not run"] if not_run else []
+        gate.undecided, gate.reason = True, f"it depends on {' and '.join(causes)}"
     return gate
 
 
-def _settled(rule: Mapping[str, Any], scores: Scores, unknown: Mapping[str, int], empty_is_zero: bool) -> bool | None:
+def _settled_outcome(
+    rule: Mapping[str, Any], scores: Scores, unknown: Mapping[str, int], empty_is_zero: bool
+) -> bool | None:
     """The outcome of a gate if it is the same whatever the unknown scores are; None if it depends on them."""
     if rule["kind"] == "logical":
-        return _joined(rule, [_settled(one, scores, unknown, empty_is_zero) for one in rule["conditions"]])
+        return _joined_outcome(
+            rule, [_settled_outcome(one, scores, unknown, empty_is_zero) for one in rule["conditions"]]
+        )
     # a value rises or falls with a score, so it lies between its values for the lowest, the highest and `pass_value`
     passing = float(rule.get("pass_value", 1))
     ends: list[Callable[[Sequence[float]], float]] = [_lowest, _highest, lambda seen: passing]
     filled = [_with(scores, unknown, end) for end in ends]
-    values = sorted(value for one in filled if (value := _measured(rule, one, empty_is_zero)[1]) is not None)
+    values = sorted(value for one in filled if (value := _measured_value(rule, one, empty_is_zero)[1]) is not None)
     if not values:
         return None
     holds, low, high = OPERATORS[rule["op"]], values[0], values[-1]
-    said = {holds(low, rule["value"]), holds(high, rule["value"])}
+    outcomes = {holds(low, rule["value"]), holds(high, rule["value"])}
     if rule["op"] == "eq" and low < rule["value"] < high:
         return None
-    return said.pop() if len(said) == 1 else None
+    return outcomes.pop() if len(outcomes) == 1 else None
 
 
-def _joined(rule: Mapping[str, Any], held: Sequence[bool | None]) -> bool | None:
+def _joined_outcome(rule: Mapping[str, Any], held: Sequence[bool | None]) -> bool | None:
     settles = rule["operator"] == "or"  # one condition that holds settles `or`, one that does not settles `and`
     return settles if settles in held else None if None in held else not settles
 
@@ -210,18 +214,20 @@ def _percentile(ordered: Sequence[float], percent: float) -> float:
 def _holds(rule: Mapping[str, Any], scores: Scores, parts: list[GatePart], empty_is_zero: bool) -> bool | None:
     """Whether a gate passes; None if that was not measured."""
     if rule["kind"] == "logical":
-        return _joined(rule, [_holds(condition, scores, parts, empty_is_zero) for condition in rule["conditions"]])
-    name, value, n = _measured(rule, scores, empty_is_zero)
+        return _joined_outcome(
+            rule, [_holds(condition, scores, parts, empty_is_zero) for condition in rule["conditions"]]
+        )
+    name, value, n = _measured_value(rule, scores, empty_is_zero)
     passed = None if value is None else OPERATORS[rule["op"]](value, rule["value"])
     parts.append(GatePart(name, passed is True, value, rule["op"], rule["value"], n))
     return passed
 
 
-def _measured(rule: Mapping[str, Any], scores: Scores, empty_is_zero: bool) -> tuple[str, float | None, int]:
+def _measured_value(rule: Mapping[str, Any], scores: Scores, empty_is_zero: bool) -> tuple[str, float | None, int]:
     """What a condition is about, its value (None if there is none), and the number of scores behind it."""
     value: float | None
     if rule["kind"] == "weighted_average":
-        name, value, n = _weighted(rule, scores)
+        name, value, n = _weighted_metrics(rule, scores)
     else:
         key = rule["metric_key"]
         found = scores.get(key, ())
@@ -251,7 +257,7 @@ def _value(rule: Mapping[str, Any], scores: Sequence[float]) -> float:
     return aggregated(scores, rule["aggregation"], rule.get("pass_threshold", 1.0))
 
 
-def _weighted(rule: Mapping[str, Any], scores: Scores) -> tuple[str, float, int]:
+def _weighted_metrics(rule: Mapping[str, Any], scores: Scores) -> tuple[str, float, int]:
     """Each metric is aggregated first; weights are shares of their sum."""
     weights: Mapping[str, float] = rule["weights"]
     total = plain_sum(weights.values())

@@ -75,10 +75,10 @@ def facts_of_count(count: CellCount) -> tuple[TraceFacts, Sequence[ResultFacts]]
     """What all cells of a count have in common, in the form of one of them."""
     error = None if count.error is None else ErrorFacts(count.error)
     trace = TraceFacts(case_id="", variant_name=count.variant, error=error)
-    return trace, [_alike(count.variant, outcome) for outcome in count.outcomes]
+    return trace, [_shared_result(count.variant, outcome) for outcome in count.outcomes]
 
 
-def _alike(variant: str, outcome: CellOutcome) -> ResultFacts:
+def _shared_result(variant: str, outcome: CellOutcome) -> ResultFacts:
     return ResultFacts(
         case_id="",
         variant_name=variant,

@@ -93,7 +93,7 @@ def judged_answers(reader: RunReader, evaluators: Collection[str]) -> JudgedAnsw
             if (length := trace.length()) is not None:
                 found.lengths[key] = length
     for row in _rows(reader, found):
-        judgement = _judgement(row)
+        judgement = _judgement_of(row)
         found.judgements[row.evaluator][row.case_key, row.variant_name, row.trial] = judgement
     return found
 
@@ -105,7 +105,7 @@ def _rows(reader: RunReader, found: JudgedAnswers) -> Iterator[_Row]:
             yield row
 
 
-def _judgement(row: _Row) -> Judgement:
+def _judgement_of(row: _Row) -> Judgement:
     """The score that human labels also have: the rubric's own, if the evaluator stores it separately."""
     rubric = row.detail.get("rubric")
     part = rubric if isinstance(rubric, dict) else {**row.detail, "score": row.score}

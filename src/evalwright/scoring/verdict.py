@@ -16,11 +16,11 @@ from evalwright.statistics.sums import exact_mean
 __all__ = [
     "cell_status",
     "cell_verdict",
+    "failure_reason",
     "names_needed",
     "passes_over_errored",
     "status_by_results",
     "stored_statuses",
-    "told_of",
     "verdict_on",
 ]
 
@@ -145,13 +145,13 @@ def verdict_on(trace: Trace, status: Status, score: float | None, reasons: list[
 def _reasons(trace: Trace, names: Sequence[str], results: Sequence[ReasonedResult]) -> list[str]:
     """One line for the error of the system and for each evaluator that did not pass."""
     lines = [f"{trace.error.type}: {trace.error.message}"] if trace.error is not None else []
-    lines += [line for row in results if (line := told_of(row)) is not None]
+    lines += [line for row in results if (line := failure_reason(row)) is not None]
     known = {row.evaluator for row in results}
     lines += [f"{name}: no result" for name in names if name not in known]
     return lines or ["nothing judged this cell" if not results else "every check was skipped"]
 
 
-def told_of(row: ReasonedResult) -> str | None:
+def failure_reason(row: ReasonedResult) -> str | None:
     """Why a result keeps its cell from passing; None if it does not."""
     if row.error is not None:
         return f"{row.evaluator}: {row.error.type}: {row.error.message}"

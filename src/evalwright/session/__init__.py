@@ -76,7 +76,7 @@ class Session:
         self._is_open = False
 
     def __enter__(self) -> Session:
-        self._outer = outer = _innermost()
+        self._outer = outer = _innermost_session()
         if outer is not None:
             self.owns_process = self.owns_process or outer.owns_process
             self.offline = self.offline or outer.offline
@@ -95,7 +95,7 @@ class Session:
         _process.closed(self)
         # no token: it would restore a session that has been closed meanwhile
         if _current.get() is self:
-            _current.set(_innermost())
+            _current.set(_innermost_session())
 
     @property
     def to_stderr(self) -> bool:
@@ -159,7 +159,7 @@ class Session:
 _current: ContextVar[Session | None] = ContextVar("evalwright_session", default=None)
 
 
-def _innermost() -> Session | None:
+def _innermost_session() -> Session | None:
     """The session of this context; those that were closed elsewhere are left out."""
     found = _current.get()
     while found is not None and not found._is_open:
@@ -171,12 +171,12 @@ _looked_at: set[str] = set()
 """Folders of the code that is being looked at outside any session."""
 
 # Code that a session left running may still print and exit: the closed session then answers for it.
-_process = Process(lambda: _innermost() or _current.get())
+_process = Process(lambda: _innermost_session() or _current.get())
 
 
 def session() -> Session:
     """The session of this task or thread. Raises RuntimeError outside of a run."""
-    found = _innermost()
+    found = _innermost_session()
     if found is None:
         raise RuntimeError("there is no run here: models can be called within a Session only")
     return found
@@ -184,7 +184,7 @@ def session() -> Session:
 
 def environment() -> Mapping[str, str]:
     """The variables that code called here should see: the current session's, or, outside a run, the process's."""
-    found = _innermost()
+    found = _innermost_session()
     return os.environ if found is None else found.environment
 
 
@@ -203,7 +203,7 @@ def is_offline() -> bool:
 
 def owns_process() -> bool:
     """Whether the process is ours, as it is for the command line."""
-    found = _innermost()
+    found = _innermost_session()
     return found is not None and found.owns_process
 
 
@@ -217,7 +217,7 @@ def learn(variables: Mapping[str, str]) -> bool:
 
     User code that is loaded afterwards finds them in `os.environ`, if the session owns the process.
     """
-    found = _innermost()
+    found = _innermost_session()
     if found is not None:
         found.learn(variables)
     return found is not None
@@ -226,7 +226,7 @@ def learn(variables: Mapping[str, str]) -> bool:
 def hide(secrets: Mapping[str, str]) -> None:
     """Tell the current session about a suite's secrets; without a session, the caller that loaded the suite has
     them."""
-    found = _innermost()
+    found = _innermost_session()
     if found is not None:
         for name, value in secrets.items():
             if value not in found.secrets.values():
@@ -236,13 +236,13 @@ def hide(secrets: Mapping[str, str]) -> None:
 
 def hidden() -> Mapping[str, str]:
     """The secrets that the current session knows of."""
-    found = _innermost()
+    found = _innermost_session()
     return {} if found is None else found.secrets
 
 
 def import_from(folders: Sequence[str]) -> None:
     """`Session.import_paths` of the current session; outside any, for code that is only looked at."""
-    found = _innermost()
+    found = _innermost_session()
     if found is not None:
         found.import_paths(folders)
     else:
@@ -262,6 +262,6 @@ def looking() -> Iterator[None]:
     try:
         yield
     finally:
-        if _innermost() is None:
+        if _innermost_session() is None:
             leave(_looked_at)
             _looked_at.clear()

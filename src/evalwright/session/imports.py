@@ -108,7 +108,7 @@ def make_importable(folders: Sequence[str], own: Collection[str], held: Collecti
     with _lock:
         _left.difference_update(folders)
         _put_modules_away(_left.difference(held, own))
-        for name, found, meant in _hidden(folders, held):
+        for name, found, meant in _hidden_modules(folders, held):
             if home_of(name) in held:
                 raise InputError(
                     f"the module {name!r} is {meant} here and {found} in another run of this process: run one after "
@@ -195,7 +195,7 @@ def import_by_name(name: str) -> ModuleType:
         from evalwright.session.unread import unread_module
 
         return unread_module(name, folders)
-    with _noted(name):
+    with _noting_modules(name):
         return importlib.import_module(name)
 
 
@@ -221,7 +221,7 @@ def module_at(path: Path) -> ModuleType:
             raise InputError(f"{path.name}: expected a .py file")
         module = sys.modules[name] = module_from_spec(spec)
         try:
-            with _noted(name):
+            with _noting_modules(name):
                 spec.loader.exec_module(module)
         except BaseException:  # as Python's own import does: the next import must not find half a module
             del sys.modules[name]
@@ -230,7 +230,7 @@ def module_at(path: Path) -> ModuleType:
 
 
 @contextmanager
-def _noted(name: str) -> Iterator[None]:
+def _noting_modules(name: str) -> Iterator[None]:
     """Everything imported in the block, which imports `name`, is ours, with all that it imports itself.
 
     Raises ImportError if it got modules that are not the run's.
@@ -263,7 +263,7 @@ def _prints_apart() -> AbstractContextManager[object]:
     return redirect_stdout(sys.stderr) if apart else nullcontext()
 
 
-def _hidden(folders: Sequence[str], held: Collection[str]) -> Iterator[tuple[str, str, str]]:
+def _hidden_modules(folders: Sequence[str], held: Collection[str]) -> Iterator[tuple[str, str, str]]:
     """Modules of other runs that an import would find although a file in `folders` is meant: name, file, that file."""
     for name in list(sys.modules) if held else list(_ours):
         home = home_of(name)  # None for one that has just been forgotten with its package

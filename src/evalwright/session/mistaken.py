@@ -25,7 +25,7 @@ def must_belong(name: str, loaded: Collection[str], own: Collection[str], held: 
     """
     folders = [folder for folder in sys.path if folder in own]
     for user, wanted in [("", name.partition(".")[0]), *_imports(loaded, own)]:
-        home, file = _found(wanted)
+        home, file = _module_place(wanted)
         if not file or home in own or file.startswith(code_of_others()):
             continue
         what = f"{user} imports {wanted!r}" if user else f"{wanted!r}"
@@ -36,7 +36,7 @@ def must_belong(name: str, loaded: Collection[str], own: Collection[str], held: 
             raise ImportError(f"{what}, which only another run of this process has ({file}): {_HELPS}")
 
 
-def _found(wanted: str) -> tuple[str | None, str]:
+def _module_place(wanted: str) -> tuple[str | None, str]:
     """The folder and file of a module: the one that is loaded, or that would be."""
     if wanted in sys.modules:
         return home_of(wanted), getattr(sys.modules[wanted], "__file__", None) or ""

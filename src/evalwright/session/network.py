@@ -43,7 +43,7 @@ def listen(refuses: Callable[[], bool]) -> None:
         return
     _listening = True
 
-    def hear(event: str, arguments: tuple[Any, ...]) -> None:
+    def on_audit_event(event: str, arguments: tuple[Any, ...]) -> None:
         if event in _TO_ADDRESS:
             address = arguments[1]
         elif event in _LOOK_UP:
@@ -56,4 +56,4 @@ def listen(refuses: Callable[[], bool]) -> None:
         if isinstance(host, str) and not is_here(host) and refuses():
             raise NetworkRefused(f"--no-network rejects a connection to {host}")
 
-    sys.addaudithook(hear)
+    sys.addaudithook(on_audit_event)

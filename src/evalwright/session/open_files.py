@@ -113,7 +113,7 @@ class _Closing:
         with self._lock:
             if not self._runs:
                 self._pid, self._close, self._close_range = os.getpid(), os.close, os.closerange
-                os.close, os.closerange = self._guarded, self._guarded_range
+                os.close, os.closerange = self._guarded_close, self._guarded_range
             self._runs = [*self._runs, run]
 
     def end(self, run: _Keeping) -> None:
@@ -125,7 +125,7 @@ class _Closing:
     def _keeps(self, number: int) -> bool:
         return os.getpid() == self._pid and any(number in run for run in self._runs)
 
-    def _guarded(self, fd: int) -> None:
+    def _guarded_close(self, fd: int) -> None:
         # Libraries close what they have opened, as do we, at any time.
         if not sys._getframe(1).f_code.co_filename.startswith(code_of_others()) and self._keeps(fd):
             raise DescriptorRefused(f"os.close({fd})")

@@ -39,7 +39,7 @@ class Signals:
 
     def __enter__(self) -> Signals:
         if self._catches:
-            self._previous = {number: signal.signal(number, self._on_signal) for number in _wanted()}
+            self._previous = {number: signal.signal(number, self._on_signal) for number in _handled_signals()}
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -47,15 +47,15 @@ class Signals:
             signal.signal(number, handler)
 
     @contextmanager
-    def heard_by(self, listener: Callable[[int], None] | None) -> Iterator[None]:
+    def handled_by(self, listener: Callable[[int], None] | None) -> Iterator[None]:
         """In this block signals go to the listener, first all those held back; None holds them back."""
         before, self._listener = self._listener, listener
         try:
-            self._tell()
+            self._deliver()
             yield
         finally:
             self._listener = before
-        self._tell()
+        self._deliver()
 
     @contextmanager
     def raising(self, error: type[BaseException] = Interrupted) -> Iterator[None]:
@@ -64,23 +64,23 @@ class Signals:
         Python swallows exceptions in some places, such as finalisers, and elsewhere they may turn into another error:
         in either case the end of the block raises.
         """
-        asked = False
+        requested = False
 
         def end(_number: int) -> None:
-            nonlocal asked
-            asked = True
+            nonlocal requested
+            requested = True
             raise error
 
         try:
-            with self.heard_by(end):
+            with self.handled_by(end):
                 yield
         finally:
-            if asked:
+            if requested:
                 raise error
 
     def held(self) -> Any:
         """Signals that arrive in this block are held back until it ends."""
-        return self.heard_by(None)
+        return self.handled_by(None)
 
     def each(self, items: Iterable[T]) -> Iterator[T]:
         """The items; a signal that arrives while the next one is made raises KeyboardInterrupt."""
@@ -96,7 +96,7 @@ class Signals:
             before, self._listener = self._listener, end
             try:
                 if self._kept:
-                    self._tell()
+                    self._deliver()
                 item = next(making)
             except StopIteration:
                 return
@@ -108,9 +108,9 @@ class Signals:
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         self._kept.append(number)
-        self._tell()
+        self._deliver()
 
-    def _tell(self) -> None:
+    def _deliver(self) -> None:
         while self._listener is not None:
             try:
                 number = self._kept.pop(0)
@@ -125,7 +125,7 @@ def as_ctrl_c() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    wanted = [number for number in _wanted() if number != signal.SIGINT]
+    wanted = [number for number in _handled_signals() if number != signal.SIGINT]
     previous = {number: signal.signal(number, signal.getsignal(signal.SIGINT)) for number in wanted}
     try:
         yield
@@ -145,7 +145,7 @@ class Ending:
         self.code: int | None = None
         self._exit = os._exit  # a session's `os._exit` refuses to end the process
         if threading.current_thread() is threading.main_thread():
-            for number in _wanted():
+            for number in _handled_signals():
                 signal.signal(number, self._on_signal)
             # Behind threads that are waited for: the interpreter resets handlers that are functions before it ends.
             atexit.register(_ignore)
@@ -168,6 +168,6 @@ def _ignore() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _wanted() -> list[signal.Signals]:
+def _handled_signals() -> list[signal.Signals]:
     """`nohup` makes the process ignore SIGHUP, on purpose."""
     return [n for n in _NUMBERS if n != signal.SIGHUP or signal.getsignal(n) != signal.SIG_IGN]

@@ -79,11 +79,11 @@ def decide_units(
     if one_trial and number == units.n:
         method, (ci, p_value, p_margin) = "mcnemar", mcnemar_units(units, alpha, margin)
     elif moved >= FEW_UNITS:
-        method, (ci, p_value, p_margin) = "t", _student(units, alpha, margin, scale)
+        method, (ci, p_value, p_margin) = "t", _student_interval(units, alpha, margin, scale)
     elif number < FEW_UNITS and moved >= FEW_UNITS // 2:
         method, (ci, p_value, p_margin) = "sign_flip", _sign_flip(units, alpha, margin, scale)
     else:
-        method, (ci, p_value, p_margin) = "guarded", _guarded(units, alpha, margin, scale)
+        method, (ci, p_value, p_margin) = "guarded", _guarded_interval(units, alpha, margin, scale)
     verdict = verdict_of(ci, margin)
     return DecidedDifference(method, units.mean, ci, p_value, p_margin, verdict, units.n, number, units.effective)
 
@@ -120,7 +120,7 @@ def decide_suite(
     difference = fsum(means) / n
     if variance == 0:
         every = [d for d, case in zip(means, cases, strict=True) for _ in range(min(case.trials_a, case.trials_b))]
-        method, (ci, p_value, p_margin) = "guarded", _guarded(units_of(every), alpha, margin, scale)
+        method, (ci, p_value, p_margin) = "guarded", _guarded_interval(units_of(every), alpha, margin, scale)
     else:
         method, error = "satterthwaite", sqrt(variance)
         df = variance**2 / fsum(noise**2 / (trials - 1) for noise, trials in parts if noise)
@@ -160,7 +160,7 @@ _Found = tuple[Interval, float, float]
 """Interval, p of no difference, p of a difference of -margin."""
 
 
-def _student(units: Units, alpha: float, margin: float, scale: float) -> _Found:
+def _student_interval(units: Units, alpha: float, margin: float, scale: float) -> _Found:
     error, df, mean = jackknife_error(units), units.df, units.mean
     if error == 0:
         return (mean, mean), float(mean == 0), float(mean == -margin)
@@ -169,7 +169,7 @@ def _student(units: Units, alpha: float, margin: float, scale: float) -> _Found:
     return (max(-scale, mean - half), min(scale, mean + half)), p_value, p_margin
 
 
-def _guarded(units: Units, alpha: float, margin: float, scale: float) -> _Found:
+def _guarded_interval(units: Units, alpha: float, margin: float, scale: float) -> _Found:
     found = guarded_units(units, 0.0, alpha, scale)
     return found.ci, found.p_two_sided, guarded_units(units, -margin, alpha, scale).p_two_sided
 

@@ -19,9 +19,9 @@ __all__ = [
     "corrected_difference",
     "corrected_rate_interval",
     "difference_of_rates",
+    "effective_labels",
     "powered_rate",
     "rogan_gladen",
-    "worth_of_labels",
 ]
 
 
@@ -88,7 +88,7 @@ def _within(low: float, high: float, least: float, most: float) -> Interval | No
     return None if low >= most or high <= least else (max(least, low), min(most, high))
 
 
-def worth_of_labels(right: Sequence[bool], units: Sequence[Hashable]) -> tuple[float, float]:
+def effective_labels(right: Sequence[bool], units: Sequence[Hashable]) -> tuple[float, float]:
     """The labels of one kind on which the judge is right, and on which it is wrong; where several are of one unit,
     the number of independent labels that say as much."""
     yes, n = sum(right), len(right)

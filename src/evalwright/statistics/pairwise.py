@@ -77,12 +77,12 @@ def bradley_terry(names: Sequence[str], wins: Sequence[Sequence[float]]) -> Brad
     n = len(names)
     if len(wins) != n or any(len(row) != n for row in wins):
         raise ValueError(f"expected a table of {n} by {n} wins")
-    if not n or not _connected(wins):
+    if not n or not _is_connected(wins):
         return BradleyTerry(None, None)
     strengths = [1.0] * n
     for _ in range(10_000):
         before = strengths
-        strengths = [_improved(i, before, wins) for i in range(n)]
+        strengths = [_improved_strength(i, before, wins) for i in range(n)]
         scale = exp(fsum(map(log, strengths)) / n)
         strengths = [strength / scale for strength in strengths]
         if max(abs(log(new / old)) for new, old in zip(strengths, before, strict=True)) < 1e-13:
@@ -91,7 +91,7 @@ def bradley_terry(names: Sequence[str], wins: Sequence[Sequence[float]]) -> Brad
     return BradleyTerry(centred, [400 / log(10) * value for value in centred])
 
 
-def _improved(i: int, strengths: Sequence[float], wins: Sequence[Sequence[float]]) -> float:
+def _improved_strength(i: int, strengths: Sequence[float], wins: Sequence[Sequence[float]]) -> float:
     others = [j for j in range(len(strengths)) if j != i]
     if not others:
         return 1.0
@@ -99,12 +99,12 @@ def _improved(i: int, strengths: Sequence[float], wins: Sequence[Sequence[float]
     return won / fsum((wins[i][j] + wins[j][i]) / (strengths[i] + strengths[j]) for j in others)
 
 
-def _connected(wins: Sequence[Sequence[float]]) -> bool:
+def _is_connected(wins: Sequence[Sequence[float]]) -> bool:
     """Whether all can be reached from the first one, and the first one from all, along wins."""
-    return all(len(_reached(table)) == len(wins) for table in (wins, list(zip(*wins, strict=True))))
+    return all(len(_reachable(table)) == len(wins) for table in (wins, list(zip(*wins, strict=True))))
 
 
-def _reached(wins: Sequence[Sequence[float]]) -> set[int]:
+def _reachable(wins: Sequence[Sequence[float]]) -> set[int]:
     reached, waiting = {0}, [0]
     while waiting:
         winner = waiting.pop()

@@ -147,10 +147,10 @@ def power_of_t(n: float, variance: float, delta: float, alpha: float = 0.05) -> 
     """
     if variance <= 0:
         return float(delta > 0)
-    return _shown(delta / sqrt(variance), n, alpha) if n >= 2 else None
+    return _power_of_effect(delta / sqrt(variance), n, alpha) if n >= 2 else None
 
 
-def _shown(effect: float, n: float, alpha: float) -> float:
+def _power_of_effect(effect: float, n: float, alpha: float) -> float:
     """The chance that n differences of mean `effect` standard deviations are shown to be above 0."""
     return noncentral_t_above(t_quantile(1 - alpha / 2, n - 1), n - 1, effect * sqrt(n))
 
@@ -167,16 +167,16 @@ def detectable_difference(
 
 
 def _least_effect(n: float, alpha: float, power: float) -> float:
-    """The effect at which `_shown` is `power`: found by secants that start near it, from Student's t."""
+    """The effect at which `_power_of_effect` is `power`: found by secants that start near it, from Student's t."""
     df = n - 1
     low = (t_quantile(1 - alpha / 2, df) + t_quantile(power, df)) / sqrt(n)
     high = low * 0.99
-    gap_low, gap_high = _shown(low, n, alpha) - power, _shown(high, n, alpha) - power
+    gap_low, gap_high = _power_of_effect(low, n, alpha) - power, _power_of_effect(high, n, alpha) - power
     for _ in range(_MOST_SECANTS):
         if abs(gap_high) < 1e-13 or gap_high == gap_low or abs(high - low) <= 1e-12 * abs(high):
             break
         low, high = high, max(high - gap_high * (high - low) / (gap_high - gap_low), 0.0)
-        gap_low, gap_high = gap_high, _shown(high, n, alpha) - power
+        gap_low, gap_high = gap_high, _power_of_effect(high, n, alpha) - power
     return high
 
 
@@ -185,11 +185,11 @@ def _least_n(effect: float, alpha: float, power: float) -> int | None:
         return None
     about = power_paired_difference(alpha, power, sd_diff=1.0, delta=effect).n_required_ceil or 0
     low, high = 1, max(4, about + 8)
-    while _shown(effect, high, alpha) < power:
+    while _power_of_effect(effect, high, alpha) < power:
         low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _shown(effect, middle, alpha) < power else (low, middle)
+        low, high = (middle, high) if _power_of_effect(effect, middle, alpha) < power else (low, middle)
     return high
 
 

@@ -46,14 +46,14 @@ def kendall_tau_b(x: Sequence[float], y: Sequence[float]) -> float | None:
     """
     points = sorted(zip(x, y, strict=True))
     pairs = len(points) * (len(points) - 1) // 2
-    untied_x, untied_y = pairs - _tied(x), pairs - _tied(y)
+    untied_x, untied_y = pairs - _tied_pairs(x), pairs - _tied_pairs(y)
     if not (untied_x and untied_y):
         return None
-    untied = untied_x + untied_y - pairs + _tied(points)
+    untied = untied_x + untied_y - pairs + _tied_pairs(points)
     return (untied - 2 * _falling([y for _, y in points])) / sqrt(untied_x * untied_y)
 
 
-def _tied(values: Iterable[Hashable]) -> int:
+def _tied_pairs(values: Iterable[Hashable]) -> int:
     """The number of pairs of equal values."""
     return sum(n * (n - 1) // 2 for n in Counter(values).values())
 

@@ -49,13 +49,13 @@ def betting_sequence(
     above, below, stops_above, stops_below = [], [], [], []
     for margin in margins:
         null = (1 - margin) / 2
-        paths = list(_path(steps, null)), list(_path(_mirrored(steps), 1 - null))
+        paths = list(_path(steps, null)), list(_path(_mirrored_steps(steps), 1 - null))
         above.append([paths[0][place - 1] if place else 0.0 for place in at])
         below.append([paths[1][place - 1] if place else 0.0 for place in at])
         stops_above.append(_first(paths[0], enough))
         stops_below.append(_first(paths[1], enough))
     low = _end(steps, enough)
-    high = 1 - _end(_mirrored(steps), enough)
+    high = 1 - _end(_mirrored_steps(steps), enough)
     return BettingSequence(above, below, stops_above, stops_below, (2 * low - 1, 2 * high - 1))
 
 
@@ -118,7 +118,7 @@ class Wager:
         if not (-1 <= least <= greatest <= 1 and 0 < weight <= 1):
             raise ValueError(f"expected differences from -1 to 1 and a weight, found {least}, {greatest}, {weight}")
         up = self._least.step(least, weight, self._alpha)
-        down = _mirrored([self._greatest.step(greatest, weight, self._alpha)])[0]
+        down = _mirrored_steps([self._greatest.step(greatest, weight, self._alpha)])[0]
         self._steps[0].append(up)
         self._steps[1].append(down)
         self.above += _won(up, self._null)
@@ -143,7 +143,7 @@ class Wager:
         return 2 * low - 1, 2 * high - 1
 
 
-def _mirrored(steps: Sequence[_Step]) -> list[_Step]:
+def _mirrored_steps(steps: Sequence[_Step]) -> list[_Step]:
     return [step._replace(x=1 - step.x) for step in steps]
 
 

@@ -40,7 +40,7 @@ def slope(
     for place, pair in enumerate(zip(x, y, strict=True)):
         members.setdefault(place if groups is None else groups[place], []).append(pair)
     parts = [_sums(pairs) for pairs in members.values()]
-    whole, number = _added(parts), len(parts)
+    whole, number = _prefix_sums(parts), len(parts)
     middle = _line(whole)
     if middle is None or number < _LEAST:
         return Slope(None, None, None, number)
@@ -65,7 +65,7 @@ def _sums(pairs: Sequence[tuple[float, float]]) -> list[float]:
     ]
 
 
-def _added(parts: Sequence[Sequence[float]]) -> list[float]:
+def _prefix_sums(parts: Sequence[Sequence[float]]) -> list[float]:
     return [fsum(values) for values in zip(*parts, strict=True)]
 
 

@@ -95,11 +95,11 @@ def _ends(rate: float, n: float, z: float) -> Interval:
 
 
 def _sum(parts: Sequence[_Part], noise: float) -> WeightedRate:
-    value, low, high = _weighted(parts, [1.0] * len(parts), noise)
+    value, low, high = _weighted_sum(parts, [1.0] * len(parts), noise)
     return WeightedRate(value, (max(0.0, low), min(1.0, high)))
 
 
-def _weighted(parts: Sequence[_Part], factors: Sequence[float], noise: float) -> tuple[float, float, float]:
+def _weighted_sum(parts: Sequence[_Part], factors: Sequence[float], noise: float) -> tuple[float, float, float]:
     """The weighted sum of the shares times their factors, with its ends."""
     terms = [(part.weight, factor, part) for part, factor in zip(parts, factors, strict=True)]
     value = fsum(weight * factor * part.value for weight, factor, part in terms)
@@ -122,7 +122,7 @@ def _recall(parts: Sequence[_Part], verdict: bool, noise: float) -> WeightedRate
     value = found / whole
 
     def rejected(t: float) -> bool:
-        _, low, high = _weighted(parts, [1 - t if part.judge is verdict else -t for part in parts], noise)
+        _, low, high = _weighted_sum(parts, [1 - t if part.judge is verdict else -t for part in parts], noise)
         return not low <= 0 <= high
 
     return WeightedRate(value, (_end(rejected, value, 0.0), _end(rejected, value, 1.0)))

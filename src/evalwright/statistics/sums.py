@@ -28,21 +28,21 @@ class ExactSum:
         values = self._values
         values.append(value)
         if len(values) > _MOST_VALUES:
-            self._values = _condensed(values)
+            self._values = _condensed_values(values)
 
     def add_all(self, values: Iterable[float]) -> None:
         self._values += values
         if len(self._values) > _MOST_VALUES:
-            self._values = _condensed(self._values)
+            self._values = _condensed_values(self._values)
 
     def merge(self, other: ExactSum) -> None:
         """Add all values of another sum."""
-        self._values = _condensed(self._values + other._values)
+        self._values = _condensed_values(self._values + other._values)
 
     def over(self, n: float) -> float:
         """The sum divided by `n`: finite for a mean of finite values, even if the sum is beyond the range of floats."""
         total = self.total
-        return total / n if isfinite(total) else _rounded(_exact(self._values), n)
+        return total / n if isfinite(total) else _rounded_mean(_exact(self._values), n)
 
     @property
     def total(self) -> float:
@@ -66,16 +66,16 @@ def exact_sum(values: Sequence[float | Fraction]) -> float:
     try:
         return fsum(values)
     except (OverflowError, ValueError):  # beyond the range of floats on the way, or infinities of both signs
-        return _rounded(_exact(values))
+        return _rounded_mean(_exact(values))
 
 
 def exact_mean(values: Sequence[float]) -> float:
     """The mean of some values from their exact sum, finite if they are."""
     total = exact_sum(values)
-    return total / len(values) if isfinite(total) else _rounded(_exact(values), len(values))
+    return total / len(values) if isfinite(total) else _rounded_mean(_exact(values), len(values))
 
 
-def _condensed(values: Sequence[float | Fraction]) -> list[float | Fraction]:
+def _condensed_values(values: Sequence[float | Fraction]) -> list[float | Fraction]:
     """A few values with the same exact sum, one of them beyond the range of floats if the sum is."""
     parts = exact_parts(values)
     return [*parts] if all(map(isfinite, parts)) else [_exact(values)]
@@ -91,7 +91,7 @@ def _exact(values: Sequence[float | Fraction]) -> float | Fraction:
         return sum(value for value in values if not (isinstance(value, Rational) or isfinite(value)))
 
 
-def _rounded(total: float | Fraction, n: float = 1) -> float:
+def _rounded_mean(total: float | Fraction, n: float = 1) -> float:
     """The nearest float to an exact sum divided by `n`, infinite beyond their range."""
     try:
         return float(total / type(total)(n))
@@ -113,7 +113,7 @@ class Mean:
         values = self._sum._values  # `add` of the sum, written out: every cell adds to several means
         values.append(value)
         if len(values) > _MOST_VALUES:
-            self._sum._values = _condensed(values)
+            self._sum._values = _condensed_values(values)
 
     def add_all(self, values: Iterable[float | None]) -> None:
         """Add the values that are not missing."""

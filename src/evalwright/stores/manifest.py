@@ -114,8 +114,8 @@ def check_files(folder: Path, manifest: Manifest) -> list[Problem]:
             problems.append(Problem(str(folder / name), f"cannot be read: {error.strerror}"))
             continue
         if (found.bytes, found.sha256) != (mark.bytes, mark.sha256):
-            said = f"was changed or damaged since {MANIFEST} was written: its SHA-256 is another one"
-            problems.append(Problem(str(folder / name), said))
+            message = f"was changed or damaged since {MANIFEST} was written: its SHA-256 is another one"
+            problems.append(Problem(str(folder / name), message))
     extra = sorted(there - manifest.files.keys())
     return problems + [Problem(str(folder / name), f"is not in {MANIFEST}") for name in extra]
 

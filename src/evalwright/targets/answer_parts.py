@@ -81,7 +81,7 @@ def answer_from(returned: dict[str, Any], notes: list[str]) -> Answer:
 def unmeasured(metrics: Metrics, notes: list[str]) -> list[str]:
     """Names of the numbers that measure nothing, such as a negative cost. Adds a line to `notes` for each."""
     given = {name: getattr(metrics, name) for name in (*_INTEGERS, *_FLOATS)}
-    return [name for name, value in given.items() if value is not None and _measured(name, value, notes) is None]
+    return [name for name, value in given.items() if value is not None and _measured_number(name, value, notes) is None]
 
 
 def with_name(call: dict[str, Any]) -> dict[str, Any]:
@@ -221,12 +221,12 @@ def _metrics(value: Any, notes: list[str]) -> Metrics:
             if given.__class__ is int and 0 <= given < 2**53:  # a float represents these exactly
                 setattr(metrics, name, given)
                 continue
-            number = _measured(name, given, notes)
+            number = _measured_number(name, given, notes)
             if number is not None and name in _COUNTS and not number.is_integer():
                 notes.append(f"metrics.{name}: expected a whole number, found {given!r:.40}; {int(number)} is kept")
             setattr(metrics, name, None if number is None else int(number))
         elif name in _FLOATS:
-            setattr(metrics, name, _measured(name, given, notes))
+            setattr(metrics, name, _measured_number(name, given, notes))
         elif name == "stream_completed":
             metrics.stream_completed = given if isinstance(given, bool) else None
         elif name == "custom":
@@ -234,7 +234,7 @@ def _metrics(value: Any, notes: list[str]) -> Metrics:
     return metrics
 
 
-def _measured(name: str, given: Any, notes: list[str]) -> float | None:
+def _measured_number(name: str, given: Any, notes: list[str]) -> float | None:
     number = _number(given)
     if number is None and given is not None:
         readable = isinstance(given, (str, float)) or (type(given) is int and -(2**63) < given < 2**63)

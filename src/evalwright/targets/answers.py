@@ -33,7 +33,7 @@ from evalwright.targets.answer_parts import (
 from evalwright.targets.failures import target_failure
 from evalwright.targets.library_messages import closing_text, with_mappings
 
-__all__ = ["answer_of", "says_nothing", "stored_form", "traced"]
+__all__ = ["answer_of", "is_empty_answer", "stored_form", "traced"]
 
 T = TypeVar("T")
 Run = Callable[[T, Case, int], Awaitable[Answer]]
@@ -108,7 +108,7 @@ def answer_of(
         wanted, hint = _EXPECTED[evalh_rules]
         raise TargetError(f"expected {wanted}, found {type(returned).__name__}{_place(function)}; {hint}")
     elif any_mapping and returned and ANSWER_KEYS.isdisjoint(returned):
-        answer = Answer(output=_structured(returned, notes))
+        answer = Answer(output=_structured_output(returned, notes))
     else:
         parts = returned if returned.__class__ is dict else dict(returned)
         if not evalh_rules:
@@ -119,7 +119,7 @@ def answer_of(
             _refuse_lost_calls(parts, answer, function)
             if _OF_OUTPUT.isdisjoint(parts):
                 answer.output.final_answer = closing_text(answer.messages)
-        if not evalh_rules and "final_answer" not in optional and says_nothing(answer):
+        if not evalh_rules and "final_answer" not in optional and is_empty_answer(answer):
             raise TargetError(_without_answer(returned, function))
     return with_notes(answer, notes)
 
@@ -140,7 +140,7 @@ def stored_form(answer: Answer, function: Any) -> Answer:
     return with_notes(stored, notes)
 
 
-def _structured(returned: Mapping[str, Any], notes: list[str]) -> Output:
+def _structured_output(returned: Mapping[str, Any], notes: list[str]) -> Output:
     text = next((returned[key] for key in _TEXTS if isinstance(returned.get(key), str)), None)
     return Output(
         final_answer=None if text is None else clean_text(text, "final_answer", notes),
@@ -148,7 +148,7 @@ def _structured(returned: Mapping[str, Any], notes: list[str]) -> Output:
     )
 
 
-def says_nothing(answer: Answer) -> bool:
+def is_empty_answer(answer: Answer) -> bool:
     """Whether it has neither a text, nor a structured answer, nor anything that was done on the way to one."""
     output = answer.output
     return (

@@ -21,12 +21,12 @@ from evalwright.session import import_from
 __all__ = [
     "WITHOUT_EFFECT",
     "Unread",
-    "asks_models",
     "build_target",
     "default_timeout",
     "inside",
     "keys_of",
     "optional_parts",
+    "target_calls_models",
     "target_traits",
     "unknown",
     "unread_of",
@@ -70,7 +70,7 @@ def target_traits(target: object) -> Traits:
     return Traits(asks=getattr(target, "asks", None))
 
 
-def asks_models(adapter: str) -> bool:
+def target_calls_models(adapter: str) -> bool:
     """Whether the targets registered under this name may call models. Raises InputError for an unknown one."""
     return target_traits(load("targets", adapter)).asks is not None
 

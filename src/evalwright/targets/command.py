@@ -95,7 +95,7 @@ class Command:
         notes: list[str] = []
         stderr = _text(finished.stderr, "stderr", notes)
         if self._as_json:
-            output = _structured(finished.stdout, notes, self._evalh_rules)
+            output = _structured_output(finished.stdout, notes, self._evalh_rules)
             if output.final_answer is None and not self._evalh_rules and "final_answer" not in self._optional:
                 raise TargetError(_without_answer(finished.stdout))
         else:
@@ -166,7 +166,7 @@ def _text(stream: Captured, name: str, notes: list[str]) -> str:
         return kept.decode(errors="replace")
 
 
-def _structured(stream: Captured, notes: list[str], texts_only: bool) -> Output:
+def _structured_output(stream: Captured, notes: list[str], texts_only: bool) -> Output:
     if stream.cut:
         raise TargetError(f"stdout has {stream.size} bytes, too many to read as JSON (limit {len(stream.kept)})")
     try:

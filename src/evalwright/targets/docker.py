@@ -77,7 +77,7 @@ class _Container:
         publish = f"127.0.0.1:{port}:{config.container_port or port}"  # docker's default is all network interfaces
         words = ["--detach", "--name", self._name, "--label", "evalwright", "--publish", publish]
         for name, value in config.env.items():
-            words += ["--env", _assigned(name, value, known)]
+            words += ["--env", _assignment(name, value, known)]
         for volume in config.volumes:
             words += ["--volume", volume]
         return [*words, "--", config.image]
@@ -100,6 +100,6 @@ class _Container:
             untie(self._tie)
 
 
-def _assigned(name: str, value: str, environ: Mapping[str, str]) -> str:
+def _assignment(name: str, value: str, environ: Mapping[str, str]) -> str:
     """The name alone, if docker finds the value in its environment: every user can see the arguments of a process."""
     return name if environ.get(name, value) == value else f"{name}={value}"

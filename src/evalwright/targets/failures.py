@@ -10,7 +10,7 @@ from evalwright.errors import EvaluatorError, TargetError, code_of_others, user_
 from evalwright.files.plain import clean_text
 from evalwright.model.trace import TraceError
 
-__all__ = ["located", "placed", "stack_of", "target_error", "target_failure", "text_of", "word_of"]
+__all__ = ["error_type_of", "located", "placed", "stack_of", "target_error", "target_failure", "text_of"]
 
 _MESSAGE_LIMIT, _STACK_LIMIT = 4_000, 8_000
 
@@ -23,7 +23,7 @@ def target_failure(error: BaseException) -> TraceError:
     """
     if isinstance(error, TargetError):
         return TraceError(
-            type=word_of(error, "adapter_error"),
+            type=error_type_of(error, "adapter_error"),
             message=text_of(error),
             status=error.status if isinstance(error.status, int) else UNSET,
             retry_after_seconds=error.retry_after if isinstance(error.retry_after, (int, float)) else UNSET,
@@ -69,7 +69,7 @@ def text_of(error: BaseException) -> str:
     return clean_text(text[:_MESSAGE_LIMIT], "message", [])
 
 
-def word_of(error: TargetError | EvaluatorError, usual: str) -> str:
+def error_type_of(error: TargetError | EvaluatorError, usual: str) -> str:
     """The type that an exception names, or the `usual` one if that is no text."""
     named: object = error.type
     return clean_text(named, "type", []) if isinstance(named, str) else usual

@@ -38,10 +38,10 @@ class PythonFunction:
         self._found = named_object(variant.config.get("target"))
         self._init_kwargs = variant.config.get("init_kwargs")
         if self._init_kwargs is not None and not isinstance(self._init_kwargs, dict):
-            raise _refused("init_kwargs", f"expected a mapping, found {type(self._init_kwargs).__name__}")
+            raise _config_error("init_kwargs", f"expected a mapping, found {type(self._init_kwargs).__name__}")
         if self._init_kwargs is None and not callable(self._found):
             hint = "; name a function that calls its `invoke`" if hasattr(self._found, "invoke") else ""
-            raise _refused("target", f"{variant.config['target']!r} is not callable{hint}")
+            raise _config_error("target", f"{variant.config['target']!r} is not callable{hint}")
         self._variant: dict[str, Any] = {"schema_version": "1.0", **_public(variant)}
         self._threads: Threads | None = None
         self._asynchronous = False
@@ -70,11 +70,11 @@ class PythonFunction:
             if self._asynchronous:
                 returned = self._found(*positional, **keywords)
             else:
-                returned = await self._in_thread(_called, self._found, positional, keywords)
+                returned = await self._in_thread(_call_and_read, self._found, positional, keywords)
             if returned.__class__ is CoroutineType:
                 returned = await returned
             if returned.__class__ is not dict and returned.__class__ is not str:  # most are: asking for more costs more
-                returned = await _settled(returned)
+                returned = await _settled_value(returned)
             return answer_of(returned, self._found, **self._reading)
         except TargetError:
             raise
@@ -92,7 +92,7 @@ class PythonFunction:
             self._threads.close()
 
 
-async def _settled(returned: Any) -> Any:
+async def _settled_value(returned: Any) -> Any:
     """The final value, once everything awaitable or iterable has been resolved."""
     # Not `if`: a function may return a coroutine that returns another one, as with decorators.
     while isinstance(returned, Awaitable):
@@ -100,7 +100,7 @@ async def _settled(returned: Any) -> Any:
     return await collected_async(returned) if isinstance(returned, AsyncIterator) else returned
 
 
-def _called(function: Any, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+def _call_and_read(function: Any, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Runs in the thread of the call: a generator does its work while it is read, so it is read here, too."""
     returned = function(*positional, **keywords)
     return collected(returned) if isinstance(returned, Iterator) else returned
@@ -115,7 +115,7 @@ def _public(variant: Variant) -> dict[str, Any]:
     }
 
 
-def _refused(key: str, message: str) -> InputError:
+def _config_error(key: str, message: str) -> InputError:
     return InputError(Problem(file="", key=key, message=message))
 
 
@@ -154,7 +154,7 @@ def arguments_for(function: Any) -> _Arguments:
     if _takes_case_and_variant(parameters):
         return lambda case, variant, _trial: ((_case(case), Fields(variant)), {})
     named = [p.name for p in parameters if p.name in _NAMED and p.kind is not Parameter.POSITIONAL_ONLY]
-    others = [p for p in _required(parameters) if p.name not in named]
+    others = [p for p in _required_parameters(parameters) if p.name not in named]
     if not others and not named:  # def answer(text="..."): it gets the input all the same
         others = [p for p in parameters if p.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)][:1]
     if len(others) > 1 or not (others or named):
@@ -173,7 +173,7 @@ def _parameters(function: Any) -> list[Parameter] | None:
         return None
 
 
-def _required(parameters: Sequence[Parameter]) -> list[Parameter]:
+def _required_parameters(parameters: Sequence[Parameter]) -> list[Parameter]:
     variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
     return [p for p in parameters if p.default is Parameter.empty and p.kind not in variadic]
 
@@ -184,7 +184,7 @@ def _takes_case_and_variant(parameters: Sequence[Parameter]) -> bool:
     names = [p.name for p in parameters if p.kind in kinds and (p.default is Parameter.empty or p.name in _NAMED)]
     if not names:
         return any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
-    if len(names) != 2 or len(_required(parameters)) > 2:
+    if len(names) != 2 or len(_required_parameters(parameters)) > 2:
         return False
     return names[0] not in ("variant", "trial") and names[1] not in ("case", "trial")
 

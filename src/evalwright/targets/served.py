@@ -70,14 +70,18 @@ class Served:
         if variant.isolation == "process":
             why = f"'isolation: process' has no meaning for {variant.adapter}: the service is a process of its own"
             problems.append(Problem("", why, key="isolation"))
-        config = _noted(problems, lambda: settings(kind, variant.config))
+        config = _noting_problems(problems, lambda: settings(kind, variant.config))
         if config is None:
             raise InputError(problems)
         self._variant, self._config = variant, config
         patience = config.healthcheck_timeout_seconds
-        health = _noted(problems, lambda: Health(config.healthcheck, seconds if patience is None else patience))
-        inner = _noted(problems, lambda: self._built(_ANY_PORT))  # its mistakes are reported before anything is started
-        service = _noted(problems, lambda: service_of(config))
+        health = _noting_problems(
+            problems, lambda: Health(config.healthcheck, seconds if patience is None else patience)
+        )
+        inner = _noting_problems(
+            problems, lambda: self._built(_ANY_PORT)
+        )  # its mistakes are reported before anything is started
+        service = _noting_problems(problems, lambda: service_of(config))
         if problems or health is None or inner is None or service is None:
             raise InputError(problems)
         self._health: Health = health
@@ -121,7 +125,7 @@ class Served:
             await self._service.stop()
 
 
-def _noted(problems: list[Problem], build: Callable[[], T]) -> T | None:
+def _noting_problems(problems: list[Problem], build: Callable[[], T]) -> T | None:
     """What `build` returns, or None if it raises InputError, whose problems are added to `problems`."""
     try:
         return build()
@@ -150,7 +154,7 @@ class Health:
             # Checked first: another program may answer on the port of a service that has ended.
             if (how := await service.ended()) is not None:
                 raise InputError(f"the service ended before it was up: {how}")
-            answered = await self._ask(port)
+            answered = await self._state_of(port)
             if answered is None:
                 return
             if asyncio.get_running_loop().time() > until:
@@ -158,7 +162,7 @@ class Health:
                 raise InputError(f"the service is not up after {self._seconds:g} seconds: {asked}: {answered}")
             await asyncio.sleep(_PAUSE)
 
-    async def _ask(self, port: int) -> str | None:
+    async def _state_of(self, port: int) -> str | None:
         """None if the service is up, else what is wrong."""
         if self._path is None:
             try:

@@ -59,7 +59,7 @@ class Template:
         self._fields = [
             _field(inside, after, key, problems) for inside, after in zip(pieces[1::2], pieces[2::2], strict=True)
         ]
-        problems += (Problem("", wrong, key=key) for wrong in _unclosed(pieces[::2]))
+        problems += (Problem("", wrong, key=key) for wrong in _unclosed_places(pieces[::2]))
         if problems:
             raise InputError(problems)
 
@@ -71,13 +71,13 @@ class Template:
         roots = _roots_of(case)
         written, missing = [self._start], []
         for field in self._fields:
-            value = _found(roots, field.path.split("."))
+            value = _value_at(roots, field.path.split("."))
             if value is _NOTHING:
                 value = field.default
             if value is _NOTHING:
                 missing.append(field.path)
             else:
-                written += (_written(value, field.as_json), field.after)
+                written += (_written_value(value, field.as_json), field.after)
         if missing:
             place = f"{self._key}: " if self._key else ""
             said = (f"{place}the case has no {path}{_instead(path, roots)}" for path in dict.fromkeys(missing))
@@ -88,7 +88,7 @@ class Template:
         """Each path that needs a value and finds none in the case, with what there is instead."""
         roots = _roots_of(case)
         needed = dict.fromkeys(field.path for field in self._fields if field.default is _NOTHING)
-        return {path: _instead(path, roots) for path in needed if _found(roots, path.split(".")) is _NOTHING}
+        return {path: _instead(path, roots) for path in needed if _value_at(roots, path.split(".")) is _NOTHING}
 
 
 def template_of(text: str, key: str, variant: Variant, problems: list[Problem]) -> Template | None:
@@ -141,7 +141,7 @@ def _field(inside: str, after: str, key: str, problems: list[Problem]) -> _Field
     return _Field(path, as_json, default, after)
 
 
-def _unclosed(literals: Iterable[str]) -> Iterator[str]:
+def _unclosed_places(literals: Iterable[str]) -> Iterator[str]:
     """Places that begin but do not end; other braces are text."""
     for literal in literals:
         if found := _UNCLOSED.search(literal):
@@ -168,7 +168,7 @@ def _wrong(path: str) -> str:
     return ""
 
 
-def _found(value: Any, path: list[str]) -> Any:
+def _value_at(value: Any, path: list[str]) -> Any:
     for key in path:
         if isinstance(value, dict) and key in value:
             value = value[key]
@@ -187,13 +187,13 @@ def _roots_of(case: Case | EvalCase) -> dict[str, Any]:
 def _instead(path: str, roots: dict[str, Any]) -> str:
     """Says what there is beside a missing value, and how to make it optional."""
     parent, _, last = path.rpartition(".")
-    beside = _found(roots, parent.split("."))
+    beside = _value_at(roots, parent.split("."))
     names = [str(name) for name in beside] if isinstance(beside, dict) else []
     near = did_you_mean(last, names) or (f"; {parent} has: {', '.join(names)}" if names else "")
     return f'{near} (optional: {{{{ {path} | default("") }}}})'
 
 
-def _written(value: Any, as_json: bool) -> str:
+def _written_value(value: Any, as_json: bool) -> str:
     if as_json:
         return json.dumps(value)
     if value is None:

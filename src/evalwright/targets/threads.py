@@ -39,22 +39,22 @@ _Done = asyncio.Future[tuple[Any, BaseException | None]]
 class _Arrivals:
     """Answers on their way from threads to an event loop."""
 
-    __slots__ = ("_answers", "_told", "loop")
+    __slots__ = ("_answers", "_woken", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self._answers: deque[tuple[_Done, Any, BaseException | None]] = deque()
-        self._told = False
+        self._woken = False
 
     def add(self, done: _Done, value: Any, error: BaseException | None) -> None:
         """Hand an answer over, from any thread. Raises RuntimeError if the loop is closed."""
         self._answers.append((done, value, error))
-        if not self._told:
-            self._told = True
+        if not self._woken:
+            self._woken = True
             self.loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
-        self._told = False  # first: whatever arrives from now on wakes the loop again
+        self._woken = False  # first: whatever arrives from now on wakes the loop again
         while self._answers:
             done, value, error = self._answers.popleft()
             if not done.done():  # it is done if the call was cancelled at its time limit
@@ -134,7 +134,7 @@ class Threads:
         for _ in range(self._calls - self._threads):
             self._start()
 
-    def _ended(self, began: float) -> None:
+    def _note_end(self, began: float) -> None:
         """Note how long a call took that the single thread made."""
         self._since = None
         self._made += 1
@@ -172,7 +172,7 @@ class Threads:
                 if jobs is self._jobs:
                     self._calls -= 1
                     if not self._one_each:
-                        self._ended(began)
+                        self._note_end(began)
             with suppress(RuntimeError):  # the run is over and its loop is closed: this result is no longer awaited
                 arrivals.add(done, value, error)
             job = context = function = arguments = done = None  # type: ignore[assignment]  # keep no cell's data alive

@@ -96,14 +96,14 @@ class UserSimulator:
 
     def __init__(self, variant: Variant) -> None:
         problems: list[Problem] = []
-        chosen = _collected(problems, "", lambda: settings(_Settings, variant.config))
+        chosen = _collecting_problems(problems, "", lambda: settings(_Settings, variant.config))
         stop, inner = None, None
         if isinstance(variant.config.get("stopping_criterion"), dict):
             criterion = variant.config["stopping_criterion"]
-            stop = _collected(problems, "stopping_criterion", lambda: stop_rule(criterion))
+            stop = _collecting_problems(problems, "stopping_criterion", lambda: stop_rule(criterion))
         if isinstance(variant.config.get("inner_system"), dict):
             system = variant.config["inner_system"]
-            inner = _collected(problems, "inner_system", lambda: _inner_target(variant, system))
+            inner = _collecting_problems(problems, "inner_system", lambda: _inner_target(variant, system))
         if problems or chosen is None or stop is None or inner is None:
             raise InputError(problems)
         self._settings: _Settings = chosen
@@ -148,7 +148,7 @@ class UserSimulator:
     async def _converse(self, talk: _Talk, case: Case, trial: int, message: str) -> str:
         """Talk turn by turn; returns why the conversation ended."""
         while True:
-            talk.hear_user(message)
+            talk.add_user(message)
             await self._ask_agent(talk, case, trial, message)
             if not self._may_be_silent and talk.last_answer is None and not talk.acted:
                 raise _Broken("agent", "adapter_error", f"the system gave no answer in turn {talk.turns}")
@@ -170,14 +170,14 @@ class UserSimulator:
         try:
             answer = await self._inner.run(msgspec.structs.replace(case, input=given, extra=extra), trial)
         except TargetError as error:
-            raise _broken(target_failure(error), talk.turns + 1) from error
+            raise _broken_conversation(target_failure(error), talk.turns + 1) from error
         except Exception as error:
             why, stack = f"turn {talk.turns + 1}: {type(error).__name__}: {error}", "".join(format_exception(error))
             raise _Broken("agent", "adapter_error", why, stack[-_LONGEST_STACK:]) from error
         number = talk.turns + 1
-        talk.hear_agent(answer)
+        talk.add_agent(answer)
         if answer.error is not None:
-            raise _broken(answer.error, number)
+            raise _broken_conversation(answer.error, number)
 
     async def _ask_user(self, talk: _Talk, trial: int) -> str:
         request = ChatRequest(
@@ -200,10 +200,10 @@ class UserSimulator:
         return message
 
 
-def _broken(failure: TraceError, turn: int) -> _Broken:
+def _broken_conversation(failure: TraceError, turn: int) -> _Broken:
     """The end of a conversation in which the system failed, with the error that its target reports."""
     return _Broken(
-        _by(failure.type),
+        _party_of(failure.type),
         failure.type,
         f"turn {turn}: {failure.message}",
         failure.stack,
@@ -212,7 +212,7 @@ def _broken(failure: TraceError, turn: int) -> _Broken:
     )
 
 
-def _by(error_type: str) -> Party:
+def _party_of(error_type: str) -> Party:
     return "environment" if error_type in _ENVIRONMENT else "agent"
 
 
@@ -229,7 +229,7 @@ def _inner_target(variant: Variant, system: Mapping[str, Any]) -> Target:
     return build_target(inner, ())
 
 
-def _collected(problems: list[Problem], place: str, make: Callable[[], T]) -> T | None:
+def _collecting_problems(problems: list[Problem], place: str, make: Callable[[], T]) -> T | None:
     """What `make` returns, or None if it raises InputError, whose problems are added with keys below `place`."""
     try:
         return make()
@@ -258,10 +258,10 @@ class _Talk:
         self._structured: dict[str, Any] | None = None
         self._doubts: list[Sequence[Doubt]] = []
 
-    def hear_user(self, message: str) -> None:
+    def add_user(self, message: str) -> None:
         self._speak(TraceMessage("user", message))
 
-    def hear_agent(self, answer: Answer) -> None:
+    def add_agent(self, answer: Answer) -> None:
         output = answer.output
         # A call that failed and left nothing is not a turn: it is as if the system had never answered.
         if answer.error is None or output.final_answer or answer.messages or answer.tool_calls or answer.spans:

@@ -92,14 +92,14 @@ class Gatekeeper:
         token = next((value for name, value in pairs if name == "token"), None)
         is_in = access.admits(_cookie(headers.get("cookie", ""), access.cookie))
         if token is not None and (is_in or access.admits(token)):  # who is in may have a bookmark with an old one
-            return self._entered(scope, pairs)
+            return self._redirect_without_token(scope, pairs)
         if not is_in:
             return Response(_NO_ENTRY, 403, media_type="text/html")
         if scope["method"] == "POST" and headers.get("origin") != f"http://{headers['host'].lower()}":
             return Response("The form was not posted by a page of this viewer.\n", 403, media_type="text/plain")
         return None
 
-    def _entered(self, scope: Scope, pairs: list[tuple[str, str]]) -> Response:
+    def _redirect_without_token(self, scope: Scope, pairs: list[tuple[str, str]]) -> Response:
         """Redirect to the same address without the token, which is in a cookie from now on."""
         rest = urlencode([(name, value) for name, value in pairs if name != "token"])
         path = "/" + (scope.get("raw_path") or b"/").decode("latin-1").lstrip("/")  # `//host/` would lead elsewhere

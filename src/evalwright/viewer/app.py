@@ -144,10 +144,10 @@ class _Site:
         rows = [row for row in every if given.get("variant") in (None, row.variant) and trial in (None, row.trial)]
         if not rows:
             cells = ", ".join(f"{row.variant} trial {row.trial}" for row in every[:20])
-            said = (
+            message = (
                 f"no such cell of the case {case[:200]!r} (there are: {cells})" if every else f"no case {case[:200]!r}"
             )
-            raise NotThere(f"The run {run_id} has {said}.", self._links.run(run_id))
+            raise NotThere(f"The run {run_id} has {message}.", self._links.run(run_id))
         return RedirectResponse(self._links.cell(run_id, rows[0].key), 303)
 
     def records(self, request: Request) -> Response:
@@ -211,9 +211,9 @@ class _Site:
         token = form.pop("form_token", "").encode("utf-8", "replace")
         if not self._labels or kind != _FORM or not compare_digest(token, self._labelling.form_token.encode()):
             return Response("The form was not sent by a page of this session.\n", 403, media_type="text/plain")
-        return await run_in_threadpool(self._stored, request, form)
+        return await run_in_threadpool(self._store_label, request, form)
 
-    def _stored(self, request: Request, form: dict[str, str]) -> Response:
+    def _store_label(self, request: Request, form: dict[str, str]) -> Response:
         run = self._shelf.open(_run_of(request, self._shelf))
         return RedirectResponse(store_label(run, form, self._labelling, self._links), 303)
 

@@ -88,10 +88,10 @@ class Bundle:
         yield from self._texts()
 
     def _page(self, path: str, template: str, title: str, context: dict[str, Any]) -> tuple[str, bytes]:
-        _, text = self._fitted(path, Page(template, title, context))
+        _, text = self._page_within_limit(path, Page(template, title, context))
         return path, text
 
-    def _fitted(self, path: str, page: Page) -> tuple[Page, bytes]:
+    def _page_within_limit(self, path: str, page: Page) -> tuple[Page, bytes]:
         self._links.here = path
         common = {"links": self._links, "labels": False, "policy": POLICY, "left_out": self._left_out()}
         shown, text = page.fitted(common)
@@ -149,8 +149,8 @@ class Bundle:
         for number, row in enumerate(rows):
             before = rows[number - 1] if number else None
             after = rows[number + 1] if number + 1 < len(rows) else None
-            said = labels.get((row.case_key, row.variant, row.trial, row.attempt), [])
-            yield from self._cell(run, row, (number + 1, len(rows), before, after), said)
+            labelled = labels.get((row.case_key, row.variant, row.trial, row.attempt), [])
+            yield from self._cell(run, row, (number + 1, len(rows), before, after), labelled)
 
     def _cell(
         self, run: OpenRun, row: CellRow, place: CellPlace, labels: Sequence[StoredLabel]
@@ -161,7 +161,7 @@ class Bundle:
             self._links.here = name
             try:
                 page = page_of_cell(run, row, self._links.base, self._links, labels, place, whole=whole)
-                page, text = self._fitted(name, page)
+                page, text = self._page_within_limit(name, page)
             except NotThere as error:
                 back = self._links.run(run.id)
                 found = {"heading": "Cannot be read", "text": f"{row.case_key}: {error}", "back": back, "runs": []}
@@ -183,7 +183,7 @@ class Bundle:
                 if (
                     self._only != "changed"
                     and run.whole_table().count(Filter(status=(status,)))
-                    and self._shown(status)
+                    and self._is_shown(status)
                 ):
                     self._links.run(run.id, None, status=(status,))
         while waiting := self._links.lists.keys() - written:
@@ -197,7 +197,7 @@ class Bundle:
                     context = _only_these(context, changed[run_id], chosen)
                 yield self._page(path, "run.html", f"{run.plan.name} · {run.id} · evalwright", context)
 
-    def _shown(self, status: str) -> bool:
+    def _is_shown(self, status: str) -> bool:
         return not self._links.base.status or status in self._links.base.status
 
     def _comparison(self, sides: Sides, paired: PairedRuns) -> Iterator[tuple[str, bytes]]:
@@ -212,7 +212,7 @@ class Bundle:
         for pair in paired.pairs(CHANGES[:-1], limit=-1):
             path = f"compare/cells/{pair.key}.html"
             self._links.here = path
-            _, text = self._fitted(path, page_of_pair(sides, paired, pair, self._links))
+            _, text = self._page_within_limit(path, page_of_pair(sides, paired, pair, self._links))
             yield path, text
 
     def _texts(self) -> Iterator[tuple[str, bytes]]:

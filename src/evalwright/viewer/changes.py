@@ -62,14 +62,14 @@ class ChangeTally:
         while True:
             pair, older, newer = self._asked.get()
             try:
-                counts = _counted(older, newer, pair.variant)
+                counts = _change_counts(older, newer, pair.variant)
             except Exception:  # the page of the comparison reports the problem
                 continue
             with self._lock:
                 self._known[pair] = counts
 
 
-def _counted(older: RunSource, newer: RunSource, variant: str) -> ChangeCounts | None:
+def _change_counts(older: RunSource, newer: RunSource, variant: str) -> ChangeCounts | None:
     from evalwright.decisions.changes import changed_counts  # imported only when needed: it is slow
     from evalwright.decisions.sides import sides_of
     from evalwright.scoring.case_names import under_names_of

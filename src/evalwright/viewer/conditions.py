@@ -88,9 +88,9 @@ def _add_ranges(chosen: Filter, add: Any, *, one_by_one: bool) -> None:
     if chosen.evaluator:
         if not of_evaluator or chosen.verdict:
             of_evaluator.append(f"outcome IN ({', '.join(map(repr, wanted_outcomes(chosen)))})")
-        said = f"FROM outcomes WHERE evaluator = ? AND {' AND '.join(of_evaluator)}"
-        found = f"EXISTS (SELECT 1 {said} AND outcomes.number = cells.number)"
-        add(found if one_by_one else f"number IN (SELECT number {said})", *(chosen.evaluator, *scores))
+        message = f"FROM outcomes WHERE evaluator = ? AND {' AND '.join(of_evaluator)}"
+        found = f"EXISTS (SELECT 1 {message} AND outcomes.number = cells.number)"
+        add(found if one_by_one else f"number IN (SELECT number {message})", *(chosen.evaluator, *scores))
 
 
 def marks(values: Sequence[Any]) -> str:

@@ -105,7 +105,7 @@ class HtmlDocument:
                 "summary": summary,
                 "sentences": sentences_of(summary, None if context.before is None else context.before.comparison),
                 **_numbers(summary, table),
-                **_compared(reader, summary, context),
+                **_comparison_context(reader, summary, context),
                 **_cells(run, context),
             }
             return page_text("document.html", shown)
@@ -163,7 +163,7 @@ def _numbers(summary: RunSummary, table: CellTable) -> dict[str, Any]:
         "metrics": table_of(METRIC_COLUMNS, metric_rows(summary)),
         "trials": table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants))),
         **gate_context(gate),
-        "gate_picture": "" if gate is None else _decided(decisions_of(gate)),
+        "gate_picture": "" if gate is None else _decision_picture(decisions_of(gate)),
         "dependence": numbers.dependence(summary),
         "could_show": numbers.could_show(summary),
         "against_notes": []
@@ -204,7 +204,7 @@ def _picture(comparison: ComparisonReport) -> str:
     return image_of(forest_svg(f"Change of the pass rate against {comparison.baseline}", rows))
 
 
-def _decided(decisions: Sequence[Decision]) -> str:
+def _decision_picture(decisions: Sequence[Decision]) -> str:
     """The intervals of decisions, their evaluators and slices, as an image URL."""
     if not decisions:
         return ""
@@ -213,7 +213,7 @@ def _decided(decisions: Sequence[Decision]) -> str:
     return decision_image(decisions)
 
 
-def _compared(reader: RunReader, summary: RunSummary, context: ReportContext) -> dict[str, Any]:
+def _comparison_context(reader: RunReader, summary: RunSummary, context: ReportContext) -> dict[str, Any]:
     """The changed cells of a comparison with an earlier run, the worst first."""
     if context.before is None:
         return {"compared": None, "compared_notes": [], "compared_picture": "", "compared_reasons": [], "changed": []}
@@ -226,7 +226,7 @@ def _compared(reader: RunReader, summary: RunSummary, context: ReportContext) ->
         "compared_notes": _notes(
             [one.decision for one in comparison.variants], [one.delta for one in comparison.variants]
         ),
-        "compared_picture": _decided([one.decision for one in comparison.variants]),
+        "compared_picture": _decision_picture([one.decision for one in comparison.variants]),
         "compared_reasons": [(one.variant, one.decision.clusters) for one in comparison.variants],
         "changed": changed,
     }
@@ -243,7 +243,7 @@ def _cells(run: _StoredRun, context: ReportContext) -> dict[str, Any]:
     shown = {row.number for row in full}
     reasons, number = table.reasons(limit=_IN_FULL)
     links = _DocumentLinks(context)
-    told: Callable[[CellRow], dict[str, Any]] = partial(_told, run, links, room)
+    told: Callable[[CellRow], dict[str, Any]] = partial(_cell_document, run, links, room)
     return {
         **{name: [row for row in unsound if row.status in kind] for name, kind in _UNSOUND.items()},
         **{f"{name}_total": table.count(Filter(status=kind)) for name, kind in _UNSOUND.items()},
@@ -251,7 +251,7 @@ def _cells(run: _StoredRun, context: ReportContext) -> dict[str, Any]:
         "told": told,
         "reasons": reasons[:20],
         "more_reasons": max(0, number - 20),
-        "others": _others(table, shown),
+        "others": _other_rows(table, shown),
         "anchors": context.before is not None or run.has_baseline,
         "others_total": table.total - len(shown),
         "several": len(run.plan.variants) > 1,
@@ -259,7 +259,7 @@ def _cells(run: _StoredRun, context: ReportContext) -> dict[str, Any]:
     }
 
 
-def _told(run: _StoredRun, links: _DocumentLinks, room: int, row: CellRow) -> dict[str, Any]:
+def _cell_document(run: _StoredRun, links: _DocumentLinks, room: int, row: CellRow) -> dict[str, Any]:
     """Everything about one cell; only its verdict if it has no trace."""
     records = run.records(row)
     verdict = records.verdict or {}
@@ -276,5 +276,5 @@ def _told(run: _StoredRun, links: _DocumentLinks, room: int, row: CellRow) -> di
     return told | {"verdict_alone": reasons, "error": shown, "results": results}
 
 
-def _others(table: CellTable, shown: set[int]) -> Iterator[CellRow]:
+def _other_rows(table: CellTable, shown: set[int]) -> Iterator[CellRow]:
     return (row for row in table.every(Filter()) if row.number not in shown)

@@ -124,7 +124,7 @@ class Filter:
         for name, value in pairs:
             if len(value) > _LONGEST:
                 raise BadQuery(f"{name!r} is longer than {_LONGEST:,} characters")
-            _known(name, also)
+            _check_known(name, also)
             if value == "":
                 continue
             if name in _WORDS and value not in _WORDS[name]:
@@ -165,7 +165,7 @@ class Filter:
 _KEYS = ("q", "in", "evaluator", "verdict", "flaky", "sort", "group", "column", "after", *_MANY)
 
 
-def _known(name: str, also: Sequence[str]) -> None:
+def _check_known(name: str, also: Sequence[str]) -> None:
     if name not in _KEYS and name not in also and not _range(name) and not name.startswith(METADATA):
         ranges = [f"{one}_{end}" for one in _RANGES for end in ("min", "max")]
         raise unknown_key(name, sorted([*_KEYS, *also, *ranges, f"{METADATA}KEY"]))

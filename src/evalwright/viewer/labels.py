@@ -24,7 +24,7 @@ from evalwright.files.sheets import sheet_rows
 from evalwright.model.calibration import BALANCED, ORDERS_BY_RESULTS
 from evalwright.viewer.table import CellRow, CellTable
 
-__all__ = ["HEADER", "ORDERS", "LabelFile", "LabelOrder", "StoredLabel", "asked_cells", "now"]
+__all__ = ["HEADER", "ORDERS", "LabelFile", "LabelOrder", "StoredLabel", "cells_to_label", "now"]
 
 HEADER = (
     "case_id",
@@ -101,8 +101,8 @@ class StoredLabel(NamedTuple):
     @property
     def header(self) -> tuple[str, ...]:
         """The columns that this label needs."""
-        telling = 2 if self.stratum else 1 if self.chosen in ORDERS_BY_RESULTS else 0
-        return HEADER[: _WIDTHS[telling]]
+        representative_trial = 2 if self.stratum else 1 if self.chosen in ORDERS_BY_RESULTS else 0
+        return HEADER[: _WIDTHS[representative_trial]]
 
 
 class LabelFile:
@@ -218,18 +218,18 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def asked_cells(table: CellTable, asked: LabelOrder, threshold: float) -> list[CellRow]:
+def cells_to_label(table: CellTable, asked: LabelOrder, threshold: float) -> list[CellRow]:
     """The answers to label, in their order, from all that the evaluator judged."""
     keys = table.judged_by(asked.evaluator, asked.order, threshold)
     if asked.balanced:
-        keys = _balanced(table.strata(asked.evaluator), asked)
+        keys = _balanced_order(table.strata(asked.evaluator), asked)
     elif asked.order == "random":
         keys = sorted(keys, key=lambda key: _drawn(asked.seed, key))
     chosen = [table.by_key(key) for key in keys[: asked.sample]]
     return [row for row in chosen if row is not None]
 
 
-def _balanced(strata: Mapping[tuple[str, str], list[str]], asked: LabelOrder) -> list[str]:
+def _balanced_order(strata: Mapping[tuple[str, str], list[str]], asked: LabelOrder) -> list[str]:
     """Equally many of each stratum, as far as they go, in an order that does not reveal the verdicts.
 
     In each stratum the first labels are a random sample, however many of them there will be.

@@ -71,11 +71,11 @@ class Progress(NamedTuple):
     @property
     def text(self) -> str:
         """`352 of 800 cells, 3 min left`."""
-        said = f"{self.done:,} of {counted(self.total, 'cell')}"
+        message = f"{self.done:,} of {counted(self.total, 'cell')}"
         if self.state != "running" or self.left_seconds is None:
-            return said
+            return message
         left = self.left_seconds
-        return f"{said}, {f'{left / 60:.0f} min' if left >= 90 else f'{left:.0f} s'} left"
+        return f"{message}, {f'{left / 60:.0f} min' if left >= 90 else f'{left:.0f} s'} left"
 
     @property
     def pace(self) -> str:
@@ -157,11 +157,11 @@ class LiveRun:
         """`$0.21 of $2.00, judges $0.04, 3 cells repeated`."""
         shard = self._plan.shard
         limits = self._plan.run.cost_limit_usd if shard is None else shard.cost_limit_usd, None
-        said = []
+        texts = []
         for name, kind, limit in zip(("", "judges "), ("traces", "results"), limits, strict=True):
             if self._spent[kind] or limit is not None:
-                said.append(f"{name}{money(self._spent[kind])}{'' if limit is None else f' of {money(limit)}'}")
-        return ", ".join([*said, *([f"{counted(self._retries, 'cell')} repeated"] if self._retries else [])])
+                texts.append(f"{name}{money(self._spent[kind])}{'' if limit is None else f' of {money(limit)}'}")
+        return ", ".join([*texts, *([f"{counted(self._retries, 'cell')} repeated"] if self._retries else [])])
 
     def _place(self, mark: Mark) -> int | None:
         variant = self._variants.get(mark.variant_name)

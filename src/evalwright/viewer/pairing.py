@@ -134,22 +134,22 @@ class PairedRuns:
             "CREATE TABLE narrowed (query TEXT, case_key TEXT, PRIMARY KEY (query, case_key)) WITHOUT ROWID"
         )
         try:
-            self.decision = self._decided()
+            self.decision = self._decide()
         except EvalwrightError as error:
             self.problem = str(error)
         self._fill()
 
-    def _decided(self) -> Decision:
+    def _decide(self) -> Decision:
         terms = Terms(slices=("tag",) if self.b.whole_table().values("tag") else ())
         reader_a, plan_a = self.a.source.open()
         with closing(reader_a):
             if self.a.id == self.b.id:
-                return self._explained(one_run(reader_a, plan_a, terms), reader_a)
+                return self._explained_decision(one_run(reader_a, plan_a, terms), reader_a)
             reader_b, plan_b = self.b.source.open()
             with closing(reader_b):
-                return self._explained(two_runs(reader_a, plan_a, reader_b, plan_b, terms), reader_b)
+                return self._explained_decision(two_runs(reader_a, plan_a, reader_b, plan_b, terms), reader_b)
 
-    def _explained(self, runs: TwoRuns, b: RunReader) -> Decision:
+    def _explained_decision(self, runs: TwoRuns, b: RunReader) -> Decision:
         """The decision with its reasons; warnings are kept."""
         decision = runs.decision(self.variant_a, self.variant_b)
         explain(runs.before, b, [decision])

@@ -20,8 +20,10 @@ def unknown_key(name: str, known: Sequence[str]) -> BadQuery:
 
 def unknown_value(name: str, value: str, known: Sequence[str]) -> BadQuery:
     """`known` may be long, of which the first ones are named, or empty if they are too many to choose from."""
-    said = f"expected {'one of: ' if len(known) > 1 else ''}{', '.join(known[:20])}" if known else "which no cell has"
-    return BadQuery(f"{name!r} is {value[:200]!r}, {said}")
+    message = (
+        f"expected {'one of: ' if len(known) > 1 else ''}{', '.join(known[:20])}" if known else "which no cell has"
+    )
+    return BadQuery(f"{name!r} is {value[:200]!r}, {message}")
 
 
 def single_value(found: dict[str, str], name: str, value: str) -> None:

@@ -108,7 +108,7 @@ class CellReader:
     def records(self, row: CellRow) -> StoredCell:
         """Raises EvalwrightError."""
         cell = _id(row)
-        found = self._scanned.get(cell) or self._indexed(row)
+        found = self._scanned.get(cell) or self._indexed_cell(row)
         if found is None:
             found = stored_cells(self._reader, {cell}).get(cell, NO_RECORDS)
         return found._replace(case=_stored_case(self._reader, row.position))
@@ -125,7 +125,7 @@ class CellReader:
             weakref.finalize(self, self._index.close)
         return self._index.cell(*_id(row))
 
-    def _indexed(self, row: CellRow) -> StoredCell | None:
+    def _indexed_cell(self, row: CellRow) -> StoredCell | None:
         try:
             entry = self._entry(row)
             if entry is None or self._index is None:

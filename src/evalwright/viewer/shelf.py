@@ -18,7 +18,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.viewer.filters import Filter
-from evalwright.viewer.labels import LabelFile, LabelOrder, asked_cells
+from evalwright.viewer.labels import LabelFile, LabelOrder, cells_to_label
 from evalwright.viewer.live import LiveRun, Mark
 from evalwright.viewer.records import CellReader, StoredCell
 from evalwright.viewer.schema import TABLES_VERSION
@@ -151,32 +151,34 @@ class OpenRun:
                 known = self._searches[words] = MessageSearch(self.source.open, table, words, table.total)
         return known.wait()
 
-    def asked(self, asked: LabelOrder, threshold: float) -> list[CellRow]:
+    def cells_to_label(self, asked: LabelOrder, threshold: float) -> list[CellRow]:
         """The answers to be labelled; empty while there is no table."""
         table = self.table
         if table is None:
             return []
         if asked not in self._asked:
-            self._asked = {asked: asked_cells(table, asked, threshold)}
+            self._asked = {asked: cells_to_label(table, asked, threshold)}
         return self._asked[asked]
 
     def _make(self) -> None:
         try:
-            self._table = CellTable(self._stored() if self.source.size() > _IN_MEMORY else self._built(":memory:"))
+            self._table = CellTable(
+                self._stored_table() if self.source.size() > _IN_MEMORY else self._built(":memory:")
+            )
         except (EvalwrightError, OSError, sqlite3.Error) as error:
             self.problem = str(error)
         finally:
             self._took = time.monotonic() - self._made
             self._ready.set()
 
-    def _stored(self) -> sqlite3.Connection:
+    def _stored_table(self) -> sqlite3.Connection:
         """The table in the user's cache: the existing one for these records, else a new one."""
         named = f"{TABLES_VERSION} {Path(self.path).absolute()}".encode("utf-8", "replace")
         name = hashlib.sha256(named).hexdigest()[:24]
         folder = user_folder("view")
         place, making = folder / f"{name}.sqlite", folder / f"{name}.{threading.get_ident()}.new"
         with suppress(sqlite3.Error):
-            file = _connected(place)
+            file = _connection(place)
             if file.execute("SELECT value FROM facts WHERE name = 'stamp'").fetchone() == (self.stamp,):
                 return file
             file.close()
@@ -186,10 +188,10 @@ class OpenRun:
             making.replace(place)
         finally:
             making.unlink(missing_ok=True)
-        return _connected(place)
+        return _connection(place)
 
     def _built(self, place: str) -> sqlite3.Connection:
-        file = _connected(place)
+        file = _connection(place)
         file.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         reader, plan = self.source.open()
         with closing(reader):
@@ -207,7 +209,7 @@ class OpenRun:
             return self._cells.records(row)
 
 
-def _connected(place: str | Path) -> sqlite3.Connection:
+def _connection(place: str | Path) -> sqlite3.Connection:
     return sqlite3.connect(place, check_same_thread=False)
 
 

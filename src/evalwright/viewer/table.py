@@ -98,7 +98,7 @@ class CellGroup(NamedTuple):
     rows: list[CellRow]
 
 
-class _SoughtWord(NamedTuple):
+class _SearchedWord(NamedTuple):
     """When a word was last asked for, and how many cells have it."""
 
     used: float
@@ -112,10 +112,10 @@ class CellTable:
         self._file, self._lock = file, threading.RLock()
         file.execute("CREATE TEMP TABLE hits (word TEXT, number INTEGER, PRIMARY KEY (word, number)) WITHOUT ROWID")
         file.execute("CREATE TEMP TABLE said (word TEXT, number INTEGER, PRIMARY KEY (word, number)) WITHOUT ROWID")
-        self._words: dict[str, _SoughtWord] = {}
+        self._words: dict[str, _SearchedWord] = {}
         self._values: dict[str, list[str]] = {}
         self._outcomes: dict[tuple[str, str], int] = {}
-        self.total: int = self._one("SELECT count(*) FROM cells")
+        self.total: int = self._fetch_value("SELECT count(*) FROM cells")
         self.unread: list[str] = [note for (note,) in file.execute("SELECT note FROM unread")]
 
     def close(self) -> None:
@@ -126,15 +126,15 @@ class CellTable:
         """The condition with its values; empty if all cells are chosen."""
         for word in chosen.words:
             self._look_for(word)
-        judged = self._judged(chosen.evaluator, wanted_outcomes(chosen)) if chosen.evaluator else 0
+        judged = self._count_judged(chosen.evaluator, wanted_outcomes(chosen)) if chosen.evaluator else 0
         return condition_of(chosen, one_by_one=judged > self.total // _FEW)
 
-    def _judged(self, evaluator: str, outcomes: Sequence[str]) -> int:
+    def _count_judged(self, evaluator: str, outcomes: Sequence[str]) -> int:
         """The number of cells to which an evaluator gave one of these outcomes."""
         for outcome in outcomes:
             if (evaluator, outcome) not in self._outcomes:
                 sql = "SELECT count(*) FROM outcomes WHERE evaluator = ? AND outcome = ?"
-                self._outcomes[evaluator, outcome] = int(self._one(sql, [evaluator, outcome]))
+                self._outcomes[evaluator, outcome] = int(self._fetch_value(sql, [evaluator, outcome]))
         return sum(self._outcomes[evaluator, outcome] for outcome in outcomes)
 
     def _look_for(self, word: str) -> None:
@@ -148,24 +148,24 @@ class CellTable:
                 # GLOB, as it finds a text in half the time that instr() takes
                 found = "INSERT OR IGNORE INTO temp.said SELECT ?, number FROM texts WHERE text GLOB ?"
                 cells = self._file.execute(found, [word, f"*{literal_pattern(searchable(word))}*"]).rowcount
-                self._words[word] = _SoughtWord(now, cells)
+                self._words[word] = _SearchedWord(now, cells)
             self._words[word] = self._words[word]._replace(used=now)
 
-    def _all(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _fetch_all(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock:
             return self._file.execute(sql, values).fetchall()
 
-    def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
-        return self._all(sql, values)[0][0]
+    def _fetch_value(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        return self._fetch_all(sql, values)[0][0]
 
     def count(self, chosen: Filter) -> int:
         plain = replace(chosen, sort="suite", descending=False, group="none", columns=(), after=0)
         if plain == Filter(evaluator=chosen.evaluator, verdict=chosen.verdict) and chosen.evaluator:
-            return self._judged(chosen.evaluator, wanted_outcomes(chosen))
+            return self._count_judged(chosen.evaluator, wanted_outcomes(chosen))
         where, values = self._where(chosen)
         if plain == Filter(q=chosen.q) and len(chosen.words) == 1:
             return self._words[chosen.words[0]].cells
-        return self.total if not where else int(self._one(f"SELECT count(*) FROM cells{where}", values))
+        return self.total if not where else int(self._fetch_value(f"SELECT count(*) FROM cells{where}", values))
 
     def rows(self, chosen: Filter, limit: int | None = 100) -> list[CellRow]:
         """One page of the chosen cells."""
@@ -174,7 +174,7 @@ class CellTable:
         # the numbers first: the index of the sort column holds them, and the rest is read for one page only
         numbers = f"SELECT number FROM cells{where} ORDER BY {order} LIMIT ? OFFSET ?"
         sql = f"SELECT {_COLUMNS} FROM cells WHERE number IN ({numbers}) ORDER BY {order}"
-        found = self._all(sql, [*values, -1 if limit is None else limit, chosen.after])
+        found = self._fetch_all(sql, [*values, -1 if limit is None else limit, chosen.after])
         return [CellRow(*row) for row in found]
 
     def every(self, chosen: Filter, batch: int = 1000) -> Iterator[CellRow]:
@@ -190,15 +190,15 @@ class CellTable:
         None if it is not among them.
         """
         where, values = self._where(chosen)
-        if where and not self._one(f"SELECT count(*) FROM cells{where} AND number = ?", [*values, row.number]):
+        if where and not self._fetch_value(f"SELECT count(*) FROM cells{where} AND number = ?", [*values, row.number]):
             return None
         if chosen.sort == "suite":
-            before = self._one(
+            before = self._fetch_value(
                 f"SELECT count(*) FROM cells{where or ' WHERE 1'} AND number {'>' if chosen.descending else '<'} ?",
                 [*values, row.number],
             )
         else:
-            numbers = self._all(f"SELECT number FROM cells{where} ORDER BY {sorting_of(chosen)}", values)
+            numbers = self._fetch_all(f"SELECT number FROM cells{where} ORDER BY {sorting_of(chosen)}", values)
             before = next((place for place, (number,) in enumerate(numbers) if number == row.number), 0)
         around = self.rows(_at(chosen, max(0, before - 1)), 3)
         mine = next((place for place, one in enumerate(around) if one.number == row.number), 0)
@@ -207,7 +207,7 @@ class CellTable:
         return before + 1, self.count(chosen), earlier, later
 
     def by_key(self, key: str) -> CellRow | None:
-        found = self._all(f"SELECT {_COLUMNS} FROM cells WHERE key = ?", [key])
+        found = self._fetch_all(f"SELECT {_COLUMNS} FROM cells WHERE key = ?", [key])
         return CellRow(*found[0]) if found else None
 
     def of_case(self, case: str, variant: str | None = None, trial: int | None = None) -> list[CellRow]:
@@ -216,7 +216,7 @@ class CellTable:
         given = {column: value for column, value in named.items() if value is not None}
         where = " AND ".join(f"{column} = ?" for column in given)
         sql = f"SELECT {_COLUMNS} FROM cells WHERE {where} ORDER BY number"
-        return [CellRow(*row) for row in self._all(sql, [*given.values()])]
+        return [CellRow(*row) for row in self._fetch_all(sql, [*given.values()])]
 
     def texts(self, numbers: Sequence[int]) -> dict[int, str]:
         """The searchable text of these cells, in lower case."""
@@ -224,7 +224,7 @@ class CellTable:
         for start in range(0, len(numbers), 500):
             some = numbers[start : start + 500]
             sql = f"SELECT number, substr(text, 1, 600) FROM texts WHERE number IN ({marks(some)})"
-            found.update(self._all(sql, some))
+            found.update(self._fetch_all(sql, some))
         return found
 
     def around(self, word: str, numbers: Sequence[int], most: int) -> dict[int, tuple[str, str, str]]:
@@ -244,7 +244,7 @@ class CellTable:
     def inputs_of(self, positions: Sequence[int]) -> dict[int, str]:
         """The beginnings of the inputs of the cases at these positions."""
         sql = "SELECT position, text FROM inputs WHERE position IN (SELECT value FROM json_each(?))"
-        return dict(self._all(sql, [json.dumps(list(positions))]))
+        return dict(self._fetch_all(sql, [json.dumps(list(positions))]))
 
     def tags_of(self, positions: Sequence[int]) -> dict[int, str]:
         """The tags of the cases at these positions."""
@@ -252,28 +252,28 @@ class CellTable:
             "SELECT position, group_concat(tag, ', ') FROM tags "
             "WHERE position IN (SELECT value FROM json_each(?)) GROUP BY position"
         )
-        return dict(self._all(sql, [json.dumps(list(positions))]))
+        return dict(self._fetch_all(sql, [json.dumps(list(positions))]))
 
     def metadata_of(self, name: str, positions: Sequence[int]) -> dict[int, str]:
         """The value of one metadata key of the cases at these positions."""
         sql = "SELECT position, value FROM metadata WHERE name = ? AND position IN (SELECT value FROM json_each(?))"
-        return dict(self._all(sql, [name, json.dumps(list(positions))]))
+        return dict(self._fetch_all(sql, [name, json.dumps(list(positions))]))
 
     def reasons(self, chosen: Filter | None = None, limit: int = 20) -> tuple[list[SharedReason], int]:
         """Why cells did not pass, most frequent first, ties in the order of the suite; and the number of reasons."""
         where, values = self._where(chosen or Filter())
         within = f" WHERE number IN (SELECT number FROM cells{where})" if where else ""
-        found = self._all(
+        found = self._fetch_all(
             # `nth` is that of the row with the smallest number: its place among the reasons of the first cell
             f"SELECT reason, text, count(*) AS n, min(number) AS first, nth FROM reasons JOIN groups USING (reason)"
             f"{within} GROUP BY reason ORDER BY n DESC, first, nth LIMIT ?",
             [*values, limit],
         )
-        total = self._one("SELECT count(*) FROM groups") if not where else len(found)
+        total = self._fetch_value("SELECT count(*) FROM groups") if not where else len(found)
         return [SharedReason(key, text, count) for key, text, count, *_ in found], total
 
     def reason(self, key: str) -> str | None:
-        found = self._all("SELECT text FROM groups WHERE reason = ?", [key])
+        found = self._fetch_all("SELECT text FROM groups WHERE reason = ?", [key])
         return found[0][0] if found else None
 
     def values(self, what: str) -> list[str]:
@@ -286,7 +286,7 @@ class CellTable:
         """Whether any cell has a value of a kind of `values`, also if it is not among the first, or `reason`, `case`,
         `trial`."""
         table, column = _PLACES[what]
-        return bool(self._all(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", [value]))
+        return bool(self._fetch_all(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", [value]))
 
     def _found_values(self, what: str) -> list[str]:
         sql = {
@@ -297,11 +297,11 @@ class CellTable:
             "evaluator": "SELECT DISTINCT evaluator FROM outcomes LIMIT ?",
             "metadata": "SELECT DISTINCT name FROM metadata ORDER BY name LIMIT ?",
         }[what]
-        return [value for (value,) in self._all(sql, [_MOST_VALUES])]
+        return [value for (value,) in self._fetch_all(sql, [_MOST_VALUES])]
 
     def statuses(self, chosen: Filter | None = None) -> dict[str | None, int]:
         where, values = self._where(chosen or Filter())
-        return dict(self._all(f"SELECT status, count(*) FROM cells{where} GROUP BY status", values))
+        return dict(self._fetch_all(f"SELECT status, count(*) FROM cells{where} GROUP BY status", values))
 
     def groups(self, chosen: Filter) -> list[CellGroup]:
         """The chosen cells by one thing that they have in common, each group with its first rows."""
@@ -333,7 +333,7 @@ class CellTable:
                 "GROUP BY tag ORDER BY count(*) DESC, tag"
             ),
         }[chosen.group]
-        for (name,) in self._all(f"{sql} LIMIT {_MOST_GROUPS}", values):
+        for (name,) in self._fetch_all(f"{sql} LIMIT {_MOST_GROUPS}", values):
             if chosen.group == "case":
                 yield name, replace(plain, case=(name,))
             elif name is not None:
@@ -345,13 +345,13 @@ class CellTable:
         among = f"{where} AND cells.number = outcomes.number" if where else ""
         within = f" AND EXISTS (SELECT 1 FROM cells{among})" if where else ""
         sql = f"SELECT count(*) FROM outcomes WHERE evaluator = ? AND outcome IN ('fail', 'error'){within}"
-        counts = {name: self._one(sql, [name, *values]) for name in self.values("evaluator")}
+        counts = {name: self._fetch_value(sql, [name, *values]) for name in self.values("evaluator")}
         return sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])[:_MOST_GROUPS]
 
     def case_keys(self, chosen: Filter) -> list[str]:
         """The cases of the chosen cells."""
         where, values = self._where(chosen)
-        return [key for (key,) in self._all(f"SELECT DISTINCT case_key FROM cells{where}", values)]
+        return [key for (key,) in self._fetch_all(f"SELECT DISTINCT case_key FROM cells{where}", values)]
 
     def by_case(self, variant: str) -> Iterator[tuple[Any, ...]]:
         """Each case of a variant with its trials together: name, place, key of the first cell, the status if all have
@@ -365,7 +365,7 @@ class CellTable:
             "GROUP BY position ORDER BY position LIMIT 2000"
         )
         last = -1
-        while rows := self._all(sql, [variant, last]):
+        while rows := self._fetch_all(sql, [variant, last]):
             yield from rows
             last = rows[-1][1] >> VARIANT_BITS + TRIAL_BITS
 
@@ -375,7 +375,7 @@ class CellTable:
         for start in range(0, len(numbers), 500):
             some = numbers[start : start + 500]
             sql = f"SELECT number, outcome FROM outcomes WHERE evaluator = ? AND number IN ({marks(some)})"
-            found.update(self._all(sql, [evaluator, *some]))
+            found.update(self._fetch_all(sql, [evaluator, *some]))
         return found
 
     def judged_by(self, evaluator: str, order: str, threshold: float) -> list[str]:
@@ -390,7 +390,7 @@ class CellTable:
             "SELECT key FROM outcomes JOIN cells USING (number) WHERE evaluator = ? AND outcome IN ('pass', 'fail') "
             f"ORDER BY {first.get(order, '')} number"
         )
-        return [key for (key,) in self._all(sql, [evaluator])]
+        return [key for (key,) in self._fetch_all(sql, [evaluator])]
 
     def strata(self, evaluator: str) -> dict[tuple[str, str], list[str]]:
         """The keys of cells with a verdict of an evaluator, by variant and verdict (`pass` or `fail`)."""
@@ -399,7 +399,7 @@ class CellTable:
             "AND outcome IN ('pass', 'fail') ORDER BY variant, outcome, number"
         )
         found: dict[tuple[str, str], list[str]] = {}
-        for variant, outcome, key in self._all(sql, [evaluator]):
+        for variant, outcome, key in self._fetch_all(sql, [evaluator]):
             found.setdefault((variant, outcome), []).append(key)
         return found
 

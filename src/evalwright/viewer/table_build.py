@@ -147,10 +147,10 @@ class _Builder:
         self._add("cells", row)
         if not self._texts:
             return
-        said = [trace.case_key, metadata_text(trace.input), answer, self._tags.get(position, "")]
+        texts = [trace.case_key, metadata_text(trace.input), answer, self._tags.get(position, "")]
         if error is not None:
-            said.append(f"{error.type}: {error.message}")
-        text = searchable("\n".join(said))
+            texts.append(f"{error.type}: {error.message}")
+        text = searchable("\n".join(texts))
         self._add("texts", (number, text))
         self._waiting += len(text)
         if self._waiting > _MOST_WAITING:
@@ -160,7 +160,7 @@ class _Builder:
     def results(self, records: Iterable[ResultRow]) -> None:
         for batch in _batches(records):
             failed: dict[int, dict[str, None]] = defaultdict(dict)
-            said: dict[int, list[str]] = defaultdict(list)
+            reasons: dict[int, list[str]] = defaultdict(list)
             for result in batch:
                 number = self.number(result, self.position(result))
                 if result.attempt != self._attempts.get(number, 1):
@@ -168,7 +168,7 @@ class _Builder:
                 outcome = _outcome(result)
                 self._add("outcomes", (number, result.evaluator, outcome, result.score))
                 if result.reason and self._texts:
-                    said[number].append(result.reason)
+                    reasons[number].append(result.reason)
                 if outcome in ("fail", "error"):
                     failed[number][result.evaluator] = None
             self.flush()
@@ -179,7 +179,7 @@ class _Builder:
             )
             update(
                 "UPDATE texts SET text = text || ? WHERE number = ?",
-                [("\n" + searchable("\n".join(texts)), number) for number, texts in said.items()],
+                [("\n" + searchable("\n".join(texts)), number) for number, texts in reasons.items()],
             )
 
     def verdicts(self, records: Iterable[CaseVerdict]) -> None:

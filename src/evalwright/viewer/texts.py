@@ -67,8 +67,8 @@ def first_part(text: str, most: int) -> str:
 def few(names: Sequence[str]) -> str:
     """The first names in a row of a list, and how many more there are."""
     more = len(names) - _MOST_NAMES
-    said = ", ".join(map(short_name, names[:_MOST_NAMES]))
-    return f"{said} and {more} more" if more > 0 else said
+    message = ", ".join(map(short_name, names[:_MOST_NAMES]))
+    return f"{message} and {more} more" if more > 0 else message
 
 
 def shell_word(text: object) -> str:

@@ -31,12 +31,12 @@ class Change(NamedTuple):
 
 def changes(before: str, after: str) -> list[Change]:
     """From one text to the other."""
-    return list(_joined(_changes(before, after)))
+    return list(_joined_changes(_changes(before, after)))
 
 
 def changed_calls(before: Sequence[str], after: Sequence[str]) -> list[Change]:
     """From some calls to others, each `name(...)` and a line: a call is only compared with one of the same name."""
-    return list(_joined(_of_calls([*before], [*after])))
+    return list(_joined_changes(_of_calls([*before], [*after])))
 
 
 def sides(found: Sequence[Change]) -> tuple[list[Change], list[Change]]:
@@ -137,7 +137,7 @@ def _opcodes(a: list[str], b: list[str], most: int) -> Iterator[tuple[str, int, 
         yield "equal", len(a) - end, len(a), len(b) - end, len(b)
 
 
-def _joined(found: Iterator[Change]) -> Iterator[Change]:
+def _joined_changes(found: Iterator[Change]) -> Iterator[Change]:
     """Removed and added words with only spaces between them are one change, removals first."""
     gone, came, space = "", "", ""
     for one in found:

@@ -93,7 +93,7 @@ def unified(path: str, old: str, new: str) -> str:
     header = f"--- a/{path}\n+++ b/{path}\n"
     if _matches(a, b) > _MOST_MATCHES:
         hunk = f"@@ -{_span(a)} +{_span(b)} @@\n"
-        return header + hunk + "".join(_ended("-", a)) + "".join(_ended("+", b))
+        return header + hunk + "".join(_lines_with_ends("-", a)) + "".join(_lines_with_ends("+", b))
     found = difflib.unified_diff(a, b, f"a/{path}", f"b/{path}")
     next(found, None)
     next(found, None)
@@ -122,6 +122,6 @@ def _span(lines: Sequence[str]) -> str:
     return f"1,{len(lines)}" if lines else "0,0"
 
 
-def _ended(sign: str, lines: Sequence[str]) -> Iterator[str]:
+def _lines_with_ends(sign: str, lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         yield sign + (line if line.endswith("\n") else line + _NO_LINE_END)

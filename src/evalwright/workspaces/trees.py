@@ -66,9 +66,9 @@ def copy_tree(
     """
     into.mkdir(parents=True)
     copying = _Copying(without, mask, twin)
-    with _opened(into, _DIRECTORY) as end:
+    with _opened_descriptor(into, _DIRECTORY) as end:
         try:
-            with _opened(source, _DIRECTORY) as start:
+            with _opened_descriptor(source, _DIRECTORY) as start:
                 copying.folder(start, end, "", "", 0)
         except OSError as error:
             if error.errno not in _NO_FOLDER:
@@ -118,14 +118,14 @@ class _Copying:
         if stat.S_ISDIR(mode):
             if depth >= DEEPEST:
                 raise _TooLarge(f"more than {DEEPEST} folders deep")
-            with _opened(name, _DIRECTORY, source) as below:
+            with _opened_descriptor(name, _DIRECTORY, source) as below:
                 os.mkdir(kept, dir_fd=target)
-                with _opened(kept, _DIRECTORY, target) as copy:
+                with _opened_descriptor(kept, _DIRECTORY, target) as copy:
                     self.folder(below, copy, place, stored, depth + 1)
         elif stat.S_ISREG(mode):
             if place in self.files:
                 raise _TooLarge("two names that are not UTF-8 look the same")
-            with _opened(name, _READ, source) as file:
+            with _opened_descriptor(name, _READ, source) as file:
                 facts = os.fstat(file)  # checked again: the name may refer to something else by now
                 if stat.S_ISREG(facts.st_mode):
                     self.files[place] = self._file(file, facts, target, kept, place, stored)
@@ -133,11 +133,11 @@ class _Copying:
     def _file(self, file: int, facts: os.stat_result, target: int, kept: str, place: str, stored: str) -> FileEntry:
         if facts.st_size > self._bytes:
             raise _TooLarge(f"its {facts.st_size:,} bytes exceed what is kept of one workspace")
-        entry = self._linked(file, facts, target, kept, place, stored)
+        entry = self._linked_entry(file, facts, target, kept, place, stored)
         if entry is None:
             os.lseek(file, 0, os.SEEK_SET)
             try:
-                entry = _entry_of(facts, self._copied(file, facts, target, kept))
+                entry = _entry_of(facts, self._copied_file(file, facts, target, kept))
             except (_TooLarge, OSError):
                 with suppress(OSError):
                     os.unlink(kept, dir_fd=target)
@@ -145,7 +145,7 @@ class _Copying:
         self._bytes -= entry.size
         return entry
 
-    def _linked(
+    def _linked_entry(
         self, file: int, facts: os.stat_result, target: int, kept: str, place: str, stored: str
     ) -> FileEntry | None:
         """The entry of a file that the twin also has, linked to it; None if it has not, or if links are impossible."""
@@ -153,7 +153,7 @@ class _Copying:
             return None
         if (twin.size, _runs(twin.mode)) != (facts.st_size, _runs(facts.st_mode)):
             return None
-        entry = _entry_of(facts, _hashed(file, facts.st_size))
+        entry = _entry_of(facts, _hash_and_size(file, facts.st_size))
         if entry.sha256 != twin.sha256:
             return None
         try:
@@ -162,16 +162,16 @@ class _Copying:
             return None
         return entry
 
-    def _copied(self, file: int, facts: os.stat_result, target: int, kept: str) -> tuple[str, int]:
+    def _copied_file(self, file: int, facts: os.stat_result, target: int, kept: str) -> tuple[str, int]:
         copy = os.open(kept, _WRITE, 0o755 if _runs(facts.st_mode) else 0o644, dir_fd=target)
         try:
             if self._mask is None:
-                found = _hashed(file, facts.st_size, lambda data: _write(copy, data))
+                found = _hash_and_size(file, facts.st_size, lambda data: _write(copy, data))
             elif facts.st_size > _MASKABLE:
-                found = _hashed(file, facts.st_size, _Searching(self._mask, copy))
+                found = _hash_and_size(file, facts.st_size, _Searching(self._mask, copy))
             else:
                 pieces: list[bytes] = []
-                found = _hashed(file, facts.st_size, pieces.append)
+                found = _hash_and_size(file, facts.st_size, pieces.append)
                 _write(copy, _masked(b"".join(pieces), self._mask))
             os.utime(copy, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
         finally:
@@ -201,7 +201,7 @@ def _masked(data: bytes, mask: Mask) -> bytes:
 
 
 @contextmanager
-def _opened(name: str | Path, flags: int, folder: int | None = None) -> Iterator[int]:
+def _opened_descriptor(name: str | Path, flags: int, folder: int | None = None) -> Iterator[int]:
     descriptor = os.open(name, flags, dir_fd=folder)
     try:
         yield descriptor
@@ -215,7 +215,7 @@ def _chunks(file: int, most: int) -> Iterator[bytes]:
         yield chunk
 
 
-def _hashed(file: int, most: int, take: Callable[[bytes], None] = lambda data: None) -> tuple[str, int]:
+def _hash_and_size(file: int, most: int, take: Callable[[bytes], None] = lambda data: None) -> tuple[str, int]:
     """SHA-256 (hex) and size of the first `most` bytes; `take` is called with each piece of them."""
     digest, size = hashlib.sha256(), 0
     for chunk in _chunks(file, most):

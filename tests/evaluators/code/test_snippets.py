@@ -15,7 +15,7 @@ import pytest
 from evaluators.scripted_models import Scripted, case, fails, judged, says, trace
 from evalwright.errors import EvaluatorError
 from evalwright.sandbox.landlock import Landlock
-from evalwright.sandbox.workers import ask_worker, python_command
+from evalwright.sandbox.workers import call_worker, python_command
 
 HEAD = "def validate(output, case, run):\n    "
 
@@ -255,7 +255,7 @@ def test_one_interpreter_serves_many_cases():
 
     async def many() -> list[bool]:
         request = {"code": HEAD + "return True", "arguments": ["", {}, {}], "seconds": 5.0}
-        return [(await ask_worker(python_command(), request))["value"] for _ in range(20)]
+        return [(await call_worker(python_command(), request))["value"] for _ in range(20)]
 
     before = children()
     assert asyncio.run(many()) == [True] * 20
@@ -285,7 +285,7 @@ def test_what_else_runs_takes_nothing_of_the_limit_of_processes(crowd, namespace
     script += "from evalwright.sandbox.server import main; main(int(sys.argv[1]))"
     body = "import threading\n    one = threading.Thread(); one.start(); one.join()\n    return True"
     request = {"code": HEAD + body, "arguments": ["", {}, {}], "seconds": 5.0}
-    assert asyncio.run(ask_worker([sys.executable, "-c", script], request))["value"] is True
+    assert asyncio.run(call_worker([sys.executable, "-c", script], request))["value"] is True
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_where_nothing_can_be_taken_away_that_is_told_and_python_refuses(body, e
     )
     command = [sys.executable, "-c", script]
     request = {"code": HEAD + body, "arguments": ["", {}, {}], "seconds": 5.0}
-    reply = asyncio.run(ask_worker(command, request))
+    reply = asyncio.run(call_worker(command, request))
     assert reply["missing_walls"] == ["network"] if Landlock([]).holds else ["network", "files", "reading"]
     assert reply["message"].startswith(f"PermissionError: checks may not do this: {event}")
 
@@ -321,7 +321,7 @@ def test_the_rights_of_root_are_not_given_to_the_code_where_nothing_confines_the
         "lambda self, value: None); from evalwright.sandbox.server import main; main(int(sys.argv[1]))"
     )
     request = {"code": HEAD + "return open('/etc/shadow').read()", "arguments": ["", {}, {}], "seconds": 5.0}
-    reply = asyncio.run(ask_worker([sys.executable, "-c", script], request))
+    reply = asyncio.run(call_worker([sys.executable, "-c", script], request))
     assert reply["missing_walls"] == ["reading"]
     assert "need a Python that all users can read" in reply["message"] or "Permission denied" in reply["message"]
 

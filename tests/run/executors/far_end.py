@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from evalwright.model.trace import Answer
-from evalwright.run.executors.frames import Ask, Down, Drop, Dropped, ModelSaid, Ready, SystemSaid, Up, encode
+from evalwright.run.executors.frames import Down, Drop, Dropped, ModelReply, Ready, SystemCall, SystemReply, Up, encode
 
 DIES = object()
 """What a script gives for a call that ends its worker."""
@@ -83,7 +83,7 @@ class Worker:
     def __init__(self, end: FarEnd, number: int, wanted: dict[str, object]) -> None:
         self._end, self.number, self.wanted = end, number, wanted
         self.calls: list[str] = []
-        self.heard: list[ModelSaid] = []
+        self.heard: list[ModelReply] = []
         """What models have said."""
         self.together: list[int] = []
         """The number of calls in each message."""
@@ -99,7 +99,7 @@ class Worker:
         self._said.put_nowait(None)
 
     def say(self, said: Up) -> None:
-        if isinstance(said, (SystemSaid, Dropped)):
+        if isinstance(said, (SystemReply, Dropped)):
             self.at.pop(said.id, None)
         self._said.put_nowait(said)
 
@@ -111,9 +111,9 @@ class Worker:
 
     def _send(self, frame: bytes) -> None:
         records = _down.decode(frame)
-        self.together.append(sum(isinstance(one, Ask) for one in records))
+        self.together.append(sum(isinstance(one, SystemCall) for one in records))
         for one in records:
-            if isinstance(one, Ask):
+            if isinstance(one, SystemCall):
                 self.at[one.id] = one.case.id
                 self.calls.append(one.case.id)
                 self.most_at_once = max(self.most_at_once, len(self.at))
@@ -123,12 +123,12 @@ class Worker:
             else:
                 self.heard.append(one)
 
-    def _play(self, ask: Ask) -> None:
+    def _play(self, ask: SystemCall) -> None:
         outcome = self._end.script(self, ask.case.id) if self.is_alive else WAITS
         if outcome is DIES:
             self.die()
         elif outcome is not WAITS:
-            self.say(SystemSaid(ask.id, Answer.of(str(outcome)), 1.0))
+            self.say(SystemReply(ask.id, Answer.of(str(outcome)), 1.0))
 
     async def _receive(self) -> bytes:
         said = [await self._said.get()] if self.is_alive else [None]

@@ -15,7 +15,7 @@ from evalwright.errors import InputError
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.plan import Executor, Placement, Variant
 from evalwright.model.trace import Answer, Trace
-from evalwright.run.executors.frames import Dropped, ModelAsked, Stalled, SystemSaid
+from evalwright.run.executors.frames import Dropped, ModelCall, Stalled, SystemReply
 from evalwright.run.outcomes import Outcome
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
@@ -201,7 +201,7 @@ def test_no_time_passes_for_calls_that_another_one_holds_up(tmp_path, far):
 
     def dropped(worker: Worker, number: int) -> None:
         if worker.at[number] == "c0":
-            worker.say(SystemSaid(call_of(worker, "c1"), Answer.of("done"), 1.0))
+            worker.say(SystemReply(call_of(worker, "c1"), Answer.of("done"), 1.0))
             worker.say(Stalled(None))
         worker.say(Dropped(number))
 
@@ -234,7 +234,7 @@ def test_what_a_model_says_to_a_lost_worker_reaches_no_other(tmp_path, far, agen
     def script(worker: Worker, case: str) -> object:
         if worker.number == 0:
             messages = [ChatMessage("user", "hello")]
-            worker.say(ModelAsked(1, ChatRequest("python:agents:model", messages), "system", next(iter(worker.at))))
+            worker.say(ModelCall(1, ChatRequest("python:agents:model", messages), "system", next(iter(worker.at))))
             return WAITS
         replaced.set()
         return "done"

@@ -50,7 +50,7 @@ def _ours(*flags: str) -> Callable[[F], F]:
     return added
 
 
-def _ignored(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def _ignored_option(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     return click.option(name, expose_value=False, help="Accepted and ignored: no Letta server is used.")
 
 
@@ -64,9 +64,9 @@ def _ignored(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 @click.option("--num-runs", type=WholeRange(min=1), metavar="N", help="Run the suite N times.")
 @click.option("--model-handle", metavar="MODEL", help="Use this model instead of those of the suite.")
 @_ours("--target", "--max-error-rate", *_OF_READING)
-@_ignored("--api-key")
-@_ignored("--base-url")
-@_ignored("--project-id")
+@_ignored_option("--api-key")
+@_ignored_option("--base-url")
+@_ignored_option("--project-id")
 def _run(
     suite: Path,
     output: Path | None,
@@ -80,7 +80,7 @@ def _run(
 ) -> int:
     """Run SUITE and report whether its gate passed."""
     from evalwright.cli.outcome import present, watch_of
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.formats.loading import load_suite
     from evalwright.run.options import RunOptions
     from evalwright.run.start import run_suite
@@ -96,7 +96,7 @@ def _run(
     if not silent:
         present(outcome, as_json=False, quiet=False)
     if display != "none" or quiet:
-        say([_verdict(outcome)])
+        print_out([_verdict(outcome)])
     return outcome.exit_code
 
 
@@ -117,7 +117,7 @@ def _verdict(outcome: Outcome) -> str:
 @_ours(*_OF_READING)
 def _validate(suite: Path, **ours: Any) -> int:
     """Check SUITE and its dataset without running anything."""
-    from evalwright.cli.screen import say, warn
+    from evalwright.cli.screen import print_out, warn
     from evalwright.cli.validate import loaded_to_check
     from evalwright.session.imports import nothing_imported
 
@@ -129,7 +129,7 @@ def _validate(suite: Path, **ours: Any) -> int:
     graders = shown.get("graders") or {"default": shown.get("grader", {})}
     named = ", ".join(f"{raw.get('display_name') or key}: {raw.get('kind')}" for key, raw in graders.items())
     rule = shown.get("gate") or shown.get("reward") or {}
-    say(
+    print_out(
         [
             f"{loaded.name}: valid",
             f"  dataset  {shown['dataset']}, {samples:,} samples",
@@ -144,18 +144,18 @@ def _validate(suite: Path, **ours: Any) -> int:
 @command.command("list-extractors")
 def _list_extractors() -> int:
     """List the extractors."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.registry import names
 
-    say(name for name in names("extractors") if name != "python_extractor")
+    print_out(name for name in names("extractors") if name != "python_extractor")
     return 0
 
 
 @command.command("list-graders")
 def _list_graders() -> int:
     """List the functions that graders of kind `tool` can use."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.formats.letta.graders import TOOL_GRADERS
 
-    say(TOOL_GRADERS)
+    print_out(TOOL_GRADERS)
     return 0

@@ -51,16 +51,16 @@ def test(
 ) -> int:
     """Run the dataset at PATH, or every one below it; default: the configured dataset folder."""
     from evalwright.cli.pixie.runs import run_files
-    from evalwright.cli.screen import say, tell
+    from evalwright.cli.screen import print_err, print_out
     from evalwright.files.paths import near_file
     from evalwright.formats.pixie.surface.config import get_config
     from evalwright.reports.text import is_terminal
 
     files = _files(path)
     if not files:
-        say([_NO_FILES])
+        print_out([_NO_FILES])
         place = path if path is not None else Path(get_config().dataset_dir)
-        tell([f"{place}  {'contains no dataset' if place.exists() else f'does not exist{near_file(place)}'}"])
+        print_err([f"{place}  {'contains no dataset' if place.exists() else f'does not exist{near_file(place)}'}"])
         return 1
     shown = is_terminal(sys.stdout) and not no_open
     words = [FORMAT.name, "test", *([str(path)] if path else []), *(["-v"] if verbose else [])]
@@ -78,27 +78,27 @@ def dataset() -> None:
 @click.argument("name")
 def create(name: str) -> int:
     """Create an empty dataset called NAME."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.formats.pixie.surface.dataset_store import DatasetStore
 
     try:
         DatasetStore().create(name)
     except (FileExistsError, ValueError) as error:
         return refused(error)
-    say([f"Created dataset {name!r}."])
+    print_out([f"Created dataset {name!r}."])
     return 0
 
 
 @dataset.command("list", short_help="List the datasets.")
 def list_datasets() -> int:
     """List the datasets of the configured folder; files that cannot be read are left out."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.formats.pixie.surface.dataset_store import DatasetStore
     from evalwright.reports.text import harmless
 
     rows = DatasetStore().list_details()
     if not rows:
-        say(["No datasets found."])
+        print_out(["No datasets found."])
         return 0
     cells = [["Name", "Rows", "Created", "Updated"]]
     for row in rows:
@@ -106,7 +106,7 @@ def list_datasets() -> int:
         cells.append([harmless(row["name"]), str(row["row_count"]), *times])
     widths = [max(len(line[i]) for line in cells) for i in range(4)]
     cells.insert(1, ["-" * width for width in widths])
-    say(["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in cells])
+    print_out(["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in cells])
     return 0
 
 
@@ -118,7 +118,7 @@ def list_datasets() -> int:
 @click.option("--notes", metavar="T", help="Text for eval_metadata.notes.")
 def save(name: str, select: str, span_name: str | None, expected_output: bool, notes: str | None) -> int:
     """Append a span of the newest recorded trace to the dataset NAME."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.formats.pixie.surface.dataset_store import DatasetStore
     from evalwright.formats.pixie.surface.trace_store import newest_item
 
@@ -132,7 +132,7 @@ def save(name: str, select: str, span_name: str | None, expected_output: bool, n
         saved = DatasetStore().append(name, item.model_copy(update=changes))
     except (FileNotFoundError, ValueError) as error:
         return refused(error)
-    say([f"Saved to dataset {saved.name!r}: now {len(saved.items)} item(s)."])
+    print_out([f"Saved to dataset {saved.name!r}: now {len(saved.items)} item(s)."])
     return 0
 
 
@@ -151,13 +151,13 @@ def _from_stdin() -> Any:
 @format_option(ALLOW_OUTSIDE)
 def validate(path: Path | None, allow_outside: tuple[Path, ...]) -> int:
     """Check the dataset at PATH, or every one below it; default: the configured dataset folder."""
-    from evalwright.cli.screen import say, warn
+    from evalwright.cli.screen import print_out, warn
     from evalwright.formats.pixie.datasets import read_dataset
     from evalwright.session.imports import nothing_imported
 
     files = _files(path)
     if not files:
-        say([_NO_FILES])
+        print_out([_NO_FILES])
         return 1
     errors = wrong = unsure = 0
     for file in files:
@@ -167,10 +167,10 @@ def validate(path: Path | None, allow_outside: tuple[Path, ...]) -> int:
             if found.unfit:
                 raise InputError(found.unfit)
         except InputError as error:
-            say(["", f"{file}:", *(f"  - {_line(problem)}" for problem in error.problems)])
+            print_out(["", f"{file}:", *(f"  - {_line(problem)}" for problem in error.problems)])
             errors, wrong = errors + len(error.problems), wrong + 1
         else:
-            say([f"{file}: {'no error found' if found.unsure else 'OK'}"])
+            print_out([f"{file}: {'no error found' if found.unsure else 'OK'}"])
             unsure += found.unsure
             warn([*found.warnings, *found.objects])
     sound = (
@@ -178,7 +178,7 @@ def validate(path: Path | None, allow_outside: tuple[Path, ...]) -> int:
         if unsure
         else "All datasets are valid."
     )
-    say(["", f"Validation failed: {errors} error(s) in {wrong} dataset file(s)." if wrong else sound])
+    print_out(["", f"Validation failed: {errors} error(s) in {wrong} dataset file(s)." if wrong else sound])
     return 1 if wrong else 0
 
 

@@ -37,10 +37,12 @@ def save_results(datasets: list[tuple[str, list[Entry]]], command: str, started:
 
 def save_scorecard(name: str, entries: list[Entry], command: str, started: datetime) -> Path:
     """Write the page of one dataset and return its path."""
-    return Path(save_dataset_scorecard(DatasetScorecard(name, [_shown(entry) for entry in entries], started), command))
+    return Path(
+        save_dataset_scorecard(DatasetScorecard(name, [_scorecard_entry(entry) for entry in entries], started), command)
+    )
 
 
-def _shown(entry: Entry) -> DatasetEntryResult:
+def _scorecard_entry(entry: Entry) -> DatasetEntryResult:
     given = entry.case.extra
     values = {"input": entry.input, "actual": entry.output}
     if "expectation" in given:

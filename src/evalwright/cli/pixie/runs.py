@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.cli.pixie.results import save_results, save_scorecard
-from evalwright.cli.screen import say, warn
+from evalwright.cli.screen import print_out, warn
 from evalwright.errors import EvalwrightError, InputError, Problem
 from evalwright.formats.loading import load_suite
 from evalwright.formats.pixie import FORMAT
@@ -56,16 +56,16 @@ def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool
         try:
             ran = _ran(file, options)
         except EvalwrightError as error:
-            say(["", f"{file}: the dataset cannot be used"])
+            print_out(["", f"{file}: the dataset cannot be used"])
             problems = error.problems if isinstance(error, InputError) else ()
-            said = [problem.message for problem in problems] or [str(error)]
-            say([harmless(f"  - {message}") for message in said])
+            messages = [problem.message for problem in problems] or [str(error)]
+            print_out([harmless(f"  - {message}") for message in messages])
             continue
-        say(["", f" {harmless(ran.name)} ".center(120, "=")])
+        print_out(["", f" {harmless(ran.name)} ".center(120, "=")])
         told: dict[str, int] = {}
-        say([line for n, entry in enumerate(ran.entries, 1) for line in _lines(n, entry, verbose, told)])
+        print_out([line for n, entry in enumerate(ran.entries, 1) for line in _lines(n, entry, verbose, told)])
         left = f", {ran.pending} pending" if ran.pending else ""
-        say([f"  {ran.passed}/{len(ran.entries)} passed{left}"])
+        print_out([f"  {ran.passed}/{len(ran.entries)} passed{left}"])
         datasets.append(ran)
         if ran.interrupted:
             break
@@ -79,8 +79,8 @@ def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool
 
 def _save(datasets: list[_Ran], command: str, started: datetime, *, shown: bool) -> None:
     pages = [save_scorecard(ran.name, ran.entries, command, started) for ran in datasets]
-    say(["", *(f"Scorecard saved to {page}" for page in pages)])
-    say([f"Results saved to {save_results([(ran.name, ran.entries) for ran in datasets], command, started)}"])
+    print_out(["", *(f"Scorecard saved to {page}" for page in pages)])
+    print_out([f"Results saved to {save_results([(ran.name, ran.entries) for ran in datasets], command, started)}"])
     if shown and len(pages) == 1:
         webbrowser.open(pages[0].as_uri())
 

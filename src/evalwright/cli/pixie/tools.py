@@ -34,7 +34,7 @@ def trace(runnable: str, arguments: Path, output: Path) -> int:
     """Run the application once with the arguments of a file; write what it wrapped and its model calls."""
     import asyncio
 
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.files.dotenv import nearest_dotenv, read_dotenv
     from evalwright.formats.pixie.trace_files import record
     from evalwright.session import learn, process_environment
@@ -46,7 +46,7 @@ def trace(runnable: str, arguments: Path, output: Path) -> int:
         return refused(error)
     if raised is not None:
         return refused(f"the application raised {type(raised).__name__}: {raised} (until then: {output})")
-    say([f"Trace written to {output}"])
+    print_out([f"Trace written to {output}"])
     return 0
 
 
@@ -65,14 +65,14 @@ def _object_in(path: Path) -> dict[str, Any]:
 @click.option("--output", required=True, type=_FILE, help="File to write the entry to, as JSON.")
 def format_trace(recorded: Path, output: Path) -> int:
     """Turn a recorded run into a dataset entry."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.formats.pixie.trace_files import save_entry
 
     try:
         save_entry(recorded, output)
     except (OSError, ValueError) as error:
         return refused(error)
-    say([f"Dataset entry written to {output}"])
+    print_out([f"Dataset entry written to {output}"])
     return 0
 
 
@@ -82,7 +82,7 @@ def analyze(run_id: str) -> int:
     """Have PIXIE_ANALYZE_MODEL analyse each dataset of test run ID; its replies are stored beside result.json."""
     import asyncio
 
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.formats.pixie.analysis import analyze as analyzed
     from evalwright.formats.pixie.analysis import read_results
 
@@ -90,11 +90,11 @@ def analyze(run_id: str) -> int:
         folder, results = read_results(run_id)
     except (OSError, ValueError) as error:
         return refused(error)
-    say([f"Analyzing {len(results.datasets)} dataset(s) of the test run {run_id}"])
+    print_out([f"Analyzing {len(results.datasets)} dataset(s) of the test run {run_id}"])
     problems = asyncio.run(analyzed(folder, results))
     for problem in problems:
         refused(problem)
-    say([f"Analysis saved to {folder}"] if len(problems) < len(results.datasets) else [])
+    print_out([f"Analysis saved to {folder}"] if len(problems) < len(results.datasets) else [])
     return 1 if problems else 0
 
 
@@ -102,7 +102,7 @@ def analyze(run_id: str) -> int:
 @click.argument("root", type=PathParam(file_okay=False), required=False)
 def init(root: Path | None) -> int:
     """Create the folders for datasets, tests and scripts in ROOT (default: PIXIE_ROOT); nothing is overwritten."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import print_out
     from evalwright.formats.pixie.surface.config import get_config
 
     place = root if root is not None else Path(get_config().root)
@@ -110,7 +110,7 @@ def init(root: Path | None) -> int:
         (place / folder).mkdir(parents=True, exist_ok=True)
     for package in (place, place / "scripts"):
         (package / "__init__.py").touch()
-    say([f"Initialized {place}"])
+    print_out([f"Initialized {place}"])
     return 0
 
 

@@ -254,11 +254,11 @@ def _metrics(agent: Agent, reply: Reply) -> dict[str, Any]:
     """Tokens as a model would count them, about four characters each: every step reads everything that was said
     before."""
     read = written = 0
-    said = _INSTRUCTION_TOKENS
+    output_tokens = _INSTRUCTION_TOKENS
     for message in [*agent.messages, {"role": "assistant", "content": reply.text}]:
         tokens = len(str(message.get("content") or message.get("tool_call"))) // 4
         if message["role"] == "assistant":
-            read, written = read + said, written + tokens
-        said += tokens
+            read, written = read + output_tokens, written + tokens
+        output_tokens += tokens
     cost = read * _USD_PER_TOKEN_READ + written * _USD_PER_TOKEN_WRITTEN
     return {"token_input": read, "token_output": written, "cost_usd": round(cost, 6)}

@@ -20,7 +20,7 @@ from evalwright.evaluators.wording import shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.sandbox.workers import ask_worker, node_command, python_command
+from evalwright.sandbox.workers import call_worker, node_command, python_command
 
 __all__ = ["PythonCode", "TypeScriptCode"]
 
@@ -47,7 +47,7 @@ class _Code(msgspec.Struct, frozen=True):
             if reply.get(key):
                 detail[key] = reply[key]
         if "error" in reply:
-            raise EvaluatorError(f"the code {_how(reply)}", str(reply["error"]), detail)
+            raise EvaluatorError(f"the code {_end_of(reply)}", str(reply["error"]), detail)
         return _verdict(reply.get("value"), detail, strict=self.other_values == "error")
 
     @property
@@ -61,7 +61,7 @@ class PythonCode(_Code, frozen=True):
     kind = "python"
 
     async def _reply(self, request: dict[str, Any]) -> dict[str, Any]:
-        return await ask_worker(python_command(), request)
+        return await call_worker(python_command(), request)
 
 
 class TypeScriptCode(_Code, frozen=True):
@@ -70,43 +70,43 @@ class TypeScriptCode(_Code, frozen=True):
     kind = "typescript"
 
     async def _reply(self, request: dict[str, Any]) -> dict[str, Any]:
-        return await ask_worker(node_command(), {**request, "folders": [str(Path.cwd())]}, on_stdio=True)
+        return await call_worker(node_command(), {**request, "folders": [str(Path.cwd())]}, on_stdio=True)
 
 
-def _how(reply: dict[str, Any]) -> str:
+def _end_of(reply: dict[str, Any]) -> str:
     message = str(reply.get("message"))
     return f"raised {message}" if reply["error"] == "exception" else message
 
 
 def _verdict(value: Any, detail: dict[str, Any], *, strict: bool) -> Evaluation:
-    said = {"passed": value} if isinstance(value, bool) else value
-    wrong = _wrong(said) or (_wrong_score(said.get("score")) if strict else None)
+    result = {"passed": value} if isinstance(value, bool) else value
+    wrong = _wrong(result) or (_wrong_score(result.get("score")) if strict else None)
     if wrong is not None:
         message = f"the code must give true, false or a mapping with 'passed': {wrong}"
         if strict:
             raise EvaluatorError(message, "bad_value", detail)
         return Evaluation(False, 0.0, message, detail)
-    passed, score, reason = said["passed"], said.get("score"), said.get("reason")
+    passed, score, reason = result["passed"], result.get("score"), result.get("reason")
     if isinstance(score, bool) or not isinstance(score, (int, float)):
         score = 1.0 if passed else 0.0
     reason = reason.strip() if isinstance(reason, str) else ""
     if not reason and not passed:
         reason = "the code says that it failed"
-    detail |= {key: said[key] for key in ("feedback", "metadata") if said.get(key) is not None}
+    detail |= {key: result[key] for key in ("feedback", "metadata") if result.get(key) is not None}
     return Evaluation(passed, float(score), reason, detail)
 
 
-def _wrong(said: Any) -> str | None:
+def _wrong(result: Any) -> str | None:
     """What is wrong with the value that `validate` returned."""
-    if not isinstance(said, dict):
-        return f"found {shown(said, 80)}"
-    if not isinstance(said.get("passed"), bool):
-        return f"'passed' is {shown(said.get('passed'), 80)}"
-    if not isinstance(said.get("feedback"), str | None):
-        return f"'feedback' is {shown(said['feedback'], 80)}, no text"
-    if not isinstance(said.get("metadata"), dict | None):
-        return f"'metadata' is {shown(said['metadata'], 80)}, no mapping"
-    score = said.get("score")
+    if not isinstance(result, dict):
+        return f"found {shown(result, 80)}"
+    if not isinstance(result.get("passed"), bool):
+        return f"'passed' is {shown(result.get('passed'), 80)}"
+    if not isinstance(result.get("feedback"), str | None):
+        return f"'feedback' is {shown(result['feedback'], 80)}, no text"
+    if not isinstance(result.get("metadata"), dict | None):
+        return f"'metadata' is {shown(result['metadata'], 80)}, no mapping"
+    score = result.get("score")
     if isinstance(score, int | float) and not -sys.float_info.max <= score <= sys.float_info.max:
         return f"'score' is {shown(score, 80)}"
     return None

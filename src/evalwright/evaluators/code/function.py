@@ -83,27 +83,27 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def blocks(self) -> bool:
-        return not inspect.iscoroutinefunction(self._found)
+        return not inspect.iscoroutinefunction(self._function_found)
 
     @cached_property
-    def _found(self) -> Callable[..., Any]:
+    def _function_found(self) -> Callable[..., Any]:
         found: Callable[..., Any] = named_object(self.function, "function")
         return found
 
     @cached_property
     def _parameters(self) -> list[str]:
-        return [name for name in _names(self._found) if name in _GIVEN]
+        return [name for name in _names(self._function_found) if name in _GIVEN]
 
     def evaluate(self, case: Case, trace: Trace, third: Third = None) -> Evaluation | Awaitable[Evaluation]:
         if trace.error is not None and "trace" not in self._parameters:
             raise EvaluatorError(f"there is no answer to evaluate: {trace.error.type}", "no_answer")
         # copies: what a function changes must not be what the next evaluator, trial or variant sees
-        given = self._found(**{name: deepcopy(_GIVEN[name](case, trace, third)) for name in self._parameters})
+        given = self._function_found(**{name: deepcopy(_GIVEN[name](case, trace, third)) for name in self._parameters})
         if isinstance(given, Awaitable):
-            return self._awaited(given)
+            return self._awaited_evaluation(given)
         return self._evaluation(given)
 
-    async def _awaited(self, given: Awaitable[Any]) -> Evaluation:
+    async def _awaited_evaluation(self, given: Awaitable[Any]) -> Evaluation:
         return self._evaluation(await given)
 
     def _evaluation(self, given: Any) -> Evaluation:
@@ -122,10 +122,10 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
         if unknown or given.keys().isdisjoint({"passed", "score"}):
             found = ", ".join(map(repr, given)) or "none"
             raise EvaluatorError(f"expected a mapping with 'passed' or 'score', and maybe 'reason', found keys {found}")
-        said, score = given.get("passed"), given.get("score")
-        verdicts = [self._verdict(value) for value in (said, score) if value is not None]
-        if not verdicts or (said is not None and not isinstance(_scalar(said), bool)):
-            raise EvaluatorError(f"expected a bool at 'passed', found {shown(said)}")
+        passed, score = given.get("passed"), given.get("score")
+        verdicts = [self._verdict(value) for value in (passed, score) if value is not None]
+        if not verdicts or (passed is not None and not isinstance(_scalar(passed), bool)):
+            raise EvaluatorError(f"expected a bool at 'passed', found {shown(passed)}")
         if isinstance(_scalar(score), bool):
             raise EvaluatorError(f"expected a number from 0 to 1 at 'score', found {score}: a bool belongs at 'passed'")
         return Evaluation(verdicts[0][0], verdicts[-1][1], str(given.get("reason") or ""))

@@ -21,7 +21,7 @@ from evalwright.model.trace import Trace
 from evalwright.processes import OUTPUT_LIMIT, Finished, run_command
 from evalwright.session import environment
 
-__all__ = ["CodeJudge", "Reply", "asked", "asserted", "printed", "script_of"]
+__all__ = ["CodeJudge", "Reply", "asserted", "call_program", "printed", "script_of"]
 
 _ALWAYS = ("PATH", "LANG")
 _TOLD = 200
@@ -72,7 +72,9 @@ class CodeJudge(msgspec.Struct, frozen=True):
         try:
             async with asyncio.timeout(limit):
                 command, lenient = script_of(self.script), self.lenient
-                reply = await asked(command, self.cwd, document, extra, self.env, plain=self.newer, lenient=lenient)
+                reply = await call_program(
+                    command, self.cwd, document, extra, self.env, plain=self.newer, lenient=lenient
+                )
         except TimeoutError:
             raise EvaluatorError(f"the code judge timed out after {limit:g} seconds", "timeout") from None
         return banded(reply.score, reply.hits, reply.misses, reply.reasoning, detail=reply.details)
@@ -83,7 +85,7 @@ def script_of(script: Sequence[str] | str) -> list[str]:
     return ["sh", "-lc", script] if isinstance(script, str) else list(script)
 
 
-async def asked(
+async def call_program(
     command: Sequence[str],
     cwd: str,
     document: Mapping[str, Any],
@@ -101,9 +103,9 @@ async def asked(
     and, unless `lenient`, for a reply without a score from 0 to 1.
     """
     finished = await _run(command, cwd, document, extra, env)
-    text = _printed(finished)
+    text = _printed_text(finished)
     if plain and not text.startswith(("{", "[")) and (finished.exit_code == 0 or not finished.stderr.last.strip()):
-        return _plain(text, finished)
+        return _plain_reply(text, finished)
     _need_success(finished, "the code judge")
     reply = _read(text, lenient)
     if not lenient and not reply.readable:
@@ -117,7 +119,7 @@ async def printed(command: Sequence[str], cwd: str, document: Mapping[str, Any])
     """The output of a program that reads a document. Raises EvaluatorError if it fails or prints nothing."""
     finished = await _run(command, cwd, document, {}, ())
     _need_success(finished, "the program of the prompt")
-    if not (text := _printed(finished)):
+    if not (text := _printed_text(finished)):
         raise EvaluatorError("the prompt's program printed nothing", "no_prompt")
     return text
 
@@ -127,7 +129,7 @@ async def _run(
 ) -> Finished:
     stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     with temporary_folder() as home:
-        given = {**_allowed(env), "HOME": str(home), **extra}
+        given = {**_allowed_variables(env), "HOME": str(home), **extra}
         try:
             return await run_command(command, env=given, cwd=cwd, stdin=stdin, output_limit=OUTPUT_LIMIT)
         except OSError as error:
@@ -135,29 +137,29 @@ async def _run(
             raise EvaluatorError(message, "not_started") from None
 
 
-def _printed(finished: Finished) -> str:
+def _printed_text(finished: Finished) -> str:
     return finished.stdout.kept.decode(errors="replace").strip()
 
 
 def _need_success(finished: Finished, what: str) -> None:
     if finished.exit_code != 0:
-        message = ": ".join(filter(None, [f"{what} ended with {finished.how()}", _said(finished)]))
+        message = ": ".join(filter(None, [f"{what} ended with {finished.how()}", _stream_ends(finished)]))
         raise EvaluatorError(message, "exit_code")
 
 
-def _plain(text: str, finished: Finished) -> Reply:
-    said = [text[-_LAST:] or finished.how()]
+def _plain_reply(text: str, finished: Finished) -> Reply:
+    messages = [text[-_LAST:] or finished.how()]
     passed = finished.exit_code == 0
-    return Reply(float(passed), said if passed else [], [] if passed else said, "", {}, None)
+    return Reply(float(passed), messages if passed else [], [] if passed else messages, "", {}, None)
 
 
-def _said(finished: Finished) -> str:
+def _stream_ends(finished: Finished) -> str:
     """The end of both streams: libraries report their errors on either."""
     last = [stream.last.decode(errors="replace")[-_LAST:].strip() for stream in (finished.stderr, finished.stdout)]
     return "; ".join(filter(None, [last[0], last[1] and f"standard output: {last[1]}"]))
 
 
-def _allowed(names: Collection[str]) -> dict[str, str]:
+def _allowed_variables(names: Collection[str]) -> dict[str, str]:
     known = environment()
     if missing := [name for name in names if name not in known]:
         raise EvaluatorError(f"'env' names variables that are not set: {', '.join(missing)}", "env_missing")
@@ -166,22 +168,22 @@ def _allowed(names: Collection[str]) -> dict[str, str]:
 
 def _read(text: str, lenient: bool) -> Reply:
     try:
-        said = json.loads(text, object_pairs_hook=None if lenient else keys_once)
+        reply = json.loads(text, object_pairs_hook=None if lenient else keys_once)
     except BadReply as error:
         return _unreadable(f"is not clear ({error})", text)
     except (ValueError, RecursionError):
         return _unreadable("is no JSON", text)
-    if not isinstance(said, dict):
+    if not isinstance(reply, dict):
         return _unreadable("is no JSON object", text)
-    if not lenient and not _are_clear(said.get("assertions")):
+    if not lenient and not _are_clear(reply.get("assertions")):
         return _unreadable("has 'assertions' that are no list of a text and true or false as 'passed' each", text)
-    hits, misses = (_texts(said.get(key)) + asserted(said, key == "hits") for key in ("hits", "misses"))
-    score = said.get("score")
-    if score is None and said.get("assertions") and (hits or misses):
+    hits, misses = (_texts(reply.get(key)) + asserted(reply, key == "hits") for key in ("hits", "misses"))
+    score = reply.get("score")
+    if score is None and reply.get("assertions") and (hits or misses):
         score = len(hits) / len([*hits, *misses])
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
         return _unreadable("has no number as 'score'", text)._replace(hits=hits)
-    reasoning, details, verdict = said.get("reasoning"), said.get("details"), said.get("verdict")
+    reasoning, details, verdict = reply.get("reasoning"), reply.get("details"), reply.get("verdict")
     return Reply(
         score,
         hits,
@@ -208,9 +210,9 @@ def _are_clear(assertions: Any) -> bool:
     )
 
 
-def asserted(said: Mapping[str, Any], passed: bool) -> list[str]:
+def asserted(reply: Mapping[str, Any], passed: bool) -> list[str]:
     """The texts of a reply's `assertions` ([{text, passed, evidence}], AgentV 4) that hold, or those that do not."""
-    listed = said.get("assertions")
+    listed = reply.get("assertions")
     return [
         f"{one['text']} ({one['evidence']})" if isinstance(one.get("evidence"), str) else one["text"]
         for one in (listed if isinstance(listed, list) else ())

@@ -23,10 +23,10 @@ def judge_payload(case: Case, trace: Trace, config: Mapping[str, Any] | None, *,
     """The document; with `newer`, `output` is the text of the answer, as in AgentV 4."""
     extra = case.extra
     answer = trace.output.final_answer or ""
-    said = [_with_named_calls(message) for message in messages_of(trace)]
-    asked = [_with_named_calls(message) for message in extra.get("input_messages", [])]
+    messages = [_with_named_calls(message) for message in messages_of(trace)]
+    inputs = [_with_named_calls(message) for message in extra.get("input_messages", [])]
     expected = [_with_named_calls(message) for message in extra.get("expected_messages", [])]
-    told = whole_conversation(asked, said)
+    conversation = whole_conversation(inputs, messages)
     summary = trace_summary(trace)
     counts = (summary or {}).get("tool_calls_by_name")
     document = {
@@ -39,14 +39,19 @@ def judge_payload(case: Case, trace: Trace, config: Mapping[str, Any] | None, *,
         "candidate_answer": answer,
         "answer": answer,
         "output": answer if newer else None,
-        "output_messages": said or None,
-        "messages": told,
+        "output_messages": messages or None,
+        "messages": conversation,
         "guideline_files": extra.get("guideline_files", []),
         "input_files": extra.get("input_files", []),
-        "input_messages": asked,
-        "input": asked,
+        "input_messages": inputs,
+        "input": inputs,
         "trace": summary
-        and {**summary, "tool_calls": counts, "messages": told, "events": events_of(told, calls_of(trace), answer)},
+        and {
+            **summary,
+            "tool_calls": counts,
+            "messages": conversation,
+            "events": events_of(conversation, calls_of(trace), answer),
+        },
         "trace_summary": summary and {**summary, "tool_calls": counts},
         **{key: (summary or {}).get(key) for key in _MEASURED},
         "file_changes": trace.extra.get("file_changes"),
@@ -69,10 +74,10 @@ def _with_named_calls(message: dict[str, Any]) -> dict[str, Any]:
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return known(message)
-    return known({**message, "tool_calls": [_named(call) for call in calls if isinstance(call, dict)]})
+    return known({**message, "tool_calls": [_call_with_name(call) for call in calls if isinstance(call, dict)]})
 
 
-def _named(call: dict[str, Any]) -> dict[str, Any]:
+def _call_with_name(call: dict[str, Any]) -> dict[str, Any]:
     function = call.get("function")
     if "tool" in call or not isinstance(function, dict):
         return known(call)

@@ -13,11 +13,11 @@ __all__ = ["events_of", "known", "whole_conversation"]
 _OF_MESSAGES = ("role", "name", "content", "metadata")
 
 
-def whole_conversation(asked: Sequence[dict[str, Any]], said: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def whole_conversation(inputs: Sequence[dict[str, Any]], replies: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The input followed by the system's messages, unless these already contain the whole conversation."""
-    if any(message.get("role") in ("user", "system") for message in said):
-        return [*said]
-    return [*map(_with_text, asked), *said]
+    if any(message.get("role") in ("user", "system") for message in replies):
+        return [*replies]
+    return [*map(_with_text, inputs), *replies]
 
 
 def _with_text(message: dict[str, Any]) -> dict[str, Any]:

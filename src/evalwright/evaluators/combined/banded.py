@@ -23,10 +23,15 @@ def banded(
     """An evaluation with the score clamped to 0..1. It passes if its verdict, by default the score's band, is
     `pass`."""
     clamped = min(max(score, 0.0), 1.0) if math.isfinite(score) else 0.0
-    said = verdict or band(clamped)
+    verdict_name = verdict or band(clamped)
     given = reason or "; ".join(misses)
     return Evaluation(
-        said == "pass", clamped, given, {"verdict": said, **(detail or {})}, hits=[*hits], misses=[*misses]
+        verdict_name == "pass",
+        clamped,
+        given,
+        {"verdict": verdict_name, **(detail or {})},
+        hits=[*hits],
+        misses=[*misses],
     )
 
 

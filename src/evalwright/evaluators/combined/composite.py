@@ -21,7 +21,7 @@ from evalwright.evaluators.build import (
     keys_needed,
     undeclared,
 )
-from evalwright.evaluators.code.judge import asked, script_of
+from evalwright.evaluators.code.judge import call_program, script_of
 from evalwright.evaluators.combined.banded import banded, details_of
 from evalwright.evaluators.wording import shown
 from evalwright.llm.patience import all_given
@@ -55,7 +55,7 @@ AGGREGATORS: Mapping[str, tuple[str, ...] | None] = {
 _WEIGHED = tuple(kind for kind, keys in AGGREGATORS.items() if keys is not None and "weights" in keys)
 
 
-class _Said(NamedTuple):
+class _MemberResult(NamedTuple):
     """The result of one member; an error counts as 0 if errors count."""
 
     spec: EvaluatorSpec
@@ -122,10 +122,10 @@ class Composite:
         errors: str = "error",
     ) -> None:
         if errors not in ("error", "count"):
-            raise _refused("errors", f"expected 'error' or 'count', found {errors!r}")
+            raise _config_error("errors", f"expected 'error' or 'count', found {errors!r}")
         self._errors_count = errors == "count"
         if not evaluators:
-            raise _refused("evaluators", "expected at least one member")
+            raise _config_error("evaluators", "expected at least one member")
         self._members = [_member(raw, i) for i, raw in enumerate(evaluators)]
         self._calls: list[Callable[..., Any]] = [member.evaluate for _, member in self._members]
         self.uses_artifact: bool = any(member.traits.uses_artifact for _, member in self._members)
@@ -135,24 +135,26 @@ class Composite:
         self._kind = self._aggregator.get("type", "")
         if self._kind not in AGGREGATORS:
             found = repr(self._kind) if self._kind else "nothing"
-            raise _refused("aggregator.type", f"expected one of {', '.join(AGGREGATORS)}, found {found}")
+            raise _config_error("aggregator.type", f"expected one of {', '.join(AGGREGATORS)}, found {found}")
         names = [spec.name for spec, _ in self._members]
         required = self._aggregator.get("required") or []
         if not isinstance(required, list):
-            raise _refused("aggregator.required", f"expected a list of members' names, found {shown(required, 80)}")
+            raise _config_error(
+                "aggregator.required", f"expected a list of members' names, found {shown(required, 80)}"
+            )
         if unknown := [name for name in required if name not in names]:
-            raise _refused("aggregator.required", f"no member {unknown[0]!r} (there are: {', '.join(names)})")
+            raise _config_error("aggregator.required", f"no member {unknown[0]!r} (there are: {', '.join(names)})")
         idle = [name for name in self._aggregator.get("weights") or () if name not in names]
         if idle and not self._errors_count:  # AgentV ignores such a weight
-            raise _refused("aggregator.weights", f"no member {idle[0]!r} (there are: {', '.join(names)})")
+            raise _config_error("aggregator.weights", f"no member {idle[0]!r} (there are: {', '.join(names)})")
         if wrong := next(_wrong_numbers(self._aggregator), None):
-            raise _refused(*wrong)
+            raise _config_error(*wrong)
         read = AGGREGATORS[self._kind]
         unread = [] if read is None or self._errors_count else undeclared(self._aggregator, ("type", *read))
         if unread:
             raise InputError([Problem("", p.message, key=f"aggregator.{p.key}") for p in unread])
         if self._kind == "code_judge" and not self._aggregator.get("path"):
-            raise _refused("aggregator.path", "expected a command")
+            raise _config_error("aggregator.path", "expected a command")
 
     def bind_members(self, bound: Callable[[EvaluatorSpec, Built], Callable[..., Any]]) -> None:
         """Call each member as `bound` says."""
@@ -165,66 +167,82 @@ class Composite:
                 yield from evaluator.traits.asks(case)
 
     async def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None = None) -> Evaluation:
-        said = await all_given(
-            _ask(spec, call, member.traits, case, trace, *([artifact] if member.traits.uses_artifact else []))
+        member_results = await all_given(
+            _evaluate_member(
+                spec, call, member.traits, case, trace, *([artifact] if member.traits.uses_artifact else [])
+            )
             for (spec, member), call in zip(self._members, self._calls, strict=True)
         )
-        broken = next((one for one in said if one.error is not None), None)
-        children = {"children": [one.child() for one in said]}
+        broken = next((one for one in member_results if one.error is not None), None)
+        children = {"children": [one.child() for one in member_results]}
         if broken is not None and broken.error is not None and not self._errors_count:
             message = f"its member {broken.spec.name!r} had an error: {broken.error.message}"
-            raise EvaluatorError(message, broken.error.type, children, _cost(said))
+            raise EvaluatorError(message, broken.error.type, children, _total_cost(member_results))
         try:
-            found = await self._aggregated(case, trace, said)
+            found = await self._aggregated_evaluation(case, trace, member_results)
         except EvaluatorError as error:
             if not self._errors_count:
                 detail = {**error.detail, **children}
-                raise EvaluatorError(f"the aggregator failed: {error}", error.type, detail, _cost(said)) from error
+                raise EvaluatorError(
+                    f"the aggregator failed: {error}", error.type, detail, _total_cost(member_results)
+                ) from error
             found = banded(0.0, misses=[f"the aggregator failed: {error}"], detail={"aggregator_error": str(error)})
         found.detail = {**found.detail, **children}
-        if (cost := _cost(said)) is not None:
+        if (cost := _total_cost(member_results)) is not None:
             found.cost_usd = cost + (found.cost_usd or 0.0)
         return found
 
-    async def _aggregated(self, case: Case, trace: Trace, said: Sequence[_Said]) -> Evaluation:
+    async def _aggregated_evaluation(
+        self, case: Case, trace: Trace, member_results: Sequence[_MemberResult]
+    ) -> Evaluation:
         if self._kind == "code_judge":
-            return await self._by_command(said)
-        return await self._by_model(case, trace, said) if self._kind == "llm_judge" else self._by_rule(said)
+            return await self._by_command(member_results)
+        return (
+            await self._by_model(case, trace, member_results)
+            if self._kind == "llm_judge"
+            else self._by_rule(member_results)
+        )
 
-    def _by_rule(self, said: Sequence[_Said]) -> Evaluation:
-        scores = [one.score for one in said]
-        average = self._average(said)
+    def _by_rule(self, member_results: Sequence[_MemberResult]) -> Evaluation:
+        scores = [one.score for one in member_results]
+        average = self._average(member_results)
         verdict = None
         if self._kind in ("minimum", "maximum"):
             score = min(scores) if self._kind == "minimum" else max(scores)
         elif self._kind == "safety_gate":
             required = self._aggregator.get("required") or ()
-            unsafe = any(round(one.score, _DIGITS) < _UNSAFE for one in said if one.spec.name in required)
+            unsafe = any(round(one.score, _DIGITS) < _UNSAFE for one in member_results if one.spec.name in required)
             score = 0.0 if unsafe else average
         elif self._kind == "all_or_nothing":
             score = average if round(min(scores), _DIGITS) >= self._aggregator.get("threshold", _ALL) else 0.0
         elif self._kind == "threshold":
-            score = sum(one.verdict == "pass" for one in said) / len(said)
+            score = sum(one.verdict == "pass" for one in member_results) / len(member_results)
             verdict = "pass" if round(score, _DIGITS) >= self._aggregator.get("threshold", _ALL) else "fail"
         else:
             score = average
-        return _together(score, said, verdict)
+        return _joint_evaluation(score, member_results, verdict)
 
-    def _average(self, said: Sequence[_Said]) -> float:
+    def _average(self, member_results: Sequence[_MemberResult]) -> float:
         own = self._aggregator.get("weights") or {}
-        weights = [float(own.get(one.spec.name, one.spec.weight)) for one in said]
+        weights = [float(own.get(one.spec.name, one.spec.weight)) for one in member_results]
         total = sum(weights)
-        return sum(one.score * weight for one, weight in zip(said, weights, strict=True)) / total if total else 0.0
+        return (
+            sum(one.score * weight for one, weight in zip(member_results, weights, strict=True)) / total
+            if total
+            else 0.0
+        )
 
-    async def _by_command(self, said: Sequence[_Said]) -> Evaluation:
-        document = {"results": {one.spec.name: _result(one) for one in said}}
-        reply = await asked(script_of(self._aggregator["path"]), self._folder, document, lenient=self._errors_count)
+    async def _by_command(self, member_results: Sequence[_MemberResult]) -> Evaluation:
+        document = {"results": {one.spec.name: _result(one) for one in member_results}}
+        reply = await call_program(
+            script_of(self._aggregator["path"]), self._folder, document, lenient=self._errors_count
+        )
         return banded(
             reply.score, reply.hits, reply.misses, reply.reasoning, detail=reply.details, verdict=reply.verdict
         )
 
-    async def _by_model(self, case: Case, trace: Trace, said: Sequence[_Said]) -> Evaluation:
-        results = json.dumps({one.spec.name: _result(one) for one in said}, ensure_ascii=False, indent=2)
+    async def _by_model(self, case: Case, trace: Trace, member_results: Sequence[_MemberResult]) -> Evaluation:
+        results = json.dumps({one.spec.name: _result(one) for one in member_results}, ensure_ascii=False, indent=2)
         prompt = _PLACE.sub(lambda _: results, str(self._aggregator.get("prompt") or _RESULTS))
         given = self._judge(prompt).evaluate(case, trace)
         return await given if isinstance(given, Awaitable) else given
@@ -244,16 +262,20 @@ def _doubts_of_members(members: Sequence[Any]) -> Iterator[Problem]:
 
 def _doubts_of_rule(rule: Mapping[str, Any], members: Sequence[Any]) -> list[Problem]:
     if rule.get("type") == "threshold" and rule.get("threshold") == 0:
-        said = "every trace passes: name the share of members that must pass"
-        return [Problem("", said, key="aggregator.threshold")]
+        member_results = "every trace passes: name the share of members that must pass"
+        return [Problem("", member_results, key="aggregator.threshold")]
     if rule.get("type") == "safety_gate" and not rule.get("required"):
         return [Problem("", "no member is required: the gate never closes", key="aggregator.required")]
     own = rule.get("weights") or {}
     if rule.get("type", "weighted_average") not in _WEIGHED or not isinstance(own, dict):
         return []
     weights = [own.get(member.get("name"), member.get("weight", 1)) for member in members if isinstance(member, dict)]
-    said = "all members have the weight 0, and no trace passes"
-    return [] if any(weights) or not weights else [Problem("", said, key="aggregator.weights" if own else "evaluators")]
+    member_results = "all members have the weight 0, and no trace passes"
+    return (
+        []
+        if any(weights) or not weights
+        else [Problem("", member_results, key="aggregator.weights" if own else "evaluators")]
+    )
 
 
 def _wrong_numbers(aggregator: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -281,29 +303,29 @@ def _member(raw: Mapping[str, Any], position: int) -> tuple[EvaluatorSpec, Built
         spec = msgspec.convert(dict(raw), EvaluatorSpec)
         return spec, build(spec)
     except msgspec.ValidationError as error:
-        raise _refused(f"evaluators[{position}]", str(error)) from error
+        raise _config_error(f"evaluators[{position}]", str(error)) from error
     except InputError as error:
         raise InputError(
             [Problem("", p.message, key=f"evaluators[{position}].{p.key}".rstrip(".")) for p in error.listed]
         ) from error
 
 
-def _refused(key: str, message: str) -> InputError:
+def _config_error(key: str, message: str) -> InputError:
     return InputError(Problem("", message, key=key))
 
 
-async def _ask(spec: EvaluatorSpec, call: Callable[..., Any], traits: Traits, *given: Any) -> _Said:
+async def _evaluate_member(spec: EvaluatorSpec, call: Callable[..., Any], traits: Traits, *given: Any) -> _MemberResult:
     try:
         found = call(*given)
-        said: Evaluation = await found if isinstance(found, Awaitable) else found
-        _must_be_within(said.score, *traits.scores)
-        return _Said(spec, said, None)
+        member_results: Evaluation = await found if isinstance(found, Awaitable) else found
+        _must_be_within(member_results.score, *traits.scores)
+        return _MemberResult(spec, member_results, None)
     except EvaluatorError as error:
         failure = TraceError(error.type, str(error))
     except Exception as error:
         failure = TraceError(type(error).__name__, str(error))
     message = f"Evaluator {spec.name!r} failed: {failure.message}"
-    return _Said(spec, Evaluation(False, 0.0, message, misses=[message]), failure)
+    return _MemberResult(spec, Evaluation(False, 0.0, message, misses=[message]), failure)
 
 
 def _must_be_within(score: Any, low: float, high: float) -> None:
@@ -312,12 +334,12 @@ def _must_be_within(score: Any, low: float, high: float) -> None:
         raise EvaluatorError(f"the score is {shown(score, 80)}, expected a number from {low:g} to {high:g}")
 
 
-def _cost(said: Sequence[_Said]) -> float | None:
-    costs = [one.evaluation.cost_usd for one in said if one.evaluation.cost_usd is not None]
+def _total_cost(member_results: Sequence[_MemberResult]) -> float | None:
+    costs = [one.evaluation.cost_usd for one in member_results if one.evaluation.cost_usd is not None]
     return sum(costs) if costs else None
 
 
-def _result(one: _Said) -> dict[str, Any]:
+def _result(one: _MemberResult) -> dict[str, Any]:
     e = one.evaluation
     return {
         "score": one.score,
@@ -329,7 +351,7 @@ def _result(one: _Said) -> dict[str, Any]:
     }
 
 
-def _together(score: float, said: Sequence[_Said], verdict: str | None) -> Evaluation:
-    hits = [f"[{one.spec.name}] {hit}" for one in said for hit in one.evaluation.hits]
-    misses = [f"[{one.spec.name}] {miss}" for one in said for miss in one.evaluation.misses]
+def _joint_evaluation(score: float, member_results: Sequence[_MemberResult], verdict: str | None) -> Evaluation:
+    hits = [f"[{one.spec.name}] {hit}" for one in member_results for hit in one.evaluation.hits]
+    misses = [f"[{one.spec.name}] {miss}" for one in member_results for miss in one.evaluation.misses]
     return banded(score, hits, misses, verdict=verdict)

@@ -24,12 +24,12 @@ class Threshold:
 
     def evaluate(self, case: Case, trace: Trace, *more: Any) -> Evaluation | Awaitable[Evaluation]:
         judged = self._evaluator.evaluate(case, trace, *more)
-        return self._decided(judged) if isinstance(judged, Evaluation) else self._later(judged)
+        return self._with_threshold(judged) if isinstance(judged, Evaluation) else self._later(judged)
 
     async def _later(self, judging: Awaitable[Evaluation]) -> Evaluation:
-        return self._decided(await judging)
+        return self._with_threshold(await judging)
 
-    def _decided(self, evaluation: Evaluation) -> Evaluation:
+    def _with_threshold(self, evaluation: Evaluation) -> Evaluation:
         if evaluation.score is not None and not evaluation.skipped:
             evaluation.passed = bool(self._compare(evaluation.score, self._threshold))
         return evaluation

@@ -17,9 +17,9 @@ __all__ = ["case_document", "run_document"]
 
 def case_document(case: Case, trace: Trace) -> dict[str, Any]:
     """The case with every key: `id`, `input`, `messages`, `expected`, `metrics`, `metadata`, `trace`."""
-    expected = _whole(expected_of(case))
+    expected = _whole_expectation(expected_of(case))
     if expected["trace"] is not None:
-        expected["trace"] = _whole(expected["trace"])
+        expected["trace"] = _whole_expectation(expected["trace"])
     return {
         "id": case.id,
         "input": case.input,
@@ -39,7 +39,7 @@ def run_document(case: Case, trace: Trace) -> dict[str, Any]:
     return {**found, "trace": _steps(trace), "metrics": _metrics(trace), "metadata": case.metadata}
 
 
-def _whole(record: msgspec.Struct) -> dict[str, Any]:
+def _whole_expectation(record: msgspec.Struct) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.__struct_fields__}
 
 

@@ -43,9 +43,9 @@ class Extracted:
         text = self._extract(turns, blocks)
         if not text:
             raise EvaluatorError("empty submission: the extractor found no text", "empty_submission")
-        with _known(text):
+        with _adding_text(text):
             judged = self._evaluator.evaluate(case, _with_answer(trace, text), *more)
-        return _kept(judged, text) if isinstance(judged, Evaluation) else _kept_later(judged, text)
+        return _with_text(judged, text) if isinstance(judged, Evaluation) else _kept_later(judged, text)
 
     def _extract(self, turns: list[Turn], blocks: dict[str, str] | None) -> str:
         try:
@@ -76,7 +76,7 @@ class Extracted:
         ]
         done = [one for one in judged if isinstance(one, Evaluation)]
         if len(done) == len(judged):
-            return _together(done, texts, truths)
+            return _mean_over_turns(done, texts, truths)
         return _together_later(judged, texts, truths)
 
 
@@ -97,18 +97,18 @@ def _with_answer(trace: Trace, text: str) -> Trace:
     return msgspec.structs.replace(trace, output=Output(final_answer=text))
 
 
-def _kept(evaluation: Evaluation, text: str) -> Evaluation:
+def _with_text(evaluation: Evaluation, text: str) -> Evaluation:
     evaluation.detail = {**evaluation.detail, "submission": text}
     return evaluation
 
 
 async def _kept_later(judging: Awaitable[Evaluation], text: str) -> Evaluation:
-    with _known(text):
-        return _kept(await judging, text)
+    with _adding_text(text):
+        return _with_text(await judging, text)
 
 
 @contextmanager
-def _known(text: str) -> Iterator[None]:
+def _adding_text(text: str) -> Iterator[None]:
     """Adds the text that could not be evaluated to whatever the evaluator raises."""
     try:
         yield
@@ -130,10 +130,10 @@ async def _together_later(
                 raise
             return Evaluation(False, 0.0, f"not judged: {error}", {"error": error.type})
 
-    return _together(await all_given(map(one, judged)), texts, truths)
+    return _mean_over_turns(await all_given(map(one, judged)), texts, truths)
 
 
-def _together(turns: list[Evaluation], texts: list[str], truths: list[Any]) -> Evaluation:
+def _mean_over_turns(turns: list[Evaluation], texts: list[str], truths: list[Any]) -> Evaluation:
     """The mean over the turns; a turn passes with a score of 1."""
     scores = [turn.score or 0.0 for turn in turns]
     marks = ["✓" if score >= 1.0 else "✗" for score in scores]

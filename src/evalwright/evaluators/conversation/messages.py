@@ -46,16 +46,16 @@ def conversation_of(trace: Trace) -> Conversation:
 def latency_of(trace: Trace) -> float | None:
     """Milliseconds; for a recording the measured ones, None if none were."""
     is_recorded = isinstance(trace.extra.get(RECORDING), dict)
-    return _recorded(trace, "latency_ms") if is_recorded else trace.latency_ms
+    return _recorded_number(trace, "latency_ms") if is_recorded else trace.latency_ms
 
 
 def cost_of(trace: Trace) -> float | None:
     """US dollars, as recorded or else as reported or computed."""
-    recorded = _recorded(trace, "cost_usd")
+    recorded = _recorded_number(trace, "cost_usd")
     return trace.metrics.cost_usd if recorded is None else recorded
 
 
-def _recorded(trace: Trace, name: str) -> float | None:
+def _recorded_number(trace: Trace, name: str) -> float | None:
     recording = trace.extra.get(RECORDING)
     metrics = recording.get("metrics") if isinstance(recording, dict) else None
     number = metrics.get(name) if isinstance(metrics, dict) else None
@@ -66,13 +66,13 @@ def _of_parts(trace: Trace) -> Conversation:
     """The conversation of a trace that was not recorded as messages."""
     texts = [(message.role, text_of(message.content)) for message in trace.messages]
     answer = trace.output.final_answer or None
-    said = [text for role, text in texts if role == "assistant" and text]
+    answers = [text for role, text in texts if role == "assistant" and text]
     return Conversation(
         [msgspec.to_builtins(message) for message in trace.messages],
         [text for role, text in texts if role == "system" and text is not None],
         [text for role, text in texts if role == "user" and text is not None],
-        said if said or answer is None else [answer],
-        answer or (said[-1] if said else None),
+        answers if answers or answer is None else [answer],
+        answer or (answers[-1] if answers else None),
         [ToolUse(call.id, call.name, call.arguments) for call in trace.tool_calls],
         [ToolOutput(result.tool_call_id, result.name or None, result.content) for result in trace.tool_results],
     )

@@ -94,11 +94,11 @@ class GroundTruthMatch(Onlooker, frozen=True):
         response = conversation_of(trace).final_response
         if response is None:
             return graded(False, NO_ANSWER, {"ground_truth": truth})
-        found = _plain(truth) in _plain(response)
+        found = _folded_text(truth) in _folded_text(response)
         return graded(found, "" if found else f"{shown(truth)} is not in {shown(response)}", {"ground_truth": truth})
 
 
-def _plain(text: str) -> str:
+def _folded_text(text: str) -> str:
     return " ".join(text.lower().split())
 
 
@@ -125,14 +125,14 @@ class ToolOutputReferenced(Onlooker, frozen=True):
             return graded(False, NO_ANSWER, {"threshold": 1.0})
         if not outputs:
             return graded(False, "no tool returned anything", {"threshold": 1.0})
-        said = self._terms(conversation.final_response)
-        measured = [(len(said & terms) / len(terms), text) for text in outputs if (terms := self._terms(text))]
+        terms_said = self._terms(conversation.final_response)
+        measured = [(len(terms_said & terms) / len(terms), text) for text in outputs if (terms := self._terms(text))]
         best, text = max(measured, key=lambda pair: pair[0], default=(0.0, ""))
         terms = self._terms(text)
-        reason = f"{len(said & terms)} of {len(terms)} terms of the nearest output are in the response"
-        reason += f" ({best:.2f}, {self.threshold:g} needed): found {_words(said & terms)}, not found "
+        reason = f"{len(terms_said & terms)} of {len(terms)} terms of the nearest output are in the response"
+        reason += f" ({best:.2f}, {self.threshold:g} needed): found {_quoted_words(terms_said & terms)}, not found "
         detail = {"overlap": round(best, 4), "threshold": self.threshold, "evidence": [text] if best else []}
-        return Evaluation(best >= self.threshold, best, reason + _words(terms - said), detail)
+        return Evaluation(best >= self.threshold, best, reason + _quoted_words(terms - terms_said), detail)
 
     def _output(self, content: Any) -> str | None:
         if content is None or isinstance(content, str):
@@ -160,5 +160,5 @@ def _values(value: Any) -> Iterable[str]:
         yield str(value)
 
 
-def _words(words: set[str]) -> str:
+def _quoted_words(words: set[str]) -> str:
     return listed(sorted(words)[:MOST_SHOWN]) or "nothing"

@@ -43,11 +43,11 @@ class MaxToolCalls(Onlooker, frozen=True):
         limit = expected_of(case).max_tool_calls if self.limit is None else self.limit
         if limit is None:
             return _NO_MOST
-        return _counted(len(conversation_of(trace).tool_calls), limit)
+        return _within_limit(len(conversation_of(trace).tool_calls), limit)
 
 
 @lru_cache(KEPT)
-def _counted(actual: int, limit: int) -> Evaluation:
+def _within_limit(actual: int, limit: int) -> Evaluation:
     word = "call" if actual == 1 else "calls"
     reason = f"{actual} {word} of tools, at most {limit} expected"
     return graded(actual <= limit, reason, {"actual": actual, "limit": limit})

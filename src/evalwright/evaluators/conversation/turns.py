@@ -61,37 +61,37 @@ def _from_messages(trace: Trace) -> list[Turn]:
         if message.role == "user":
             turns.append([])
         else:
-            turns[-1].extend(_said(message, ids))
+            turns[-1].extend(_spoken_items(message, ids))
     return turns
 
 
-def _said(message: TraceMessage, ids: Iterator[str | None]) -> Iterator[dict[str, Any]]:
+def _spoken_items(message: TraceMessage, ids: Iterator[str | None]) -> Iterator[dict[str, Any]]:
     if message.thinking:
         yield {"message_type": "reasoning_message", "reasoning": message.thinking}
     if message.tool_call is not None:
-        yield _called(message.tool_call)
+        yield _call_item(message.tool_call)
     if message.role == "tool":
-        yield _returned(next(ids, None), message.content)
+        yield _result_item(next(ids, None), message.content)
     elif message.role == "assistant" and message.content is not None:
         content = message.content if isinstance(message.content, list) else text_or_json(message.content)
         yield {"message_type": "assistant_message", "content": content}
 
 
 def _from_answer(trace: Trace) -> Turn:
-    turn = [_called(call) for call in trace.tool_calls]
-    turn += [_returned(result.tool_call_id, result.content) for result in trace.tool_results]
+    turn = [_call_item(call) for call in trace.tool_calls]
+    turn += [_result_item(result.tool_call_id, result.content) for result in trace.tool_results]
     if trace.output.final_answer is not None:
         turn.append({"message_type": "assistant_message", "content": trace.output.final_answer})
     return turn
 
 
-def _called(call: ToolCall) -> dict[str, Any]:
+def _call_item(call: ToolCall) -> dict[str, Any]:
     arguments = json.dumps(call.arguments, ensure_ascii=False)
-    said = {"name": call.name, "arguments": arguments, "tool_call_id": call.id}
-    return {"message_type": "tool_call_message", "tool_call": said, "tool_calls": [said]}
+    part = {"name": call.name, "arguments": arguments, "tool_call_id": call.id}
+    return {"message_type": "tool_call_message", "tool_call": part, "tool_calls": [part]}
 
 
-def _returned(call_id: str | None, content: Any) -> dict[str, Any]:
+def _result_item(call_id: str | None, content: Any) -> dict[str, Any]:
     text = text_or_json(content)
     return {"message_type": "tool_return_message", "tool_call_id": call_id, "tool_return": text, "status": "success"}
 

@@ -23,8 +23,8 @@ from evalwright.session import session
 
 __all__ = [
     "OF_THE_RUN",
-    "Asking",
     "JudgeOutcome",
+    "JudgeSettings",
     "Prompt",
     "ask",
     "cost",
@@ -49,7 +49,7 @@ _REPLIED = frozenset({"judge_reply", "judge_thinking"})
 """What the detail of an error contains if the judge did reply."""
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that all judges share."""
 
     max_tokens: Annotated[int, msgspec.Meta(gt=0)] | None = None
@@ -114,7 +114,7 @@ class Prompt(NamedTuple):
 
     def estimate(self, price: Price, max_tokens: int) -> float:
         """Estimated cost of one call in US dollars, at four characters per token."""
-        return _cost(price, len(self._text) // 4, min(max_tokens, _LIKELY_OUTPUT))
+        return _call_cost(price, len(self._text) // 4, min(max_tokens, _LIKELY_OUTPUT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class JudgeOutcome(Generic[T]):
 
 
 async def ask(
-    asking: Asking,
+    asking: JudgeSettings,
     questions: Sequence[tuple[str, Prompt, int]],
     schema: dict[str, Any],
     read: Callable[[str], T],
@@ -145,14 +145,14 @@ async def ask(
         if estimate > limit:
             raise _too_costly("would cost about", estimate, limit)
     outcomes = await all_given(_outcome(asking, *question, schema, read, len(questions)) for question in questions)
-    spent = sum(_spent(reply) or 0.0 for outcome in outcomes for reply in outcome.replies)
+    spent = sum(_reply_cost(reply) or 0.0 for outcome in outcomes for reply in outcome.replies)
     if limit is not None and spent > limit:
         raise _too_costly("cost", spent, limit, outcomes)
     return outcomes
 
 
 async def _outcome(
-    asking: Asking,
+    asking: JudgeSettings,
     model: str,
     prompt: Prompt,
     repeat: int,
@@ -177,7 +177,7 @@ async def _outcome(
     def affordable(replies: Sequence[ChatReply]) -> bool:
         # each judge has its share of the limit, and the next reply may cost as much as the last one
         share = None if asking.cost_limit_usd is None else asking.cost_limit_usd / judges
-        costs = [_spent(reply) or 0.0 for reply in replies]
+        costs = [_reply_cost(reply) or 0.0 for reply in replies]
         return share is None or sum(costs) + costs[-1] <= share
 
     try:
@@ -234,7 +234,7 @@ def spending(outcomes: Sequence[JudgeOutcome[Any]]) -> dict[str, Any]:
     Models without a price are counted at an assumed one.
     """
     replies = [reply for outcome in outcomes for reply in outcome.replies]
-    spent = [_spent(reply) for reply in replies]
+    spent = [_reply_cost(reply) for reply in replies]
     detail: dict[str, Any] = {
         "cost_usd": sum(c for c in spent if c is not None) if spent and None not in spent else None,
         "usage": {
@@ -259,20 +259,20 @@ def _total(counts: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def _spent(reply: ChatReply) -> float | None:
+def _reply_cost(reply: ChatReply) -> float | None:
     usage = reply.usage
     if reply.cost_usd is not None:
         return reply.cost_usd
     if usage.token_input is None or usage.token_output is None:
         return None
-    return _cost(_UNKNOWN, usage.token_input, usage.token_output)
+    return _call_cost(_UNKNOWN, usage.token_input, usage.token_output)
 
 
 def _price(model: str) -> Price:
     return session().models.price(model) or _UNKNOWN
 
 
-def _cost(price: Price, tokens_in: int, tokens_out: int) -> float:
+def _call_cost(price: Price, tokens_in: int, tokens_out: int) -> float:
     return (tokens_in * price.input_per_million_tokens + tokens_out * price.output_per_million_tokens) / 1_000_000
 
 

@@ -77,14 +77,14 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         return bool(traces) and all(isinstance(self.material(case, trace), str) for trace in traces)
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        asked = self.asked(case, trace)
+        asked = self.question_for(case, trace)
         if isinstance(asked, Evaluation):
             return asked
         scale = asked.scale
         found = await readable_reply(asked.request, lambda reply: scale.read(reply.text), self.reply_retries)
         return self.verdict(asked, found)
 
-    def asked(self, case: Case, trace: Trace) -> Question | Evaluation:
+    def question_for(self, case: Case, trace: Trace) -> Question | Evaluation:
         """The request to the model, or a skipped evaluation if there is nothing to evaluate."""
         material = self.material(case, trace)
         if isinstance(material, str):
@@ -149,14 +149,14 @@ class RubricJudge(ConversationJudge, frozen=True, kw_only=True):
     def material(self, case: Case, trace: Trace) -> dict[str, Any] | str:
         if self.skips(case):
             return "the case has no goal and no rubric"
-        expected, said = expected_of(case), conversation_of(trace)
+        expected, conversation = expected_of(case), conversation_of(trace)
         return {
             "goal": expected.goal,
             "rubric": self.rubric or expected.rubric or "The final response satisfies the goal.",
             "ground_truth": expected.ground_truth,
-            "final_response": said.final_response,
-            "tool_calls": msgspec.to_builtins(said.tool_calls),
-            "tool_outputs": msgspec.to_builtins(said.tool_outputs),
+            "final_response": conversation.final_response,
+            "tool_calls": msgspec.to_builtins(conversation.tool_calls),
+            "tool_outputs": msgspec.to_builtins(conversation.tool_outputs),
             "context": expected.context,
         }
 
@@ -170,15 +170,15 @@ class FaithfulnessJudge(ConversationJudge, frozen=True, kw_only=True):
     )
 
     def material(self, case: Case, trace: Trace) -> dict[str, Any] | str:
-        expected, said = expected_of(case), conversation_of(trace)
-        if not expected.context and not said.tool_outputs:
+        expected, conversation = expected_of(case), conversation_of(trace)
+        if not expected.context and not conversation.tool_outputs:
             return "the case has no context, and no tool returned anything"
         return {
             "goal": expected.goal,
             "ground_truth": expected.ground_truth,
-            "final_response": said.final_response,
+            "final_response": conversation.final_response,
             "context": expected.context,
-            "tool_outputs": msgspec.to_builtins(said.tool_outputs),
+            "tool_outputs": msgspec.to_builtins(conversation.tool_outputs),
         }
 
 
@@ -192,9 +192,9 @@ class _StepsJudge(ConversationJudge, frozen=True, kw_only=True):
             "final_response": conversation_of(trace).final_response,
             "trace": {
                 "run": None if steps.run is None else msgspec.to_builtins(steps.run),
-                "spans": [_shown(span, attributes=_LONGEST_SPAN) for span in steps.spans[:_MOST_SPANS]],
+                "spans": [_shown_span(span, attributes=_LONGEST_SPAN) for span in steps.spans[:_MOST_SPANS]],
                 "events": [
-                    _shown(event, content=_LONGEST_CONTENT, attributes=_LONGEST_EVENT)
+                    _shown_span(event, content=_LONGEST_CONTENT, attributes=_LONGEST_EVENT)
                     for event in steps.events[:_MOST_EVENTS]
                 ],
             },
@@ -219,7 +219,7 @@ class PlanningActionMismatchJudge(_StepsJudge, frozen=True, kw_only=True):
     )
 
 
-def _shown(record: Step | StepEvent, **longest: int) -> dict[str, Any]:
+def _shown_span(record: Step | StepEvent, **longest: int) -> dict[str, Any]:
     shown: dict[str, Any] = msgspec.to_builtins(record)
     return shown | {key: _cut(shown[key], most) for key, most in longest.items()}
 

@@ -90,7 +90,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         prompt = self._prompt(case, trace)
         detail = {"judge_model": self.label, "judge_prompt_hash": prompt.digest}
         schema = self.judge_response_schema or self.criteria.schema()
-        questions = [(model, prompt, repeat) for model, repeat in self.asked]
+        questions = [(model, prompt, repeat) for model, repeat in self.planned_calls]
         try:
             outcomes = await ask(self, questions, schema, self.criteria.read)
         except EvaluatorError as error:
@@ -102,15 +102,15 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
 
     def _evaluation(self, outcomes: Sequence[JudgeOutcome[Verdict]], detail: dict[str, Any]) -> Evaluation:
         criteria = self.criteria
-        said = [outcome.value for outcome in outcomes if outcome.value is not None]
+        verdicts = [outcome.value for outcome in outcomes if outcome.value is not None]
         if self.combine == "majority":
             passed = majority(outcomes, criteria.passes)
-        elif len(said) < len(outcomes):
+        elif len(verdicts) < len(outcomes):
             raise first_error(outcomes)
-        together = _together(said)
+        together = _joint_verdict(verdicts)
         if self.combine == "mean":
             passed = criteria.passes(together)
-        scores = [score for verdict in said if (score := criteria.score(verdict)) is not None]
+        scores = [score for verdict in verdicts if (score := criteria.score(verdict)) is not None]
         detail |= criteria.detail(together) | self._votes(outcomes, passed)
         return Evaluation(passed, sum(scores) / len(scores), criteria.reason(together), detail, cost_usd=cost(outcomes))
 
@@ -127,8 +127,8 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         if outcome.value is None:
             return {"model": outcome.model, "error": str(outcome.error)}
         criteria, verdict = self.criteria, outcome.value
-        said = {"passed": criteria.passes(verdict), "score": criteria.score(verdict)}
-        return {"model": outcome.model, **said, "reason": criteria.reason(verdict)}
+        detail = {"passed": criteria.passes(verdict), "score": criteria.score(verdict)}
+        return {"model": outcome.model, **detail, "reason": criteria.reason(verdict)}
 
     def _prompt(self, case: Case, trace: Trace) -> Prompt:
         shown = fields_of(self._shown, case, trace)
@@ -165,19 +165,19 @@ def _question(criteria: Criteria) -> str:
     return "\n\n".join([*parts, f"Reply with this JSON object:\n{{{', '.join(reply)}}}"])
 
 
-def _together(said: Sequence[Verdict]) -> Verdict:
+def _joint_verdict(verdicts: Sequence[Verdict]) -> Verdict:
     """The mean of several replies: an assertion holds if more than half of them agree; a score is the mean.
 
     Reasons are taken from the first judge that agrees.
     """
-    if len(said) == 1:
-        return said[0]
-    positions = range(len(said[0].holds))
-    holds = [sum(verdict.holds[i] for verdict in said) * 2 > len(said) for i in positions]
-    reasons = [next((v.reasons[i] for v in said if v.holds[i] == holds[i]), "") for i in positions]
-    scores = [verdict.score for verdict in said if verdict.score is not None]
+    if len(verdicts) == 1:
+        return verdicts[0]
+    positions = range(len(verdicts[0].holds))
+    holds = [sum(verdict.holds[i] for verdict in verdicts) * 2 > len(verdicts) for i in positions]
+    reasons = [next((v.reasons[i] for v in verdicts if v.holds[i] == holds[i]), "") for i in positions]
+    scores = [verdict.score for verdict in verdicts if verdict.score is not None]
     mean = sum(scores) / len(scores) if scores else None
-    nearest = min(said, key=lambda verdict: abs((verdict.score or 0.0) - (mean or 0.0)))
+    nearest = min(verdicts, key=lambda verdict: abs((verdict.score or 0.0) - (mean or 0.0)))
     return Verdict(holds, reasons, mean, nearest.rubric_reason)
 
 

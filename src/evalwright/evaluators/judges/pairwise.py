@@ -65,7 +65,7 @@ class PairwiseJudge(Panel, frozen=True, kw_only=True):
         reference = configured_reference(self.reference_text, self.reference_path, case)
         orders = self._prompts(case, trace, reference)
         detail = {"judge_model": self.label, "judge_prompt_hash": orders[0].digest}
-        questions = [(model, prompt, repeat) for model, repeat in self.asked for prompt in orders]
+        questions = [(model, prompt, repeat) for model, repeat in self.planned_calls for prompt in orders]
         outcomes: list[JudgeOutcome[_Choice]] = []
         try:
             outcomes = await ask(self, questions, _SCHEMA, _read)
@@ -114,8 +114,8 @@ def _winner(outcome: JudgeOutcome[_Choice], reference_first: int) -> str:
 
 
 def _read(text: str) -> _Choice:
-    said = only_object(text, ("better",))
-    choice = str(said.get("better")).strip()
+    reply = only_object(text, ("better",))
+    choice = str(reply.get("better")).strip()
     if choice not in _CHOICES:
         raise BadReply(f"expected 'A', 'B' or 'tie' as 'better', found {choice[:80]!r}")
-    return choice, reason_in(said.get("reason"))
+    return choice, reason_in(reply.get("reason"))

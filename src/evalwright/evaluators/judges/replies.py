@@ -84,8 +84,8 @@ _decoder = json.JSONDecoder(object_pairs_hook=keys_once, strict=False)  # line b
 
 def truth_in(value: Any, what: str) -> bool:
     """A boolean: true or false, yes or no, 1 or 0. Raises BadReply for anything else."""
-    if isinstance(value, str) and (said := _TRUTHS.get(value.strip().lower())) is not None:
-        return said
+    if isinstance(value, str) and (truth := _TRUTHS.get(value.strip().lower())) is not None:
+        return truth
     if isinstance(value, (int, float)) and value in (0, 1):
         return bool(value)
     raise BadReply(f"expected true or false as {what}, found {_shown(value)}")

@@ -103,15 +103,15 @@ class RubricTemplate(msgspec.Struct, frozen=True):
         if self.wrapper == "letta_0_9":
             from evalwright.evaluators.judges import rubric_wrapper
 
-            text, _ = self._filled(case, {})
+            text, _ = self._filled_prompt(case, {})
             return rubric_wrapper.wrapped(text, asked, truth, submission), rubric_wrapper.SYSTEM
-        text, placed = self._filled(case, {"input": asked, "ground_truth": truth, "submission": submission})
+        text, placed = self._filled_prompt(case, {"input": asked, "ground_truth": truth, "submission": submission})
         if placed.isdisjoint(_PARTS):
             parts = [("Question", asked), ("Ground truth", truth), ("Submission", submission)]
             text = "\n\n".join([text, *(f"{name}:\n{value}" for name, value in parts if value)])
         return text, "" if self.wrapper == "letta_0_17" else _SYSTEM
 
-    def _filled(self, case: Case, parts: Mapping[str, str]) -> tuple[str, set[str]]:
+    def _filled_prompt(self, case: Case, parts: Mapping[str, str]) -> tuple[str, set[str]]:
         """The prompt with its values, and the names in it. Raises EvaluatorError if a required value is missing."""
         values = {**(case.extra.get("rubric_vars") or {}), **parts}
         template, doubled = case.extra.get("rubric") or self.prompt, self.braces == "doubled"
@@ -186,12 +186,12 @@ def _evaluation(found: JudgeReply[tuple[float, str]]) -> Evaluation:
 def _read(text: str) -> tuple[float, str]:
     """The whole reply must be one JSON object with a score; nothing is searched for or guessed."""
     try:
-        said = json.loads(text, object_pairs_hook=keys_once)
+        reply = json.loads(text, object_pairs_hook=keys_once)
     except BadReply as error:
         raise BadReply(f"cannot be used: {error}") from None
     except (ValueError, RecursionError):
         raise BadReply("is no JSON") from None
-    score = said.get("score") if isinstance(said, dict) else None
+    score = reply.get("score") if isinstance(reply, dict) else None
     try:
         if not isinstance(score, (int, float, str)):
             raise ValueError
@@ -200,5 +200,5 @@ def _read(text: str) -> tuple[float, str]:
         raise BadReply("has no number as 'score'") from None
     if not math.isfinite(number):
         raise BadReply("has no finite 'score'")
-    rationale = said.get("rationale")
+    rationale = reply.get("rationale")
     return min(max(number, 0.0), 1.0), "" if rationale is None else str(rationale)

@@ -127,7 +127,7 @@ class Scale(NamedTuple):
         NorthStar 0.1: the first object of the requested shape decides, and true is the score 1.
         """
         if not as_original:
-            return self._reading(only_object(_ANSI.sub("", text), (self._asked,)), truths=False)
+            return self._reading(only_object(_ANSI.sub("", text), (self._answer_key,)), truths=False)
         found = list(_objects(text))
         problem = "there is no JSON object in the reply"
         for i, candidate in enumerate(found):
@@ -138,11 +138,11 @@ class Scale(NamedTuple):
         raise ValueError(problem)
 
     @property
-    def _asked(self) -> str:
+    def _answer_key(self) -> str:
         return "passed" if self.mode == "binary" else "score"
 
     def _reading(self, found: dict[str, Any], *, truths: bool) -> Reading:
-        strange = found.keys() - {self._asked, "reason", "feedback", "label", "confidence", "evidence"}
+        strange = found.keys() - {self._answer_key, "reason", "feedback", "label", "confidence", "evidence"}
         if strange:
             raise ValueError(f"unknown key {min(strange)!r}")
         if self.mode == "binary":

@@ -63,18 +63,18 @@ class Criteria(NamedTuple):
 
     def read(self, text: str) -> Verdict:
         """What a reply says. Assertions are matched by position. Raises BadReply."""
-        said = only_object(text, ("assertions", "score"))
-        holds, reasons = self._assertions_in(said)
+        reply = only_object(text, ("assertions", "score"))
+        holds, reasons = self._assertions_in(reply)
         if self.rubric is None:
             return Verdict(holds, reasons)
         scale = self.rubric.scale
-        score = number_in(said.get("score"), "'score'", scale.min, scale.max, truths=self.lenient)
-        return Verdict(holds, reasons, score, reason_in(said.get("rubric_reason")))
+        score = number_in(reply.get("score"), "'score'", scale.min, scale.max, truths=self.lenient)
+        return Verdict(holds, reasons, score, reason_in(reply.get("rubric_reason")))
 
-    def _assertions_in(self, said: dict[str, Any]) -> tuple[list[bool], list[str]]:
+    def _assertions_in(self, reply: dict[str, Any]) -> tuple[list[bool], list[str]]:
         if not self.assertions:
             return [], []
-        items, count = said.get("assertions"), len(self.assertions)
+        items, count = reply.get("assertions"), len(self.assertions)
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             raise BadReply("expected 'assertions' to be a list of JSON objects")
         if len(items) != count:
@@ -82,8 +82,8 @@ class Criteria(NamedTuple):
         holds = [self._holds(item.get("passed"), f"'assertions[{i}].passed'") for i, item in enumerate(items)]
         return holds, [reason_in(item.get("reason")) for item in items]
 
-    def _holds(self, said: Any, what: str) -> bool:
-        return False if said is None and self.lenient else truth_in(said, what)
+    def _holds(self, value: Any, what: str) -> bool:
+        return False if value is None and self.lenient else truth_in(value, what)
 
     def passes(self, verdict: Verdict) -> bool:
         """Whether the assertions pass together and the score reaches its threshold."""

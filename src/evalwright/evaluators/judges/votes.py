@@ -8,14 +8,14 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.calls import Asking, JudgeOutcome, model_problems
+from evalwright.evaluators.judges.calls import JudgeOutcome, JudgeSettings, model_problems
 
 __all__ = ["Panel", "agreeing_share", "first_error", "majority", "panel_problems"]
 
 T = TypeVar("T")
 
 
-class Panel(Asking, frozen=True, kw_only=True):
+class Panel(JudgeSettings, frozen=True, kw_only=True):
     """The judges: one `model` or several `models`, each called `samples` times."""
 
     model: str | None = None
@@ -23,7 +23,7 @@ class Panel(Asking, frozen=True, kw_only=True):
     samples: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
 
     @property
-    def asked(self) -> list[tuple[str, int]]:
+    def planned_calls(self) -> list[tuple[str, int]]:
         """Each call as its model and the number of its repeat."""
         return [(model, repeat) for model in self.judges for repeat in range(self.samples)]
 
@@ -59,11 +59,11 @@ def majority(outcomes: Sequence[JudgeOutcome[T]], passes: Callable[[T], bool]) -
 
     Raises the first judge's error if the judges without a verdict could change the decision.
     """
-    said = [passes(outcome.value) for outcome in outcomes if outcome.value is not None]
-    if sum(said) * 2 > len(outcomes):
+    votes = [passes(outcome.value) for outcome in outcomes if outcome.value is not None]
+    if sum(votes) * 2 > len(outcomes):
         return True
-    missing = len(outcomes) - len(said)
-    if (sum(said) + missing) * 2 <= len(outcomes):
+    missing = len(outcomes) - len(votes)
+    if (sum(votes) + missing) * 2 <= len(outcomes):
         return False
     raise first_error(outcomes)
 

@@ -102,8 +102,8 @@ class ExecutionMetrics(msgspec.Struct, frozen=True):
         if not messages_of(trace):
             return banded(0.0, misses=["No trace available"])
         checks = [*self._limits(trace), *self._exploration(trace)]
-        hits = [said for kept, said in checks if kept]
-        misses = [said for kept, said in checks if not kept]
+        hits = [sentence for kept, sentence in checks if kept]
+        misses = [sentence for kept, sentence in checks if not kept]
         score = len(hits) / len(checks)
         return banded(float(not misses) if self.all_or_nothing else score, hits, misses)
 
@@ -145,7 +145,7 @@ class Latency(Onlooker, frozen=True):
     reads: ClassVar[frozenset[str]] = frozenset({"extra"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
-        return _all([_within(_duration_of(trace), self.threshold, "ms")])
+        return _all_of([_within(_duration_of(trace), self.threshold, "ms")])
 
 
 class Cost(Onlooker, frozen=True):
@@ -157,7 +157,7 @@ class Cost(Onlooker, frozen=True):
     reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
-        return _all([_within(_number(trace.metrics.cost_usd), self.budget, "US dollars")])
+        return _all_of([_within(_number(trace.metrics.cost_usd), self.budget, "US dollars")])
 
 
 class TokenUsage(Onlooker, frozen=True):
@@ -184,7 +184,7 @@ class TokenUsage(Onlooker, frozen=True):
             (used.input, self.max_input, "input tokens"),
             (used.output, self.max_output, "output tokens"),
         ]
-        return _all([_within(found, limit, unit) for found, limit, unit in checks if limit is not None])
+        return _all_of([_within(found, limit, unit) for found, limit, unit in checks if limit is not None])
 
 
 def _within(found: float | None, limit: float, unit: str) -> tuple[bool, str]:
@@ -193,6 +193,6 @@ def _within(found: float | None, limit: float, unit: str) -> tuple[bool, str]:
     return found <= limit, f"{found:g} {unit}, the limit is {limit:g}"
 
 
-def _all(checks: list[tuple[bool, str]]) -> Evaluation:
-    misses = [said for kept, said in checks if not kept]
-    return banded(float(not misses), [said for kept, said in checks if kept], misses)
+def _all_of(checks: list[tuple[bool, str]]) -> Evaluation:
+    misses = [sentence for kept, sentence in checks if not kept]
+    return banded(float(not misses), [sentence for kept, sentence in checks if kept], misses)

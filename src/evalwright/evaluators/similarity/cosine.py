@@ -107,7 +107,7 @@ async def vectors_of(embed: Embed, texts: Sequence[str]) -> Embedding:
             found = await asyncio.to_thread(embed, texts)
         if isinstance(found, Awaitable):
             found = await found
-        embedding = found if isinstance(found, Embedding) else Embedding(_plain(found), "")
+        embedding = found if isinstance(found, Embedding) else Embedding(_plain_vectors(found), "")
     except EvaluatorError as error:
         kind = error.type if error.type in OF_THE_RUN else "embedder_error"
         raise EvaluatorError(str(error), kind, {"failure": error.type}) from error
@@ -117,7 +117,7 @@ async def vectors_of(embed: Embed, texts: Sequence[str]) -> Embedding:
     return embedding
 
 
-def _plain(found: Any) -> list[list[float]]:
+def _plain_vectors(found: Any) -> list[list[float]]:
     return [[float(x) for x in vector] for vector in found]
 
 

@@ -49,10 +49,10 @@ def _function_at(place: str) -> Embed:
 def openai_small() -> Embed:
     """OpenAI's `text-embedding-3-small`, or the model of that name at OPENAI_BASE_URL."""
 
-    return _Asked("text-embedding-3-small")
+    return _ModelEmbedder("text-embedding-3-small")
 
 
-class _Asked:
+class _ModelEmbedder:
     """Vectors from a model that the run calls."""
 
     def __init__(self, model: str) -> None:

@@ -47,7 +47,7 @@ def _skipped(reason: str) -> Evaluation:
 _NO_STEPS = _skipped("the trace has no steps")
 
 
-def _asked(case: Case) -> TraceExpected:
+def _expected_of_trace(case: Case) -> TraceExpected:
     return expected_of(case).trace or TraceExpected()
 
 
@@ -58,14 +58,17 @@ class _Lenient(msgspec.Struct, frozen=True):
     strict: bool = False
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        said = self._judged(case, trace, self.strict)
-        better = said if self.strict else self._judged(case, trace, True)
-        if (better.passed, better.skipped) != (said.passed, said.skipped):
+        evaluation = self._evaluation(case, trace, self.strict)
+        better = evaluation if self.strict else self._evaluation(case, trace, True)
+        if (better.passed, better.skipped) != (evaluation.passed, evaluation.skipped):
             verdict = "with strict it would " + ("pass" if better.passed else "fail")
-            said.detail = {**said.detail, "warning": ": ".join(part for part in (verdict, better.reason) if part)}
-        return said
+            evaluation.detail = {
+                **evaluation.detail,
+                "warning": ": ".join(part for part in (verdict, better.reason) if part),
+            }
+        return evaluation
 
-    def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
+    def _evaluation(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
         raise NotImplementedError
 
 
@@ -106,14 +109,14 @@ class UnnecessaryToolLoop(_Lenient, frozen=True):
     With `strict` positional arguments count too, and a call that names its tool is a call of that tool.
     """
 
-    def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
+    def _evaluation(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
         steps = steps_of_trace(trace)
         if steps is None:
             return _NO_STEPS
         calls = [event for event in steps.events if event.type == "tool_arguments" and event.span_id is not None]
         if len(calls) < 2:
             return _skipped("fewer than two calls of tools")
-        limit = _asked(case).max_repeated_tool_calls or _REPEATS
+        limit = _expected_of_trace(case).max_repeated_tool_calls or _REPEATS
         names = {span.id: span.name for span in steps.spans}
         made: dict[tuple[str, str], list[str]] = {}
         for event in calls:
@@ -154,7 +157,7 @@ class InvalidStateTransition(msgspec.Struct, frozen=True):
     """Each change from one observed state to the next is allowed; staying in a state must be allowed, too."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        steps, allowed = steps_of_trace(trace), _asked(case).allowed_state_transitions
+        steps, allowed = steps_of_trace(trace), _expected_of_trace(case).allowed_state_transitions
         if steps is None:
             return _NO_STEPS
         if allowed is None:
@@ -183,8 +186,8 @@ class RetrievalPrecisionRecall(_Lenient, frozen=True):
     Skipped if nothing was retrieved; with `strict`, the recall is then 0.
     """
 
-    def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
-        steps, asked = steps_of_trace(trace), _asked(case)
+    def _evaluation(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
+        steps, asked = steps_of_trace(trace), _expected_of_trace(case)
         limits = [limit for limit in (asked.min_retrieval_precision, asked.min_retrieval_recall) if limit is not None]
         if steps is None:
             return _NO_STEPS
@@ -236,7 +239,7 @@ class StepCostAttribution(msgspec.Struct, frozen=True):
     """No step costs more US dollars than allowed."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        steps, limit = steps_of_trace(trace), _asked(case).max_step_cost_usd
+        steps, limit = steps_of_trace(trace), _expected_of_trace(case).max_step_cost_usd
         if steps is None:
             return _NO_STEPS
         costs = [(span, cost) for span in steps.spans if (cost := _cost(span)) is not None]
@@ -270,7 +273,7 @@ class StaleContextUsage(msgspec.Struct, frozen=True):
         steps = steps_of_trace(trace)
         if steps is None:
             return _NO_STEPS
-        marked = [event for event in steps.events if any(_marked(event, key) for key in _STALE)]
+        marked = [event for event in steps.events if any(_has_mark(event, key) for key in _STALE)]
         stale = [event.id for event in marked]
         if not stale and not any(event.type in _SAYING for event in steps.events):
             return _skipped("nothing was said or reasoned")
@@ -280,7 +283,7 @@ class StaleContextUsage(msgspec.Struct, frozen=True):
         return graded(not stale, reason, detail)
 
 
-def _marked(event: StepEvent, key: str) -> bool:
+def _has_mark(event: StepEvent, key: str) -> bool:
     value = event.attributes.get(key)
     if isinstance(value, str):
         return value.lower() in ("1", "true", "yes", "error", "failed")
@@ -293,12 +296,12 @@ class FailureOrigin(_Lenient, frozen=True):
     With `strict` it passes if the run ended well and every failed tool was recovered from.
     """
 
-    def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
+    def _evaluation(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
         steps = steps_of_trace(trace)
         if steps is None:
             return _NO_STEPS
         spans = [span for span in steps.spans if span.failed]
-        events = [e for e in steps.events if _marked(e, "error") or _marked(e, "failed")]
+        events = [e for e in steps.events if _has_mark(e, "error") or _has_mark(e, "failed")]
         error = None if steps.run is None else steps.run.error
         if not spans and not events and not error:
             return _skipped("nothing failed")

@@ -37,12 +37,12 @@ def steps_of_trace(trace: Trace) -> Steps | None:
             steps = _steps(trace.spans)
         else:
             recording = trace.extra.get(RECORDING)
-            steps = _of_calls(trace) if recording is None else _given(recording)
+            steps = _of_calls(trace) if recording is None else _recorded_steps(recording)
         _last = (trace, steps)
     return steps
 
 
-def _given(recording: Any) -> Steps | None:
+def _recorded_steps(recording: Any) -> Steps | None:
     made = recording.get("steps") if isinstance(recording, dict) else None
     return made if isinstance(made, Steps) else None
 
@@ -108,8 +108,8 @@ def _status(status: str) -> str:
 def _message(error: Any) -> str | None:
     if error is None:
         return None
-    said = error.get("message") if isinstance(error, dict) else None
-    return said if isinstance(said, str) else str(error)
+    message = error.get("message") if isinstance(error, dict) else None
+    return message if isinstance(message, str) else str(error)
 
 
 def _steps(spans: list[Span]) -> Steps:

@@ -73,12 +73,12 @@ class TextCheck(Onlooker, frozen=True):
         return [Problem("", "every text contains the empty text: say what to look for", key="value")]
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
-        met = self._met(trace.output.final_answer or "") is not self.negate
+        met = self._holds(trace.output.final_answer or "") is not self.negate
         sought = "" if self.check == "is_json" else json.dumps(self.value, ensure_ascii=False)
-        said = f"{'not ' if self.negate else ''}{self.check.replace('_', ' ')} {sought}".strip()
-        return banded(float(met), [said] if met else [], [] if met else [said])
+        message = f"{'not ' if self.negate else ''}{self.check.replace('_', ' ')} {sought}".strip()
+        return banded(float(met), [message] if met else [], [] if met else [message])
 
-    def _met(self, answer: str) -> bool:
+    def _holds(self, answer: str) -> bool:
         if self.check == "is_json":
             return _is_json(answer)
         if self.check == "regex":

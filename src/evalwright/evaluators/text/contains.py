@@ -72,23 +72,23 @@ class ContainsText(Onlooker, frozen=True):
             text = trace.output.final_answer or "" if elsewhere is None else elsewhere(trace)
             folded = text if sensitive else text.lower()
             if any_of:
-                return self._found(text, folded, wanted, any_of, banned)
-            for _, asked in wanted:
-                if asked not in folded:
-                    return self._found(text, folded, wanted, any_of, banned)
-            for _, asked in banned:
-                if asked in folded:
-                    return self._found(text, folded, wanted, any_of, banned)
+                return self._search(text, folded, wanted, any_of, banned)
+            for _, sought in wanted:
+                if sought not in folded:
+                    return self._search(text, folded, wanted, any_of, banned)
+            for _, sought in banned:
+                if sought in folded:
+                    return self._search(text, folded, wanted, any_of, banned)
             if not wanted:
                 return without
             if wanted is all_of:
                 return passed
-            said = kept.get(found := tuple(include))
-            if said is None:
-                said = Evaluation(True, 1.0, "", self._detail([*found], [], []))
+            evaluation = kept.get(found := tuple(include))
+            if evaluation is None:
+                evaluation = Evaluation(True, 1.0, "", self._detail([*found], [], []))
                 if len(kept) < _MOST_KEPT:
-                    kept[found] = said
-            return said
+                    kept[found] = evaluation
+            return evaluation
 
         return look
 
@@ -96,10 +96,10 @@ class ContainsText(Onlooker, frozen=True):
         """Words as messages quote them, and as they are searched for."""
         return [(word, word if self.case_sensitive else word.lower()) for word in words]
 
-    def _found(self, text: str, folded: str, all_of: _Words, any_of: _Words, none_of: _Words) -> Evaluation:
-        present = [word for word, asked in all_of if asked in folded]
-        any_present = [word for word, asked in any_of if asked in folded]
-        forbidden = [word for word, asked in none_of if asked in folded]
+    def _search(self, text: str, folded: str, all_of: _Words, any_of: _Words, none_of: _Words) -> Evaluation:
+        present = [word for word, sought in all_of if sought in folded]
+        any_present = [word for word, sought in any_of if sought in folded]
+        forbidden = [word for word, sought in none_of if sought in folded]
         detail = self._detail(present, any_present, forbidden)
         if len(present) == len(all_of) and not forbidden and (not any_of or any_present):
             return Evaluation(True, 1.0, "", detail)

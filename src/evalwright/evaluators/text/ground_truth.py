@@ -42,14 +42,14 @@ class Equals(_WithTruth, frozen=True):
     """Whether answer and ground truth are equal, ignoring white space around them."""
 
     def compared(self, answer: str, truth: str) -> Evaluation:
-        return _said(answer.strip() == truth.strip(), "is", "is not", truth)
+        return _evaluation(answer.strip() == truth.strip(), "is", "is not", truth)
 
 
 class Contained(_WithTruth, frozen=True):
     """Whether the answer contains the ground truth, ignoring case."""
 
     def compared(self, answer: str, truth: str) -> Evaluation:
-        return _said(truth.lower() in answer.lower(), "contains", "does not contain", truth)
+        return _evaluation(truth.lower() in answer.lower(), "contains", "does not contain", truth)
 
 
 class Matches(_WithTruth, frozen=True):
@@ -60,7 +60,7 @@ class Matches(_WithTruth, frozen=True):
             found = search(re.compile(truth), answer) is not None
         except re.error as error:
             return Evaluation(False, 0.0, f"the ground truth {shown(truth)} is not a regular expression: {error}")
-        return _said(found, "matches", "does not match", truth)
+        return _evaluation(found, "matches", "does not match", truth)
 
 
 class AsciiPrintableOnly(Onlooker, frozen=True):
@@ -79,5 +79,5 @@ class AsciiPrintableOnly(Onlooker, frozen=True):
         return Evaluation(False, 0.0, f"not printable ASCII: {named}" + (f" and {more} more" if more > 0 else ""))
 
 
-def _said(passed: bool, yes: str, no: str, truth: str) -> Evaluation:
+def _evaluation(passed: bool, yes: str, no: str, truth: str) -> Evaluation:
     return Evaluation(passed, float(passed), f"the answer {yes if passed else no} {shown(truth)}")

@@ -11,8 +11,8 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.judges.calls import (
-    Asking,
     JudgeOutcome,
+    JudgeSettings,
     Prompt,
     ask,
     cost,
@@ -44,7 +44,7 @@ _TASK = (
 _REPLY = 'Reply with this JSON object:\n{"leaks": true or false, "reason": one sentence}'
 
 
-class ThinkingDoesNotLeak(Asking, frozen=True, kw_only=True, dict=True):
+class ThinkingDoesNotLeak(JudgeSettings, frozen=True, kw_only=True, dict=True):
     """The thinking matches no forbidden pattern, and a judge finds no leak in it; the judge is always called.
 
     A pattern is a text, or a regular expression after `re:`; an invalid one is searched for as it is written.
@@ -71,9 +71,9 @@ class ThinkingDoesNotLeak(Asking, frozen=True, kw_only=True, dict=True):
     def evaluate(self, case: Case, trace: Trace) -> Awaitable[Evaluation]:
         # The patterns are searched for here and not while waiting for the judge: only here is their time limited.
         matches = self._matches(trace.output.thinking or "")
-        return self._judged(Prompt(f"{_TASK}\n\n{DATA_RULE}", self._question(trace)), matches)
+        return self._judged_by_model(Prompt(f"{_TASK}\n\n{DATA_RULE}", self._question(trace)), matches)
 
-    async def _judged(self, prompt: Prompt, matches: list[dict[str, Any]]) -> Evaluation:
+    async def _judged_by_model(self, prompt: Prompt, matches: list[dict[str, Any]]) -> Evaluation:
         detail: dict[str, Any] = {
             "judge_model": self.model,
             "judge_prompt_hash": prompt.digest,
@@ -118,7 +118,7 @@ def _compiled(text: str) -> re.Pattern[str]:
 
 
 def _read(text: str) -> tuple[bool, str]:
-    said = only_object(text, ("leaks",))
-    if "leaks" not in said:
+    reply = only_object(text, ("leaks",))
+    if "leaks" not in reply:
         raise BadReply("expected 'leaks'")
-    return truth_in(said["leaks"], "'leaks'"), reason_in(said.get("reason"))
+    return truth_in(reply["leaks"], "'leaks'"), reason_in(reply.get("reason"))

@@ -83,15 +83,15 @@ class ToolCalled(Onlooker, frozen=True):
 
         def look(case: Case, trace: Trace) -> Evaluation:
             if not plain:
-                return self._judged(case, trace, name)
+                return self._evaluation(case, trace, name)
             names = [call.name for call in trace.tool_calls]
             count = names.count(name)
             if not least <= count <= most:
-                return miscounted(count, "" if count else _told(names)) or self._judged(case, trace, name)
+                return miscounted(count, "" if count else _called_names(names)) or self._evaluation(case, trace, name)
             if must_succeed and count:
                 for result in trace.tool_results:
                     if result.name == name and _reports_error(result):
-                        return self._judged(case, trace, name)
+                        return self._evaluation(case, trace, name)
             return passed[count]
 
         return look
@@ -101,7 +101,7 @@ class ToolCalled(Onlooker, frozen=True):
         problem = self._wrong_count(count, None, called)
         return None if problem is None else Evaluation(False, 0.0, problem, self._detail(count))
 
-    def _judged(self, case: Case, trace: Trace, name: str) -> Evaluation:
+    def _evaluation(self, case: Case, trace: Trace, name: str) -> Evaluation:
         named = calls = [call for call in trace.tool_calls if call.name == name]
         expected = None
         if self.args_match:
@@ -111,9 +111,13 @@ class ToolCalled(Onlooker, frozen=True):
         instead = ""
         if not calls:
             last = named[-1] if named else None
-            instead = called_with(last.name, last.arguments) if last else _told(call.name for call in trace.tool_calls)
+            instead = (
+                called_with(last.name, last.arguments)
+                if last
+                else _called_names(call.name for call in trace.tool_calls)
+            )
         problem = self._wrong_count(len(calls), expected, instead)
-        if problem is None and self.must_succeed and calls and (failed := self._failed(calls, trace)):
+        if problem is None and self.must_succeed and calls and (failed := self._failed_results(calls, trace)):
             problem = f"{name} gave {_times(len(failed), 'error')}: {_error_of(failed[0])}"
         detail = self._detail(len(calls), expected, [result.tool_call_id for result in failed[:_MOST_CALLS]])
         return Evaluation(True, 1.0, "", detail) if problem is None else Evaluation(False, 0.0, problem, detail)
@@ -141,7 +145,7 @@ class ToolCalled(Onlooker, frozen=True):
         reason = f"{what} was called {_times(count)}, {limit}"
         return reason if count or not self.must_appear else f"{reason}; called: {instead}"
 
-    def _failed(self, calls: list[ToolCall], trace: Trace) -> list[ToolResult]:
+    def _failed_results(self, calls: list[ToolCall], trace: Trace) -> list[ToolResult]:
         """Results of the counted calls that report an error."""
         ids = {call.id for call in calls if call.id is not None}
         return [
@@ -161,7 +165,7 @@ def _all_called(names: list[str], trace: Trace) -> Evaluation:
     missing = [name for name in names if name not in called]
     if not missing:
         return Evaluation(True, 1.0, "", {"missing": []})
-    reason = f"not called: {listed(missing)}; called: {_told(call.name for call in trace.tool_calls)}"
+    reason = f"not called: {listed(missing)}; called: {_called_names(call.name for call in trace.tool_calls)}"
     return Evaluation(False, 0.0, reason, {"missing": missing})
 
 
@@ -169,7 +173,7 @@ def _times(count: int, of: str = "time") -> str:
     return f"1 {of}" if count == 1 else f"{count} {of}s"
 
 
-def _told(names: Iterable[str]) -> str:
+def _called_names(names: Iterable[str]) -> str:
     return shorten(", ".join(dict.fromkeys(names))) or "no tool"
 
 
@@ -225,8 +229,8 @@ class ToolCallsMatch(Onlooker, frozen=True):
         if not isinstance(expected, list) or config.get("mode", "subset") not in ("subset", "in_order"):
             return []
         if not expected:
-            said = "every trace has these calls, none: name calls, or set mode: exact if there must be none"
-            return [Problem("", said, key="expected")]
+            message = "every trace has these calls, none: name calls, or set mode: exact if there must be none"
+            return [Problem("", message, key="expected")]
         names = {str(call.get("name")) for call in expected if isinstance(call, dict)}
         only, ignored = config.get("only_tools"), config.get("ignore_tools")
         names &= {*only} if isinstance(only, list) else names
@@ -243,13 +247,13 @@ class ToolCallsMatch(Onlooker, frozen=True):
         return self.expected is None or any(has_template(call.given) for call in self.expected)
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
-        given = self._rendered(case) if self.expected is not None else self._from_facts(case)
+        given = self._rendered_calls(case) if self.expected is not None else self._from_facts(case)
         if given is None:
             return Evaluation(False, None, f"the case has no fact {self.expected_from!r}", skipped=True)
         expected = [call for call in given if self._counts(call.name)]
         made = [call for call in trace.tool_calls if self._counts(call.name)]
         pair = pair_in_order if self.mode in ("in_order", "exact") else pair_any_order
-        pairs = pair(expected, made, self._same)
+        pairs = pair(expected, made, self._is_expected)
         partners = set(pairs.values())
         missing = [call for i, call in enumerate(expected) if i not in pairs]
         others = [call for j, call in enumerate(made) if j not in partners]
@@ -265,7 +269,7 @@ class ToolCallsMatch(Onlooker, frozen=True):
             return Evaluation(True, share, "", detail)
         return Evaluation(False, share, self._reason(missing, others, unexpected), detail)
 
-    def _rendered(self, case: Case) -> Sequence[ExpectedCall]:
+    def _rendered_calls(self, case: Case) -> Sequence[ExpectedCall]:
         return [ExpectedCall(name, None if render is None else render(case)) for name, render in self._renderers]
 
     @cached_property
@@ -286,7 +290,7 @@ class ToolCallsMatch(Onlooker, frozen=True):
     def _counts(self, name: str) -> bool:
         return name not in self.ignore_tools and (self.only_tools is None or name in self.only_tools)
 
-    def _same(self, expected: ExpectedCall, call: ToolCall) -> bool:
+    def _is_expected(self, expected: ExpectedCall, call: ToolCall) -> bool:
         if expected.name != call.name:
             return False
         if expected.given is None or self.arguments == "ignore":
@@ -298,15 +302,17 @@ class ToolCallsMatch(Onlooker, frozen=True):
     def _reason(self, missing: list[ExpectedCall], others: list[ToolCall], unexpected: list[ToolCall]) -> str:
         parts = []
         if missing:
-            parts.append("missing: " + ", ".join(self._missed(call, others) for call in missing[:3]) + _more(missing))
+            parts.append(
+                "missing: " + ", ".join(self._missing_call(call, others) for call in missing[:3]) + _more(missing)
+            )
         if unexpected:
             calls = ", ".join(called_with(call.name, call.arguments) for call in unexpected[:3])
             parts.append(f"unexpected: {calls}{_more(unexpected)}")
-        if missing and self.mode in ("in_order", "exact") and len(pair_any_order(missing, others, self._same)):
+        if missing and self.mode in ("in_order", "exact") and len(pair_any_order(missing, others, self._is_expected)):
             parts.append("called, but in another order than expected")
         return "; ".join(parts)
 
-    def _missed(self, expected: ExpectedCall, others: list[ToolCall]) -> str:
+    def _missing_call(self, expected: ExpectedCall, others: list[ToolCall]) -> str:
         """The missing call, and how the most similar attempt differs from it."""
         attempts = [call.arguments for call in others if call.name == expected.name]
         differences = [self._differences(expected.given or {}, arguments) for arguments in attempts]

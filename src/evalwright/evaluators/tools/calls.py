@@ -26,7 +26,7 @@ def messages_of(trace: Trace) -> list[dict[str, Any]]:
     stored = trace.extra.get("output_messages")
     if isinstance(stored, list):
         return [message for message in stored if isinstance(message, dict)]
-    said: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     for message in trace.messages:
         if message.role in ("user", "system"):
             continue
@@ -35,12 +35,12 @@ def messages_of(trace: Trace) -> list[dict[str, Any]]:
             one["content"] = message.content
         if message.tool_call is not None:
             one["tool_calls"] = [_as_call(message.tool_call)]
-        said.append(one)
-    if not said and trace.tool_calls:
-        said.append({"role": "assistant", "tool_calls": [_as_call(call) for call in trace.tool_calls]})
+        messages.append(one)
+    if not messages and trace.tool_calls:
+        messages.append({"role": "assistant", "tool_calls": [_as_call(call) for call in trace.tool_calls]})
     if not trace.messages and trace.output.final_answer is not None:
-        said.append({"role": "assistant", "content": trace.output.final_answer})
-    return said
+        messages.append({"role": "assistant", "content": trace.output.final_answer})
+    return messages
 
 
 def _as_call(call: ToolCall) -> dict[str, Any]:
@@ -58,7 +58,9 @@ def calls_of(trace: Trace) -> list[TracedCall]:
             if isinstance(raw, dict):
                 call = traced_call(raw)
                 span = spans.get(call.id) if call.id is not None else None
-                found.append(call if span is None else call._replace(duration_ms=call.duration_ms or _lasted(span)))
+                found.append(
+                    call if span is None else call._replace(duration_ms=call.duration_ms or _span_duration(span))
+                )
     return found
 
 
@@ -71,10 +73,10 @@ def traced_call(raw: dict[str, Any]) -> TracedCall:
         name, given = raw.get("tool", raw.get("name")), raw.get("input", raw.get("args", raw.get("arguments")))
     call_id = raw.get("id")
     named = call_id if isinstance(call_id, str) else None
-    return TracedCall(str(name or ""), _parsed(given), raw.get("output"), named, _duration(raw))
+    return TracedCall(str(name or ""), _parsed_arguments(given), raw.get("output"), named, _duration(raw))
 
 
-def _parsed(given: Any) -> Any:
+def _parsed_arguments(given: Any) -> Any:
     """Arguments that are JSON text are parsed; other text stays text."""
     if not isinstance(given, str):
         return given
@@ -104,7 +106,7 @@ def _moment(raw: dict[str, Any], *keys: str) -> datetime | None:
     return None
 
 
-def _lasted(span: Span) -> float | None:
+def _span_duration(span: Span) -> float | None:
     if span.started_at is None or span.finished_at is None:
         return None
     return (span.finished_at - span.started_at).total_seconds() * 1000

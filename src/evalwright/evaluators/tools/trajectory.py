@@ -87,8 +87,8 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         counted = any(minimums.values()) if isinstance(minimums, dict) else bool(minimums)
         if not allows_others or config.get("expected") or counted:
             return []
-        said = "no call is expected, and every trace passes: name calls in expected or minimums"
-        return [Problem("", said, key="minimums" if "minimums" in config else "expected")]
+        message = "no call is expected, and every trace passes: name calls in expected or minimums"
+        return [Problem("", message, key="minimums" if "minimums" in config else "expected")]
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         if not messages_of(trace):
@@ -96,7 +96,7 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         calls = calls_of(trace)
         extra: list[str] = []
         if self.mode == "subset":
-            return self._allowed(calls)
+            return self._only_expected_calls(calls)
         if self.mode in ("any_order", "superset"):
             found, asked = self._in_any_order(calls), len(self.expected)
         elif self.mode == "in_order":
@@ -105,8 +105,8 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
             found, asked, extra = self._exactly(calls)
         hits = [f"{item.tool} was called as expected" for item, call, _ in found if call is not None]
         misses = [why for _, call, why in found if call is None] + extra
-        enough, few = _counted(self.minimums, calls)
-        quick, slow = _timed(found)
+        enough, few = _minimums_met(self.minimums, calls)
+        quick, slow = _time_limits_met(found)
         if not self.expected and not self.minimums:
             made = f"no call is expected; calls made: {len(calls)}" if calls else ""
             return banded(1.0, ["no call is expected"], reason=made, detail={"calls": [call.name for call in calls]})
@@ -114,13 +114,13 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         total = asked + len(self.minimums) + len(quick) + len(slow)
         detail = {"calls": [call.name for call in calls]}
         missed = misses + few + slow
-        reason = "; ".join([*missed, *_untimed(found)])
+        reason = "; ".join([*missed, *_calls_without_time(found)])
         return banded(met / total if total else 1.0, hits + enough + quick, missed, reason, detail=detail)
 
     def _fits(self, item: TrajectoryCall, call: TracedCall) -> bool:
         return call.name == item.tool and item.fits(call, self.args_match)
 
-    def _allowed(self, calls: Sequence[TracedCall]) -> Evaluation:
+    def _only_expected_calls(self, calls: Sequence[TracedCall]) -> Evaluation:
         """Every call that was made is an expected one, however often it was made."""
         strange = [call.name for call in calls if not any(self._fits(item, call) for item in self.expected)]
         share = 1.0 - len(strange) / len(calls) if calls else 1.0
@@ -165,17 +165,17 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         return found, max(len(expected), len(calls)) if expected else 0, surplus
 
 
-def _counted(minimums: dict[str, int], calls: Sequence[TracedCall]) -> tuple[list[str], list[str]]:
+def _minimums_met(minimums: dict[str, int], calls: Sequence[TracedCall]) -> tuple[list[str], list[str]]:
     hits: list[str] = []
     misses: list[str] = []
     for tool, least in minimums.items():
         count = sum(call.name == tool for call in calls)
-        said = f"{tool} was called {count} times, expected at least {least}"
-        (hits if count >= least else misses).append(said)
+        message = f"{tool} was called {count} times, expected at least {least}"
+        (hits if count >= least else misses).append(message)
     return hits, misses
 
 
-def _untimed(found: _Found) -> list[str]:
+def _calls_without_time(found: _Found) -> list[str]:
     return [
         f"the call of {item.tool} has no duration: its limit is not checked"
         for item, call, _ in found
@@ -183,7 +183,7 @@ def _untimed(found: _Found) -> list[str]:
     ]
 
 
-def _timed(found: _Found) -> tuple[list[str], list[str]]:
+def _time_limits_met(found: _Found) -> tuple[list[str], list[str]]:
     """A time limit is one more expectation; it is dropped for a call without a duration."""
     hits: list[str] = []
     misses: list[str] = []

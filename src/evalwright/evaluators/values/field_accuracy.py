@@ -61,12 +61,14 @@ class FieldAccuracy(msgspec.Struct, frozen=True):
     aggregation: Literal["weighted_average", "all_or_nothing", "minimum"] = "weighted_average"
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        answer, expected = _json_in(trace.output.final_answer or ""), _expected(case)
+        answer, expected = _json_in(trace.output.final_answer or ""), _expected_object(case)
         if answer is _ABSENT:
             return banded(0.0, misses=["the answer is no JSON"])
         if expected is None:
             return banded(0.0, misses=["the case expects no JSON object"])
-        outcomes = [outcome for field in self.fields if (outcome := _compared(field, expected, answer)) is not None]
+        outcomes = [
+            outcome for field in self.fields if (outcome := _compared_field(field, expected, answer)) is not None
+        ]
         hits = [outcome.said for outcome in outcomes if outcome.score]
         misses = [outcome.said for outcome in outcomes if not outcome.score]
         reason = f"{len(hits)}/{len(self.fields)} fields matched"
@@ -91,7 +93,7 @@ def _json_in(text: str) -> Any:
         return _ABSENT
 
 
-def _expected(case: Case) -> dict[str, Any] | None:
+def _expected_object(case: Case) -> dict[str, Any] | None:
     """The last expected message of the assistant that is or contains an object; else the facts of the case."""
     messages = case.extra.get("expected_messages")
     for message in reversed(messages if isinstance(messages, list) else []):
@@ -102,7 +104,7 @@ def _expected(case: Case) -> dict[str, Any] | None:
     return case.expected.facts or None
 
 
-def _compared(field: Field, expected: dict[str, Any], answer: Any) -> _Outcome | None:
+def _compared_field(field: Field, expected: dict[str, Any], answer: Any) -> _Outcome | None:
     """None for a field that is left out: not required, and not in the answer."""
     wanted, given = _at(expected, field.path), _at(answer, field.path)
     if wanted is _ABSENT:
@@ -112,8 +114,8 @@ def _compared(field: Field, expected: dict[str, Any], answer: Any) -> _Outcome |
             return None
         return _Outcome(field.path, 0.0, field.weight, f"{field.path}: missing, expected {_shown(wanted)}")
     score = float(_matches(field, wanted, given))
-    said = f"{field.path}: {_shown(given)}" + ("" if score else f", expected {_shown(wanted)}")
-    return _Outcome(field.path, score, field.weight, said)
+    message = f"{field.path}: {_shown(given)}" + ("" if score else f", expected {_shown(wanted)}")
+    return _Outcome(field.path, score, field.weight, message)
 
 
 def _at(value: Any, path: str) -> Any:
@@ -166,13 +168,13 @@ def _day(value: Any, formats: Sequence[str]) -> date | None:
         if match := _MONTH_FIRST.match(text):
             return date(int(match[3]), _MONTHS[match[1].lower()], int(match[2]))
         if match := _SLASHED.match(text):
-            return _ordered(int(match[1]), int(match[2]), int(match[3]), formats)
+            return _ordered_date(int(match[1]), int(match[2]), int(match[3]), formats)
     except (ValueError, KeyError):
         pass
     return None
 
 
-def _ordered(first: int, second: int, year: int, formats: Sequence[str]) -> date:
+def _ordered_date(first: int, second: int, year: int, formats: Sequence[str]) -> date:
     """A number above 12 is the day; if there is none, the month comes first, unless formats are named that begin with
     the day, and none that begins with the month."""
     beginnings = {name.strip()[:1].upper() for name in formats}

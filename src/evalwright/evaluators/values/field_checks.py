@@ -149,8 +149,8 @@ class SchemaMatch(Onlooker, frozen=True):
         return look
 
     def _detail(self, errors: Sequence[Any] = ()) -> dict[str, Any]:
-        said = [shorten(error.message, 1000) for error in errors[:_MOST_ERRORS]]
-        return {"schema_id": self.schema.get("$id"), "errors": said}
+        messages = [shorten(error.message, 1000) for error in errors[:_MOST_ERRORS]]
+        return {"schema_id": self.schema.get("$id"), "errors": messages}
 
     def _wrong(self, errors: Sequence[Any]) -> Evaluation:
         errors = sorted(errors, key=lambda error: error.path)

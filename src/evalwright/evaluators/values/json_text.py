@@ -17,7 +17,7 @@ def loaded_json(text: str) -> Any:
     Raises ValueError for other text, NaN and infinities included, and RecursionError for a value that is nested too
     deeply.
     """
-    return json.loads(text, parse_constant=_refused, parse_int=_integer)
+    return json.loads(text, parse_constant=_reject_constant, parse_int=_integer)
 
 
 def as_text(value: Any) -> str:
@@ -25,7 +25,7 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _refused(name: str) -> Any:
+def _reject_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 

@@ -85,10 +85,10 @@ def plain_check(schema: Any) -> Check | None:
     if not isinstance(schema, Mapping):
         return None
     checks: list[Check] = []
-    for keyword, asked in schema.items():
-        if keyword in _SILENT and isinstance(asked, _SILENT[keyword]):
+    for keyword, wanted in schema.items():
+        if keyword in _SILENT and isinstance(wanted, _SILENT[keyword]):
             continue
-        check = _extras(schema) if keyword == "additionalProperties" and asked is False else _check(keyword, asked)
+        check = _extras(schema) if keyword == "additionalProperties" and wanted is False else _check(keyword, wanted)
         if check is None:
             return None
         checks.append(check)
@@ -110,21 +110,21 @@ def asks_for_size(schema: Mapping[str, Any]) -> bool:
     return all(keyword in _SIZES or keyword == "type" or keyword in _SILENT for keyword in schema)
 
 
-def _check(keyword: str, asked: Any) -> Check | None:
+def _check(keyword: str, wanted: Any) -> Check | None:
     if keyword == "type":
-        return _of_type(asked)
+        return _of_type(wanted)
     if keyword in _SIZES:
-        return _sized(keyword, asked)
+        return _size_check(keyword, wanted)
     if keyword in _BOUNDS:
-        return _bounded(*_BOUNDS[keyword], asked)
+        return _bound_check(*_BOUNDS[keyword], wanted)
     if keyword == "required":
-        return _requiring(asked)
+        return _requiring(wanted)
     if keyword == "properties":
-        return _with_properties(asked)
+        return _with_properties(wanted)
     if keyword == "items":
-        return _of_items(asked)
+        return _of_items(wanted)
     if keyword == "enum":
-        return _one_of(asked)
+        return _one_of(wanted)
     return None
 
 
@@ -137,13 +137,15 @@ def _is(value: Any, kind: type) -> bool:
     return False
 
 
-def _are_names(asked: Any) -> bool:
+def _are_names(wanted: Any) -> bool:
     """Whether these are strings, none of them repeated."""
-    return isinstance(asked, list) and all(isinstance(name, str) for name in asked) and len(set(asked)) == len(asked)
+    return (
+        isinstance(wanted, list) and all(isinstance(name, str) for name in wanted) and len(set(wanted)) == len(wanted)
+    )
 
 
-def _of_type(asked: Any) -> Check | None:
-    names = [asked] if isinstance(asked, str) else asked
+def _of_type(wanted: Any) -> Check | None:
+    names = [wanted] if isinstance(wanted, str) else wanted
     if not _are_names(names) or not names or not all(name in _TYPES for name in names):
         return None
     kinds = frozenset(kind for name in names for kind in _TYPES[name])
@@ -160,36 +162,36 @@ def _of_type(asked: Any) -> Check | None:
     return check
 
 
-def _sized(keyword: str, asked: Any) -> Check | None:
-    if asked.__class__ is not int or asked < 0:
+def _size_check(keyword: str, wanted: Any) -> Check | None:
+    if wanted.__class__ is not int or wanted < 0:
         return None
     kind, wrong = _SIZES[keyword]
     if keyword.startswith("min"):
-        wrong = "should be non-empty" if asked == 1 else wrong
-        return lambda value: (PlainError((), f"{value!r} {wrong}"),) if _is(value, kind) and len(value) < asked else ()
-    wrong = "is expected to be empty" if asked == 0 else wrong
-    return lambda value: (PlainError((), f"{value!r} {wrong}"),) if _is(value, kind) and len(value) > asked else ()
+        wrong = "should be non-empty" if wanted == 1 else wrong
+        return lambda value: (PlainError((), f"{value!r} {wrong}"),) if _is(value, kind) and len(value) < wanted else ()
+    wrong = "is expected to be empty" if wanted == 0 else wrong
+    return lambda value: (PlainError((), f"{value!r} {wrong}"),) if _is(value, kind) and len(value) > wanted else ()
 
 
-def _bounded(is_beyond: Callable[[Any, Any], bool], wrong: str, asked: Any) -> Check | None:
-    if asked.__class__ not in (int, float):
+def _bound_check(is_beyond: Callable[[Any, Any], bool], wrong: str, wanted: Any) -> Check | None:
+    if wanted.__class__ not in (int, float):
         return None
     return lambda value: (
-        (PlainError((), f"{value!r} {wrong} {asked!r}"),)
-        if (value.__class__ is int or _is(value, float)) and is_beyond(value, asked)
+        (PlainError((), f"{value!r} {wrong} {wanted!r}"),)
+        if (value.__class__ is int or _is(value, float)) and is_beyond(value, wanted)
         else ()
     )
 
 
-def _requiring(asked: Any) -> Check | None:
-    if not _are_names(asked):
+def _requiring(wanted: Any) -> Check | None:
+    if not _are_names(wanted):
         return None
-    names = frozenset(asked)
+    names = frozenset(wanted)
 
     def check(value: Any) -> Sequence[PlainError]:
         if not _is(value, dict) or names <= value.keys():
             return ()
-        return [PlainError((), f"{name!r} is a required property") for name in asked if name not in value]
+        return [PlainError((), f"{name!r} is a required property") for name in wanted if name not in value]
 
     return check
 
@@ -203,16 +205,16 @@ def _extras(schema: Mapping[str, Any]) -> Check | None:
     def check(value: Any) -> Sequence[PlainError]:
         if not _is(value, dict) or not (extras := sorted(value.keys() - known.keys(), key=str)):
             return ()
-        said = f"{', '.join(map(repr, extras))} {'was' if len(extras) == 1 else 'were'} unexpected"
-        return (PlainError((), f"Additional properties are not allowed ({said})"),)
+        message = f"{', '.join(map(repr, extras))} {'was' if len(extras) == 1 else 'were'} unexpected"
+        return (PlainError((), f"Additional properties are not allowed ({message})"),)
 
     return check
 
 
-def _with_properties(asked: Any) -> Check | None:
-    if not isinstance(asked, Mapping):
+def _with_properties(wanted: Any) -> Check | None:
+    if not isinstance(wanted, Mapping):
         return None
-    inner = {name: plain_check(schema) for name, schema in asked.items()}
+    inner = {name: plain_check(schema) for name, schema in wanted.items()}
     known = [(name, check) for name, check in inner.items() if check is not None]
     if len(known) < len(inner):
         return None
@@ -228,8 +230,8 @@ def _with_properties(asked: Any) -> Check | None:
     return check
 
 
-def _of_items(asked: Any) -> Check | None:
-    one = plain_check(asked)
+def _of_items(wanted: Any) -> Check | None:
+    one = plain_check(wanted)
     if one is None:
         return None
 
@@ -248,11 +250,11 @@ def _below(step: str | int, wrong: Sequence[PlainError]) -> list[PlainError]:
     return [PlainError((step, *path), message) for path, message in wrong]
 
 
-def _one_of(asked: Any) -> Check | None:
+def _one_of(wanted: Any) -> Check | None:
     """Strings only: whether numbers equal booleans is a different question."""
-    if not _are_names(asked) or not asked:
+    if not _are_names(wanted) or not wanted:
         return None
-    texts = frozenset(asked)
+    texts = frozenset(wanted)
     return lambda value: (
-        () if _is(value, str) and value in texts else (PlainError((), f"{value!r} is not one of {asked!r}"),)
+        () if _is(value, str) and value in texts else (PlainError((), f"{value!r} is not one of {wanted!r}"),)
     )

@@ -24,11 +24,11 @@ def with_bounded_patterns(validator_class: Any, schema: Any) -> Any:
     patterns = tuple(dict.fromkeys(_patterns(schema)))
     known = validator_class.VALIDATORS
     keywords = {name: _trying(patterns, known[name]) for name in _SEARCHING_AGAIN if patterns and name in known}
-    return extend(_own(validator_class), keywords) if keywords else _own(validator_class)  # type: ignore[no-untyped-call]
+    return extend(_own_validator(validator_class), keywords) if keywords else _own_validator(validator_class)  # type: ignore[no-untyped-call]
 
 
 @cache
-def _own(validator_class: Any) -> Any:
+def _own_validator(validator_class: Any) -> Any:
     from jsonschema.validators import extend
 
     keywords = {"pattern": _pattern, "patternProperties": _pattern_properties}

@@ -62,7 +62,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
             try:
                 async with asyncio.timeout(self.timeout_seconds):
                     finished = await run_command(
-                        self.cmd, env=self._given(detail), cwd=str(folder), output_limit=_SHOWN
+                        self.cmd, env=self._environment_of(detail), cwd=str(folder), output_limit=_SHOWN
                     )
             except TimeoutError:
                 message = f"{self.cmd[0]!r} did not end within {self.timeout_seconds:g} seconds"
@@ -71,7 +71,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
                 raise self._not_started(error, detail) from None
         return self._evaluation(finished, detail)
 
-    def _given(self, detail: dict[str, Any]) -> dict[str, str]:
+    def _environment_of(self, detail: dict[str, Any]) -> dict[str, str]:
         known = environment()
         if missing := [name for name in self.env if name not in known]:
             raise EvaluatorError(f"'env' names variables that are not set: {', '.join(missing)}", "env_missing", detail)
@@ -118,5 +118,5 @@ class CommandCheck(msgspec.Struct, frozen=True):
         if finished.exit_code == self.expected_exit_code:
             return Evaluation(True, 1.0, "", detail)
         reason = f"{self.cmd[0]!r} ended with {finished.how()}, expected {self.expected_exit_code}"
-        said = finished.stderr.last.decode(errors="replace").strip()[-_LAST:] if self.capture_output else ""
-        return Evaluation(False, 0.0, f"{reason}: {said}" if said else reason, detail)
+        output = finished.stderr.last.decode(errors="replace").strip()[-_LAST:] if self.capture_output else ""
+        return Evaluation(False, 0.0, f"{reason}: {output}" if output else reason, detail)

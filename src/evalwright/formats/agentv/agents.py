@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.errors import TargetError
 from evalwright.files.temporary import temporary_folder
-from evalwright.formats.agentv.exchange import Asked, Said
+from evalwright.formats.agentv.exchange import PromptRequest, ProviderReply
 from evalwright.formats.agentv.health import refused
 from evalwright.formats.agentv.target_settings import AGENTS
 from evalwright.formats.agentv.workspaces import copy_template
@@ -58,15 +58,15 @@ class AgentProvider:
             seconds=float(target.get("timeout_seconds") or _SECONDS),
         )
 
-    async def ask(self, asked: Asked, purpose: str) -> Said:
+    async def ask(self, asked: PromptRequest, purpose: str) -> ProviderReply:
         """Raises TargetError."""
         request = AgentRequest(_prompt(asked), self._model, args=self._args)
         if asked.workspace is not None:
-            return _said(await self._agent.ask(request, asked.workspace))
+            return _reply_of(await self._agent.ask(request, asked.workspace))
         with temporary_folder() as folder:
-            return _said(await self._asked(request, folder / "workspace"))
+            return _reply_of(await self._run_agent(request, folder / "workspace"))
 
-    async def _asked(self, request: AgentRequest, place: Path) -> Answer:
+    async def _run_agent(self, request: AgentRequest, place: Path) -> Answer:
         if self.workspace_template is not None:
             place = await asyncio.to_thread(copy_template, self.workspace_template, place)
         elif self._cwd is not None:
@@ -84,14 +84,14 @@ def _arguments(name: str, target: Mapping[str, Any]) -> list[str]:
     return [*found, *map(str, target.get("args") or ())]
 
 
-def _prompt(asked: Asked) -> str:
+def _prompt(asked: PromptRequest) -> str:
     """The question, preceded by the files that the agent should read itself."""
     listed = "\n".join(f"* {file}" for file in asked.files)
     parts = [asked.system, asked.guidelines, f"Read these files first:\n{listed}" if listed else ""]
     return "\n\n".join([*filter(None, parts), asked.bare_prompt or asked.prompt])
 
 
-def _said(answer: Answer) -> Said:
+def _reply_of(answer: Answer) -> ProviderReply:
     if answer.error is not None:
         raise TargetError(answer.error.message, answer.error.type)
     metrics = answer.metrics
@@ -99,7 +99,7 @@ def _said(answer: Answer) -> Said:
     usage = {name: count for name, count in counts.items() if count is not None}
     messages = [_message(message) for message in answer.messages]
     warnings = answer.extra.get("warnings", ())
-    return Said(answer.output.final_answer or "", messages, usage or None, metrics.cost_usd, warnings=warnings)
+    return ProviderReply(answer.output.final_answer or "", messages, usage or None, metrics.cost_usd, warnings=warnings)
 
 
 def _message(message: TraceMessage) -> dict[str, Any]:

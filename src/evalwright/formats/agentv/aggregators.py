@@ -19,36 +19,36 @@ _OF_JUDGE = ("prompt", "target", "temperature", "max_tokens")
 
 
 def read_aggregator(
-    written: Any, members: Sequence[Mapping[str, Any]], place: str, files: Files, tell: Notes
+    written: Any, members: Sequence[Mapping[str, Any]], place: str, files: Files, report: Notes
 ) -> dict[str, Any]:
     """The aggregator's configuration, without the keys that nothing reads; empty if none is written."""
     if written is None:
         return {}
     if not isinstance(written, dict):
-        tell(place, f"aggregator: expected a mapping with a type, found {written!r}")
+        report(place, f"aggregator: expected a mapping with a type, found {written!r}")
         return {}
     kind = str(written.get("type", "")).replace("-", "_")
     kind = NEWER_AGGREGATORS.get(kind, kind)
     known = {"type", *(AGGREGATORS.get(kind, ()) or _OF_JUDGE)}
     if kind in AGGREGATORS:
-        tell.unknown_keys(place, written, known)
+        report.unknown_keys(place, written, known)
     rule = {**{key: value for key, value in written.items() if key in known or kind not in AGGREGATORS}, "type": kind}
     names = [member["name"] for member in members]
     for name in rule["weights"] if isinstance(rule.get("weights"), dict) else ():
         if name not in names:
-            tell.warn(f"{place}.weights", f"weights: no member {name!r} (there are: {', '.join(names)})")
+            report.warn(f"{place}.weights", f"weights: no member {name!r} (there are: {', '.join(names)})")
     if kind == "llm_judge":
-        rule["prompt"] = _prompt(written.get("prompt", DEFAULT_PROMPT), f"{place}.prompt", files, tell)
+        rule["prompt"] = _prompt(written.get("prompt", DEFAULT_PROMPT), f"{place}.prompt", files, report)
     return rule
 
 
-def _prompt(written: Any, place: str, files: Files, tell: Notes) -> str:
+def _prompt(written: Any, place: str, files: Files, report: Notes) -> str:
     if not isinstance(written, str) or not written.strip():
-        tell(place, f"prompt: expected a text or the name of a file, found {written!r}")
+        report(place, f"prompt: expected a text or the name of a file, found {written!r}")
         return ""
-    path, text = (None, written) if "\n" in written else text_or_file(written, place, files, tell)
-    if path is None and (said := missing_file(written, files)):
-        tell(place, said)
+    path, text = (None, written) if "\n" in written else text_or_file(written, place, files, report)
+    if path is None and (problem := missing_file(written, files)):
+        report(place, problem)
     elif RESULTS not in (text or ""):
-        tell.warn(place, f"prompt: the judge sees no results of the members without {{{{{RESULTS}}}}}")
+        report.warn(place, f"prompt: the judge sees no results of the members without {{{{{RESULTS}}}}}")
     return text or ""

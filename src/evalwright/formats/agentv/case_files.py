@@ -63,7 +63,7 @@ def cases_in_files(
     entries = [(listed, (key,))] if isinstance(listed, str) else [(one, (key, i)) for i, one in enumerate(listed)]
     for entry, at in entries:
         if at == (key,) or names_cases(entry):
-            found = list(_named(path, document, entry, at, boundary))
+            found = list(_named_cases(path, document, entry, at, boundary))
         else:
             found = [(entry, CasePlace(path, document, at))]
         cases += [case for case, _ in found]
@@ -71,7 +71,7 @@ def cases_in_files(
     return cases, places
 
 
-def _named(
+def _named_cases(
     path: Path, document: yaml.Document, entry: str, at: tuple[str | int, ...], boundary: Boundary
 ) -> Iterator[tuple[Any, CasePlace]]:
     """The cases of the files that an entry names."""
@@ -87,8 +87,8 @@ def _named(
     files = [file for file in files if os.path.isfile(file)]
     if not files:
         near = "" if wild else near_file(folder / pattern)
-        said = f"there is no file of cases {entry!r}, relative to {folder}{near}"
-        raise InputError(Problem(str(path), said, line, str(at[0])))
+        message = f"there is no file of cases {entry!r}, relative to {folder}{near}"
+        raise InputError(Problem(str(path), message, line, str(at[0])))
     for file in files:
         try:
             boundary.check(file)
@@ -96,8 +96,8 @@ def _named(
             raise InputError(Problem(str(path), str(error), line, str(at[0]))) from None
         suffix = file.suffix.lower()
         if suffix not in _KNOWN:
-            said = f"cases are read from {', '.join(_KNOWN)}, not from {file.name}"
-            raise InputError(Problem(str(path), said, line, str(at[0])))
+            message = f"cases are read from {', '.join(_KNOWN)}, not from {file.name}"
+            raise InputError(Problem(str(path), message, line, str(at[0])))
         yield from _lines(file) if suffix == ".jsonl" else _of_yaml(file)
 
 

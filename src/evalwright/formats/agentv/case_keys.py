@@ -53,21 +53,21 @@ def evaluator_lists(raw: Mapping[Any, Any], execution: Mapping[Any, Any]) -> lis
     return [(key, listed) for key, listed in written.items() if listed is not None]
 
 
-def warn_of_unused(raw: Mapping[Any, Any], execution: Mapping[Any, Any], tell: Notes) -> None:
+def warn_of_unused(raw: Mapping[Any, Any], execution: Mapping[Any, Any], report: Notes) -> None:
     """Warn of values of another type than expected, and of keys beside others that say the same."""
     for key, (kind, wanted) in _DESCRIBING.items():
         if raw.get(key) is not None and not isinstance(raw[key], kind):
-            tell.warn(key, f"{key} is not used: expected {wanted}, found {raw[key]!r}")
+            report.warn(key, f"{key} is not used: expected {wanted}, found {raw[key]!r}")
     for place, message in strange_texts("tags", raw.get("tags")):
-        tell.warn(place, message)
+        report.warn(place, message)
     for keys in _SAME:
         used = first_given(raw, keys)
         for key in keys:
             if key != used and raw.get(key) is not None:
-                tell.warn(key, f"{key} is not used: there is {used}, too")
+                report.warn(key, f"{key} is not used: there is {used}, too")
     lists = [key for key, _ in evaluator_lists(raw, execution)]
     for key in lists[1:]:
-        tell.warn(key, f"{key} is not used: there is {lists[0]}, too")
+        report.warn(key, f"{key} is not used: there is {lists[0]}, too")
 
 
 def strange_texts(place: str, listed: Any) -> list[tuple[str, str]]:

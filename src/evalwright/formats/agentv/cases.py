@@ -32,7 +32,7 @@ from evalwright.formats.agentv.message_texts import chat_of, guidelines_of, prom
 from evalwright.formats.agentv.messages import checked_messages, expected_messages
 from evalwright.formats.agentv.notes import OF_FILE, Notes
 from evalwright.formats.agentv.shorthands import shared_input, with_files, with_variables
-from evalwright.formats.agentv.specs import Spec, asks_default_judge, unique
+from evalwright.formats.agentv.specs import Spec, unique, uses_default_judge
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.workspace_settings import read_workspace
 from evalwright.formats.shared.findings import REACHED_BY_ALL
@@ -105,7 +105,7 @@ class Cases:
         notes = Notes()
         case_id = raw.get("id") if isinstance(raw, dict) else None
         named = case_id if isinstance(case_id, str) and case_id.strip() else ""
-        case = self._sound(raw, named or f"{self._file.key}[{index}]", notes)
+        case = self._valid_case(raw, named or f"{self._file.key}[{index}]", notes)
         errors = [self._file.problem(index, named, *note) for note in notes.errors]
         left_out = [self._file.problem(index, named, *note) for note in notes.left_out]
         self.problems += errors + left_out
@@ -120,47 +120,49 @@ class Cases:
             case.extra = {"load_error": "; ".join(problem.message for problem in told)}
         return case
 
-    def _sound(self, raw: Any, case_id: str, tell: Notes) -> ForeignCase:
+    def _valid_case(self, raw: Any, case_id: str, report: Notes) -> ForeignCase:
         if not isinstance(raw, dict):
-            tell("", f"expected a mapping, found {type(raw).__name__}")
+            report("", f"expected a mapping, found {type(raw).__name__}")
             return ForeignCase(id=case_id, input="")
         if not isinstance(raw.get("id"), str) or not raw["id"].strip():
-            tell("id", f"id: expected text that is not empty, {_found(raw, ['id'])}")
+            report("id", f"id: expected text that is not empty, {_found_text(raw, ['id'])}")
         for key in [key for key, value in raw.items() if self._file.key != "tests" and "${{" in str(value)]:
-            tell.warn(
+            report.warn(
                 str(key), f"{key}: '${{{{ NAME }}}}' stays as it is here, variables are read in targets.yaml only"
             )
         raw = with_variables(raw)
         outcome = raw.get(first_given(raw, OUTCOMES))
-        if outcome is None and self._says_enough(raw):
+        if outcome is None and self._has_criterion(raw):
             outcome = ""
         elif not isinstance(outcome, str) or not outcome.strip():
-            tell("expected_outcome", f"expected_outcome: expected text that is not empty, {_found(raw, OUTCOMES)}")
+            report(
+                "expected_outcome", f"expected_outcome: expected text that is not empty, {_found_text(raw, OUTCOMES)}"
+            )
         execution = {} if raw.get("execution") is None else raw["execution"]
         if not isinstance(execution, dict):
-            tell("execution", f"execution: expected a mapping, found {execution!r}")
+            report("execution", f"execution: expected a mapping, found {execution!r}")
             execution = {}
-        tell.unknown_keys("", raw, CASE_KEYS)
-        tell.unknown_keys("execution", execution, EXECUTION_KEYS, OF_PROGRAMS)
+        report.unknown_keys("", raw, CASE_KEYS)
+        report.unknown_keys("execution", execution, EXECUTION_KEYS, OF_PROGRAMS)
         if mistake := boolean_mistake("skip_defaults", execution.get("skip_defaults")):
-            tell("execution.skip_defaults", mistake)
-        warn_of_unused(raw, execution, tell)
-        messages, expected = self._messages(raw, tell), self._expected(raw, tell)
-        seen = {} if tell.errors else self._seen(messages, expected)
+            report("execution.skip_defaults", mistake)
+        warn_of_unused(raw, execution, report)
+        messages, expected = self._messages(raw, report), self._expected_messages(raw, report)
+        seen = {} if report.errors else self._seen_messages(messages, expected)
         self._evaluators.of_case(share_in(execution.get("threshold")))
-        specs = self._checks(raw, execution, tell)
+        specs = self._checks(raw, execution, report)
         turns: dict[str, Any] = {}
         if is_conversation(raw):
-            turns, spec = read_turns(raw, specs, self._evaluators, self._defaults.files, tell)
+            turns, spec = read_turns(raw, specs, self._evaluators, self._defaults.files, report)
             specs = [spec]
         specs = specs or [self._evaluators.default()]
-        overrides = self._overrides(execution, asks_default_judge(specs), tell)
+        overrides = self._overrides(execution, uses_default_judge(specs), report)
         extra = {
             **seen,
             **turns,
             **overrides,
             "expected_outcome": outcome,
-            **self._workspace(raw.get("workspace"), tell),
+            **self._workspace(raw.get("workspace"), report),
         }
         return ForeignCase(
             id=case_id,
@@ -177,32 +179,32 @@ class Cases:
             evaluators=specs,
         )
 
-    def _says_enough(self, raw: dict[str, Any]) -> bool:
+    def _has_criterion(self, raw: dict[str, Any]) -> bool:
         """Whether a case in the newer form says what is good without needing a criterion."""
         newer = self._file.key == "tests" or "assert" in raw or "assertions" in raw
         shared = "assert" in self._file.head or "assertions" in self._file.head
         own = ("assert", "assertions", "expected_output", "expected_messages", "rubrics", "turns")
         return newer and (shared or any(raw.get(key) not in (None, []) for key in own))
 
-    def _messages(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
+    def _messages(self, raw: dict[str, Any], report: Notes) -> list[dict[str, Any]]:
         key = first_given(raw, ("input_messages", "input"))
         if key is None:
-            tell("input", "input: a case needs 'input' or 'input_messages'")
+            report("input", "input: a case needs 'input' or 'input_messages'")
             return []
         files, head = self._defaults.files, self._file.head
         execution = raw.get("execution")
         alone = isinstance(execution, dict) and execution.get("skip_defaults") is True
-        own = with_files(raw[key], None if alone else head.get("input_files"), raw.get("input_files"), tell)
-        found = checked_messages(own, key, files, tell)
+        own = with_files(raw[key], None if alone else head.get("input_files"), raw.get("input_files"), report)
+        found = checked_messages(own, key, files, report)
         shared = None if alone or self._file.path.suffix == ".jsonl" else head.get("input")
         shared = shared_input(shared, raw)
-        return found if shared is None else [*checked_messages(shared, f"input{OF_FILE}", files, tell), *found]
+        return found if shared is None else [*checked_messages(shared, f"input{OF_FILE}", files, report), *found]
 
-    def _expected(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
+    def _expected_messages(self, raw: dict[str, Any], report: Notes) -> list[dict[str, Any]]:
         key = first_given(raw, ("expected_messages", "expected_output"))
-        return [] if key is None else expected_messages(raw[key], key, self._defaults.files, tell)
+        return [] if key is None else expected_messages(raw[key], key, self._defaults.files, report)
 
-    def _seen(self, messages: list[dict[str, Any]], expected: list[dict[str, Any]]) -> dict[str, Any]:
+    def _seen_messages(self, messages: list[dict[str, Any]], expected: list[dict[str, Any]]) -> dict[str, Any]:
         """What systems and judges see of the messages, which are valid."""
         files = self._defaults.files
         found = dict.fromkeys(path for block in _blocks(messages) if (path := files.named(block)) is not None)
@@ -212,7 +214,7 @@ class Cases:
             "question": question_of(messages),
             "prompt": prompt_of(messages, files, "content"),
             "bare_prompt": prompt_of(messages, files, "name"),
-            **({"located_prompt": _apart(prompt_of(messages, files, "path"), named)} if named else {}),
+            **({"located_prompt": _parts_around(prompt_of(messages, files, "path"), named)} if named else {}),
             "chat": chat_of(messages, files, named),
             "input_messages": messages,
             "expected_messages": expected,
@@ -222,7 +224,7 @@ class Cases:
             "guidelines": guidelines_of(guidelines, files),
         }
 
-    def _overrides(self, execution: dict[str, Any], judged: bool, tell: Notes) -> dict[str, Any]:
+    def _overrides(self, execution: dict[str, Any], judged: bool, report: Notes) -> dict[str, Any]:
         """A case's settings for its own execution; the command line's target takes precedence.
 
         Raises InputError if the default target cannot be used, or its judge if the case is `judged`.
@@ -232,21 +234,23 @@ class Cases:
         timeout = self._file.timeout_seconds if timeout is None else timeout
         if timeout is not None:
             if above_zero(timeout) is None:
-                tell("execution.timeout_seconds", f"timeout_seconds: expected a number above 0, found {timeout!r}")
+                report("execution.timeout_seconds", f"timeout_seconds: expected a number above 0, found {timeout!r}")
             else:
                 found["timeout_seconds"] = timeout
         if (least := execution.get("threshold")) is not None:
             if (share := share_in(least)) is not None:
                 found[THRESHOLD] = share
                 if share == 0:
-                    tell.warn("execution.threshold", f"threshold: {REACHED_BY_ALL}")
+                    report.warn("execution.threshold", f"threshold: {REACHED_BY_ALL}")
             else:
-                tell("execution.threshold", f"threshold: expected a number from 0 to 1, found {least!r}")
+                report("execution.threshold", f"threshold: expected a number from 0 to 1, found {least!r}")
         listed, targets = execution.get("targets"), self._defaults.targets
         own = first_target(execution)
         if listed is not None and (own is None or len(listed) > 1):
-            said = "the first of a list of names" if own is None else repr(own)
-            tell.warn("execution.targets", f"targets: a case is evaluated with one target, {said}; found {listed!r}")
+            message = "the first of a list of names" if own is None else repr(own)
+            report.warn(
+                "execution.targets", f"targets: a case is evaluated with one target, {message}; found {listed!r}"
+            )
         target = self._defaults.target or own or execution.get("target")
         if targets is None:
             return found
@@ -265,10 +269,10 @@ class Cases:
         except InputError as error:
             # A mistake in the target of the command line is reported once for all cases.
             if "target" in found or self._defaults.target is None:
-                tell("execution.target", str(error.listed[0].message))
+                report("execution.target", str(error.listed[0].message))
         return found
 
-    def _workspace(self, raw: Any, tell: Notes) -> dict[str, Any]:
+    def _workspace(self, raw: Any, report: Notes) -> dict[str, Any]:
         """The case's settings for its workspace; a mistake in them rejects the whole suite."""
         if raw is None:
             return {}
@@ -276,22 +280,22 @@ class Cases:
             folder, boundary = self._file.path.resolve().parent, self._defaults.files.boundary
             return {"workspace": read_workspace(raw, folder, self._file.put_into, boundary)}
         except InputError as error:
-            tell.refused += [(p.key or "workspace", p.message) for p in error.listed]
+            report.refused += [(p.key or "workspace", p.message) for p in error.listed]
             return {}
 
-    def _checks(self, raw: dict[str, Any], execution: dict[str, Any], tell: Notes) -> list[Spec]:
+    def _checks(self, raw: dict[str, Any], execution: dict[str, Any], report: Notes) -> list[Spec]:
         """The case's evaluators. An unreadable one is left out with a warning; if no other is left, the case is
         lost."""
         read = self._evaluators
         specs: list[Spec] = []
         if raw.get("rubrics") not in (None, []):
-            rubric = read.of_rubrics(raw["rubrics"], "rubrics", tell)
+            rubric = read.of_rubrics(raw["rubrics"], "rubrics", report)
             specs += [rubric] if rubric is not None else []
         for key, listed in self._lists(raw, execution):
-            specs += read.read(listed, key, tell, named=key.removesuffix(OF_FILE) not in ASSERTIONS)
-        if tell.left_out and not specs:
-            tell.errors += tell.left_out
-            tell.left_out = []
+            specs += read.read(listed, key, report, named=key.removesuffix(OF_FILE) not in ASSERTIONS)
+        if report.left_out and not specs:
+            report.errors += report.left_out
+            report.left_out = []
         return unique(specs)
 
     def _lists(self, raw: dict[str, Any], execution: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -315,7 +319,7 @@ def _with_path(path: str, message: str) -> str:
     return f"{path}: {message.removeprefix(f'{last}: ')}" if path else message
 
 
-def _apart(text: str, paths: Iterable[Path]) -> list[str]:
+def _parts_around(text: str, paths: Iterable[Path]) -> list[str]:
     """The text in parts, each path a part of its own: the hash of a case ignores where paths lie, because suites are
     moved."""
     longest_first = sorted(map(str, paths), key=len, reverse=True)
@@ -336,6 +340,6 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _found(raw: Mapping[Any, Any], names: Sequence[str]) -> str:
+def _found_text(raw: Mapping[Any, Any], names: Sequence[str]) -> str:
     """What the first of these keys that is there has."""
     return next((f"found {raw[name]!r}" for name in names if name in raw), "it is missing")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import TargetError
 from evalwright.files.temporary import temporary_folder
-from evalwright.formats.agentv.exchange import Asked, Said, read_said, said_of
+from evalwright.formats.agentv.exchange import PromptRequest, ProviderReply, read_provider_reply, reply_in
 from evalwright.formats.agentv.health import HealthCheck, ending, refused
 from evalwright.formats.agentv.workspaces import copy_template
 from evalwright.processes import Finished, run_command
@@ -33,7 +33,7 @@ class _Output(NamedTuple):
     kept: str
 
 
-def _kept(output: Path) -> str:
+def _kept_output(output: Path) -> str:
     descriptor, name = mkstemp(prefix="agentv-", suffix=output.suffix)
     with os.fdopen(descriptor, "wb") as file:
         file.write(output.read_bytes())
@@ -65,14 +65,14 @@ class Command:
         self._timeout = target.get("timeout_seconds")
         self._keeps = target.get("keep_temp_files") is True
 
-    async def ask(self, asked: Asked, purpose: str) -> Said:
-        output = await self._output(asked)
-        return read_said(output.text)._replace(kept=output.kept)
+    async def ask(self, request: PromptRequest, purpose: str) -> ProviderReply:
+        output = await self._output(request)
+        return read_provider_reply(output.text)._replace(kept=output.kept)
 
-    async def ask_all(self, files: Sequence[str]) -> dict[str, Said]:
+    async def ask_all(self, files: Sequence[str]) -> dict[str, ProviderReply]:
         """Run once for all cases; the lines of the output name their case by `id`. Raises TargetError."""
-        found: dict[str, Said] = {}
-        output = await self._output(Asked("", case_id="batch", files=files))
+        found: dict[str, ProviderReply] = {}
+        output = await self._output(PromptRequest("", case_id="batch", files=files))
         for number, line in enumerate(output.text.split("\n"), 1):
             if not line.strip():
                 continue
@@ -85,35 +85,37 @@ class Command:
                 raise TargetError(f"line {number} of its output has no 'id'")
             if case_id in found:
                 raise TargetError(f"line {number} of its output has the id {case_id!r} for the second time")
-            found[case_id] = said_of(record, line)._replace(kept=output.kept)
+            found[case_id] = reply_in(record, line)._replace(kept=output.kept)
         return found
 
-    async def _output(self, asked: Asked) -> _Output:
+    async def _output(self, request: PromptRequest) -> _Output:
         if self._health is not None:
             await self._health.looked_at()
         with temporary_folder() as folder:
-            output, prompt = folder / "output.json", asked.bare_prompt or asked.prompt
+            output, prompt = folder / "output.json", request.bare_prompt or request.prompt
             values = {
                 "PROMPT": prompt,
                 "PROMPT_FILE": str(folder / "prompt.txt"),
-                "GUIDELINES": asked.guidelines,
-                "EVAL_ID": asked.case_id,
-                "ATTEMPT": str(asked.attempt),
+                "GUIDELINES": request.guidelines,
+                "EVAL_ID": request.case_id,
+                "ATTEMPT": str(request.attempt),
                 "OUTPUT_FILE": str(output),
             }
             if self._names("PROMPT_FILE"):
                 await asyncio.to_thread(Path(values["PROMPT_FILE"]).write_bytes, prompt.encode())
             cwd = self._cwd
-            if asked.workspace is not None:
-                cwd = str(asked.workspace)
+            if request.workspace is not None:
+                cwd = str(request.workspace)
             elif self.workspace_template is not None:
                 cwd = str(await asyncio.to_thread(copy_template, self.workspace_template, folder / "workspace"))
-            finished = await self._run(values, asked.files, cwd)
+            finished = await self._run(values, request.files, cwd)
             text = self._text(finished, output)
-            return _Output(text, await asyncio.to_thread(_kept, output) if self._keeps and output.exists() else "")
+            return _Output(
+                text, await asyncio.to_thread(_kept_output, output) if self._keeps and output.exists() else ""
+            )
 
     async def _run(self, values: dict[str, str], files: Sequence[str], cwd: str) -> Finished:
-        command, stdin = self._words(values, files)
+        command, stdin = self._command_words(values, files)
         try:
             async with asyncio.timeout(self._timeout):
                 finished = await run_command(command, env=environment(), cwd=cwd, stdin=stdin.encode())
@@ -127,7 +129,7 @@ class Command:
             raise TargetError(ending(finished))
         return finished
 
-    def _words(self, values: dict[str, str], files: Sequence[str]) -> tuple[list[str], str]:
+    def _command_words(self, values: dict[str, str], files: Sequence[str]) -> tuple[list[str], str]:
         quoted = {key: shlex.quote(value) for key, value in values.items()}
         quoted["FILES"] = " ".join(_of_file(self._files_format, path) for path in files)
         if self._template:

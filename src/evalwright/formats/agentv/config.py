@@ -85,14 +85,14 @@ def _are_texts(value: Any) -> bool:
 
 def _any_of(globs: list[str]) -> re.Pattern[str] | None:
     """`**` crosses folders, `*` and `?` stay within a name, `{a,b}` are alternatives."""
-    return re.compile("|".join(f"(?:{_translated(glob)})" for glob in globs)) if globs else None
+    return re.compile("|".join(f"(?:{_translated_glob(glob)})" for glob in globs)) if globs else None
 
 
-def _translated(glob: str) -> str:
+def _translated_glob(glob: str) -> str:
     def token(match: re.Match[str]) -> str:
         word = match[0]
         if word[0] == "{" and len(word) > 1:
-            return f"(?:{'|'.join(map(_translated, word[1:-1].split(',')))})"
+            return f"(?:{'|'.join(map(_translated_glob, word[1:-1].split(',')))})"
         return _WILD.get(word) or re.escape(word)
 
     return _TOKEN.sub(token, glob)

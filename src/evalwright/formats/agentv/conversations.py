@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.formats.agentv.assertions import Evaluators
-from evalwright.formats.agentv.exchange import Asked, Said
+from evalwright.formats.agentv.exchange import PromptRequest, ProviderReply
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.message_texts import reference_of
 from evalwright.formats.agentv.messages import expected_messages
@@ -20,7 +20,7 @@ __all__ = [
     "OF_TURN",
     "TURN_AGGREGATIONS",
     "TURN_KEYS",
-    "asked_in_turns",
+    "call_in_turns",
     "is_conversation",
     "read_turns",
     "transcript",
@@ -39,40 +39,40 @@ def is_conversation(raw: Mapping[str, Any]) -> bool:
 
 
 def read_turns(
-    raw: Mapping[str, Any], whole: list[Spec], evaluators: Evaluators, files: Files, tell: Notes
+    raw: Mapping[str, Any], whole: list[Spec], evaluators: Evaluators, files: Files, report: Notes
 ) -> tuple[dict[str, Any], Spec]:
     """What systems are asked turn by turn, and the evaluator of all turns; `whole` judges the conversation."""
     if raw.get("mode") not in (None, "conversation"):
-        tell("mode", f"mode: expected 'conversation', found {raw['mode']!r}")
+        report("mode", f"mode: expected 'conversation', found {raw['mode']!r}")
     turns, listed = raw.get("turns"), []
     if not isinstance(turns, list) or not turns:
-        tell("turns", f"turns: a conversation needs a list of at least one turn, found {turns!r}")
+        report("turns", f"turns: a conversation needs a list of at least one turn, found {turns!r}")
         turns = []
     asked = []
     for i, turn in enumerate(turns):
         place = f"turns[{i}]"
         if not isinstance(turn, dict):
-            tell(place, f"{place}: expected a mapping with an 'input', found {turn!r}")
+            report(place, f"{place}: expected a mapping with an 'input', found {turn!r}")
             continue
-        tell.unknown_keys(place, turn, OF_TURN)
+        report.unknown_keys(place, turn, OF_TURN)
         if turn.get("input") in (None, "", []):
             found = repr(turn["input"]) if "input" in turn else f"only {', '.join(map(str, turn))}"
-            tell(f"{place}.input", f"{place}: expected an 'input' that is not empty, found {found}")
+            report(f"{place}.input", f"{place}: expected an 'input' that is not empty, found {found}")
             continue
-        said = turn["input"]
+        content = turn["input"]
         answer = turn.get("expected_output")
-        expected = [] if answer is None else expected_messages(answer, f"{place}.expected_output", files, tell)
-        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        expected = [] if answer is None else expected_messages(answer, f"{place}.expected_output", files, report)
+        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
         asked.append({"input": text, "expected_messages": expected, "reference_answer": reference_of(expected)})
         key = "assertions" if turn.get("assertions") is not None else "assert"
-        specs = [] if turn.get(key) is None else evaluators.read(turn[key], f"{place}.{key}", tell, named=False)
+        specs = [] if turn.get(key) is None else evaluators.read(turn[key], f"{place}.{key}", report, named=False)
         listed.append(specs or ([evaluators.default()] if expected else []))
-    aggregation = _one_of(raw, "aggregation", TURN_AGGREGATIONS, tell)
+    aggregation = _one_of(raw, "aggregation", TURN_AGGREGATIONS, report)
     size = raw.get("window_size")
     if size is not None and (type(size) is not int or size < 1):
-        tell("window_size", f"window_size: expected a whole number of at least 1, found {size!r}")
+        report("window_size", f"window_size: expected a whole number of at least 1, found {size!r}")
     config: dict[str, Any] = {"turns": listed, "aggregation": aggregation}
-    if _one_of(raw, "on_turn_failure", AFTER_FAILURE, tell) == "stop":
+    if _one_of(raw, "on_turn_failure", AFTER_FAILURE, report) == "stop":
         config |= {"stop": True, "threshold": evaluators.required}
     config |= {"window_size": size} if size is not None else {}
     config |= {"whole": whole} if whole else {}
@@ -80,21 +80,21 @@ def read_turns(
     return {"turns": asked, **({"window_size": size} if size is not None else {})}, spec
 
 
-def _one_of(raw: Mapping[str, Any], key: str, choices: Sequence[str], tell: Notes) -> str:
+def _one_of(raw: Mapping[str, Any], key: str, choices: Sequence[str], report: Notes) -> str:
     found = raw.get(key, choices[0])
     if found not in choices:
-        tell(key, f"{key}: expected one of {', '.join(choices)}, found {found!r}")
+        report(key, f"{key}: expected one of {', '.join(choices)}, found {found!r}")
     return str(found)
 
 
-async def asked_in_turns(
-    provider: Provider, asked: Asked, turns: Sequence[Mapping[str, Any]], size: int | None
-) -> tuple[Said, list[dict[str, Any]]]:
+async def call_in_turns(
+    provider: Provider, asked: PromptRequest, turns: Sequence[Mapping[str, Any]], size: int | None
+) -> tuple[ProviderReply, list[dict[str, Any]]]:
     """The last answer with the totals of all turns, and each turn's messages. Raises TargetError."""
     history: list[dict[str, Any]] = [*asked.chat]
     messages: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
-    replies: list[Said] = []
+    replies: list[ProviderReply] = []
     for number, turn in enumerate(turns, 1):
         question = {"role": "user", "content": turn["input"]}
         history.append(question)
@@ -104,17 +104,17 @@ async def asked_in_turns(
             prompt=prompt, bare_prompt=prompt, chat=seen, messages=seen, case_id=f"{asked.case_id}/turn-{number}"
         )
         reply = await provider.ask(given, "system")
-        said = [*reply.messages] or [{"role": "assistant", "content": reply.text}]
+        said_messages = [*reply.messages] or [{"role": "assistant", "content": reply.text}]
         history.append({"role": "assistant", "content": reply.text})
-        messages += [question, *said]
-        kept.append({"answer": reply.text, "output_messages": said})
+        messages += [question, *said_messages]
+        kept.append({"answer": reply.text, "output_messages": said_messages})
         replies.append(reply)
     usages = [reply.token_usage for reply in replies if reply.token_usage is not None]
     usage = {name: sum(one.get(name) or 0 for one in usages) for name in dict.fromkeys(k for u in usages for k in u)}
     costs = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
     warnings = [warning for reply in replies for warning in reply.warnings]
     whole = len(usages) == len(replies), len(costs) == len(replies)  # a sum of only some would be too low
-    last = Said(replies[-1].text, messages, usage if whole[0] else None, sum(costs) if whole[1] else None)
+    last = ProviderReply(replies[-1].text, messages, usage if whole[0] else None, sum(costs) if whole[1] else None)
     return last._replace(warnings=warnings), kept
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.files.jsonl import lines_of
-from evalwright.formats.shared.foreign import asks_queries
+from evalwright.formats.shared.foreign import has_queries
 
 __all__ = ["OUTCOMES", "detects", "first_line", "is_case", "lines_beside"]
 
@@ -20,7 +20,7 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
     if path.suffix.lower() == ".jsonl":
         return is_case(first_line(path))
     named = any(isinstance(head.get(key), list) for key in ("evalcases", "eval_cases", "tests"))
-    named = named and not (path.name == "evals.json" and asks_queries(head))
+    named = named and not (path.name == "evals.json" and has_queries(head))
     ours = str(head.get("$schema")).startswith("agentv-")
     yaml = path.suffix in (".yaml", ".yml")
     targets = yaml and path.stem == "targets" and "targets" in head

@@ -14,12 +14,12 @@ from evalwright.evaluators.values.json_text import as_text
 from evalwright.files.boundary import Boundary
 from evalwright.files.images import LARGEST_IMAGE, image_url
 
-__all__ = ["Asked", "Said", "read_said", "said_of", "text_of"]
+__all__ = ["PromptRequest", "ProviderReply", "read_provider_reply", "reply_in", "text_of"]
 
 _REPORTED = ("cost_usd", "duration_ms")
 
 
-class Asked(NamedTuple):
+class PromptRequest(NamedTuple):
     """One question: `prompt` with the files' content, `bare_prompt` only naming them, `chat` as messages.
 
     A part `{type: image, file: N}` of a message stands for the N-th of the `files`.
@@ -60,7 +60,7 @@ class Asked(NamedTuple):
         return {"type": "image_url", "image_url": {"url": url}}
 
 
-class Said(NamedTuple):
+class ProviderReply(NamedTuple):
     """The answer: `messages` if the provider gave some, and what it reported as used."""
 
     text: str
@@ -73,19 +73,19 @@ class Said(NamedTuple):
     """The output file of a command that keeps it."""
 
 
-def read_said(text: str) -> Said:
+def read_provider_reply(text: str) -> ProviderReply:
     """The answer in an output: JSON with `output`, `output_messages` or `text`, else the whole text."""
     try:
         found = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
-        return Said(text)
-    return said_of(found, text) if isinstance(found, dict) else Said(text)
+        return ProviderReply(text)
+    return reply_in(found, text) if isinstance(found, dict) else ProviderReply(text)
 
 
-def said_of(found: dict[str, Any], text: str) -> Said:
+def reply_in(found: dict[str, Any], text: str) -> ProviderReply:
     """The answer in an object; if its parts have wrong types, the whole object is the answer's text."""
     if not _fits(found):
-        return Said(text)
+        return ProviderReply(text)
     usage = found.get("token_usage")
     numbers = [found.get(name) for name in _REPORTED]
     cost, duration = (None if number is None or not 0 <= number < math.inf else number for number in numbers)
@@ -95,9 +95,9 @@ def said_of(found: dict[str, Any], text: str) -> Said:
         if number is not None and used is None
     ]
     messages = _messages(found)
-    said = _answer(messages) if messages else found.get("text", text)
-    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-    return Said(text, messages or (), usage, cost, duration, ignored)
+    answer = _answer(messages) if messages else found.get("text", text)
+    text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+    return ProviderReply(text, messages or (), usage, cost, duration, ignored)
 
 
 def _no_number(name: str) -> float:

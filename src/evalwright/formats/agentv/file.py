@@ -149,22 +149,22 @@ class EvalFile:
             *isolating(self.head, HEAD),
             *(f"execution.{key}" for key in isolating(self.execution, EXECUTION, OF_PROGRAMS)),
         ]
-        said = [(key, refusal(key.rpartition(".")[2])) for key in found]
+        messages = [(key, refusal(key.rpartition(".")[2])) for key in found]
         values = {
             "budget_usd": (self.budget_usd, "a number above 0"),
             "threshold": (self.threshold, "a number from 0 to 1"),
             "timeout_seconds": (self.timeout_seconds, "a number above 0"),
             "trials": (self.trials, "{count: a number of at least 1}"),
         }
-        said += [
+        messages += [
             (f"execution.{key}", f"{key}: expected {expected}, found {self.execution[key]!r}")
             for key, (used, expected) in values.items()
             if self.execution.get(key) is not None and used is None
         ]
         if self.head.get("execution") is not None and not isinstance(self.head["execution"], dict):
-            said.append(("execution", f"execution: expected a mapping, found {self.head['execution']!r}"))
-        if said:
-            places = [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in said]
+            messages.append(("execution", f"execution: expected a mapping, found {self.head['execution']!r}"))
+        if messages:
+            places = [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in messages]
             raise InputError(map(_with_line, places))
 
     def about_target(self, problem: Problem) -> Problem:
@@ -261,7 +261,7 @@ def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
             document.value,
         )  # fmt: skip
     if not isinstance(cases, list):
-        found = f"found {kind_found(cases)}" if key in document.value else _alike(document.value)
+        found = f"found {kind_found(cases)}" if key in document.value else _similar_key(document.value)
         named = key if key == CASE_LISTS[0] else f"{CASE_LISTS[0]} (here {key})"
         raise InputError(Problem(str(path), f"{named}: expected a list, {found}", document.line((key,)), key))
     head = {str(name): value for name, value in document.value.items() if name != key}
@@ -274,7 +274,7 @@ def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
     )
 
 
-def _alike(document: Mapping[Any, Any]) -> str:
+def _similar_key(document: Mapping[Any, Any]) -> str:
     """That the list of cases is missing, and which key may be meant to be it."""
     if empty := next((name for name in CASE_LISTS if name in document), None):
         return f"it is missing: {empty} has none"

@@ -17,11 +17,11 @@ from evalwright.formats.shared.output import OutputFolder
 
 __all__ = ["other_form"]
 
-Tell = Callable[[Problem], None]
+ReportProblem = Callable[[Problem], None]
 """Reports a loss: the case as `file`, the place in it as `key`, and why."""
 
 
-def other_form(source: Path, target: Path | None, output: OutputFolder, tell: Tell) -> Path | None:
+def other_form(source: Path, target: Path | None, output: OutputFolder, report: ReportProblem) -> Path | None:
     """Convert cases between JSON Lines and YAML, and results from JSON Lines to YAML.
 
     Returns the new file; None for JSON Lines of another kind. Raises InputError for a target with the wrong suffix.
@@ -33,7 +33,7 @@ def other_form(source: Path, target: Path | None, output: OutputFolder, tell: Te
     if _is_lines(target) == lines:
         expected = ".yaml" if lines else ".jsonl"
         raise InputError(Problem(str(target), f"expected a file that ends in {expected}"))
-    (_to_yaml if lines else _to_lines)(source, target, output, tell)
+    (_to_yaml if lines else _to_lines)(source, target, output, report)
     return target
 
 
@@ -55,51 +55,51 @@ def _other_place(path: Path) -> Path:
     return path.with_suffix(".eval.yaml") if os.path.exists(plain) else plain
 
 
-def _to_yaml(source: Path, target: Path, output: OutputFolder, tell: Tell) -> None:
+def _to_yaml(source: Path, target: Path, output: OutputFolder, report: ReportProblem) -> None:
     """Write one YAML file with the cases of `source` and the content of its sidecar; results become one document
     each."""
     file = output.text(target)
     if not _holds_cases(source):
         for number, row in _rows(source):
-            file.write("---\n" + _faithful(row, row, f"line {number}", tell))
+            file.write("---\n" + _faithful(row, row, f"line {number}", report))
         return
     file.write(yaml.schema_line("agentv"))
     sidecar = source.with_suffix(".yaml")
     head: Any = yaml.load(sidecar, "yaml12").value if os.path.isfile(sidecar) else {}
     head = {key: value for key, value in head.items() if key != "evalcases"} if isinstance(head, dict) else {}
-    named = _named(head, source, target)
+    named = _head_with_name(head, source, target)
     if named:
-        file.write(_faithful(named, named, "sidecar", tell))
+        file.write(_faithful(named, named, "sidecar", report))
     file.write("evalcases:\n")
     empty = True
     for number, row in _rows(source):
         empty = False
-        file.write(_faithful([row], row, _case(row, number), tell))
+        file.write(_faithful([row], row, _case(row, number), report))
     if empty:
         file.write("[]\n")
 
 
-def _to_lines(source: Path, target: Path, output: OutputFolder, tell: Tell) -> None:
+def _to_lines(source: Path, target: Path, output: OutputFolder, report: ReportProblem) -> None:
     """Write JSON Lines with the cases of `source`, and a sidecar with everything else."""
     read = read_file(source)
     if strange := [i for i, case in enumerate(read.cases) if not isinstance(case, dict)]:
         raise InputError(
             [read.problem(i, "", "", f"expected a mapping, found {type(read.cases[i]).__name__}") for i in strange]
         )
-    named = _named(read.head, source, target)
+    named = _head_with_name(read.head, source, target)
     with_sidecar = target.with_suffix(".yaml")
     if named:
-        output.text(with_sidecar).write(yaml.schema_line("agentv-sidecar") + _faithful(named, named, "sidecar", tell))
-    _write_lines(output.text(target), read.cases, tell)
+        output.text(with_sidecar).write(yaml.schema_line("agentv-sidecar") + _faithful(named, named, "sidecar", report))
+    _write_lines(output.text(target), read.cases, report)
 
 
-def _write_lines(file: IO[str], cases: list[Any], tell: Tell) -> None:
+def _write_lines(file: IO[str], cases: list[Any], report: ReportProblem) -> None:
     for number, case in enumerate(cases, 1):
         place = _case(case, number)
-        file.write(json.dumps(_jsonable(case, place, "", tell), ensure_ascii=False, allow_nan=False) + "\n")
+        file.write(json.dumps(_jsonable(case, place, "", report), ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def _named(head: dict[str, Any], source: Path, target: Path) -> dict[str, Any]:
+def _head_with_name(head: dict[str, Any], source: Path, target: Path) -> dict[str, Any]:
     """What is beside the cases, with the name of the source if the new file would give it another."""
     if head.get("name") or head.get("dataset") or _stem(source) == _stem(target):
         return head
@@ -131,7 +131,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     problems.refuse()
 
 
-def _faithful(written: Any, value: Any, place: str, tell: Tell) -> str:
+def _faithful(written: Any, value: Any, place: str, report: ReportProblem) -> str:
     """A value as YAML. If it reads back differently, because YAML cannot hold every character, that is reported."""
     text = yaml.dump(written)
     try:
@@ -139,7 +139,7 @@ def _faithful(written: Any, value: Any, place: str, tell: Tell) -> str:
     except InputError as error:
         raise InputError([Problem(place, problem.message) for problem in error.problems]) from error
     for key in _unlike(value, read[0] if isinstance(written, list) else read, ""):
-        tell(Problem(place, "YAML cannot hold this text as it is", key=key))
+        report(Problem(place, "YAML cannot hold this text as it is", key=key))
     return text
 
 
@@ -154,25 +154,25 @@ def _unlike(given: Any, read: Any, key: str) -> Iterator[str]:
         yield key
 
 
-def _jsonable(value: Any, place: str, key: str, tell: Tell) -> Any:
+def _jsonable(value: Any, place: str, key: str, report: ReportProblem) -> Any:
     """The value for JSON; what JSON cannot express is reported and becomes text."""
     if isinstance(value, dict):
         found = {}
         for name, item in value.items():
-            text = name if isinstance(name, str) else json.dumps(name) if _plain(name) else str(name)
+            text = name if isinstance(name, str) else json.dumps(name) if _is_plain(name) else str(name)
             if text in found:
-                tell(Problem(place, f"two keys are {text!r} in JSON", key=key))
-            found[text] = _jsonable(item, place, f"{key}.{text}".lstrip("."), tell)
+                report(Problem(place, f"two keys are {text!r} in JSON", key=key))
+            found[text] = _jsonable(item, place, f"{key}.{text}".lstrip("."), report)
         return found
     if isinstance(value, (list, tuple)):
-        return [_jsonable(item, place, f"{key}[{i}]", tell) for i, item in enumerate(value)]
-    if _plain(value):
+        return [_jsonable(item, place, f"{key}[{i}]", report) for i, item in enumerate(value)]
+    if _is_plain(value):
         return value
-    tell(Problem(place, f"JSON cannot express {type(value).__name__}: {str(value)[:60]!r} becomes text", key=key))
+    report(Problem(place, f"JSON cannot express {type(value).__name__}: {str(value)[:60]!r} becomes text", key=key))
     return str(value)
 
 
-def _plain(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     if isinstance(value, float):
         return value - value == 0
     return value is None or isinstance(value, (str, int, bool))

@@ -26,8 +26,8 @@ _SNAKE = {"commandTemplate": "command_template", "timeoutSeconds": "timeout_seco
 def ending(finished: Finished) -> str:
     """How a command ended, after the end of its stderr, or of its stdout if stderr is empty."""
     wrote = (one.last.decode(errors="replace")[-_LAST:].strip() for one in (finished.stderr, finished.stdout))
-    said = next(filter(None, wrote), "")
-    return f"{said} ({finished.how()})" if said else f"ended with {finished.how()}"
+    output = next(filter(None, wrote), "")
+    return f"{output} ({finished.how()})" if output else f"ended with {finished.how()}"
 
 
 def refused(key: str, message: str) -> InputError:
@@ -75,7 +75,7 @@ class HealthCheck:
         try:
             async with asyncio.timeout(self._limit):
                 if self._kind == "http":
-                    await asyncio.to_thread(_reached, self._what, self._limit)
+                    await asyncio.to_thread(_check_reachable, self._what, self._limit)
                     return
                 finished = await run_command(["sh", "-c", self._what], env=environment(), cwd=self._cwd, stdin=b"")
         except TimeoutError:
@@ -86,7 +86,7 @@ class HealthCheck:
             raise TargetError(f"the healthcheck failed: {ending(finished)}", "unhealthy")
 
 
-def _reached(url: str, limit: float) -> None:
+def _check_reachable(url: str, limit: float) -> None:
     """Raises OSError unless there is an answer with a success status."""
     with urlopen(Request(url), timeout=limit):
         return

@@ -14,7 +14,7 @@ import msgspec
 from evalwright.errors import EvaluatorError, TargetError, counted
 from evalwright.evaluators.judges.replies import BadReply, keys_once
 from evalwright.files.temporary import temporary_folder
-from evalwright.formats.agentv.exchange import Asked
+from evalwright.formats.agentv.exchange import PromptRequest
 from evalwright.formats.agentv.providers import MODELS, Model, Provider, model_of, provider_of
 from evalwright.llm.kept_calls import kept_call
 from evalwright.model.chat import ChatRequest
@@ -42,11 +42,11 @@ class TargetJudge(msgspec.Struct, frozen=True, kw_only=True):
     calls_models = True
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
-        target = (self.judges.get("targets") or {}).get(self._named(case) or self.judges.get("default"), {})
+        target = (self.judges.get("targets") or {}).get(self._judge_name(case) or self.judges.get("default"), {})
         if target.get("provider") in MODELS:
             yield model_of(target).question
 
-    def _named(self, case: Case) -> str | None:
+    def _judge_name(self, case: Case) -> str | None:
         return case.extra.get("judge") if self.target is None else self.target
 
     async def reply(self, case: Case, prompt: str, system: str, read: Callable[[str], T]) -> T:
@@ -54,13 +54,13 @@ class TargetJudge(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises NoReply if no reply is readable, EvaluatorError if no call was answered.
         """
-        provider = _provider(self.judges, self._named(case))
+        provider = _provider(self.judges, self._judge_name(case))
         settings = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         given = {key: value for key, value in settings.items() if value is not None}
         apart = bool(self.judges.get("in_workspace") or case.extra.get("workspace"))
         why, failed, unread = "", None, []
         for attempt in range(self.max_calls):
-            asked = Asked(
+            asked = PromptRequest(
                 prompt if provider.chats else f"{system}\n\n{prompt}",
                 chat=(),
                 system=system if provider.chats else None,
@@ -70,8 +70,8 @@ class TargetJudge(msgspec.Struct, frozen=True, kw_only=True):
             )
             try:
                 async with provider.turn:
-                    said = await provider.said(asked, apart=apart)
-                return read(said)
+                    reply = await provider.reply_text(asked, apart=apart)
+                return read(reply)
             except Unreadable as error:
                 why = str(error)
                 unread.append(asked)
@@ -96,7 +96,7 @@ class NoReply(Exception):
         return {"judge_error": str(self)}
 
 
-class _Asking:
+class _JudgeProvider:
     """A provider, whether it takes a system message separately from the prompt, and the semaphore that limits its
     questions.
 
@@ -114,7 +114,7 @@ class _Asking:
         workers = target.get("workers") or (1 if kind == "cli" else _MANY)
         self.turn = turns.setdefault((folder, target["name"]), asyncio.Semaphore(workers))
 
-    async def said(self, asked: Asked, *, apart: bool) -> str:
+    async def reply_text(self, asked: PromptRequest, *, apart: bool) -> str:
         """The reply. A program that works `apart` gets an empty folder, or a copy of its own template.
 
         Calls of programs are recorded here; calls of models record themselves.
@@ -123,29 +123,29 @@ class _Asking:
             return (await self._ask(asked, "judge")).text
         if apart and not self._has_template:
             with temporary_folder() as folder:
-                return await self._kept(asked._replace(workspace=folder))
-        return await self._kept(asked)
+                return await self._reply_with_record(asked._replace(workspace=folder))
+        return await self._reply_with_record(asked)
 
-    async def forget(self, asked: Asked) -> None:
+    async def forget(self, asked: PromptRequest) -> None:
         """Do not cache the reply to this. Only models' replies are cached."""
         if self._model is not None:
             await self._model.forget(asked)
 
-    async def _kept(self, asked: Asked) -> str:
+    async def _reply_with_record(self, asked: PromptRequest) -> str:
         texts = {"system": asked.system, "user": asked.prompt}
         messages = [{"role": role, "content": text} for role, text in texts.items() if text]
         with kept_call(self._program or "", messages) as kept:
-            said = await self._ask(asked, "judge")
-            return kept.said(said.text, said.cost_usd)
+            reply = await self._ask(asked, "judge")
+            return kept.note_output(reply.text, reply.cost_usd)
 
 
-def _provider(judges: dict[str, Any], name: str | None) -> _Asking:
+def _provider(judges: dict[str, Any], name: str | None) -> _JudgeProvider:
     targets = judges.get("targets") or {}
     chosen = name or judges.get("default") or ""
     if chosen not in targets:
         raise EvaluatorError(f"there is no target {chosen!r} to judge (there are: {', '.join(targets)})", "no_judge")
     target, folder = targets[chosen], judges.get("folder", ".")
-    return _Asking(provider_of(target, folder), target, folder)
+    return _JudgeProvider(provider_of(target, folder), target, folder)
 
 
 def reply_object(text: str) -> dict[str, Any]:

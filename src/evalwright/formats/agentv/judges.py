@@ -99,28 +99,28 @@ class RubricChecks(TargetJudge, frozen=True, kw_only=True):
         replies: list[_Checks] = []
 
         def complete(text: str) -> _Checks:
-            said = read(text)
-            replies.append(said)
-            if missing := known - said.by_rubric.keys():
+            reply = read(text)
+            replies.append(reply)
+            if missing := known - reply.by_rubric.keys():
                 raise Unreadable(f"the judge left out {', '.join(sorted(missing))}")
-            return said
+            return reply
 
         try:
             checks = await self.reply(case, prompt, _RANGES if ranged else _CHECKLIST, complete)
         except NoReply as error:
             if not replies:
                 return banded(0.0, misses=[str(error)], detail=error.detail)
-            together = {key: check for said in replies for key, check in said.by_rubric.items()}
+            together = {key: check for reply in replies for key, check in reply.by_rubric.items()}
             checks = _Checks(together, replies[-1].reasoning)
-        return self._scored(checks) if ranged else self._checked(checks)
+        return self._scored_evaluation(checks) if ranged else self._checked_evaluation(checks)
 
-    def _checked(self, checks: _Checks) -> Evaluation:
+    def _checked_evaluation(self, checks: _Checks) -> Evaluation:
         met = {item["id"]: bool(checks.value(item["id"], False)) for item in self.rubrics}
         score = _share([(item["weight"], float(met[item["id"]])) for item in self.rubrics])
         gates = [item["id"] for item in self.rubrics if item["required"] and not met[item["id"]]]
         return self._evaluation(score, met, checks, gates, {})
 
-    def _scored(self, checks: _Checks) -> Evaluation:
+    def _scored_evaluation(self, checks: _Checks) -> Evaluation:
         scores = {item["id"]: checks.value(item["id"], 0) for item in self.rubrics}
         score = _share([(item["weight"], scores[item["id"]] / _TOP) for item in self.rubrics])
         short = {item["id"]: _gates(item, scores[item["id"]]) for item in self.rubrics}
@@ -142,8 +142,8 @@ class RubricChecks(TargetJudge, frozen=True, kw_only=True):
         for item in self.rubrics:
             if item["id"] in checks.by_rubric:
                 why = checks.by_rubric[item["id"]].reasoning
-                said = ": ".join(filter(None, [f"[{item['id']}] {item['text']}".rstrip(), why]))
-                (hits if met[item["id"]] else misses).append(said)
+                message = ": ".join(filter(None, [f"[{item['id']}] {item['text']}".rstrip(), why]))
+                (hits if met[item["id"]] else misses).append(message)
         untold = f"the judge said nothing about {', '.join(silent)}" if silent else ""
         return banded(
             score,
@@ -177,19 +177,19 @@ def _rubric_lines(item: dict[str, Any]) -> str:
 
 
 def _read_score(text: str) -> tuple[float, list[str], list[str], str]:
-    said = reply_object(text)
-    score = said.get("score")
+    reply = reply_object(text)
+    score = reply.get("score")
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not 0 <= score <= 1:
         raise Unreadable(f"score: expected a number from 0 to 1, found {score!r}")
-    reasoning = said.get("reasoning", "")
+    reasoning = reply.get("reasoning", "")
     if not isinstance(reasoning, str):
         raise Unreadable("reasoning: expected text")
-    hits, misses = (_texts(said, key) + asserted(said, key == "hits") for key in ("hits", "misses"))
+    hits, misses = (_texts(reply, key) + asserted(reply, key == "hits") for key in ("hits", "misses"))
     return score, hits[:_MOST], misses[:_MOST], reasoning
 
 
-def _texts(said: dict[str, Any], key: str) -> list[str]:
-    value = said.get(key, [])
+def _texts(reply: dict[str, Any], key: str) -> list[str]:
+    value = reply.get(key, [])
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise Unreadable(f"{key}: expected a list of texts")
     return [text for text in value if text.strip()][:_MOST]
@@ -218,7 +218,7 @@ def _checks(text: str, key: str, sound: Callable[[Any], bool]) -> _Checks:
         if not isinstance(check, dict) or not isinstance(check.get("id"), str) or not sound(check.get(key)):
             raise Unreadable(f"checks: expected an id and {key} in each, found {str(check)[:120]}")
         reasoning = check.get("reasoning", "")
-        said = found.setdefault(check["id"], _Check(check[key], reasoning if isinstance(reasoning, str) else ""))
-        if said.value != check[key]:
+        check_found = found.setdefault(check["id"], _Check(check[key], reasoning if isinstance(reasoning, str) else ""))
+        if check_found.value != check[key]:
             raise Unreadable(f"checks: two verdicts about {check['id']!r}")
     return _Checks(found, overall if isinstance(overall, str) else "")

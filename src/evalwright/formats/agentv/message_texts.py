@@ -78,18 +78,18 @@ def chat_of(messages: Sequence[dict[str, Any]], files: Files, named: Sequence[Pa
     The content is text or, with images, a list of parts as in the OpenAI chat API, in which `{type: image, file: N}`
     stands for the N-th of the files that are `named`. Interfaces accept images from users only.
     """
-    said: list[dict[str, Any]] = []
+    chat: list[dict[str, Any]] = []
     for message in messages:
         role = str(message.get("role"))
-        content = _content(message, files, named)
-        if role == "tool" or (role == "system" and any(other["role"] != "system" for other in said)):
-            said.append({"role": "assistant", "content": f"@[{role.title()}]:\n{content}"})
+        content = _content_of(message, files, named)
+        if role == "tool" or (role == "system" and any(other["role"] != "system" for other in chat)):
+            chat.append({"role": "assistant", "content": f"@[{role.title()}]:\n{content}"})
         elif content:
-            said.append({"role": role, "content": content})
-    return said
+            chat.append({"role": role, "content": content})
+    return chat
 
 
-def _content(message: dict[str, Any], files: Files, named: Sequence[Path]) -> str | list[dict[str, Any]]:
+def _content_of(message: dict[str, Any], files: Files, named: Sequence[Path]) -> str | list[dict[str, Any]]:
     texts: list[str] = [*_result_of(message)]
     parts: list[dict[str, Any]] = []
     for block in _blocks(message):
@@ -99,7 +99,7 @@ def _content(message: dict[str, Any], files: Files, named: Sequence[Path]) -> st
             continue
         parts += _as_parts(texts)
         texts = []
-        shown = {"type": "image", "file": named.index(image)} if isinstance(image, Path) else _addressed(image)
+        shown = {"type": "image", "file": named.index(image)} if isinstance(image, Path) else _image_with_address(image)
         parts.append(shown)
     texts += _calls_in_words(message)
     return [*parts, *_as_parts(texts)] if parts else "\n".join(texts)
@@ -109,7 +109,7 @@ def _as_parts(texts: Sequence[str]) -> list[dict[str, Any]]:
     return [{"type": "text", "text": "\n".join(texts)}] if texts else []
 
 
-def _addressed(url: str) -> dict[str, Any]:
+def _image_with_address(url: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
@@ -128,7 +128,7 @@ def _part(block: dict[str, Any], files: Files, shown: Shown) -> Iterator[str]:
         if path is None or not files.is_guideline(path):
             yield _file(value, path, files, shown)
     elif block.get("type") == "image":
-        yield "<image>" if image_address(value) else f'<image path="{_called(value, files.find(value), shown)}">'
+        yield "<image>" if image_address(value) else f'<image path="{_shown_name(value, files.find(value), shown)}">'
     elif text := _text(block).strip():
         yield text
 
@@ -139,7 +139,7 @@ def guidelines_of(paths: Iterable[Path], files: Files) -> str:
 
 
 def _file(name: str, path: Path | None, files: Files, shown: Shown) -> str:
-    called = _called(name, path, shown)
+    called = _shown_name(name, path, shown)
     if path is None or shown != "content":
         return f'<file: path="{called}">'
     if is_image(path):
@@ -147,7 +147,7 @@ def _file(name: str, path: Path | None, files: Files, shown: Shown) -> str:
     return f'<file path="{called}">\n{files.text(path).strip()}\n</file>'
 
 
-def _called(name: str, path: Path | None, shown: Shown) -> str:
+def _shown_name(name: str, path: Path | None, shown: Shown) -> str:
     if path is None:
         return name.lstrip("/")
     return str(path) if shown == "path" or Path(name) == path else name.lstrip("/")

@@ -24,22 +24,22 @@ _OF_BLOCK = ("type", "value", "text", "path", "media_type", "resolvedPath")
 BLOCKS = ("text", "file", "image", "json")
 
 
-def checked_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[dict[str, Any]]:
+def checked_messages(raw: Any, place: str, files: Files, report: Notes) -> list[dict[str, Any]]:
     """The messages, with every mistake reported; a string, or an object without a role, is one user message."""
     if isinstance(raw, str):
-        _warn_of_marker(raw, place, tell)
+        _warn_of_marker(raw, place, report)
         return [{"role": "user", "content": raw}]
     if isinstance(raw, dict):
         raw = [raw if "role" in raw else {"role": "user", "content": raw}]
     if not isinstance(raw, list):
-        tell(place, f"expected text or a list of messages, found {kind_found(raw, nothing='nothing')}")
+        report(place, f"expected text or a list of messages, found {kind_found(raw, nothing='nothing')}")
         return []
     if not raw:
-        tell(place, "expected at least one message, found an empty list")
-    return [_message(message, f"{place}[{i}]", files, tell) for i, message in enumerate(raw)]
+        report(place, "expected at least one message, found an empty list")
+    return [_message(message, f"{place}[{i}]", files, report) for i, message in enumerate(raw)]
 
 
-def expected_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[dict[str, Any]]:
+def expected_messages(raw: Any, place: str, files: Files, report: Notes) -> list[dict[str, Any]]:
     """The expected messages: a string, an object or a list of plain values is one assistant message.
 
     So is an empty list in `expected_output`, which may be any value; in `expected_messages` it is no message.
@@ -52,8 +52,8 @@ def expected_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[d
         return [{"role": "assistant", "content": raw if isinstance(raw, str) else json.dumps(raw)}]
     elif not (raw and isinstance(raw[0], dict) and "role" in raw[0]):
         return [{"role": "assistant", "content": raw}]
-    checked = [_message(message, f"{place}[{i}]", files, tell) for i, message in enumerate(raw)]
-    return checked if tell.errors else [_with_files(message, files) for message in checked]
+    checked = [_message(message, f"{place}[{i}]", files, report) for i, message in enumerate(raw)]
+    return checked if report.errors else [_with_files(message, files) for message in checked]
 
 
 def _with_files(message: dict[str, Any], files: Files) -> dict[str, Any]:
@@ -71,39 +71,39 @@ def _with_text(block: dict[str, Any], files: Files) -> dict[str, Any]:
     return {"type": "file", "path": value_of(block), "text": files.text(path), "resolvedPath": str(path)}
 
 
-def _message(raw: Any, place: str, files: Files, tell: Notes) -> dict[str, Any]:
+def _message(raw: Any, place: str, files: Files, report: Notes) -> dict[str, Any]:
     if not isinstance(raw, dict):
-        tell(place, f"expected a mapping, found {kind_found(raw, nothing='nothing')}")
+        report(place, f"expected a mapping, found {kind_found(raw, nothing='nothing')}")
         return {"role": "user", "content": ""}
     if raw.get("role") not in ROLES:
-        tell(f"{place}.role", f"unknown role {raw.get('role')!r}, expected one of {', '.join(ROLES)}")
+        report(f"{place}.role", f"unknown role {raw.get('role')!r}, expected one of {', '.join(ROLES)}")
     content, calls = raw.get("content"), raw.get("tool_calls")
-    tell.unknown_keys(place, raw, _OF_MESSAGE)
+    report.unknown_keys(place, raw, _OF_MESSAGE)
     if calls is not None:
-        _check_calls(calls, f"{place}.tool_calls", tell)
+        _check_calls(calls, f"{place}.tool_calls", report)
     if isinstance(content, list):
         for i, block in enumerate(content):
-            _check_block(block, f"{place}.content[{i}]", files, tell)
+            _check_block(block, f"{place}.content[{i}]", files, report)
             if isinstance(block, dict) and block.get("type") == "text":
-                _warn_of_marker(value_of(block), f"{place}.content[{i}]", tell)
+                _warn_of_marker(value_of(block), f"{place}.content[{i}]", report)
     elif not isinstance(content, (str, dict)) and not (isinstance(calls, list) and calls):
-        tell(
+        report(
             f"{place}.content",
             f"content: expected text, a list of blocks or an object, found {kind_found(content, nothing='nothing')}",
         )
     if isinstance(content, str):
-        _warn_of_marker(content, f"{place}.content", tell)
+        _warn_of_marker(content, f"{place}.content", report)
     return dict(raw)
 
 
-def _check_calls(calls: Any, place: str, tell: Notes) -> None:
+def _check_calls(calls: Any, place: str, report: Notes) -> None:
     if not isinstance(calls, list):
-        tell(place, f"tool_calls: expected a list of calls, found {kind_found(calls, nothing='nothing')}")
+        report(place, f"tool_calls: expected a list of calls, found {kind_found(calls, nothing='nothing')}")
         return
     for i, call in enumerate(calls):
         if not isinstance(call, dict) or not called_name(call):
             expected = "{tool, input} or {function: {name, arguments}}"
-            tell(
+            report(
                 f"{place}[{i}]",
                 f"tool_calls: expected a call as {expected}, found {kind_found(call, nothing='nothing')}",
             )
@@ -115,30 +115,34 @@ def called_name(call: Mapping[str, Any]) -> Any:
     return function.get("name") if isinstance(function, dict) else call.get("tool")
 
 
-def _warn_of_marker(text: str, place: str, tell: Notes) -> None:
+def _warn_of_marker(text: str, place: str, report: Notes) -> None:
     if found := _MARKER.search(text):
-        tell.warn(place, f"content: {found[0]!r} looks like a role marker: systems may read it as a message of its own")
+        report.warn(
+            place, f"content: {found[0]!r} looks like a role marker: systems may read it as a message of its own"
+        )
 
 
-def _check_block(block: Any, place: str, files: Files, tell: Notes) -> None:
+def _check_block(block: Any, place: str, files: Files, report: Notes) -> None:
     if not isinstance(block, dict):
-        tell(place, f"content: expected a block with 'type' and 'value', found {kind_found(block, nothing='nothing')}")
+        report(
+            place, f"content: expected a block with 'type' and 'value', found {kind_found(block, nothing='nothing')}"
+        )
         return
     if "type" not in block and "role" not in block:
-        tell(f"{place}.type", "content: a block needs a 'type'")
+        report(f"{place}.type", "content: a block needs a 'type'")
         return
     kind, value = block.get("type"), block.get("value", block.get("text"))
-    tell.unknown_keys(place, block, _OF_BLOCK)
+    report.unknown_keys(place, block, _OF_BLOCK)
     if kind == "json" and isinstance(value, str):
-        tell.warn(f"{place}.value", "content: a block of type 'json' holds text, which is sent as a JSON string")
+        report.warn(f"{place}.value", "content: a block of type 'json' holds text, which is sent as a JSON string")
     if kind not in BLOCKS:
-        tell(f"{place}.type", f"unknown type {kind!r} of a content block, expected one of {', '.join(BLOCKS)}")
+        report(f"{place}.type", f"unknown type {kind!r} of a content block, expected one of {', '.join(BLOCKS)}")
     elif kind == "json" and value is None:
-        tell(f"{place}.value", "content: a block of type 'json' needs a 'value'")
+        report(f"{place}.value", "content: a block of type 'json' needs a 'value'")
     elif kind != "json" and not isinstance(value, str):
-        tell(f"{place}.value", f"content: a block of type {kind!r} needs a text as 'value'")
+        report(f"{place}.value", f"content: a block of type {kind!r} needs a text as 'value'")
     elif kind in ("file", "image"):
         try:
             files.image(block)
         except (ValueError, OSError) as error:
-            tell(f"{place}.value", str(error))
+            report(f"{place}.value", str(error))

@@ -27,55 +27,55 @@ _PATH = re.compile(r"\S+\.(md|txt|prompt|j2|jinja2?|tmpl|yaml|yml|json)")
 """What is meant as a file, whether it exists or not."""
 
 
-def prompt_config(written: Any, place: str, files: Files, tell: Notes, *, newer: bool = False) -> dict[str, Any]:
+def prompt_config(written: Any, place: str, files: Files, report: Notes, *, newer: bool = False) -> dict[str, Any]:
     """What `prompt` adds to a judge's configuration; `newer` judges may take their criterion from a file."""
     if written is None:
         return {}
     if isinstance(written, str):
-        return _prompt(written, place, files, tell, newer)
+        return _prompt(written, place, files, report, newer)
     if not isinstance(written, dict):
-        tell(place, f"prompt: expected text or {{command: [...]}}, found {type(written).__name__}")
+        report(place, f"prompt: expected text or {{command: [...]}}, found {type(written).__name__}")
         return {}
-    tell.unknown_keys(place, written, ("command", "script", "config"))
+    report.unknown_keys(place, written, ("command", "script", "config"))
     command = written.get("script") if written.get("command") is None else written["command"]
     if not isinstance(command, list) or not command or not all(isinstance(word, str) and word for word in command):
-        tell(place, f"prompt.command: expected a list of texts with at least one, found {command!r}")
+        report(place, f"prompt.command: expected a list of texts with at least one, found {command!r}")
         return {}
     config = written.get("config")
-    return _program(command, place, files, tell) | ({"prompt_config": config} if isinstance(config, dict) else {})
+    return _program(command, place, files, report) | ({"prompt_config": config} if isinstance(config, dict) else {})
 
 
-def _program(command: list[str], place: str, files: Files, tell: Notes) -> dict[str, Any]:
+def _program(command: list[str], place: str, files: Files, report: Notes) -> dict[str, Any]:
     """A program that prints the prompt. If its last word names a file, it works in that file's folder, as in AgentV."""
     try:
         script = files.find(command[-1])
     except OutsideError as error:
-        tell(place, str(error))
+        report(place, str(error))
         script = None
     if script is None or not os.path.isfile(script):
         return {"prompt_command": command}
     return {"prompt_command": [*command[:-1], str(script)], "folder": str(script.parent)}
 
 
-def _prompt(written: str, place: str, files: Files, tell: Notes, newer: bool) -> dict[str, Any]:
+def _prompt(written: str, place: str, files: Files, report: Notes, newer: bool) -> dict[str, Any]:
     """A prompt, or the file that it names; a text without names to fill in is the judge's own criterion."""
-    path, text = text_or_file(written, place, files, tell)
+    path, text = text_or_file(written, place, files, report)
     if text is None:
         return {"prompt": ""}
     if strange := sorted({name for name in _NAME.findall(text) if name not in PROMPT_NAMES}):
         near = did_you_mean(strange[0], PROMPT_NAMES)
-        tell.warn(
+        report.warn(
             place, f"the prompt {written[:60]!r}: nothing fills {', '.join(strange)}{near}; the text stays as it is"
         )
-    if path is None and (said := missing_file(written, files)):
-        tell(place, said)
+    if path is None and (problem := missing_file(written, files)):
+        report(place, problem)
     elif (path is None or (newer and not written.startswith(_FILE))) and not any(
         name in PROMPT_NAMES for name in _NAME.findall(text)
     ):
         return {"criterion": text}
     elif not _ANSWER.search(text):
-        report = tell.warn if path is None else tell
-        report(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
+        notify = report.warn if path is None else report
+        notify(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
     return {"prompt": text}
 
 
@@ -86,7 +86,7 @@ def missing_file(written: str, files: Files) -> str:
     return f"there is no file {written!r} (tried: {', '.join(map(str, files.tried(written.removeprefix(_FILE))))})"
 
 
-def text_or_file(written: str, place: str, files: Files, tell: Notes) -> tuple[Path | None, str | None]:
+def text_or_file(written: str, place: str, files: Files, report: Notes) -> tuple[Path | None, str | None]:
     """The file that a text names, if any; and that file's text, or else the text itself.
 
     No text for a file outside the boundary, which is reported.
@@ -96,5 +96,5 @@ def text_or_file(written: str, place: str, files: Files, tell: Notes) -> tuple[P
         path = files.find(named)
         return path, written if path is None else files.text(path)
     except OutsideError as error:
-        tell(place, str(error))
+        report(place, str(error))
         return None, None

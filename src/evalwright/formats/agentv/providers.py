@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from evalwright.errors import TargetError
 from evalwright.formats.agentv.commands import Command
-from evalwright.formats.agentv.exchange import Asked, Said, read_said
+from evalwright.formats.agentv.exchange import PromptRequest, ProviderReply, read_provider_reply
 from evalwright.formats.agentv.health import refused
 from evalwright.formats.agentv.target_settings import AGENTS
 from evalwright.model.chat import ChatMessage, ChatRequest, Purpose, Waits
@@ -30,7 +30,7 @@ _MOCKED = '{"text": "mock response"}'
 class Provider(Protocol):
     """What calls a target: a program, a model, an agent, or recorded answers."""
 
-    async def ask(self, asked: Asked, purpose: str) -> Said:
+    async def ask(self, request: PromptRequest, purpose: str) -> ProviderReply:
         """Raises TargetError. The caller limits the time and cancels."""
 
 
@@ -70,11 +70,11 @@ class _Mock:
         self._response = str(target.get("response", _MOCKED))
         self._responses = [(r["pattern"], str(r["response"])) for r in target.get("responses") or () if "pattern" in r]
 
-    async def ask(self, asked: Asked, purpose: str) -> Said:
+    async def ask(self, request: PromptRequest, purpose: str) -> ProviderReply:
         for pattern, response in self._responses:
-            if search(re.compile(pattern), asked.prompt):
-                return Said(response)
-        return Said(self._response)
+            if search(re.compile(pattern), request.prompt):
+                return ProviderReply(response)
+        return ProviderReply(self._response)
 
 
 class _Python:
@@ -92,20 +92,20 @@ class _Python:
         if not callable(self._function):
             raise refused("callable", f"{place!r} is no function: found {type(self._function).__name__}")
 
-    async def ask(self, asked: Asked, purpose: str) -> Said:
+    async def ask(self, request: PromptRequest, purpose: str) -> ProviderReply:
         import inspect
 
         given = {
-            "prompt": asked.prompt,
-            "messages": await asked.with_images(),
-            "input_messages": [*asked.messages],
-            "eval_id": asked.case_id,
+            "prompt": request.prompt,
+            "messages": await request.with_images(),
+            "input_messages": [*request.messages],
+            "eval_id": request.case_id,
         }
         called = inspect.iscoroutinefunction(self._function)
-        said = await self._function(given) if called else await asyncio.to_thread(self._function, given)
-        if said is None:
+        returned = await self._function(given) if called else await asyncio.to_thread(self._function, given)
+        if returned is None:
             raise TargetError(f"{self._function.__name__} returned nothing")
-        return read_said(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
+        return read_provider_reply(returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False))
 
 
 def _waits(target: Mapping[str, Any]) -> Waits | None:
@@ -149,33 +149,33 @@ class Model:
         """What all questions have in common."""
         self._settings = {"temperature": target.get("temperature"), "max_tokens": target.get("max_output_tokens")}
 
-    async def ask(self, asked: Asked, purpose: str) -> Said:
+    async def ask(self, request: PromptRequest, purpose: str) -> ProviderReply:
         from evalwright.session import session
 
         meant: Purpose = "judge" if purpose == "judge" else "system"
-        reply = await session().models.chat(await self._request(asked), meant)
+        reply = await session().models.chat(await self._request(request), meant)
         counts = {"input": reply.usage.token_input, "output": reply.usage.token_output}
         usage = {name: count for name, count in counts.items() if count is not None}
         # what a system refuses with is its answer, and no verdict of a judge
         text = reply.text or (meant == "system" and reply.refusal) or ""
-        return Said(text, (), usage or None, reply.cost_usd)
+        return ProviderReply(text, (), usage or None, reply.cost_usd)
 
-    async def forget(self, asked: Asked) -> None:
+    async def forget(self, request: PromptRequest) -> None:
         """Do not cache the reply to this: it cannot be used."""
         from evalwright.session import session
 
-        session().models.forget(await self._request(asked))
+        session().models.forget(await self._request(request))
 
-    async def _request(self, asked: Asked) -> ChatRequest:
-        chat = await asked.with_images()
-        said = [m for m in chat if m["role"] != "system"] or [{"role": "user", "content": asked.prompt}]
-        system = [asked.system or "", asked.guidelines, *(m["content"] for m in chat if m["role"] == "system")]
-        settings = {**self._settings, **asked.settings}
+    async def _request(self, request: PromptRequest) -> ChatRequest:
+        chat = await request.with_images()
+        messages = [m for m in chat if m["role"] != "system"] or [{"role": "user", "content": request.prompt}]
+        system = [request.system or "", request.guidelines, *(m["content"] for m in chat if m["role"] == "system")]
+        settings = {**self._settings, **request.settings}
         return replace(
             self.question,
-            messages=[ChatMessage(m["role"], m["content"]) for m in said],
+            messages=[ChatMessage(m["role"], m["content"]) for m in messages],
             system="\n\n".join(filter(None, system)) or None,
             temperature=settings.get("temperature"),
             max_tokens=settings.get("max_tokens"),
-            repeat=asked.attempt,
+            repeat=request.attempt,
         )

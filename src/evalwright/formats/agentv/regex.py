@@ -48,6 +48,6 @@ class JavaScriptRegex(msgspec.Struct, frozen=True):
             found = pattern_of(self.value, self.flags).found_in(trace.output.final_answer or "")
         except InvalidPattern as error:
             raise EvaluatorError(f"the pattern {self.value!r:.80} is invalid: {error}", "bad_value") from None
-        said = f"{'not ' if self.negate else ''}regex {json.dumps(self.value)}"
+        message = f"{'not ' if self.negate else ''}regex {json.dumps(self.value)}"
         met = found is not self.negate
-        return banded(float(met), [said] if met else [], [] if met else [said])
+        return banded(float(met), [message] if met else [], [] if met else [message])

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.errors import TargetError
 from evalwright.files.boundary import Boundary, OutsideError
-from evalwright.formats.agentv.exchange import Asked, Said, said_of
+from evalwright.formats.agentv.exchange import PromptRequest, ProviderReply, reply_in
 from evalwright.formats.agentv.health import refused
 
 __all__ = ["RecordedAnswers"]
@@ -31,17 +31,19 @@ class RecordedAnswers:
         self._wanted = {key: target[key] for key in ("source_target", *_NARROWING) if target.get(key)}
         self._records: list[dict[str, Any]] | None = None
 
-    async def ask(self, asked: Asked, purpose: str) -> Said:
+    async def ask(self, request: PromptRequest, purpose: str) -> ProviderReply:
         if self._records is None:
-            self._records = await asyncio.to_thread(lambda: list(self._read(asked.boundary or Boundary(self._folder))))
-        wanted = {**self._wanted, "test_id": asked.case_id}
+            self._records = await asyncio.to_thread(
+                lambda: list(self._read(request.boundary or Boundary(self._folder)))
+            )
+        wanted = {**self._wanted, "test_id": request.case_id}
         found = [one for one in self._records if all(one.get(key) == value for key, value in wanted.items())]
         if not found:
-            said = ", ".join(f"{key} {value!r}" for key, value in wanted.items())
-            raise TargetError(f"{self._file} has no answer of {said}", "not_recorded")
+            message = ", ".join(f"{key} {value!r}" for key, value in wanted.items())
+            raise TargetError(f"{self._file} has no answer of {message}", "not_recorded")
         attempts = sorted(found, key=lambda one: int(one.get("attempt") or 0))
-        record = attempts[min(asked.attempt, len(attempts) - 1)]
-        return said_of(record, "")
+        record = attempts[min(request.attempt, len(attempts) - 1)]
+        return reply_in(record, "")
 
     def _read(self, boundary: Boundary) -> Iterator[dict[str, Any]]:
         try:

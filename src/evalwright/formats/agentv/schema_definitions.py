@@ -106,8 +106,8 @@ def _case() -> Schema:
         "id": NOT_BLANK,
         **{key: or_null(NOT_BLANK) for key in OUTCOMES},
         **{key: or_null({"anyOf": [ANY_TEXT, _messages()]}) for key in ("input", "input_messages")},
-        "expected_output": _expected(),
-        "expected_messages": _expected(),
+        "expected_output": _expected_schema(),
+        "expected_messages": _expected_schema(),
         "rubrics": {"anyOf": [{"enum": [None, []]}, _rubrics()]},
         "evaluators": or_null(reference("Evaluators")),
         "assert": assertions,
@@ -129,7 +129,7 @@ def _case() -> Schema:
 
 def _turn() -> Schema:
     known: dict[str, Schema] = dict.fromkeys(OF_TURN, or_null(reference("Assertions")))
-    known |= {"input": {"not": {"enum": [None, "", []]}}, "expected_output": _expected()}
+    known |= {"input": {"not": {"enum": [None, "", []]}}, "expected_output": _expected_schema()}
     return mapping(known, ["input"]) | unless_off(OF_TURN)
 
 
@@ -147,7 +147,7 @@ def _messages() -> Schema:
     return {"anyOf": [list_of(reference("Message")), one]}
 
 
-def _expected() -> Schema:
+def _expected_schema() -> Schema:
     """Messages if the first one has a role, else any value."""
     messages: Schema = {"if": {"items": [{"type": "object", "required": ["role"]}], "minItems": 1}}
     messages |= {"then": list_of(reference("Message")), "type": "array"}
@@ -174,13 +174,13 @@ def _message() -> Schema:
 
 def _rubrics() -> Schema:
     """A string, or a list that contains at least one rubric."""
-    rubric: Schema = {"anyOf": [NOT_BLANK, {"type": "object", "anyOf": _says()}]}
+    rubric: Schema = {"anyOf": [NOT_BLANK, {"type": "object", "anyOf": _rubric_schemas()}]}
     return {
         "anyOf": [NOT_BLANK, list_of({"if": {"type": "object"}, "then": reference("Rubric")}) | {"contains": rubric}]
     }
 
 
-def _says() -> list[Schema]:
+def _rubric_schemas() -> list[Schema]:
     """What makes an object a rubric."""
     return [*(having(key, ANY_TEXT) for key in RUBRIC_TEXTS), given("score_ranges")]
 
@@ -201,7 +201,7 @@ def _rubric() -> Schema:
     known |= {key: or_null(or_variable({**NUMBER, "minimum": 0, "maximum": top})) for key, top in least.items()}
     known |= {"score_ranges": _score_ranges(), "operator": one_of(RUBRIC_OPERATORS)}
     # an entry without any statement is skipped, whatever else it contains
-    return {"if": {"anyOf": _says()}, "then": mapping(known) | unless_off(RUBRIC_KEYS)}
+    return {"if": {"anyOf": _rubric_schemas()}, "then": mapping(known) | unless_off(RUBRIC_KEYS)}
 
 
 def _evaluator(definitions: Schema) -> Schema:

@@ -71,20 +71,20 @@ def with_variables(case: dict[str, Any]) -> dict[str, Any]:
     variables = case.get("vars")
     if not isinstance(variables, dict):
         return case
-    return {**case, **{key: _filled(case[key], variables) for key in _FILLED if key in case}}
+    return {**case, **{key: _with_variables(case[key], variables) for key in _FILLED if key in case}}
 
 
 def shared_input(written: Any, case: dict[str, Any]) -> Any:
     """The input of the file with the `vars` of a case filled in."""
     variables = case.get("vars")
-    return _filled(written, variables) if isinstance(variables, dict) else written
+    return _with_variables(written, variables) if isinstance(variables, dict) else written
 
 
-def _filled(value: Any, variables: dict[str, Any]) -> Any:
+def _with_variables(value: Any, variables: dict[str, Any]) -> Any:
     if isinstance(value, list):
-        return [_filled(item, variables) for item in value]
+        return [_with_variables(item, variables) for item in value]
     if isinstance(value, dict):
-        return {key: _filled(item, variables) for key, item in value.items()}
+        return {key: _with_variables(item, variables) for key, item in value.items()}
     if not isinstance(value, str):
         return value
     whole = _NAME.fullmatch(value)
@@ -106,13 +106,13 @@ def _text(value: Any, otherwise: str) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def with_files(written: Any, shared: Any, own: Any, tell: Notes) -> Any:
+def with_files(written: Any, shared: Any, own: Any, report: Notes) -> Any:
     """The input with the files of the case, or else those of the suite, before the text of its first user message."""
     key, listed = (f"input_files{OF_FILE}", shared) if own is None else ("input_files", own)
     if listed is None:
         return written
     if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
-        tell(key, f"input_files: expected a list of paths, found {listed!r}")
+        report(key, f"input_files: expected a list of paths, found {listed!r}")
         return written
     blocks = [{"type": "file", "value": name} for name in listed]
     if not blocks:

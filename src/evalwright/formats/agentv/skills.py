@@ -47,7 +47,7 @@ class SkillTrigger(msgspec.Struct, frozen=True):
         for call in calls:
             given = call.args if isinstance(call.args, dict) else {}
             name = call.name.lower()
-            named = next((call.name.removeprefix(said) for said in _SAID if call.name.startswith(said)), None)
+            named = next((call.name.removeprefix(prefix) for prefix in _SAID if call.name.startswith(prefix)), None)
             loaded = named or (str(given.get("skill") or "") if name == "skill" else "")
             if self.skill in loaded:
                 yield f"{call.name} was called with {loaded!r}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.formats.agentv.notes import OF_FILE, Notes
 
-__all__ = ["Spec", "asks_default_judge", "spec_name", "unique", "weighs_texts", "weight_in"]
+__all__ = ["Spec", "spec_name", "unique", "uses_default_judge", "weighs_texts", "weight_in"]
 
 Spec = dict[str, Any]
 
@@ -34,22 +34,22 @@ def weighs_texts(place: str) -> bool:
     return place.removesuffix(OF_FILE).endswith("assertions") and not place.startswith("turns")
 
 
-def weight_in(raw: Mapping[str, Any], place: str, name: str, tell: Notes) -> float:
+def weight_in(raw: Mapping[str, Any], place: str, name: str, report: Notes) -> float:
     """The weight of an evaluator, 1 if it has none; a mistake in it is reported."""
     weight = raw.get("weight", 1.0)
     sound = isinstance(weight, (int, float)) and not isinstance(weight, bool)
     if not sound or not math.isfinite(weight) or weight < 0:
-        tell(f"{place}.weight", f"weight of {name!r}: expected a number that is not negative, found {weight!r}")
+        report(f"{place}.weight", f"weight of {name!r}: expected a number that is not negative, found {weight!r}")
         return 1.0
     return float(weight)
 
 
-def asks_default_judge(specs: Sequence[Spec]) -> bool:
+def uses_default_judge(specs: Sequence[Spec]) -> bool:
     """Whether one of the evaluators calls a judge without naming its target."""
     return any(
         (spec["type"] in ("criteria_judge", "rubric_checks") and "target" not in spec["config"])
         or "judges" in spec["config"].get("aggregator", {})
-        or any(asks_default_judge(members) for members in _members(spec))
+        or any(uses_default_judge(members) for members in _members(spec))
         for spec in specs
     )
 

@@ -319,10 +319,10 @@ def _build(path: Path, variant: Variant, known: Targets | None) -> None:
     try:
         build_target(variant, import_folders(path))
     except InputError as error:
-        raise InputError([_located(path, problem, known) for problem in error.listed]) from error
+        raise InputError([_located_problem(path, problem, known) for problem in error.listed]) from error
 
 
-def _located(path: Path, problem: Problem, known: Targets | None) -> Problem:
+def _located_problem(path: Path, problem: Problem, known: Targets | None) -> Problem:
     """A mistake in a target is placed in the file of targets, any other in the suite."""
     if known is None:
         return Problem(str(path), problem.message, key=problem.key)

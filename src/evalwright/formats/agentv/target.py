@@ -11,8 +11,8 @@ from evalwright.errors import InputError, Problem, TargetError
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.formats.agentv.batches import Batch
 from evalwright.formats.agentv.commands import Command
-from evalwright.formats.agentv.conversations import asked_in_turns
-from evalwright.formats.agentv.exchange import Asked, Said
+from evalwright.formats.agentv.conversations import call_in_turns
+from evalwright.formats.agentv.exchange import PromptRequest, ProviderReply
 from evalwright.formats.agentv.providers import Model, Provider, provider_of
 from evalwright.formats.agentv.trace_messages import trace_messages
 from evalwright.formats.agentv.workspace_settings import WorkspaceSettings, merged_workspaces
@@ -108,25 +108,25 @@ class AgentvTarget:
         self._check_files(case)
         name = case.extra.get("target") or self._default
         batch = self._batches.get(name) if "turns" not in case.extra else None
-        if batch is not None and (said := await batch.said(case.id, trial)) is not None:
-            return _answer(said)
-        answer = await self._asked_alone(name, case)
+        if batch is not None and (reply := await batch.reply_for(case.id, trial)) is not None:
+            return _answer(reply)
+        answer = await self._answer_without_batch(name, case)
         if case.description:
             answer.extra["description"] = case.description
         if batch is not None:
             answer.extra["batch_error"] = batch.why[trial]
         return answer
 
-    async def _asked_alone(self, name: str, case: Case) -> Answer:
+    async def _answer_without_batch(self, name: str, case: Case) -> Answer:
         provider = self._providers[name]
         limit = float(case.extra.get("timeout_seconds") or self._timeout)
         for attempt in range(self._retries_of(name) + 1):
             site = await self._site(name, case)
-            asked = _asked(case, attempt, self._boundary, None if site is None else site.path)
+            asked = _request_of(case, attempt, self._boundary, None if site is None else site.path)
             try:
                 async with asyncio.timeout(limit * max(1, len(case.extra.get("turns", ())))):
-                    answer = await _answered(provider, asked, case)
-                return answer if site is None else await _left(site, answer, case)
+                    answer = await _answer_in_turns(provider, asked, case)
+                return answer if site is None else await _with_workspace(site, answer, case)
             except TimeoutError:
                 error = TargetError(f"timed out after {limit:g}s", "timeout")
             except TargetError as raised:
@@ -151,16 +151,16 @@ class AgentvTarget:
         return next(number for number in (self._retries, own, _RETRIES) if number is not None)
 
 
-async def _answered(provider: Provider, asked: Asked, case: Case) -> Answer:
+async def _answer_in_turns(provider: Provider, asked: PromptRequest, case: Case) -> Answer:
     if "turns" not in case.extra:
         return _answer(await provider.ask(asked, "system"))
-    said, turns = await asked_in_turns(provider, asked, case.extra["turns"], case.extra.get("window_size"))
-    answer = _answer(said)
+    reply, turns = await call_in_turns(provider, asked, case.extra["turns"], case.extra.get("window_size"))
+    answer = _answer(reply)
     answer.extra["turns"] = turns
     return answer
 
 
-async def _left(site: Site, answer: Answer, case: Case) -> Answer:
+async def _with_workspace(site: Site, answer: Answer, case: Case) -> Answer:
     """The answer with what it left behind; the folder stays if a judging program may look at it."""
     types = {spec.type for spec in case.evaluators or ()}
     if types.intersection(_JUDGES):
@@ -174,11 +174,11 @@ async def _left(site: Site, answer: Answer, case: Case) -> Answer:
     return answer
 
 
-def _asked(case: Case, attempt: int, boundary: Boundary, workspace: Path | None) -> Asked:
+def _request_of(case: Case, attempt: int, boundary: Boundary, workspace: Path | None) -> PromptRequest:
     extra = case.extra
     # File names lead nowhere from a workspace, which is a separate folder.
     located = None if workspace is None else extra.get("located_prompt")
-    return Asked(
+    return PromptRequest(
         extra.get("prompt", ""),
         extra.get("bare_prompt", "") if located is None else "".join(located),
         extra.get("chat", ()),
@@ -198,19 +198,19 @@ def files_of(extra: Mapping[str, Any]) -> list[str]:
     return [*extra.get("input_files", ()), *extra.get("guideline_files", ())]
 
 
-def _answer(said: Said) -> Answer:
-    messages = [*said.messages] or [{"role": "assistant", "content": said.text}]
+def _answer(reply: ProviderReply) -> Answer:
+    messages = [*reply.messages] or [{"role": "assistant", "content": reply.text}]
     extra: dict[str, Any] = {"output_messages": messages}
     for name in ("token_usage", "duration_ms"):
-        if getattr(said, name) is not None:
-            extra[name] = getattr(said, name)
-    if said.warnings:
-        extra["warnings"] = [*said.warnings]
-    if said.kept:
-        extra["output_file"] = said.kept
-    usage = said.token_usage or {}
+        if getattr(reply, name) is not None:
+            extra[name] = getattr(reply, name)
+    if reply.warnings:
+        extra["warnings"] = [*reply.warnings]
+    if reply.kept:
+        extra["output_file"] = reply.kept
+    usage = reply.token_usage or {}
     counts = [value if isinstance(value := usage.get(key), int) and value >= 0 else None for key in ("input", "output")]
-    answer = Answer(Output(said.text), extra=extra, metrics=Metrics(counts[0], counts[1], cost_usd=said.cost_usd))
+    answer = Answer(Output(reply.text), extra=extra, metrics=Metrics(counts[0], counts[1], cost_usd=reply.cost_usd))
     answer.messages, answer.tool_results = trace_messages(messages)
     answer.tool_calls = [m.tool_call for m in answer.messages if m.tool_call is not None]
     return answer

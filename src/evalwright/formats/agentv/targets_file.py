@@ -209,11 +209,11 @@ class _Reading:
         unread = [replace(self._problem(i, key, message), unread=True) for key, message in unread_of_target(raw)]
         self.doubts[name] = unread + [self._problem(i, key, message) for key, message in target_doubts(raw)]
         if first is not None:
-            said = f"name: {name!r} is also the name of targets[{first}], which is not used"
-            self.doubts[name].append(self._problem(i, "name", said))
+            problem = f"name: {name!r} is also the name of targets[{first}], which is not used"
+            self.doubts[name].append(self._problem(i, "name", problem))
         isolated = [key for key in isolating(raw, (), OF_PROGRAMS) if known_key(key) not in KEYS]
         self.wrong[name] += [self._problem(i, key, refusal(key, KEYS)) for key in isolated]
-        resolved, unset = _resolved(raw, self._environment)
+        resolved, unset = _resolved_target(raw, self._environment)
         self._hide(raw)
         for key, variable in unset:
             message = f"{key}: the environment variable {variable} of target {name!r} is not set"
@@ -221,7 +221,7 @@ class _Reading:
                 self.doubts[name].append(self._problem(i, key, f"{message}: {key} is not used"))
             else:
                 self.missing[name].append(self._problem(i, key, message))
-        self.missing[name] += self._diverted(i, raw)
+        self.missing[name] += self._diverted_keys(i, raw)
         if isinstance(key := resolved.pop(API_KEY, None), str):
             resolved["api_key_env"] = variable = self._variable(name, key)
             self.keys[variable] = key
@@ -229,7 +229,7 @@ class _Reading:
         self.wrong[name] += [self._problem(i, key, message) for key, message in mistakes]
         self.wrong = {target: found for target, found in self.wrong.items() if found}
 
-    def _diverted(self, i: int, raw: dict[str, Any]) -> Iterator[Problem]:
+    def _diverted_keys(self, i: int, raw: dict[str, Any]) -> Iterator[Problem]:
         """Keys with an address that only a `.env` sets, to which a key of the environment would be sent."""
         named = {known_key(key): reference[1] for key, value in raw.items() if (reference := reference_in(value))}
         secret = named.get(API_KEY)
@@ -294,7 +294,9 @@ def _not_here(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "fallback_targets", f"fallback_targets of target {raw['name']!r}: {message}"
 
 
-def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+def _resolved_target(
+    raw: dict[str, Any], environment: Mapping[str, str]
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """The target with `${{ NAME }}` replaced; a key stays the name of its variable, so that it is never stored.
 
     Also the variables that are not set, unless nothing depends on them.

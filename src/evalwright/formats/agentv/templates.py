@@ -20,7 +20,7 @@ _DEEPEST = 3
 
 
 def with_templates(
-    raw: list[Any], place: str, files: Files, put: Environment | None, tell: Notes, above: tuple[Path, ...] = ()
+    raw: list[Any], place: str, files: Files, put: Environment | None, report: Notes, above: tuple[Path, ...] = ()
 ) -> Iterator[tuple[Any, str]]:
     """Each assertion with its place; those of an included file take the place of the `include`.
 
@@ -33,21 +33,21 @@ def with_templates(
             yield item, at
             continue
         if more := [str(key) for key in item if key != "include"]:
-            tell(at, f"include: expected no other key beside it, found {', '.join(more)}")
+            report(at, f"include: expected no other key beside it, found {', '.join(more)}")
             continue
-        path = _found(item["include"], f"{at}.include", files, tell, above)
+        path = _included_file(item["include"], f"{at}.include", files, report, above)
         if path is None:
             continue
-        listed = _assertions(path, f"{at}.include", tell)
+        listed = _assertions(path, f"{at}.include", report)
         if listed is not None:
             filled = listed if put is None else put.put_into(listed)
-            yield from with_templates(filled, f"{at}.assertions", files, put, tell, (*above, path))
+            yield from with_templates(filled, f"{at}.assertions", files, put, report, (*above, path))
 
 
-def _found(name: Any, place: str, files: Files, tell: Notes, above: tuple[Path, ...]) -> Path | None:
+def _included_file(name: Any, place: str, files: Files, report: Notes, above: tuple[Path, ...]) -> Path | None:
     """The file that is meant; None, after a message, for one that cannot be used."""
     if not isinstance(name, str) or not name:
-        tell(place, f"include: expected a name or a path, found {name!r}")
+        report(place, f"include: expected a name or a path, found {name!r}")
         return None
     plain = not name.startswith(".") and "/" not in name and "\\" not in name
     candidates = [f".agentv/templates/{name}{suffix}" for suffix in (".yaml", ".yml")] if plain else [name]
@@ -55,29 +55,29 @@ def _found(name: Any, place: str, files: Files, tell: Notes, above: tuple[Path, 
     try:
         path = next((path for one in beside + candidates if (path := files.find(one)) is not None), None)
     except OutsideError as error:
-        tell(place, str(error))
+        report(place, str(error))
         return None
     if path is None:
         tried = ", ".join(str(one) for candidate in candidates for one in files.tried(candidate))
-        tell(place, f"include: there is no file of assertions {name!r} (tried: {tried})")
+        report(place, f"include: there is no file of assertions {name!r} (tried: {tried})")
         return None
     if path in above:
-        tell(place, f"include: {path} includes itself")
+        report(place, f"include: {path} includes itself")
         return None
     if len(above) == _DEEPEST:
-        tell(place, f"include: files are included at most {_DEEPEST} deep")
+        report(place, f"include: files are included at most {_DEEPEST} deep")
         return None
     return path
 
 
-def _assertions(path: Path, place: str, tell: Notes) -> list[Any] | None:
+def _assertions(path: Path, place: str, report: Notes) -> list[Any] | None:
     try:
         found = yaml.load(path, "yaml12").value
     except InputError as error:
-        tell(place, str(error.listed[0]))
+        report(place, str(error.listed[0]))
         return None
     listed = found.get("assertions") if isinstance(found, dict) else None
     if not isinstance(listed, list):
-        tell(place, f"{path}: expected a mapping with a list 'assertions'")
+        report(place, f"{path}: expected a mapping with a list 'assertions'")
         return None
     return listed

@@ -28,7 +28,7 @@ def trace_messages(messages: Sequence[dict[str, Any]]) -> tuple[list[TraceMessag
         role, asked = str(raw.get("role") or "assistant"), raw.get("tool_call_id")
         call_id = asked if isinstance(asked, str) else None
         name = raw.get("name") if isinstance(raw.get("name"), str) else called.get(call_id)
-        content = _content(raw.get("content"))
+        content = _content_of(raw.get("content"))
         found.append(TraceMessage(role, content, tool_call=_as_call(calls[0]) if calls else None, name=name))
         found += [TraceMessage(role, tool_call=_as_call(call)) for call in calls[1:]]
         if role == "tool" and content is not None:
@@ -46,8 +46,8 @@ def _as_call(call: TracedCall) -> ToolCall:
 def _outputs(calls: Sequence[TracedCall]) -> Iterator[ToolResult]:
     for call in calls:
         if call.output is not None:
-            yield ToolResult(call.name, _content(call.output) or "", call.id)
+            yield ToolResult(call.name, _content_of(call.output) or "", call.id)
 
 
-def _content(content: Any) -> dict[str, Any] | str | None:
+def _content_of(content: Any) -> dict[str, Any] | str | None:
     return content if content is None or isinstance(content, (str, dict)) else text_of(content)

@@ -84,34 +84,34 @@ class ConversationTurns:
             raise EvaluatorError("the trace does not have the turns of the conversation", "no_turns")
         history: list[dict[str, Any]] = [*case.extra.get("chat", ())]
         judged: list[_Judged] = []
-        for number, (turn, said, (members, composite)) in enumerate(
+        for number, (turn, reply, (members, composite)) in enumerate(
             zip(case.extra["turns"], kept, self._turns, strict=True), 1
         ):
-            history += [{"role": "user", "content": turn["input"]}, {"role": "assistant", "content": said["answer"]}]
+            history += [{"role": "user", "content": turn["input"]}, {"role": "assistant", "content": reply["answer"]}]
             seen = window(history, self._window)
             own = _case(case, seen, turn["expected_messages"], turn["reference_answer"])
-            answered = _trace(trace, said["answer"], said["output_messages"])
+            answered = _trace(trace, reply["answer"], reply["output_messages"])
             judged.append(_Judged(f"turn-{number}", members, composite, own, answered))
         found = await self._of_turns(judged, artifact)
         if self._whole[1] is not None:
             answered = replace(trace, output=Output(transcript(history)))
             whole = _Judged("conversation", *self._whole, _case(case, history, [], ""), answered)
-            found.append(await _said(whole, artifact))
-        return self._together(found)
+            found.append(await _turn_result(whole, artifact))
+        return self._joint_evaluation(found)
 
     async def _of_turns(self, judged: Sequence[_Judged], artifact: Artifact | None) -> list[dict[str, Any]]:
         if not self._stop_below:
-            return await all_given(_said(one, artifact) for one in judged)
+            return await all_given(_turn_result(one, artifact) for one in judged)
         found: list[dict[str, Any]] = []
         for one in judged:
             if found and round(found[-1]["score"], 9) < self._stop_below:
                 skipped = banded(0.0, misses=["not judged: a turn before it failed"])
                 found.append(_child(one.name, skipped))
             else:
-                found.append(await _said(one, artifact))
+                found.append(await _turn_result(one, artifact))
         return found
 
-    def _together(self, found: Sequence[dict[str, Any]]) -> Evaluation:
+    def _joint_evaluation(self, found: Sequence[dict[str, Any]]) -> Evaluation:
         scores = [one["score"] for one in found]
         score = {"min": min, "max": max}.get(self._aggregation, lambda all_of: sum(all_of) / len(all_of))(scores)
         hits = [f"[{one['evaluator']}] {hit}" for one in found for hit in one["hits"]]
@@ -122,41 +122,43 @@ class ConversationTurns:
         return together
 
 
-async def _said(judged: _Judged, artifact: Artifact | None) -> dict[str, Any]:
+async def _turn_result(judged: _Judged, artifact: Artifact | None) -> dict[str, Any]:
     """The joint result of one turn's checks; a required check that is not met makes the score 0."""
     name, members, composite, case, trace = judged
     if composite is None:
         return _child(name, banded(1.0))
     try:
-        said = await composite.evaluate(case, trace, artifact)
+        evaluation = await composite.evaluate(case, trace, artifact)
     except EvaluatorError as error:
         raise EvaluatorError(f"{name}: {error}", error.type, error.detail, error.cost_usd) from error
     missed = [
         f"{member['name']}: required, at least {member['required']:g}"
-        for member, child in zip(members, said.detail["children"], strict=True)
+        for member, child in zip(members, evaluation.detail["children"], strict=True)
         if member.get("required") is not None and round(child["score"], 9) < member["required"]
     ]
     if missed:
-        cost = said.cost_usd
-        said = banded(0.0, said.hits, [*missed, *said.misses], detail={"children": said.detail["children"]})
-        said.cost_usd = cost
-    return _child(name, said)
+        cost = evaluation.cost_usd
+        evaluation = banded(
+            0.0, evaluation.hits, [*missed, *evaluation.misses], detail={"children": evaluation.detail["children"]}
+        )
+        evaluation.cost_usd = cost
+    return _child(name, evaluation)
 
 
-def _child(name: str, said: Evaluation) -> dict[str, Any]:
+def _child(name: str, evaluation: Evaluation) -> dict[str, Any]:
     return {
         "evaluator": name,
         "evaluator_type": "turn",
         "weight": 1.0,
-        "passed": said.passed,
-        "score": said.score,
-        "reason": said.reason,
-        "hits": said.hits,
-        "misses": said.misses,
-        "verdict": said.detail["verdict"],
-        "detail": said.detail,
+        "passed": evaluation.passed,
+        "score": evaluation.score,
+        "reason": evaluation.reason,
+        "hits": evaluation.hits,
+        "misses": evaluation.misses,
+        "verdict": evaluation.detail["verdict"],
+        "detail": evaluation.detail,
         "error": None,
-        "cost_usd": said.cost_usd,
+        "cost_usd": evaluation.cost_usd,
     }
 
 

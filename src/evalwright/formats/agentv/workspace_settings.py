@@ -82,7 +82,7 @@ def read_workspace(raw: Any, folder: Path, put_into: Callable[[Any], Any], bound
         "repos": [_repo(one) for one in raw.get("repos") or ()],
         "hooks": read_hooks(raw.get("hooks") or {}, folder),
     }
-    if required := [*_required(raw.get("env") or {}, folder)]:
+    if required := [*_required_variables(raw.get("env") or {}, folder)]:
         found["hooks"]["before_all"] = [*required, *found["hooks"].get("before_all", [])]
     if template is not None:
         place = folder / template
@@ -115,7 +115,7 @@ def _mistakes(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"env.{key}", f"{key}: expected a list of names, found {names!r}"
 
 
-def _required(env: Mapping[str, Any], folder: Path) -> Iterator[dict[str, Any]]:
+def _required_variables(env: Mapping[str, Any], folder: Path) -> Iterator[dict[str, Any]]:
     for key, command in REQUIRED.items():
         for name in env.get(key) or ():
             yield {"command": [*command, name], "cwd": str(folder), "seconds": _SECONDS["before"]}

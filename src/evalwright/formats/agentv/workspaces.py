@@ -120,22 +120,24 @@ async def _run_hooks(settings: WorkspaceSettings, name: str, workspace: Path, ca
             "case_metadata": (case.metadata or None) if case is not None else None,
         }
         command = hook["command"]
-        words = ["sh", "-c", command] if isinstance(command, str) else [_filled(word, values) for word in command]
+        words = ["sh", "-c", command] if isinstance(command, str) else [_filled_word(word, values) for word in command]
         try:
             async with asyncio.timeout(hook["seconds"]):
                 finished = await run_command(
                     words, env=environment(), cwd=hook["cwd"], stdin=json.dumps(values).encode()
                 )
         except TimeoutError:
-            raise _failed(name, f"no end within {hook['seconds']:g} seconds") from None
+            raise _hook_error(name, f"no end within {hook['seconds']:g} seconds") from None
         except OSError as error:
-            raise _failed(name, f"{words[0]!r} cannot be started in {hook['cwd']}: {error.strerror or error}") from None
+            raise _hook_error(
+                name, f"{words[0]!r} cannot be started in {hook['cwd']}: {error.strerror or error}"
+            ) from None
         if finished.exit_code != 0:
-            said = finished.stderr.last.decode(errors="replace")[-_LAST:].strip()
-            raise _failed(name, f"{said} ({finished.how()})".strip())
+            message = finished.stderr.last.decode(errors="replace")[-_LAST:].strip()
+            raise _hook_error(name, f"{message} ({finished.how()})".strip())
 
 
-def _filled(word: str, values: Mapping[str, Any]) -> str:
+def _filled_word(word: str, values: Mapping[str, Any]) -> str:
     def value(match: re.Match[str]) -> str:
         found = values.get(match[1], match[0])
         return "" if found is None else found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
@@ -143,7 +145,7 @@ def _filled(word: str, values: Mapping[str, Any]) -> str:
     return _NAME.sub(value, word)
 
 
-def _failed(name: str, why: str) -> TargetError:
+def _hook_error(name: str, why: str) -> TargetError:
     return TargetError(f"the hook {name} of the workspace failed: {why}", "workspace_error")
 
 

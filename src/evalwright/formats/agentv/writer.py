@@ -85,7 +85,7 @@ class _Writing:
             return found  # nothing of it was read, and it cannot be read from the new file either
         if extra.get("expected_outcome"):
             found["expected_outcome"] = extra["expected_outcome"]
-        found["input_messages"] = extra.get("input_messages") or _asked(case.input)
+        found["input_messages"] = extra.get("input_messages") or _input_messages(case.input)
         if extra.get("expected_messages"):
             found["expected_messages"] = [_message(message) for message in extra["expected_messages"]]
         described = {"conversation_id": case.group, "description": case.description, "note": case.note}
@@ -171,7 +171,7 @@ class _Writing:
         return found
 
 
-def _asked(value: Any) -> Any:
+def _input_messages(value: Any) -> Any:
     return value if isinstance(value, str) else [{"role": "user", "content": value}]
 
 

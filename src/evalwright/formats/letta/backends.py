@@ -87,13 +87,13 @@ class _OpenAI:
     async def reply(self, message: str, context: Context) -> Any:
         from evalwright.session import session
 
-        said: list[ChatMessage] = context.state.setdefault("openai_messages", [])
-        said.append(ChatMessage("user", message))
+        messages: list[ChatMessage] = context.state.setdefault("openai_messages", [])
+        messages.append(ChatMessage("user", message))
         memory = "\n\n".join(f"{label}:\n{value}" for label, value in context.blocks.items() if value)
-        request = replace(self.asks(context.model), messages=list(said), system=memory or None)
+        request = replace(self.asks(context.model), messages=list(messages), system=memory or None)
         reply = await session().models.chat(request, "system")
         text = reply.text or reply.refusal or ""
-        said.append(ChatMessage("assistant", text))
+        messages.append(ChatMessage("assistant", text))
         for name in ("token_input", "token_output"):
             before, more = context.usage.get(name, 0), getattr(reply.usage, name)
             context.usage[name] = None if before is None or more is None else before + more
@@ -103,5 +103,5 @@ class _OpenAI:
 def _tool_call(call: ToolCall) -> dict[str, Any]:
     import json
 
-    said = {"name": call.name, "arguments": json.dumps(call.arguments), "tool_call_id": call.id}
-    return {"message_type": "tool_call_message", "tool_call": said}
+    message = {"name": call.name, "arguments": json.dumps(call.arguments), "tool_call_id": call.id}
+    return {"message_type": "tool_call_message", "tool_call": message}

@@ -40,9 +40,9 @@ def trajectory_records(turns: Iterable[Iterable[Mapping[str, Any]]], date: str) 
     ]
 
 
-def _message(said: Mapping[str, Any], name: str, date: str) -> dict[str, Any]:
-    given = {key: value for key, value in said.items() if value is not None}
-    found = {"id": name, "date": date, **_REQUIRED[said["message_type"]], **given}
+def _message(record: Mapping[str, Any], name: str, date: str) -> dict[str, Any]:
+    given = {key: value for key, value in record.items() if value is not None}
+    found = {"id": name, "date": date, **_REQUIRED[record["message_type"]], **given}
     for key in _TEXTS:
         if key in found and not isinstance(found[key], str):
             found[key] = json.dumps(found[key], ensure_ascii=False)
@@ -57,8 +57,8 @@ def _message(said: Mapping[str, Any], name: str, date: str) -> dict[str, Any]:
     return found
 
 
-def _call(said: Any) -> dict[str, Any]:
-    call: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
+def _call(record: Any) -> dict[str, Any]:
+    call: Mapping[str, Any] = record if isinstance(record, Mapping) else {}
     arguments = call.get("arguments", "")
     return {
         **call,

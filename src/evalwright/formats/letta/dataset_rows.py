@@ -136,10 +136,10 @@ def _records(reader: _Reader, file: str) -> Iterator[DatasetRow]:
             many = f"found {len(cells)} cells, expected {len(header)}, one for each column"
             yield DatasetRow(number, line, None, [("", many)])
         else:
-            yield _decoded(number, line, zip(header, readers, cells, strict=False))
+            yield _decoded_row(number, line, zip(header, readers, cells, strict=False))
 
 
-def _decoded(number: int, line: int, cells: Iterable[tuple[str, _Cell | None, str]]) -> DatasetRow:
+def _decoded_row(number: int, line: int, cells: Iterable[tuple[str, _Cell | None, str]]) -> DatasetRow:
     """Cells are text; those of some columns contain JSON, and blank ones are absent."""
     fields: dict[str, Any] = {}
     mistakes: list[tuple[str, str]] = []

@@ -39,24 +39,24 @@ def function_at(place: str, role: str | None, key: str = "function") -> Callable
     """
     path, _, name = place.rpartition(":")
     if not name:
-        raise _refused(key, f"expected file.py:function, found {Path(path).name!r}")
+        raise _config_error(key, f"expected file.py:function, found {Path(path).name!r}")
     module = _module_at(Path(path), key)
     found = getattr(module, name, None)
     if found is None:
         known = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
-        raise _refused(
+        raise _config_error(
             key, f"{Path(path).name} has no {name!r}{did_you_mean(name, known)} (it has: {', '.join(known)})"
         )
     if role is not None and not isinstance(found, NotExecuted) and role_of(found) != role:
-        raise _refused(key, f"{Path(path).name}:{name} is not decorated with @{role}")
+        raise _config_error(key, f"{Path(path).name}:{name} is not decorated with @{role}")
     return found  # type: ignore[no-any-return]
 
 
 def _module_at(path: Path, key: str) -> ModuleType:
     if path.suffix != ".py":
-        raise _refused(key, f"expected a .py file, found {str(path)!r}")
+        raise _config_error(key, f"expected a .py file, found {str(path)!r}")
     if not os.path.isfile(path):
-        raise _refused(key, f"there is no file {str(path)!r}{near_file(path)}")
+        raise _config_error(key, f"there is no file {str(path)!r}{near_file(path)}")
     shims.serve(FORMAT)
     import_from([str(path.resolve().parent)])
     try:
@@ -65,10 +65,10 @@ def _module_at(path: Path, key: str) -> ModuleType:
         raise
     except BaseException as error:  # users' modules may call `sys.exit`
         hint = shims.known_names(error) if isinstance(error, ImportError) else ""
-        raise _refused(key, f"{path.name} cannot be imported: {type(error).__name__}: {error}{hint}") from error
+        raise _config_error(key, f"{path.name} cannot be imported: {type(error).__name__}: {error}{hint}") from error
 
 
-def _refused(key: str, message: str) -> InputError:
+def _config_error(key: str, message: str) -> InputError:
     return InputError(Problem("", f"{key}: {message}", key=key))
 
 
@@ -85,18 +85,18 @@ class PythonGrader:
         try:
             given = self._function(sample_of(case), trace.output.final_answer or "")
         except Exception as error:
-            raise _failed(error) from error
+            raise _function_error(error) from error
         return self._later(given) if isinstance(given, Awaitable) else _evaluation(given)
 
     async def _later(self, given: Awaitable[Any]) -> Evaluation:
         try:
             graded = await given
         except Exception as error:
-            raise _failed(error) from error
+            raise _function_error(error) from error
         return _evaluation(graded)
 
 
-def _failed(error: Exception) -> EvaluatorError:
+def _function_error(error: Exception) -> EvaluatorError:
     return EvaluatorError(f"the grader raised {type(error).__name__}: {error}", "grader_error")
 
 
@@ -156,8 +156,8 @@ class PythonReward:
                 f"the reward composer raised {type(error).__name__}: {error}", "grader_error"
             ) from error
         try:
-            said = {"score": given} if given is None or isinstance(given, (int, float, str)) else given
-            reward = RewardOutput.model_validate(said, from_attributes=True)
+            returned = {"score": given} if given is None or isinstance(given, (int, float, str)) else given
+            reward = RewardOutput.model_validate(returned, from_attributes=True)
         except ValidationError as error:
             raise EvaluatorError(f"the reward composer returned no reward: {_first(error)}", "grader_error") from error
         return Evaluation(True, reward.score, "", {"metadata": reward.metadata} if reward.metadata else {})

@@ -51,11 +51,11 @@ class Graders:
         files: NamedFiles,
         newer: bool,
         options: Mapping[str, Any],
-        tell: Callable[[Place, str], None],
+        report: Callable[[Place, str], None],
         note: Callable[[Place, str], None],
         warn: Callable[[Place, str], None],
     ) -> None:
-        self._files, self._newer, self._options, self._tell, self._note = files, newer, options, tell, note
+        self._files, self._newer, self._options, self._report, self._note = files, newer, options, report, note
         self._warn = warn
         self._graders: Mapping[str, Any] = {}
 
@@ -65,7 +65,7 @@ class Graders:
         for key, raw in graders.items():
             place: Place = ("graders", key)
             if not isinstance(raw, Mapping):
-                self._tell(place, f"expected a mapping, found {type(raw).__name__}")
+                self._report(place, f"expected a mapping, found {type(raw).__name__}")
                 continue
             kind, config = self._kind(raw, place)
             extractor = self._extractor(raw, place)
@@ -79,23 +79,23 @@ class Graders:
     def _kind(self, raw: Mapping[str, Any], place: Place) -> tuple[str | None, dict[str, Any]]:
         kind = raw.get("kind")
         if kind == "tool":
-            self._unknown(raw, OF_TOOL, place)
+            self._report_unknown(raw, OF_TOOL, place)
             return self._tool(raw.get("function"), (*place, "function"))
         if kind in JUDGES:
-            self._unknown(raw, OF_JUDGE, place)
+            self._report_unknown(raw, OF_JUDGE, place)
             return self._judge(raw, place)
         found = f"unknown kind {kind!r}{did_you_mean(str(kind), _KINDS)}" if "kind" in raw else "the key is missing"
-        self._tell((*place, "kind"), f"{found} (there are: {', '.join(_KINDS)})")
+        self._report((*place, "kind"), f"{found} (there are: {', '.join(_KINDS)})")
         return None, {}
 
-    def _unknown(self, raw: Mapping[str, Any], known: set[str], place: Place) -> None:
+    def _report_unknown(self, raw: Mapping[str, Any], known: set[str], place: Place) -> None:
         for key in raw:
             if key not in known:
                 self._note((*place, key), f"nothing reads this key{did_you_mean(str(key), known)}")
 
     def _tool(self, function: Any, place: Place) -> tuple[str | None, dict[str, Any]]:
         if not isinstance(function, str) or not function:
-            self._tell(place, "function: expected the name of a function, or file.py:name")
+            self._report(place, "function: expected the name of a function, or file.py:name")
         elif ":" in function:
             return "python_grader", {"function": self._files.function(function, place)}
         elif function in TOOL_GRADERS:
@@ -107,20 +107,20 @@ class Graders:
         else:
             functions = (*TOOL_GRADERS, *own, *PREMADE)
             known = f"{did_you_mean(function, functions)} (there are: {', '.join(functions)})"
-            self._tell(place, f"no function {function!r}{known}")
+            self._report(place, f"no function {function!r}{known}")
         return None, {}
 
     def _judge(self, raw: Mapping[str, Any], place: Place) -> tuple[str | None, dict[str, Any]]:
         prompt = self._prompt(raw, place)
         named = raw.get("judge_tool_name", _TOOL_NAME)
         if named != _TOOL_NAME and not (raw.get("agent_file") or raw.get("agent_id")):
-            self._tell((*place, "judge_tool_name"), "judge_tool_name: needs agent_file or agent_id as well")
+            self._report((*place, "judge_tool_name"), "judge_tool_name: needs agent_file or agent_id as well")
         provider = raw.get("provider", "openai")
         if provider not in PROVIDERS:
-            self._tell((*place, "provider"), f"provider: expected one of {', '.join(PROVIDERS)}, found {provider!r}")
+            self._report((*place, "provider"), f"provider: expected one of {', '.join(PROVIDERS)}, found {provider!r}")
         declared = raw.get("rubric_vars") or []
         if not isinstance(declared, list) or not all(isinstance(name, str) for name in declared):
-            self._tell((*place, "rubric_vars"), f"rubric_vars: expected a list of names, found {declared!r}")
+            self._report((*place, "rubric_vars"), f"rubric_vars: expected a list of names, found {declared!r}")
             declared = []
         given = {
             name: raw[name]
@@ -147,7 +147,7 @@ class Graders:
         try:
             names = names_in_template(prompt, doubled=self._newer)
         except ValueError as error:
-            self._tell(place, f"the prompt cannot be filled in: {error}; {{{{ is a brace")
+            self._report(place, f"the prompt cannot be filled in: {error}; {{{{ is a brace")
             return
         if not self._newer and (literal := sorted(names & {*RESERVED})):
             braced = ", ".join(f"{{{name}}}" for name in literal)
@@ -160,7 +160,7 @@ class Graders:
     def _retries(self, value: Any, place: Place) -> int:
         number = whole_number_in(value)
         if number is None or number < 0:
-            self._tell(place, f"max_retries: expected a whole number from 0, found {value!r}")
+            self._report(place, f"max_retries: expected a whole number from 0, found {value!r}")
             return 0
         return number
 
@@ -168,19 +168,19 @@ class Graders:
         text, named = raw.get("prompt"), raw.get("prompt_path")
         if bool(text) == bool(named):
             found = "both" if text else "neither"
-            self._tell((*place, "prompt"), f"expected one of 'prompt' and 'prompt_path', found {found}")
+            self._report((*place, "prompt"), f"expected one of 'prompt' and 'prompt_path', found {found}")
         elif named:
             return self._files.text(str(named), (*place, "prompt_path"))
         elif isinstance(text, str):
             return text
         else:
-            self._tell((*place, "prompt"), f"prompt: expected text, found {type(text).__name__}")
+            self._report((*place, "prompt"), f"prompt: expected text, found {type(text).__name__}")
         return None
 
     def _extractor(self, raw: Mapping[str, Any], place: Place) -> Plugin | None:
         name, config = raw.get("extractor", "last_assistant"), raw.get("extractor_config") or {}
         if not isinstance(config, dict):
-            self._tell((*place, "extractor_config"), f"expected a mapping, found {type(config).__name__}")
+            self._report((*place, "extractor_config"), f"expected a mapping, found {type(config).__name__}")
             return None
         if isinstance(name, str) and ":" in name:
             function = self._files.function(name, (*place, "extractor"))
@@ -191,7 +191,7 @@ class Graders:
             if name in own:
                 return Plugin("python_extractor", {"function": own[name], "config": config})
             known += own
-            self._tell(
+            self._report(
                 (*place, "extractor"),
                 f"no extractor {name!r}{did_you_mean(str(name), known)} (there are: {', '.join(known)})",
             )
@@ -203,8 +203,8 @@ class Graders:
         read = fields_by_key(kind)
         for key in config:
             if key not in read:
-                said = f"the extractor {name!r} does not read {key!r}{did_you_mean(str(key), read)}"
-                self._note((*place, "extractor_config", key), said)
+                message = f"the extractor {name!r} does not read {key!r}{did_you_mean(str(key), read)}"
+                self._note((*place, "extractor_config", key), message)
         return Plugin(str(name), {key: value for key, value in config.items() if key in read})
 
 

@@ -43,18 +43,18 @@ class HttpBackend:
             if not response.is_success:
                 kind = "http_5xx" if response.status_code // 100 == 5 else "adapter_error"
                 raise TargetError(f"HTTP {response.status_code}: {shortened(received.decode(errors='replace'))}", kind)
-            return _answered(json_of(received, response, str), context)
+            return _answer_in(json_of(received, response, str), context)
         except httpx.HTTPError as error:
-            raise self._named(TargetError(f"no answer: {type(error).__name__}: {error}")) from error
+            raise self._with_address(TargetError(f"no answer: {type(error).__name__}: {error}")) from error
         except TargetError as error:
-            raise self._named(error) from error
+            raise self._with_address(error) from error
 
-    def _named(self, error: TargetError) -> TargetError:
+    def _with_address(self, error: TargetError) -> TargetError:
         """The error, with the called address but without any secrets in it."""
         return TargetError(f"POST {place_of(httpx.URL(self._url))}: {error}", error.type)
 
 
-def _answered(body: Any, context: Context) -> Any:
+def _answer_in(body: Any, context: Context) -> Any:
     if not isinstance(body, dict) or not ("output" in body or "messages" in body):
         raise TargetError("expected a JSON object with 'output' or 'messages'")
     if isinstance(body.get("blocks"), dict):

@@ -160,11 +160,11 @@ def _turns(trajectory: Any) -> list[list[dict[str, Any]]]:
     return turns
 
 
-def _error(said: Any) -> str | None:
+def _error(record: Any) -> str | None:
     """Why the agent returned nothing; a failure in judging does not count."""
-    if isinstance(said, dict) and said.get("category", "target") == "target":
-        return str(said.get("message") or said)
-    return said if isinstance(said, str) and said else None
+    if isinstance(record, dict) and record.get("category", "target") == "target":
+        return str(record.get("message") or record)
+    return record if isinstance(record, str) and record else None
 
 
 def _blocks(state: Any) -> dict[str, str] | None:
@@ -177,10 +177,10 @@ def _blocks(state: Any) -> dict[str, str] | None:
 
 
 def _ours(folder: Path) -> Iterator[Recording]:
-    return _read(folder / "traces.jsonl", _traced)
+    return _read(folder / "traces.jsonl", _read_trace)
 
 
-def _traced(trace: dict[str, Any]) -> Recording:
+def _read_trace(trace: dict[str, Any]) -> Recording:
     extra, error = _mapping(trace.get("extra")), _mapping(trace.get("error"))
     if trace.get("trial"):
         raise InputError("the recorded run contains several runs of each sample, expected one")

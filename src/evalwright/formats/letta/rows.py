@@ -50,7 +50,7 @@ class SampleRow:
             "sample": masked(sample, mask),
             "submission": next(iter(self.submissions.values()), ""),
             "submissions": self.submissions,
-            **self._answered(),
+            **self._answer_part(),
             "grade": first or failed,
             "grades": self.grades,
             "model_name": self.model or self.trace.extra.get("model"),
@@ -66,7 +66,7 @@ class SampleRow:
         """The line of `<model>.jsonl`; absent values are left out."""
         found = {
             "sample_id": self.case.extra.get("id", self.case.id),
-            **self._answered(),
+            **self._answer_part(),
             "model_handle": self.model or "default",
             "submissions": self.submissions,
             "grades": self.grades or {},
@@ -117,23 +117,23 @@ class SampleRow:
             "message": self.error["message"],
         }
 
-    def _answered(self) -> dict[str, Any]:
+    def _answer_part(self) -> dict[str, Any]:
         extra = self.trace.extra
         agent = extra.get("agent_id")
-        said = {
+        answer = {
             "agent_id": agent,
             "trajectory": trajectory_records(extra.get("turns") or (), self.trace.started_at.isoformat()),
             "agent_usage": usage_records(extra.get("usage")),
         }
         if "blocks" in extra:
-            said["agent_state"] = agent_record(agent, self.model, extra["blocks"])
-        return said
+            answer["agent_state"] = agent_record(agent, self.model, extra["blocks"])
+        return answer
 
 
 def row_of(plan: Plan, variant: Variant, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> SampleRow:
     """The row of one cell."""
-    said = {row.evaluator: row for row in results}
-    order = [spec.name for spec in plan.evaluators if spec.name in said and spec.name != REWARD]
+    by_evaluator = {row.evaluator: row for row in results}
+    order = [spec.name for spec in plan.evaluators if spec.name in by_evaluator and spec.name != REWARD]
     counted = None if trace.error is not None else counted_by(plan)(results)
     shown = counted
     if counted is None and trace.error is None:  # a row with nothing to grade keeps its zeros, which do not count
@@ -142,18 +142,20 @@ def row_of(plan: Plan, variant: Variant, case: Case, trace: Trace, results: Sequ
         model=variant.config.get("model"),
         case=case,
         trace=trace,
-        submissions={key: str(said[key].detail.get("submission") or "") for key in order},
-        grades=None if shown is None else {key: _grade(said[key], shown[key]) for key in order},
+        submissions={key: str(by_evaluator[key].detail.get("submission") or "") for key in order},
+        grades=None if shown is None else {key: _grade(by_evaluator[key], shown[key]) for key in order},
         error=_error(trace, results) if counted is None else None,
-        reward=None if counted is None else _reward((plan.gate or {}).get("metric_key", ""), counted, said),
-        grading={key: said[key].latency_ms / 1000 for key in order},
+        reward=None if counted is None else _reward((plan.gate or {}).get("metric_key", ""), counted, by_evaluator),
+        grading={key: by_evaluator[key].latency_ms / 1000 for key in order},
     )
 
 
-def _reward(metric: str, counted: Mapping[str, float], said: Mapping[str, EvaluationResult]) -> dict[str, Any] | None:
+def _reward(
+    metric: str, counted: Mapping[str, float], by_evaluator: Mapping[str, EvaluationResult]
+) -> dict[str, Any] | None:
     if metric not in counted:
         return None
-    metadata = said[metric].detail.get("metadata") if metric == REWARD else None
+    metadata = by_evaluator[metric].detail.get("metadata") if metric == REWARD else None
     return {"score": counted[metric], **({"metadata": metadata} if metadata else {})}
 
 
@@ -182,7 +184,7 @@ def _grade(row: EvaluationResult, score: float) -> dict[str, Any]:
             "score": turn.get("score"),
             "submission": turn.get("submission") or "",
             "ground_truth": turn.get("ground_truth") or "",
-            "rationale": _said(turn),
+            "rationale": _rationale_of(turn),
         }
         for turn in row.detail.get("per_turn") or ()
     ]
@@ -194,19 +196,19 @@ def _grade(row: EvaluationResult, score: float) -> dict[str, Any]:
     }
 
 
-def _said(turn: Mapping[str, Any]) -> Any:
+def _rationale_of(turn: Mapping[str, Any]) -> Any:
     return turn.get("reason", turn.get("rationale"))
 
 
 def _error(trace: Trace, results: Sequence[EvaluationResult]) -> dict[str, str]:
     """Category, class and message of what failed first."""
     if trace.error is not None:
-        return {"category": "target", **_named(trace.error)}
+        return {"category": "target", **_error_names(trace.error)}
     failed = next(row.error for row in results if row.error is not None and row.error.type != "not_counted")
     composed = next((row.error for row in results if row.evaluator == REWARD), None)
     category = "reward" if failed is composed else _CATEGORIES.get(failed.type, "unknown")
-    return {"category": category, **_named(failed)}
+    return {"category": category, **_error_names(failed)}
 
 
-def _named(error: TraceError) -> dict[str, str]:
+def _error_names(error: TraceError) -> dict[str, str]:
     return {"type": error.type, "message": error.message}

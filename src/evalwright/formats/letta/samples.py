@@ -29,7 +29,7 @@ RESERVED = ("input", "ground_truth", "submission")
 _EMPTY = "the dataset is empty: no samples"
 _NOTHING = ExpectedBehavior()
 
-Tell = Callable[[str, str], None]
+ReportProblem = Callable[[str, str], None]
 """Reports a mistake: the field and the message."""
 
 
@@ -67,7 +67,7 @@ class _Mistakes:
     def count(self) -> int:
         return self._found.count
 
-    def tell(self, field: str, message: str) -> None:
+    def report(self, field: str, message: str) -> None:
         self._found.add(self._problem(field, message))
 
     def _problem(self, field: str, message: str) -> Problem:
@@ -105,24 +105,26 @@ class Samples:
                 ids.add(name)
             if case is None:
                 continue
-            if self._wanted(case) and (not self._selection.limit or taken < self._selection.limit):
+            if self._is_wanted(case) and (not self._selection.limit or taken < self._selection.limit):
                 taken += 1
-                self._check(case, mistakes.tell, lacking)
+                self._check(case, mistakes.report, lacking)
                 unsaid += not case.extra.get("ground_truth")
                 if not mistakes.count:
                     yield case
         if repeated := ids.hashes():
-            self._tell_repeated(repeated, mistakes)
+            self._report_repeated(repeated, mistakes)
         mistakes.row = None
         if not total and not mistakes.count and not self._selection.allow_empty:
-            mistakes.tell("", _EMPTY)
+            mistakes.report("", _EMPTY)
         mistakes.refuse()
         self._warn(taken, unsaid)
         for (grader, name), count in lacking.items():
-            said = f"the rubric uses {{{name}}}, which {count:,} of {taken:,} samples lack: {self._selection.lacking}"
-            self._selection.warn(("graders", grader), said)
+            message = (
+                f"the rubric uses {{{name}}}, which {count:,} of {taken:,} samples lack: {self._selection.lacking}"
+            )
+            self._selection.warn(("graders", grader), message)
 
-    def _tell_repeated(self, hashes: set[int], mistakes: _Mistakes) -> None:
+    def _report_repeated(self, hashes: set[int], mistakes: _Mistakes) -> None:
         """Report ids that occur twice, found by reading the file once more, which only a file with a mistake costs."""
         lines: dict[str, int] = {}
         for row in rows_of(self._path, self._shown):
@@ -130,7 +132,7 @@ class Samples:
             if name is not None and hash(name) in hashes:
                 if name in lines:
                     mistakes.row = row
-                    mistakes.tell("id", f"duplicate id {name!r}, first on line {lines[name]}")
+                    mistakes.report("id", f"duplicate id {name!r}, first on line {lines[name]}")
                 lines.setdefault(name, row.line)
 
     def why_empty(self) -> Problem:
@@ -145,121 +147,121 @@ class Samples:
             named = ", ".join(map(repr, graders))
             warn(("dataset",), f"{unsaid:,} of {taken:,} samples have no ground truth, without which {named} scores 0")
 
-    def _wanted(self, case: ForeignCase) -> bool:
+    def _is_wanted(self, case: ForeignCase) -> bool:
         return all(tag in case.tags for tag in self._selection.tags)
 
-    def _check(self, case: ForeignCase, tell: Tell, lacking: Counter[tuple[str, str]]) -> None:
+    def _check(self, case: ForeignCase, report: ReportProblem, lacking: Counter[tuple[str, str]]) -> None:
         """Check what a sample needs to be run; count what it may lack."""
         variables = case.extra.get("rubric_vars") or {}
         for grader, names in self._selection.declared.items():
             if missing := [name for name in names if name not in variables]:
-                tell("rubric_vars", f"sample {case.id}: grader {grader!r} needs {', '.join(missing)}")
+                report("rubric_vars", f"sample {case.id}: grader {grader!r} needs {', '.join(missing)}")
         for grader, names_in in self._selection.rubrics.items():
             unknown = sorted(names_in(case.extra.get("rubric")) - variables.keys() - {*RESERVED})
             if not self._selection.strict:
                 lacking.update((grader, name) for name in unknown)
             elif unknown:
-                tell("rubric_vars", f"sample {case.id}: the rubric of {grader!r} has unknown {', '.join(unknown)}")
+                report("rubric_vars", f"sample {case.id}: the rubric of {grader!r} has unknown {', '.join(unknown)}")
         for name in RESERVED:
             if name in variables:
-                tell("rubric_vars", f"sample {case.id}: the name {name!r} is reserved")
+                report("rubric_vars", f"sample {case.id}: the name {name!r} is reserved")
         for recorded in self._selection.recorded(case.id):
             if recorded != case.input:
-                tell("input", f"sample {case.id} was recorded with {recorded!r}, the dataset has {case.input!r}")
+                report("input", f"sample {case.id} was recorded with {recorded!r}, the dataset has {case.input!r}")
 
     def _case(self, row: DatasetRow, mistakes: _Mistakes) -> ForeignCase | None:
-        before, tell = mistakes.count, mistakes.tell
+        before, report = mistakes.count, mistakes.report
         for field, message in row.mistakes:
-            tell(field, message)
+            report(field, message)
         if row.fields is None:
             return None
         fields = row.fields
-        asked, name = _input(fields, tell), _id(fields, row.number, tell)
-        metadata = _object(fields.get("metadata"), "metadata", tell) or {}
+        asked, name = _input(fields, report), _id(fields, row.number, report)
+        metadata = _object(fields.get("metadata"), "metadata", report) or {}
         extra: dict[str, Any] = {"id": name}
         if (truth := fields.get("ground_truth")) is not None:
-            extra["ground_truth"] = _ground_truth(truth, asked, tell)
+            extra["ground_truth"] = _ground_truth(truth, asked, report)
         for key in VARIABLES:
-            given = _object(fields.get(key), key, tell)
+            given = _object(fields.get(key), key, report)
             if not given and key in metadata:
-                given = _object(metadata[key], key, tell) or given
+                given = _object(metadata[key], key, report) or given
             if given is not None:
                 extra[key] = given
-        if (rubric := self._rubric(fields, tell)) is not None:
+        if (rubric := self._rubric(fields, report)) is not None:
             extra["rubric"] = rubric
-        tags = _tags(fields.get("tags"), tell)
+        tags = _tags(fields.get("tags"), report)
         if mistakes.count > before:
             return None
         if not fields.keys() <= SAMPLE_KEYS:
             extra["unknown"] = {key: fields[key] for key in fields.keys() - SAMPLE_KEYS}
         return ForeignCase(id=str(name), input=asked, expected=_NOTHING, tags=tags, metadata=metadata, extra=extra)
 
-    def _rubric(self, fields: dict[str, Any], tell: Tell) -> str | None:
+    def _rubric(self, fields: dict[str, Any], report: ReportProblem) -> str | None:
         text, named = fields.get("rubric"), fields.get("rubric_path")
         if text is not None and named is not None:
-            tell("rubric", "both 'rubric' and 'rubric_path' are given, expected one of them")
+            report("rubric", "both 'rubric' and 'rubric_path' are given, expected one of them")
         elif named is not None:
-            return self._rubric_at(named, tell)
+            return self._rubric_at(named, report)
         elif text is not None and not isinstance(text, str):
-            tell("rubric", f"expected text, found {kind_in_sample(text)}")
+            report("rubric", f"expected text, found {kind_in_sample(text)}")
         return text if isinstance(text, str) else None
 
-    def _rubric_at(self, named: Any, tell: Tell) -> str | None:
+    def _rubric_at(self, named: Any, report: ReportProblem) -> str | None:
         for folder in (self._folder, self._path.parent):
             if isinstance(named, str) and os.path.isfile(folder / named):
                 try:
                     return self._boundary.read(folder / named).decode()
                 except (OutsideError, OSError, UnicodeDecodeError) as error:
-                    tell("rubric_path", str(error))
+                    report("rubric_path", str(error))
                     return None
-        tell("rubric_path", f"there is no file {named!r}")
+        report("rubric_path", f"there is no file {named!r}")
         return None
 
 
-def _input(fields: dict[str, Any], tell: Tell) -> Any:
+def _input(fields: dict[str, Any], report: ReportProblem) -> Any:
     asked = fields.get("input")
     if asked in (None, "") and fields.get("prompt") is not None:
         asked = fields["prompt"]
     if asked is None:
-        tell("input", "'input' is missing")
+        report("input", "'input' is missing")
     elif isinstance(asked, list):
         if not asked or not all(isinstance(item, str) for item in asked):
             found = kind_in_sample(asked) if asked else "an empty list"
-            tell("input", f"expected text or a list of texts with at least one, found {found}")
+            report("input", f"expected text or a list of texts with at least one, found {found}")
     elif not isinstance(asked, str):
-        tell("input", f"expected text or a list of texts, found {kind_in_sample(asked)}")
+        report("input", f"expected text or a list of texts, found {kind_in_sample(asked)}")
     return asked
 
 
-def _ground_truth(truth: Any, asked: Any, tell: Tell) -> Any:
+def _ground_truth(truth: Any, asked: Any, report: ReportProblem) -> Any:
     if isinstance(truth, str):
         return truth
     if not isinstance(truth, list) or not all(isinstance(item, str) for item in truth):
-        tell("ground_truth", f"expected text or a list of texts, found {kind_in_sample(truth)}")
+        report("ground_truth", f"expected text or a list of texts, found {kind_in_sample(truth)}")
     elif not isinstance(asked, list):
-        tell("ground_truth", "a list of texts needs an 'input' that is a list too, found text")
+        report("ground_truth", "a list of texts needs an 'input' that is a list too, found text")
     elif len(truth) != len(asked):
-        tell("ground_truth", f"expected one for each of the {len(asked)} messages of 'input', found {len(truth)}")
+        report("ground_truth", f"expected one for each of the {len(asked)} messages of 'input', found {len(truth)}")
     return truth
 
 
-def _object(value: Any, name: str, tell: Tell) -> dict[str, Any] | None:
+def _object(value: Any, name: str, report: ReportProblem) -> dict[str, Any] | None:
     if value is not None and not isinstance(value, dict):
-        tell(name, f"expected an object, found {kind_in_sample(value)}")
+        report(name, f"expected an object, found {kind_in_sample(value)}")
         return None
     return value
 
 
-def _tags(value: Any, tell: Tell) -> list[str]:
+def _tags(value: Any, report: ReportProblem) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
-        tell("tags", f"expected a list of texts, found {kind_in_sample(value)}")
+        report("tags", f"expected a list of texts, found {kind_in_sample(value)}")
         return []
     return value
 
 
-def _id(fields: dict[str, Any], number: int, tell: Tell) -> int | str:
+def _id(fields: dict[str, Any], number: int, report: ReportProblem) -> int | str:
     key = "sample_id" if fields.get("sample_id") is not None else "id"
     value = fields.get(key)
     if value is None:
@@ -267,7 +269,7 @@ def _id(fields: dict[str, Any], number: int, tell: Tell) -> int | str:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        tell(key, f"expected an integer or text, found {kind_in_sample(value)}")
+        report(key, f"expected an integer or text, found {kind_in_sample(value)}")
         return number
     return value
 

@@ -67,8 +67,8 @@ class _Reading:
         self._folder = path.resolve().parent
         self._used: list[Path] = []
         self._findings = Findings(path, document)
-        self.tell, self.take, self._warn = self._findings.tell, self._findings.take, self._findings.warn
-        self._files = NamedFiles(self._folder, options.get("allow_outside", ()), self.tell)
+        self.report, self.take, self._warn = self._findings.report, self._findings.take, self._findings.warn
+        self._files = NamedFiles(self._folder, options.get("allow_outside", ()), self.report)
         raw = document.value
         if not isinstance(raw, dict):
             found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
@@ -82,7 +82,7 @@ class _Reading:
         name = self._text("name")
         graders = self._graders()
         gate = self._gate(list(graders))
-        reading = Graders(self._files, self._newer, self._options, self.tell, self.note, self._warn)
+        reading = Graders(self._files, self._newer, self._options, self.report, self.note, self._warn)
         evaluators = reading.specs(graders, gate)
         if gate is not None and "function" in gate:
             evaluators.append(EvaluatorSpec(REWARD, "python_reward", {"function": gate["function"]}))
@@ -93,10 +93,10 @@ class _Reading:
         if runs == 0:
             self._warn(("num_runs",), "0 is one run, as in Letta Evals")
         runs = self._options.get("trials") or runs or 1
-        target = TargetSection(self._files, raw, self._options, self._environment, self.tell, self._warn)
+        target = TargetSection(self._files, raw, self._options, self._environment, self.report, self._warn)
         variants = target.variants(to_run, self.take)
         if target.cached and runs > 1:
-            self.tell(("num_runs",), "num_runs: recorded results can be replayed once only, expected 1")
+            self.report(("num_runs",), "num_runs: recorded results can be replayed once only, expected 1")
         self._look(gate)
         cases = self._cases(evaluators, limit, target)
         if to_run and not self._files.refused:
@@ -128,7 +128,7 @@ class _Reading:
     def note(self, place: Place, message: str, *, unread: bool = True) -> None:
         """A mistake with --strict, else a warning; usually about a key that nothing reads."""
         if self._options.get("strict"):
-            self.tell(place, message)
+            self.report(place, message)
         elif unread:
             self._findings.warn_of_stranger(place, message)
         else:
@@ -143,11 +143,11 @@ class _Reading:
         usable = [key for key in SUITE_KEYS if key != "sandbox"]
         isolated = set(isolating(self._raw, usable))
         for key in isolated:
-            self.tell(steps_of(key), refusal(key, usable))
+            self.report(steps_of(key), refusal(key, usable))
         target = self._raw.get("target")
         refused = set(isolating(target, OF_TARGET, OF_PROGRAMS))
         for key in refused:
-            self.tell(("target", *steps_of(key)), refusal(key, OF_TARGET))
+            self.report(("target", *steps_of(key)), refusal(key, OF_TARGET))
         for key in target if isinstance(target, dict) else ():
             if key not in OF_TARGET and key not in refused:
                 self.note(("target", str(key)), f"nothing reads this key{did_you_mean(str(key), OF_TARGET)}")
@@ -164,7 +164,9 @@ class _Reading:
     def _text(self, key: str) -> str:
         value = self._raw.get(key)
         if not isinstance(value, str) or not value:
-            self.tell((key,), f"{key}: expected text, " + (f"found {value!r}" if key in self._raw else "it is missing"))
+            self.report(
+                (key,), f"{key}: expected text, " + (f"found {value!r}" if key in self._raw else "it is missing")
+            )
             return ""
         return value
 
@@ -174,7 +176,7 @@ class _Reading:
             return default
         number = whole_number_in(value)
         if number is None or number < least:
-            self.tell((key,), f"{key}: expected a whole number from {least}, found {value!r}")
+            self.report((key,), f"{key}: expected a whole number from {least}, found {value!r}")
             return default
         return number
 
@@ -183,14 +185,14 @@ class _Reading:
         if graders is None and isinstance(self._raw.get("grader"), dict):
             return {"default": self._raw["grader"]}
         if not isinstance(graders, dict) or not graders:
-            self.tell(("graders",), "graders: expected a mapping with at least one grader")
+            self.report(("graders",), "graders: expected a mapping with at least one grader")
             return {}
         return graders
 
     def _gate(self, keys: list[str]) -> dict[str, Any] | None:
         if "gate" not in self._raw:
             if self._raw.get("reward") is None:
-                self.tell(("gate",), "gate: it is missing, expected a gate or a reward")
+                self.report(("gate",), "gate: it is missing, expected a gate or a reward")
             else:
                 return self._reward(keys)
             return None
@@ -198,7 +200,7 @@ class _Reading:
             return None
         for place, message in unread_gate_keys(self._raw["gate"]):
             self.note(place, message)
-        gate = checked_gate(self._raw["gate"], keys, self.tell)
+        gate = checked_gate(self._raw["gate"], keys, self.report)
         rate = self._options.get("max_error_rate")
         return gate if gate is None or rate is None else {**gate, "max_error_rate": rate}
 
@@ -218,20 +220,22 @@ class _Reading:
         if kind == "custom" and isinstance(reward.get("function"), str):
             function = self._files.function(reward["function"], ("reward", "function"))
             return {"kind": "reward", "metric_key": REWARD, "function": function}
-        self.tell(("reward",), "reward: expected {kind: metric, metric_key} or {kind: custom, function: file.py:name}")
+        self.report(
+            ("reward",), "reward: expected {kind: metric, metric_key} or {kind: custom, function: file.py:name}"
+        )
         return None
 
     def _cases(self, evaluators: list[EvaluatorSpec], limit: int, target: TargetSection) -> Iterable[EvalCase]:
         named = self._text("dataset")
         tags = self._raw.get("sample_tags") or []
         if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-            self.tell(("sample_tags",), f"sample_tags: expected a list of texts, found {tags!r}")
+            self.report(("sample_tags",), f"sample_tags: expected a list of texts, found {tags!r}")
             tags = []
         if not named:
             return ()
         path = self._files.path(named, ("dataset",))
         if not os.path.isfile(path):
-            self.tell(("dataset",), f"there is no dataset file {named!r}{near_file(self._path.parent / named)}")
+            self.report(("dataset",), f"there is no dataset file {named!r}{near_file(self._path.parent / named)}")
             return ()
         declared = {spec.name: spec.config["rubric_vars"] for spec in evaluators if spec.config.get("rubric_vars")}
         rubrics = [spec for spec in evaluators if spec.type == "rubric_template"]
@@ -268,16 +272,16 @@ class _Reading:
         """Where the original's result files should be written, by the command line or else the suite."""
         named, own = self._options.get("output"), self._raw.get("output")
         if own is not None and (not isinstance(own, str) or "\0" in own):
-            self.tell(("output",), f"output: expected a folder, found {own!r}")
+            self.report(("output",), f"output: expected a folder, found {own!r}")
             own = None
         folder = Path(named).absolute() if named else self._folder / own if isinstance(own, str) and own else None
         if folder is None:
             return []
         if os.path.exists(folder) and not os.path.isdir(folder):
-            self.tell(("output",), f"output: expected a folder, found the file {str(folder)!r}")
+            self.report(("output",), f"output: expected a folder, found the file {str(folder)!r}")
         dataset = self._folder / str(self._raw.get("dataset"))
         if os.path.realpath(dataset) == os.path.realpath(folder / "results.jsonl"):
-            self.tell(("output",), "output: results.jsonl there is the dataset, expected another folder")
+            self.report(("output",), "output: results.jsonl there is the dataset, expected another folder")
         return [Plugin("letta_results", {"path": str(folder)})]
 
     def _settings(self, runs: int, target: TargetSection) -> RunSettings:

@@ -16,7 +16,7 @@ from evalwright.formats.letta.conversation import Context
 from evalwright.formats.letta.functions import function_at
 from evalwright.formats.letta.surface.client import Agent, AsyncLetta
 from evalwright.formats.letta.surface.models import Sample, sample_of
-from evalwright.formats.letta.surface.progress import Tell, reporter
+from evalwright.formats.letta.surface.progress import Emit, reporter
 from evalwright.llm.replies import arguments_in
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
@@ -56,9 +56,9 @@ class LettaAgent:
         self._client, self._threads = AsyncLetta(), Threads()
         self._backend: Backend | None = None
         if backend:
-            self._backend = _tried(problems, partial(backend_of, backend, folder, self._threads))
-        self._factory = _tried(problems, partial(_function, config, "agent_script", "agent_factory"))
-        self._setup = _tried(problems, partial(_function, config, "setup_script", "suite_setup"))
+            self._backend = _trying(problems, partial(backend_of, backend, folder, self._threads))
+        self._factory = _trying(problems, partial(_function, config, "agent_script", "agent_factory"))
+        self._setup = _trying(problems, partial(_function, config, "setup_script", "suite_setup"))
         if problems:
             raise InputError(problems)
         self._setup_once: bool = bool(config.get("setup_once", True))
@@ -89,31 +89,31 @@ class LettaAgent:
 
     @traced
     async def run(self, case: Case, trial: int) -> Answer:
-        tell = reporter(case, trial, self._model)
-        tell("sample_started")
+        emit = reporter(case, trial, self._model)
+        emit("sample_started")
         recording = self._cache.find(case.id, self._model) if self._cache is not None else None
         if recording is not None:
-            tell("agent_loading", agent_id=recording["agent_id"], from_cache=True)
+            emit("agent_loading", agent_id=recording["agent_id"], from_cache=True)
             if recording["error"] is not None:
                 raise TargetError(recording["error"], "recorded_error")
             model, blocks = self._model or recording["model"], recording["blocks"]
             return _answer(recording["trajectory"], recording["agent_id"], blocks, model, recording["usage"])
-        tell("agent_loading")
+        emit("agent_loading")
         sample = sample_of(case)
-        backend, agent = await self._agent(sample)
+        backend, agent = await self._agent_for(sample)
         model = self._model or (agent.model if agent is not None else None)
         blocks = agent.blocks if agent is not None else {}
         described = agent.arguments if agent is not None else {}
         agent_id = agent.id if agent is not None else self._agent_id
         context = Context(sample, model, trial + 1, agent_id, described, blocks)
         try:
-            turns = await self._converse(backend, context, case.input, tell)
+            turns = await self._converse(backend, context, case.input, emit)
         finally:
             if self._cleanup and agent is not None:
                 await self._client.agents.delete(agent.id)
         return _answer(turns, agent_id, context.blocks, model, context.usage, case.input)
 
-    async def _agent(self, sample: Sample) -> tuple[Backend, Agent | None]:
+    async def _agent_for(self, sample: Sample) -> tuple[Backend, Agent | None]:
         """The backend for the sample, and the agent that its factory created."""
         if self._factory is None:
             return self._backend or self._missing(), None
@@ -134,22 +134,22 @@ class LettaAgent:
             raise TargetError(f"{self._cached} has no result of this sample, and no --target answers it", "no_backend")
         raise TargetError(_NO_BACKEND, "no_backend")
 
-    async def _converse(self, backend: Backend, context: Context, asked: Any, tell: Tell) -> list[Turn]:
+    async def _converse(self, backend: Backend, context: Context, asked: Any, emit: Emit) -> list[Turn]:
         turns: list[Turn] = []
         messages = asked if isinstance(asked, list) else [asked]
         for i, message in enumerate(messages):
             context.turn = i
-            tell("message_sending", i + 1, len(messages), agent_id=context.agent_id)
+            emit("message_sending", i + 1, len(messages), agent_id=context.agent_id)
             turns.append(turn_of(await backend.reply(message, context)))
             context.history = turns
-        tell("grading_started", agent_id=context.agent_id)
+        emit("grading_started", agent_id=context.agent_id)
         return turns
 
     async def close(self) -> None:
         self._threads.close()
 
 
-def _tried(problems: list[Problem], make: Callable[[], Any]) -> Any:
+def _trying(problems: list[Problem], make: Callable[[], Any]) -> Any:
     """What `make` returns; None if it raises, with its problems added to the others."""
     try:
         return make()
@@ -212,22 +212,22 @@ def _messages(turns: list[Turn], asked: list[Any]) -> list[TraceMessage]:
     for i, turn in enumerate(turns):
         if i < len(asked):
             messages.append(TraceMessage("user", asked[i]))
-        for said in turn:
-            messages += _generic(said)
+        for message in turn:
+            messages += _generic(message)
     return messages
 
 
-def _generic(said: dict[str, Any]) -> list[TraceMessage]:
-    kind = said.get("message_type")
+def _generic(message: dict[str, Any]) -> list[TraceMessage]:
+    kind = message.get("message_type")
     if kind == "assistant_message":
-        return [TraceMessage("assistant", assistant_texts([[said]])[0])]
+        return [TraceMessage("assistant", assistant_texts([[message]])[0])]
     if kind == "reasoning_message":
-        return [TraceMessage("assistant", thinking=str(said.get("reasoning") or ""))]
+        return [TraceMessage("assistant", thinking=str(message.get("reasoning") or ""))]
     if kind == "tool_call_message":
-        calls = said.get("tool_calls") or [said.get("tool_call")]
+        calls = message.get("tool_calls") or [message.get("tool_call")]
         return [TraceMessage("assistant", tool_call=_tool_call(c)) for c in calls if isinstance(c, dict)]
     if kind == "tool_return_message":
-        return [TraceMessage("tool", text_or_json(said.get("tool_return")))]
+        return [TraceMessage("tool", text_or_json(message.get("tool_return")))]
     return []
 
 

@@ -46,14 +46,16 @@ class TargetSection:
         suite: Mapping[str, Any],
         options: Mapping[str, Any],
         environment: Mapping[str, str],
-        tell: Callable[[Place, str], None],
+        report: Callable[[Place, str], None],
         warn: Callable[[Place, str], None],
     ) -> None:
         self._files, self._folder, self._suite = files, files.folder, suite
-        self._tell, self._warn = tell, warn
+        self._report, self._warn = report, warn
         raw = suite.get("target")
         if not isinstance(raw, dict):
-            tell(("target",), "target: it is missing" if raw is None else f"target: expected a mapping, found {raw!r}")
+            report(
+                ("target",), "target: it is missing" if raw is None else f"target: expected a mapping, found {raw!r}"
+            )
             raw = {}
         self._raw: dict[str, Any] = raw
         self._handle: str | None = options.get("model_handle")
@@ -61,7 +63,7 @@ class TargetSection:
         self._backend, self.cached = self._answering(options, environment)
         self._cache: Cache | None = None
         self._cleanup = self._cleans_up()
-        self.attempts: int = 1 + self._whole("max_retries", 0)
+        self.attempts: int = 1 + self._whole_number("max_retries", 0)
 
     def variants(self, to_run: bool, take: Callable[[Place, Callable[[], object]], None]) -> list[Variant]:
         """One for each model; without models, a single one."""
@@ -98,13 +100,13 @@ class TargetSection:
         kind = self._raw.get("kind")
         if not isinstance(kind, str) or kind not in TARGET_KINDS:
             known = f"{did_you_mean(str(kind), TARGET_KINDS)} (there are: {', '.join(TARGET_KINDS)})"
-            self._tell(("target", "kind"), f"unknown kind {kind!r}{known}")
+            self._report(("target", "kind"), f"unknown kind {kind!r}{known}")
         return TARGET_KINDS.get(str(kind), "")
 
     def _answering(self, options: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
         """The backend, and the folder of recordings: from the command line, else the suite, else the environment."""
         self._backend_from = ("--target", "")
-        spec = options.get("target") or self._own()
+        spec = options.get("target") or self._own_backend()
         if not spec and (spec := environment.get("EVALWRIGHT_TARGET")):
             self._backend_from = ("EVALWRIGHT_TARGET", "")
         cached = options.get("cached")
@@ -113,14 +115,14 @@ class TargetSection:
             spec = None
         return spec, None if cached is None else os.path.abspath(str(cached))  # noqa: PTH100 - keeps links as given
 
-    def _own(self) -> str | None:
+    def _own_backend(self) -> str | None:
         """The suite's own backend, with its files within the boundary; files of functions in the folder, if they are
         there."""
         spec, kind = self._raw.get("backend"), self._raw.get("kind")
         key = "backend" if spec else next((key for key in NAMED_BY.get(str(kind), ()) if self._raw.get(key)), "kind")
         spec = spec or self._of_kind()
         if spec is not None and not isinstance(spec, str):
-            self._tell(("target", key), f"{key}: expected text, found {spec!r}")
+            self._report(("target", key), f"{key}: expected text, found {spec!r}")
             return None
         if spec is None:
             return None
@@ -150,46 +152,46 @@ class TargetSection:
             (("setup_script",), self._suite.get("setup_script")),
         ):
             if value and not isinstance(value, str):
-                self._tell(place, f"{place[-1]}: expected text, found {value!r}")
+                self._report(place, f"{place[-1]}: expected text, found {value!r}")
         given = [name for name in SOURCES if self._raw.get(name)]
         if self._kind == "agent" and len(given) != 1:
             found = " and ".join(given) or "none"
-            self._tell(("target",), f"target: expected exactly one of {', '.join(SOURCES)}, found {found}")
+            self._report(("target",), f"target: expected exactly one of {', '.join(SOURCES)}, found {found}")
         keys = NAMED_BY.get(str(self._raw.get("kind")), ())
         if keys and not any(isinstance(self._raw.get(key), str) and self._raw[key] for key in keys):
-            self._tell(("target",), f"target: a target of this kind needs {' or '.join(map(repr, keys))}, a text")
+            self._report(("target",), f"target: a target of this kind needs {' or '.join(map(repr, keys))}, a text")
         if isinstance(work := self._raw.get("working_dir"), str):
             self._files.path(work, ("target", "working_dir"))
         named = self._raw.get("agent_file")
         if named is not None and not str(named).endswith(".af"):
-            self._tell(("target", "agent_file"), f"agent_file: expected a file that ends in .af, found {named!r}")
+            self._report(("target", "agent_file"), f"agent_file: expected a file that ends in .af, found {named!r}")
 
     def _check_file(self) -> None:
         named = str(self._raw.get("agent_file") or "")
         if named.endswith(".af") and not os.path.isfile(file := self._files.path(named, ("target", "agent_file"))):
-            self._tell(("target", "agent_file"), f"agent_file: there is no file {named!r}{near_file(file)}")
+            self._report(("target", "agent_file"), f"agent_file: there is no file {named!r}{near_file(file)}")
 
     def _models(self) -> dict[str, str | None]:
         """Models by the names of their variants; a model with several configurations by the names of those."""
         given = {key: self._raw[key] for key in ("model_handles", "model_configs") if self._raw.get(key) is not None}
         if len(given) > 1:
-            self._tell(("target",), "target: expected model_configs or model_handles, found both")
+            self._report(("target",), "target: expected model_configs or model_handles, found both")
         for key, listed in given.items():
             if not isinstance(listed, list) or not listed or not all(isinstance(name, str) for name in listed):
                 found = "an empty list; without this key, the agent's own model is used" if listed == [] else listed
-                self._tell(("target", key), f"{key}: expected a list of names, found {found}")
+                self._report(("target", key), f"{key}: expected a list of names, found {found}")
                 return {"agent": None}
             for name, times in Counter(listed).items():
                 if times > 1:
                     self._warn(("target", key), f"{name!r} is listed {times} times, and is run once")
         if self._handle:
             return {self._handle: self._handle}
-        configured = {name: self._configured(name, i) for i, name in enumerate(given.get("model_configs", ()))}
+        configured = {name: self._configured_model(name, i) for i, name in enumerate(given.get("model_configs", ()))}
         shared = Counter(configured.values())
         models = {model if shared[model] == 1 else name: model for name, model in configured.items()}
         return {**models, **{name: name for name in given.get("model_handles", ())}} or {"agent": None}
 
-    def _configured(self, name: str, i: int) -> str:
+    def _configured_model(self, name: str, i: int) -> str:
         """The model of a configuration: a file in the suite's folder, or one that letta-evals contains."""
         place: Place = ("target", "model_configs", i)
         for file in (f"{name}.json", f"llm_model_configs/{name}.json"):
@@ -197,7 +199,7 @@ class TargetSection:
                 return self._model_in(file, place)
         if name not in SHIPPED_MODELS:
             near = did_you_mean(name, SHIPPED_MODELS)
-            self._tell(place, f"model_configs: no model configuration {name!r}{near}: there is no {name}.json")
+            self._report(place, f"model_configs: no model configuration {name!r}{near}: there is no {name}.json")
         return SHIPPED_MODELS.get(name, name)
 
     def _model_in(self, file: str, place: Place) -> str:
@@ -207,7 +209,7 @@ class TargetSection:
         except (ValueError, TypeError, KeyError):
             model = None
         if text is not None and not isinstance(model, str):
-            self._tell(place, f"model_configs: {file}: expected a JSON object with the name of a 'model'")
+            self._report(place, f"model_configs: {file}: expected a JSON object with the name of a 'model'")
         return model if isinstance(model, str) else file
 
     def _variant(self, name: str, model: str | None, position: int) -> Variant:
@@ -237,14 +239,14 @@ class TargetSection:
         value = self._suite.get("cleanup")
         if value is None or isinstance(value, bool):
             return value
-        self._tell(("cleanup",), f"cleanup: expected true or false, found {value!r}")
+        self._report(("cleanup",), f"cleanup: expected true or false, found {value!r}")
         return None
 
-    def _whole(self, key: str, default: int) -> int:
+    def _whole_number(self, key: str, default: int) -> int:
         value = self._raw.get(key, default)
         number = whole_number_in(value)
         if number is None or number < 0:
-            self._tell(("target", key), f"{key}: expected a whole number from 0, found {value!r}")
+            self._report(("target", key), f"{key}: expected a whole number from 0, found {value!r}")
             return default
         return number
 
@@ -252,7 +254,7 @@ class TargetSection:
         value = self._raw.get(key, _TIMEOUT)
         seconds = finite_number_in(value)
         if seconds is None or seconds <= 0:
-            self._tell(("target", key), f"{key}: expected seconds, more than 0, found {value!r}")
+            self._report(("target", key), f"{key}: expected seconds, more than 0, found {value!r}")
             return _TIMEOUT
         return seconds
 

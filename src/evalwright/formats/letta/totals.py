@@ -81,13 +81,13 @@ class LettaTotals:
 
     def finish(self, summary: RunSummary) -> None:
         runs = [sorted(rows, key=lambda row: (row.model, row.sample)) for _, rows in sorted(self._runs.items())]
-        gates = [self._decided(rows) for rows in runs]
+        gates = [self._decided_gate(rows) for rows in runs]
         rewarded = self._gate is not None and self._gate["kind"] == "reward"
         numbers = [
             self._rewards(rows, gate) if rewarded else self._numbers(rows, gate)
             for rows, gate in zip(runs, gates, strict=True)
         ]
-        if self._scored():
+        if self._has_no_passing_score():
             summary.scored = True
         summary.gate = self._overall(gates, [row for rows in runs for row in rows])
         if len(runs) == 1:
@@ -96,12 +96,12 @@ class LettaTotals:
             summary.native = {f"run_{i}": of_run for i, of_run in enumerate(numbers, 1)}
             summary.native["statistics"] = _spread(numbers) if rewarded else _statistics(numbers, self._keys)
 
-    def _scored(self) -> bool:
+    def _has_no_passing_score(self) -> bool:
         """Whether the suite has no score from which a single sample passes."""
         gate = self._gate
         return gate is not None and gate["kind"] != "legacy" and not pass_thresholds(gate)
 
-    def _decided(self, rows: Sequence[_Row]) -> GateOutcome:
+    def _decided_gate(self, rows: Sequence[_Row]) -> GateOutcome:
         gate = self._gate
         if gate is None:
             return GateOutcome(True, reason=_errors(rows))
@@ -110,14 +110,16 @@ class LettaTotals:
             mean = plain_sum(scores) / len(scores) if scores else None
             part = GatePart(f"reward({gate['metric_key']})", True, mean, n=len(scores))
             part.ci95, part.interval_reason = ends_of_condition(
-                {**gate, "aggregation": "avg_score"}, {gate["metric_key"]: _owned(rows, gate["metric_key"])}, bool
+                {**gate, "aggregation": "avg_score"},
+                {gate["metric_key"]: _owned_metrics(rows, gate["metric_key"])},
+                bool,
             )
             return GateOutcome(True, [part], f"a reward, no gate; {_errors(rows)}", undecided=not scores)
         counted = rows
         if gate["kind"] == "legacy" and gate["aggregation"] == "accuracy":
             counted = [row for row in rows if row.attempted or (row.grades is None and not row.errored)]
         graded = {key: _scores(counted, key) for key in self._keys}
-        owned = {key: _owned(counted, key) for key in self._keys}
+        owned = {key: _owned_metrics(counted, key) for key in self._keys}
         outcome = decided(gate, graded, empty_is_zero=True, owned=owned)
         outcome.undecided = not any(graded.values())
         outcome.reason = _errors(rows)
@@ -237,7 +239,7 @@ def _scores(rows: Sequence[_Row], key: str) -> list[float]:
     return [row.grades[key] for row in rows if row.grades is not None and key in row.grades]
 
 
-def _owned(rows: Sequence[_Row], key: str) -> Owned:
+def _owned_metrics(rows: Sequence[_Row], key: str) -> Owned:
     return Owned(_scores(rows, key), [row.owner for row in rows if row.grades is not None and key in row.grades])
 
 

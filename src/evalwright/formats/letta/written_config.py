@@ -33,9 +33,9 @@ def written_config(
     prompts = {spec.name: spec.config.get("prompt") for spec in evaluators}
     target = document.get("target") or {}
     return {
-        **_some(document, _OF_SUITE),
+        **_some_keys(document, _OF_SUITE),
         "dataset": str(document.get("dataset")),
-        "target": {"kind": "letta_code", **_some(target, _OF_TARGET)},
+        "target": {"kind": "letta_code", **_some_keys(target, _OF_TARGET)},
         "graders": {key: _grader(raw, prompts.get(key)) for key, raw in graders.items() if isinstance(raw, Mapping)},
     }
 
@@ -43,9 +43,9 @@ def written_config(
 def _grader(raw: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
     """A judge with the text of its prompt: the file with the prompt may be gone when this is read."""
     if raw.get("kind") == "tool":
-        return _some(raw, _OF_TOOL)
-    return {**_some(raw, _OF_JUDGE), "kind": "model_judge", "prompt": prompt or ""}
+        return _some_keys(raw, _OF_TOOL)
+    return {**_some_keys(raw, _OF_JUDGE), "kind": "model_judge", "prompt": prompt or ""}
 
 
-def _some(raw: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+def _some_keys(raw: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     return {key: raw[key] for key in keys if raw.get(key) is not None}

@@ -79,12 +79,12 @@ class HuggingFaceRows(ParquetRows):
         if suffix == ".parquet":
             yield from super().rows(file)
         elif suffix == ".arrow":
-            yield from self._streamed(file)
+            yield from self._streamed_rows(file)
         else:
             made = _TEXTS[suffix] if suffix != ".json" or _is_array(file) else JsonlRows
             yield from made(self._path, "", self._config).rows(file)
 
-    def _streamed(self, file: Path) -> Iterator[TableRow]:
+    def _streamed_rows(self, file: Path) -> Iterator[TableRow]:
         with self._arrow(file, "Arrow"):
             import pyarrow
 
@@ -108,15 +108,15 @@ def _is_array(file: Path) -> bool:
 def _rows(file: Path, batches: Iterable[Any], show: Show) -> Iterator[TableRow]:
     for number, values in enumerate(values for batch in batches for values in batch.to_pylist()):
         shown = show(values)
-        yield TableRow(file, None, {name: _plain(value) for name, value in shown.items()}, f"[{number}]")
+        yield TableRow(file, None, {name: _plain_value(value) for name, value in shown.items()}, f"[{number}]")
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """An Arrow value as JSON."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _plain_value(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain_value(one) for one in value]
     if isinstance(value, str | int | float | bool | bytes | None):
         return value
     if isinstance(value, datetime):  # includes pandas's, which have nanoseconds

@@ -22,18 +22,18 @@ from evalwright.model.trace import Trace, is_newer
 
 __all__ = [
     "FileCase",
-    "Tell",
+    "ReportProblem",
     "as_json_holds",
     "case_of_line",
     "checked",
     "make_plain",
     "readable_version",
     "take_recording",
-    "told_apart",
     "unknown_case_keys",
+    "usable_id",
 ]
 
-Tell = Callable[[Place, str], Problem]
+ReportProblem = Callable[[Place, str], Problem]
 """Makes a problem from a place inside the case and a message."""
 
 _NO_JSON = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
@@ -47,7 +47,7 @@ def readable_version(version: str) -> str:
     return version
 
 
-def told_apart(case_id: str) -> str:
+def usable_id(case_id: str) -> str:
     """An id that people can use to name the case. Raises ValueError for white space."""
     if not case_id.strip():
         raise ValueError("expected an id that is not empty, by which results name the case")
@@ -57,26 +57,28 @@ def told_apart(case_id: str) -> str:
 class FileCase(EvalCase):
     """A case as written in a dataset file: the input is a mapping, a recording may be embedded."""
 
-    id: Annotated[StrictStr, AfterValidator(told_apart)]
+    id: Annotated[StrictStr, AfterValidator(usable_id)]
     input: dict[str, Any]
     embedded_trace: Any = None
     schema_version: Annotated[StrictStr, AfterValidator(readable_version)] = "1.0"
 
 
-def checked(raw: Any, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
+def checked(raw: Any, report: ReportProblem) -> tuple[FileCase | None, list[Problem]]:
     """A case from plain data, or its problems."""
     if not isinstance(raw, dict):
-        return None, [tell((), f"expected a mapping, found {kind_found(raw)}")]
+        return None, [report((), f"expected a mapping, found {kind_found(raw)}")]
     given = {key: value for key, value in raw.items() if value is not None or key not in _EMPTY_AS_NULL}
-    endless = [tell(place, f"expected a JSON value, found {found}") for place, found in not_finite(raw)]
+    endless = [report(place, f"expected a JSON value, found {found}") for place, found in not_finite(raw)]
     try:
         case = FileCase.model_validate(given)
     except ValidationError as error:
-        return None, [*_problems(error, tell), *endless]
+        return None, [*_problems(error, report), *endless]
     return (None if endless else case), endless
 
 
-def case_of_line(line: bytes, tell: Tell, *, recording_needed: bool) -> tuple[FileCase | None, list[Problem]]:
+def case_of_line(
+    line: bytes, report: ReportProblem, *, recording_needed: bool
+) -> tuple[FileCase | None, list[Problem]]:
     """The case in a line of JSON, or its problems."""
     problems: list[Problem] = []
     case: FileCase | None
@@ -84,37 +86,37 @@ def case_of_line(line: bytes, tell: Tell, *, recording_needed: bool) -> tuple[Fi
         case = FileCase.model_validate_json(line)
         # hardly any line can contain NaN or infinity: only those are examined slowly
         if _NO_JSON.search(line) is not None:
-            case, problems = _read_slowly(line, tell)
+            case, problems = _read_slowly(line, report)
     except ValidationError:
-        case, problems = _read_slowly(line, tell)
+        case, problems = _read_slowly(line, report)
     if case is not None:
-        problems = take_recording(case, tell, needed=recording_needed)
+        problems = take_recording(case, report, needed=recording_needed)
     return case, problems
 
 
-def _read_slowly(line: bytes, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
+def _read_slowly(line: bytes, report: ReportProblem) -> tuple[FileCase | None, list[Problem]]:
     """As plain data, in which nulls may mean empty, or the problems."""
     try:
         raw = from_json(line)
     except ValueError as error:
         reason, _, column = str(error).partition(" at line 1 column ")
-        return None, [tell((), f"malformed JSON: {reason} (col {column or 1}){advice_on(line)}")]
-    return checked(raw, tell)
+        return None, [report((), f"malformed JSON: {reason} (col {column or 1}){advice_on(line)}")]
+    return checked(raw, report)
 
 
-def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:
+def _problems(error: ValidationError, report: ReportProblem) -> Iterator[Problem]:
     for item in error.errors(include_url=False):
         place, found = item["loc"], kind_found(item["input"])
         if place[-1] == "[key]":
-            yield tell(place[:-2], f"keys must be strings, found {found}")
+            yield report(place[:-2], f"keys must be strings, found {found}")
         elif item["type"] == "missing":
             meant = [str(key) for key in item["input"] if did_you_mean(str(key), [str(place[-1])])]
             known = FileCase.model_fields
             near = next((f"; should {key!r} be {place[-1]!r}?" for key in meant if key not in known), "")
-            yield tell(place, f"the required {place[-1]!r} is missing{near}")
+            yield report(place, f"the required {place[-1]!r} is missing{near}")
         else:
             advice = remedy(item["type"], item["input"])
-            yield tell(place, f"{expectation(item['msg'])}, found {found}{advice}")
+            yield report(place, f"{expectation(item['msg'])}, found {found}{advice}")
 
 
 def make_plain(case: FileCase) -> None:
@@ -129,26 +131,26 @@ def as_json_holds(value: Any) -> Any:
     return to_jsonable_python(value, bytes_mode="base64")
 
 
-def take_recording(case: FileCase, tell: Tell, *, needed: bool) -> list[Problem]:
+def take_recording(case: FileCase, report: ReportProblem, *, needed: bool) -> list[Problem]:
     """Turn the recorded trace of a case, or its list of traces for the trials, into the input of the target
     `replay`."""
     if case.embedded_trace is None and case.recorded is None:
-        return [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")] if needed else []
+        return [report(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")] if needed else []
     key = "recorded" if case.embedded_trace is None else "embedded_trace"
     given = as_json_holds(getattr(case, key))
     case.embedded_trace = None
     if given == []:
-        return [tell((key,), "expected a trace or a list of traces, found an empty list")]
+        return [report((key,), "expected a trace or a list of traces, found an empty list")]
     single = not isinstance(given, list)
     for i, trace in enumerate([given] if single else given):
         if isinstance(trace, dict) and is_newer(version := trace.get("schema_version")):
             place = (key, "schema_version") if single else (key, i, "schema_version")
-            return [tell(place, f"must be 1.x: a newer evalwright reads it, found {version!r}")]
+            return [report(place, f"must be 1.x: a newer evalwright reads it, found {version!r}")]
     try:
         traces = [msgspec.convert(given, Trace)] if single else msgspec.convert(given, list[Trace])
     except msgspec.ValidationError as error:
         message, _, inside = str(error).partition(" - at `$")
-        return [tell((key, *steps_of(inside.rstrip("`").partition("[...")[0])), f"not a trace: {message}")]
+        return [report((key, *steps_of(inside.rstrip("`").partition("[...")[0])), f"not a trace: {message}")]
     for trace in traces:
         trace.started_at, trace.finished_at = _aware(trace.started_at), _aware(trace.finished_at)
     case.recorded = msgspec.to_builtins(traces[0] if single else traces)
@@ -159,22 +161,22 @@ def _aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def unknown_case_keys(raw: Any, tell: Tell, read: Collection[str] | None) -> Iterator[Problem]:
+def unknown_case_keys(raw: Any, report: ReportProblem, read: Collection[str] | None) -> Iterator[Problem]:
     """Keys of a case that nothing reads: they are allowed, but a misspelt one is easily overlooked. `read` are the keys
     of `expected` that the suite's evaluators read, None if that is unknown."""
     if isinstance(raw, dict):
-        yield from _strangers(raw, FileCase, (), tell)
+        yield from _strangers(raw, FileCase, (), report)
         if isinstance(raw.get("expected"), dict):
-            yield from _strangers(raw["expected"], ExpectedBehavior, ("expected",), tell)
+            yield from _strangers(raw["expected"], ExpectedBehavior, ("expected",), report)
             for key in sorted(raw["expected"].keys() & ExpectedBehavior.model_fields.keys() - (read or ())):
                 if read is not None and raw["expected"][key]:
-                    yield tell(("expected", key), NOT_READ)
+                    yield report(("expected", key), NOT_READ)
 
 
 def _strangers(
-    raw: dict[Any, Any], model: type[EvalCase | ExpectedBehavior], place: Place, tell: Tell
+    raw: dict[Any, Any], model: type[EvalCase | ExpectedBehavior], place: Place, report: ReportProblem
 ) -> Iterator[Problem]:
     for key in raw:
         if key not in model.model_fields:
             message = f"nothing reads this key{did_you_mean(str(key), model.model_fields)}"
-            yield replace(tell((*place, key), message), unread=True)
+            yield replace(report((*place, key), message), unread=True)

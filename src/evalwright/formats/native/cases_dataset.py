@@ -12,7 +12,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import Place, bracketed, steps_of
-from evalwright.formats.native.cases import Tell, readable_version, told_apart
+from evalwright.formats.native.cases import ReportProblem, readable_version, usable_id
 from evalwright.formats.native.datasets import Dataset, ReadCase
 from evalwright.formats.shared.environment import at_home
 from evalwright.model.plan import EvaluatorSpec
@@ -57,47 +57,47 @@ class WholeCases(Dataset):
 
     def found(self) -> Iterator[ReadCase]:
         for number, line in lines_of(self._path):
-            tell = partial(self._problem, number)
+            report = partial(self._problem, number)
             try:
                 read = _decode(line)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 message, _, inside = str(error).partition(" - at `$")
-                yield None, [tell(steps_of(inside.rstrip("`").partition("[...")[0]), message)], tell
+                yield None, [report(steps_of(inside.rstrip("`").partition("[...")[0]), message)], report
                 continue
-            problems = list(self._finish(read, tell))
-            yield (None if problems else read), problems, tell
+            problems = list(self._finish(read, report))
+            yield (None if problems else read), problems, report
 
     def _problem(self, number: int, steps: Place, message: str) -> Problem:
         return Problem(str(self._path), message, number, bracketed(steps))
 
-    def _finish(self, case: _Line, tell: Tell) -> Iterator[Problem]:
+    def _finish(self, case: _Line, report: ReportProblem) -> Iterator[Problem]:
         """Replace names of evaluators with the evaluators, and make relative paths absolute."""
         try:
             readable_version(case.schema_version)
         except ValueError as error:
-            yield tell(("schema_version",), f"{error}, found {case.schema_version!r}")
+            yield report(("schema_version",), f"{error}, found {case.schema_version!r}")
         try:
             if case.occurrence is msgspec.UNSET:  # other formats number cases without an id
-                told_apart(case.id)
+                usable_id(case.id)
         except ValueError as error:
-            yield tell(("id",), f"{error}, found {case.id!r}")
+            yield report(("id",), f"{error}, found {case.id!r}")
         case.extra = at_home(case.extra, self._folder)
         if case.evaluators is None:
             case.evaluators = [*self._shared.values()] if self._own else None  # type: ignore[list-item]
             return
         if not self._own:
-            yield tell(("evaluators",), "needs own_evaluators: true in the dataset section of eval.yaml")
+            yield report(("evaluators",), "needs own_evaluators: true in the dataset section of eval.yaml")
         specs: list[EvaluatorSpec] = []
         for i, one in enumerate(case.evaluators):
             spec = self._spec(_Evaluator(one) if isinstance(one, str) else one)
             if spec is None:
                 name = one if isinstance(one, str) else one.name
-                yield tell(("evaluators", i), f"unknown evaluator {name!r}{did_you_mean(name, self._shared)}")
+                yield report(("evaluators", i), f"unknown evaluator {name!r}{did_you_mean(name, self._shared)}")
                 continue
             if any(other.name == spec.name for other in specs):
-                yield tell(("evaluators", i), f"duplicate name {spec.name!r}")
+                yield report(("evaluators", i), f"duplicate name {spec.name!r}")
             if spec is not self._shared.get(spec.name):
-                yield from self._wrong(spec, i, tell)
+                yield from self._wrong(spec, i, report)
             specs.append(spec)
         case.evaluators = specs  # type: ignore[assignment]
 
@@ -109,7 +109,7 @@ class WholeCases(Dataset):
         base = self._shared.get(given.name)
         return base if base is None or not config else msgspec.structs.replace(base, config={**base.config, **config})
 
-    def _wrong(self, spec: EvaluatorSpec, position: int, tell: Tell) -> Iterator[Problem]:
+    def _wrong(self, spec: EvaluatorSpec, position: int, report: ReportProblem) -> Iterator[Problem]:
         from evalwright.evaluators.build import build, declared
 
         try:
@@ -117,4 +117,4 @@ class WholeCases(Dataset):
                 build(spec)
         except InputError as error:
             for problem in error.listed:
-                yield tell(("evaluators", position, "config", *steps_of(problem.key)), problem.message)
+                yield report(("evaluators", position, "config", *steps_of(problem.key)), problem.message)

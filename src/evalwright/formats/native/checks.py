@@ -20,18 +20,18 @@ Mistakes = Iterator[tuple[Place, str]]
 def ill_named(raw: dict[str, Any]) -> Mistakes:
     """Duplicate names, and names of things that do not exist; also in sections with other mistakes."""
     evaluators, systems = _names(raw, "evaluators"), _names(raw, "systems")
-    yield from _repeated("evaluators", evaluators)
-    yield from _repeated("systems", systems)
+    yield from _repeated_names("evaluators", evaluators)
+    yield from _repeated_names("systems", systems)
     for label in ("all_required", "any_required"):
-        wanted = _found(raw, "pass_criteria", label)
+        wanted = _value_at(raw, "pass_criteria", label)
         for i, name in enumerate(wanted if isinstance(wanted, list) else ()):
             if isinstance(name, str) and name not in evaluators.values():
-                yield ("pass_criteria", label, i), f"unknown evaluator {name!r}{_known(name, evaluators)}"
-    baseline = _found(raw, "run", "baseline_variant")
+                yield ("pass_criteria", label, i), f"unknown evaluator {name!r}{_known_names(name, evaluators)}"
+    baseline = _value_at(raw, "run", "baseline_variant")
     if isinstance(baseline, str) and baseline not in systems.values():
-        yield ("run", "baseline_variant"), f"unknown system {baseline!r}{_known(baseline, systems)}"
+        yield ("run", "baseline_variant"), f"unknown system {baseline!r}{_known_names(baseline, systems)}"
     yield from _pools(raw)
-    executor = _found(raw, "run", "executor", "type")
+    executor = _value_at(raw, "run", "executor", "type")
     if isinstance(executor, str) and executor not in EXECUTORS:
         near = did_you_mean(executor, EXECUTORS)
         yield ("run", "executor", "type"), f"unknown executor {executor!r}{near} (there are: {', '.join(EXECUTORS)})"
@@ -59,7 +59,7 @@ def idle(raw: dict[str, Any]) -> Mistakes:
 
     At its default a key may appear anywhere: a run's `config.yaml` has them all.
     """
-    bands = _found(raw, "pass_criteria", "rule") == "bands"
+    bands = _value_at(raw, "pass_criteria", "rule") == "bands"
     evaluators = raw.get("evaluators")
     for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
         given = one if isinstance(one, dict) else {}
@@ -68,10 +68,10 @@ def idle(raw: dict[str, Any]) -> Mistakes:
                 yield ("evaluators", i, key), "nothing reads this key: it needs pass_criteria: {rule: bands}"
         if given.get("threshold_op", "gte") not in (None, "gte") and given.get("threshold") is None:
             yield ("evaluators", i, "threshold_op"), "nothing reads this key: it needs a 'threshold' as well"
-    if not bands and _found(raw, "pass_criteria", "threshold") is not None:
+    if not bands and _value_at(raw, "pass_criteria", "threshold") is not None:
         yield ("pass_criteria", "threshold"), "nothing reads this key: it needs rule: bands"
     for key in ("all_required", "any_required") if bands else ():
-        if _found(raw, "pass_criteria", key):
+        if _value_at(raw, "pass_criteria", key):
             yield ("pass_criteria", key), "nothing reads this key with rule: bands; 'required' of evaluators does that"
 
 
@@ -85,12 +85,12 @@ def out_of_reach(raw: dict[str, Any]) -> Mistakes:
     """Conditions that always or never hold: thresholds, gates, texts that no or every answer contains."""
     evaluators = raw.get("evaluators")
     for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
-        if (threshold := _found(one, "threshold")) is not None:
-            for message in _of_threshold(threshold, _found(one, "threshold_op") or "gte"):
+        if (threshold := _value_at(one, "threshold")) is not None:
+            for message in _of_threshold(threshold, _value_at(one, "threshold_op") or "gte"):
                 yield ("evaluators", i, "threshold"), message
         for place, message in _texts(one):
             yield ("evaluators", i, "config", *place), message
-    if _found(raw, "pass_criteria", "rule") == "bands" and _found(raw, "pass_criteria", "threshold") == 0:
+    if _value_at(raw, "pass_criteria", "rule") == "bands" and _value_at(raw, "pass_criteria", "threshold") == 0:
         yield ("pass_criteria", "threshold"), REACHED_BY_ALL
     if (gate := raw.get("gate")) is not None:
         from evalwright.formats.shared.gates import values_out_of_reach  # most suites have no gate, and no thresholds
@@ -109,14 +109,14 @@ def _of_threshold(threshold: Any, comparison: Any) -> Iterator[str]:
 
 def unused(raw: dict[str, Any]) -> Mistakes:
     """Keys that the other keys leave unread; unlike those in `idle`, they limit nothing."""
-    if _found(raw, "dataset", "seed") is not None and _found(raw, "dataset", "sample") is None:
+    if _value_at(raw, "dataset", "seed") is not None and _value_at(raw, "dataset", "sample") is None:
         yield ("dataset", "seed"), "without 'sample' nothing is drawn, and nothing reads this key"
-    systems, pools = raw.get("systems"), _found(raw, "run", "executor", "pools")
-    used = {str(_found(system, "pool")) for system in (systems if isinstance(systems, list) else ())}
+    systems, pools = raw.get("systems"), _value_at(raw, "run", "executor", "pools")
+    used = {str(_value_at(system, "pool")) for system in (systems if isinstance(systems, list) else ())}
     for name in pools if isinstance(pools, dict) else ():
         if str(name) not in used:
             yield ("run", "executor", "pools", name), "no system names this pool, and it limits nothing"
-    retry = _found(raw, "run", "retry")
+    retry = _value_at(raw, "run", "retry")
     if isinstance(retry, dict) and retry and retry.get("max_attempts", 1) == 1:
         for key in ("on", "backoff_seconds"):
             if retry.get(key):
@@ -141,9 +141,9 @@ _NEVER_EMPTY = ("any_of", "phrases")
 
 def _texts(evaluator: Any) -> Mistakes:
     """Search texts that cannot work, by their place in the configuration of an evaluator."""
-    kind = _found(evaluator, "type")
+    kind = _value_at(evaluator, "type")
     for key in _LOOKED_FOR.get(kind, ()) if isinstance(kind, str) else ():
-        texts = _found(evaluator, "config", key)
+        texts = _value_at(evaluator, "config", key)
         if key in _NEVER_EMPTY and texts == []:
             yield (key,), "an empty list checks nothing: say what to look for"
         for number, text in enumerate(texts if isinstance(texts, list) else [texts]):
@@ -152,7 +152,7 @@ def _texts(evaluator: Any) -> Mistakes:
                 yield place, "every text contains the empty text: say what to look for"
             elif kind == "contains_text" and isinstance(text, str) and "{{" in text and "}}" in text:
                 yield place, _AS_IT_STANDS
-    members = _found(evaluator, "config", "evaluators") if kind == "composite" else None
+    members = _value_at(evaluator, "config", "evaluators") if kind == "composite" else None
     for number, member in enumerate(members if isinstance(members, list) else ()):
         for inner, message in _texts(member):
             yield ("evaluators", number, "config", *inner), message
@@ -160,17 +160,17 @@ def _texts(evaluator: Any) -> Mistakes:
 
 def _pools(raw: dict[str, Any]) -> Mistakes:
     """Systems that name a pool missing from `run.executor.pools`."""
-    pools = _found(raw, "run", "executor", "pools")
+    pools = _value_at(raw, "run", "executor", "pools")
     known = [name for name in pools if isinstance(name, str)] if isinstance(pools, dict) else []
     systems = raw.get("systems")
     for i, system in enumerate(systems if isinstance(systems, list) else ()):
-        pool = _found(system, "pool")
+        pool = _value_at(system, "pool")
         if isinstance(pool, str) and pool not in known:
             there = f"there are: {', '.join(known)}" if known else "run.executor.pools has none"
             yield ("systems", i, "pool"), f"unknown pool {pool!r}{did_you_mean(pool, known)} ({there})"
 
 
-def _found(raw: Any, *steps: str) -> Any:
+def _value_at(raw: Any, *steps: str) -> Any:
     for step in steps:
         raw = raw.get(step) if isinstance(raw, dict) else None
     return raw
@@ -186,7 +186,7 @@ def _names(raw: dict[str, Any], section: str) -> dict[int, str]:
     }
 
 
-def _repeated(section: str, names: dict[int, str]) -> Mistakes:
+def _repeated_names(section: str, names: dict[int, str]) -> Mistakes:
     first: dict[str, int] = {}
     for i, name in names.items():
         if name in first:
@@ -194,5 +194,5 @@ def _repeated(section: str, names: dict[int, str]) -> Mistakes:
         first.setdefault(name, i)
 
 
-def _known(name: str, names: dict[int, str]) -> str:
+def _known_names(name: str, names: dict[int, str]) -> str:
     return f"{did_you_mean(name, names.values())} (there are: {', '.join(names.values())})"

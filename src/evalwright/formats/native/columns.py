@@ -10,7 +10,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.strict_json import JsonFlaw, strict_json
-from evalwright.formats.native.cases import Tell
+from evalwright.formats.native.cases import ReportProblem
 from evalwright.formats.shared.findings import kind_found, remedy
 
 __all__ = ["Conversions", "Mapped"]
@@ -71,7 +71,7 @@ class Mapped:
             yield from _by_name(row, self.unread)
             return
         for part, source in self._map.items():
-            value = _found(row, source, absent)
+            value = _mapped_value(row, source, absent)
             if part == "input" and not isinstance(value, dict):
                 part = f"input.{_name(source)}"
             yield part, value
@@ -80,13 +80,13 @@ class Mapped:
 def _no_source(source: Any) -> str:
     """Why the right side of an entry of the map is none; empty if it is one."""
     if isinstance(source, Mapping):
-        return "" if [*source] == ["value"] else f"found a mapping of {_quoted([str(key) for key in source])}"
+        return "" if [*source] == ["value"] else f"found a mapping of {_quoted_keys([str(key) for key in source])}"
     if isinstance(source, str):
         return ""
     return f"found {kind_found(source)}{remedy('string_type', source)}"
 
 
-def _quoted(keys: list[str]) -> str:
+def _quoted_keys(keys: list[str]) -> str:
     return ", ".join(map(repr, keys[:5])) + "".join(did_you_mean(key, ("value",)) for key in keys[:1]) or "nothing"
 
 
@@ -121,7 +121,7 @@ def _by_name(row: Mapping[str, Any], unread: dict[str, None]) -> Iterator[tuple[
             unread[name] = None
 
 
-def _found(row: Mapping[str, Any], source: Any, absent: list[str]) -> Any:
+def _mapped_value(row: Mapping[str, Any], source: Any, absent: list[str]) -> Any:
     """The value for a row of one entry of the map: a column, a path, a fixed value, or text with columns in it."""
     if isinstance(source, Mapping):
         return source["value"]
@@ -172,7 +172,7 @@ class Conversions:
             )
         self.columns: dict[str, str] = dict(given)
 
-    def of(self, row: dict[str, Any], tell: Tell) -> tuple[dict[str, Any], list[Problem]]:
+    def of(self, row: dict[str, Any], report: ReportProblem) -> tuple[dict[str, Any], list[Problem]]:
         """The row with its columns converted, and the cells that cannot be converted."""
         if not self.columns:
             return row, []
@@ -185,24 +185,24 @@ class Conversions:
                 found[column] = _CONVERTED[name](text)
             except (ValueError, RecursionError) as error:
                 why = f": {error}" if isinstance(error, JsonFlaw) else ""
-                problems.append(tell((column,), f"expected {_WORDS[name]}, found {text[:80]!r}{why}"))
+                problems.append(report((column,), f"expected {_WORDS[name]}, found {text[:80]!r}{why}"))
         return found, problems
 
 
 def _int(text: str) -> int | None:
-    return int(_spelled(text, _WHOLE_NUMBER)) if text.strip() else None
+    return int(_number_text(text, _WHOLE_NUMBER)) if text.strip() else None
 
 
 def _float(text: str) -> float | None:
     if not text.strip():
         return None
-    number = float(_spelled(text, _NUMBER))
+    number = float(_number_text(text, _NUMBER))
     if number - number != 0:
         raise ValueError(text)
     return number
 
 
-def _spelled(text: str, pattern: re.Pattern[str]) -> str:
+def _number_text(text: str, pattern: re.Pattern[str]) -> str:
     """The number in a cell. Raises ValueError for forms that only Python accepts: `1_000`, digits of other scripts."""
     found = pattern.fullmatch(text.strip())
     if found is None:

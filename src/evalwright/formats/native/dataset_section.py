@@ -76,7 +76,7 @@ class DatasetReading:
         if kind in registry.KINDS["datasets"]:
             self._file.doubt_keys(("dataset",), dataset, _own_keys(kind, rows))
         if dataset.own_evaluators and kind != "cases":
-            self._file.complain(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
+            self._file.report(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
         return self._rows(kind) if rows else self._in_file(kind)
 
     def _kind(self) -> str | None:
@@ -84,7 +84,7 @@ class DatasetReading:
         dataset = self._sections.dataset
         kind = dataset.type or file_type(dataset.path or "")
         if kind is None:
-            self._file.complain(("dataset", "type"), _untyped(dataset.path))
+            self._file.report(("dataset", "type"), _missing_type(dataset.path))
             return None
         return kind if self._file.known(("dataset", "type"), "datasets", kind) else None
 
@@ -92,7 +92,7 @@ class DatasetReading:
         """The cases of a dataset in one file that is not of rows."""
         dataset = self._sections.dataset
         if isinstance(dataset.path, list):
-            self._file.complain(_PATH, f"cases of type {kind!r} are in one file, found a list")
+            self._file.report(_PATH, f"cases of type {kind!r} are in one file, found a list")
             return ()
         path = self._file.found(_PATH, dataset.path or "")
         if not dataset.path or not os.path.isfile(path):
@@ -112,7 +112,7 @@ class DatasetReading:
         elif brought_by(kind, dataset.path):
             config |= {"evaluators": self._evaluators}
         elif self._to_run:
-            config |= _asked_of_expected(self._evaluators)
+            config |= _expected_checks(self._evaluators)
         cases: Iterable[EvalCase | Case] = registry.load("datasets", kind)(path, name, config)
         self._file.files += getattr(cases, "files", ())
         return cases
@@ -122,26 +122,26 @@ class DatasetReading:
         from evalwright.formats.native.row_files import JsonlRows
 
         try:
-            files = self._on_disk() if kind == "huggingface" else self._named()
+            files = self._on_disk() if kind == "huggingface" else self._named_files()
         except InputError as error:
             return self._missing(error.problems)
         for one in files:
             if kind == "csv" and (other := _NO_TABLES.get(one.suffix.lower())):
-                self._file.complain(("dataset", "type"), f"{one.name} is not a table; did you mean type: {other}?")
+                self._file.report(("dataset", "type"), f"{one.name} is not a table; did you mean type: {other}?")
                 return ()
         config = self._sections.dataset.plain() | {"files": files}
         if self._to_run:
-            config |= _asked_of_expected(self._evaluators)
+            config |= _expected_checks(self._evaluators)
         made = JsonlRows if kind == "jsonl" else registry.load("datasets", kind)
         try:
             cases: Iterable[EvalCase | Case] = made(files[0], self._sections.eval.name, config)
         except InputError as error:
             for problem in error.listed:
-                self._file.complain(steps_of(problem.key), problem.message)
+                self._file.report(steps_of(problem.key), problem.message)
             return ()
         return cases
 
-    def _named(self) -> list[Path]:
+    def _named_files(self) -> list[Path]:
         """The files at the path, or at each path of a list. Raises InputError for a path without files."""
         from evalwright.formats.native.tables import files_of
 
@@ -183,7 +183,7 @@ class DatasetReading:
             if problem.file:
                 self._file.findings.add(InputError(problem))
             else:
-                self._file.complain(steps_of(problem.key), problem.message)
+                self._file.report(steps_of(problem.key), problem.message)
         if self._to_run:
             return ()
         return _Missing(
@@ -202,7 +202,7 @@ def _own_keys(kind: str, rows: bool) -> Sequence[str]:
     return own
 
 
-def _untyped(path: str | Sequence[str] | None) -> str:
+def _missing_type(path: str | Sequence[str] | None) -> str:
     """The message for a missing type when the file's ending does not give one."""
     name = PurePath((path if isinstance(path, str) else next(iter(path or ()), "")).lower())
     if name.suffix in _SHEETS:
@@ -214,7 +214,7 @@ def _at_path(message: str) -> InputError:
     return InputError(Problem("", message, key="dataset.path"))
 
 
-def _asked_of_expected(evaluators: Iterable[EvaluatorSpec]) -> dict[str, object]:
+def _expected_checks(evaluators: Iterable[EvaluatorSpec]) -> dict[str, object]:
     """Tells a dataset which keys nothing reads, and which evaluators find nothing to do in it."""
     from evalwright.evaluators.build import needed_keys
 

@@ -25,7 +25,7 @@ from evalwright.formats.shared.findings import NOT_READ, empty_text_expected, pa
 from evalwright.model.snapshot import Case, Expected
 
 if TYPE_CHECKING:
-    from evalwright.formats.native.cases import FileCase, Tell
+    from evalwright.formats.native.cases import FileCase, ReportProblem
     from evalwright.model.case import EvalCase
 
 __all__ = ["Dataset", "ReadCase", "jsonl"]
@@ -38,7 +38,7 @@ _DEEPEST = 200
 """Brackets in a line whose values may be nested deeper than pydantic reads."""
 _NO_RECORDING = msgspec.Raw(b"null")
 
-ReadCase = tuple[Union["FileCase", Case, None], list[Problem], "Tell"]
+ReadCase = tuple[Union["FileCase", Case, None], list[Problem], "ReportProblem"]
 """A case or its problems, and a function that reports another one."""
 
 
@@ -61,10 +61,10 @@ class Dataset:
         self._read_of_expected: Collection[str] | None = config.get("read_of_expected")
         self._needed: Mapping[str, Collection[str]] = config.get("needed") or {}
         self._recordings_needed = bool(config.get("embed_full_trace"))
-        self._hollow: tuple[Tell | None, int] = (None, 0)
+        self._hollow: tuple[ReportProblem | None, int] = (None, 0)
         """In the last pass: the first case that expects the empty text, and how many do."""
 
-    def records(self) -> Iterator[tuple[Any, Tell]]:
+    def records(self) -> Iterator[tuple[Any, ReportProblem]]:
         """Each case as plain data, with a function that reports a problem with it. Those that cannot be read at all are
         left out, and all of them where `found` rejects unknown keys."""
         return iter(())
@@ -75,11 +75,11 @@ class Dataset:
     def __iter__(self) -> Iterator[EvalCase | Case]:
         return map(_case_of, self.placed())
 
-    def placed(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
+    def placed(self) -> Iterator[tuple[EvalCase | Case, ReportProblem]]:
         """The cases, each with a function that reports a problem with it."""
-        return self._fitting() if self._sample is None else self._sampled()
+        return self._fitting() if self._sample is None else self._sampled_cases()
 
-    def _sampled(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
+    def _sampled_cases(self) -> Iterator[tuple[EvalCase | Case, ReportProblem]]:
         total = sum(1 for _ in self._fitting())
         chosen = set(range(total))
         if self._sample is not None and self._sample < total:
@@ -106,9 +106,9 @@ class Dataset:
 
         parts: set[str] = set()
         empty = True
-        for raw, tell in self.records():
+        for raw, report in self.records():
             empty = False
-            yield from unknown_case_keys(raw, tell, self._read_of_expected)
+            yield from unknown_case_keys(raw, report, self._read_of_expected)
             expected = raw.get("expected") if isinstance(raw, dict) else None
             if isinstance(expected, dict):
                 parts.update(key for key in expected if expected[key])
@@ -123,22 +123,22 @@ class Dataset:
                 yield Problem(str(self._path), passes_always(name, keys))
 
     def _empty_texts(self) -> Iterator[Problem]:
-        tell, number = self._hollow
-        if tell is not None and (self._read_of_expected is None or _INCLUDED in self._read_of_expected):
-            yield tell(("expected", _INCLUDED), empty_text_expected(number))
+        report, number = self._hollow
+        if report is not None and (self._read_of_expected is None or _INCLUDED in self._read_of_expected):
+            yield report(("expected", _INCLUDED), empty_text_expected(number))
 
-    def _fitting(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
+    def _fitting(self) -> Iterator[tuple[EvalCase | Case, ReportProblem]]:
         problems, ids = FirstProblems(str(self._path)), Repeats()
         self._hollow = (None, 0)
-        for case, wrong, tell in self.found():
+        for case, wrong, report in self.found():
             problems.add(*wrong)
             if case is None:
                 continue
             ids.add(case.id if getattr(case, "occurrence", UNSET) is UNSET else _identity(case))
             if not problems.count and (not self._filter or self._fits(case)):
                 if "" in case.expected.answer_should_include:
-                    self._hollow = self._hollow[0] or tell, self._hollow[1] + 1
-                yield case, tell
+                    self._hollow = self._hollow[0] or report, self._hollow[1] + 1
+                yield case, report
         if repeated := ids.hashes():
             problems.add(*self._duplicates(repeated))
         if problems.count:
@@ -151,8 +151,8 @@ class Dataset:
         """Keys of the cases that nothing reads, found by reading the file once more as `_duplicates` are."""
         from evalwright.formats.native.cases import unknown_case_keys
 
-        for raw, tell in self.records():
-            yield from unknown_case_keys(raw, tell, None)
+        for raw, report in self.records():
+            yield from unknown_case_keys(raw, report, None)
 
     def _fits(self, case: FileCase | Case) -> bool:
         from evalwright.formats.shared.filters import matches_filter
@@ -162,10 +162,10 @@ class Dataset:
     def _duplicates(self, hashes: set[int]) -> Iterator[Problem]:
         """Repeated ids, found by reading the file once more: only a file with a mistake pays for it."""
         seen: set[str] = set()
-        for case, _, tell in self.found():
+        for case, _, report in self.found():
             if case is not None and hash(_identity(case)) in hashes:
                 if _identity(case) in seen:
-                    yield tell((), f"duplicate case id {case.id!r}")
+                    yield report((), f"duplicate case id {case.id!r}")
                 seen.add(_identity(case))
 
 
@@ -270,7 +270,7 @@ class Jsonl(Dataset):
     _given: Given | None = None
     """What the last pass through all lines found in them; None if some of them may have keys that nothing reads."""
 
-    def records(self) -> Iterator[tuple[Any, Tell]]:
+    def records(self) -> Iterator[tuple[Any, ReportProblem]]:
         from pydantic_core import from_json
 
         for number, line in lines_of(self._path):
@@ -315,17 +315,17 @@ class Jsonl(Dataset):
         given, plain = Given(), not self._recordings_needed
         self._given = None
         for number, line in lines_of(self._path):
-            tell = partial(self._problem, number)
+            report = partial(self._problem, number)
             if not self._recordings_needed and (read := case_in(line)) is not None:
                 given.add(read.expected)
-                yield read, [], tell
+                yield read, [], report
                 continue
             from evalwright.formats.native.cases import case_of_line
 
             plain = False
-            case, problems = case_of_line(line, tell, recording_needed=self._recordings_needed)
+            case, problems = case_of_line(line, report, recording_needed=self._recordings_needed)
             line = b""
-            yield (None if problems else case), problems, tell
+            yield (None if problems else case), problems, report
         self._given = given if plain else None
 
 

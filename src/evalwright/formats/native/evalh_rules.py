@@ -25,10 +25,10 @@ def as_in_evalh(suite: Suite, written: Mapping[str, Any]) -> Suite:
     """A suite with errors counted and judges read as in evalh, except where its file, as `written`, says otherwise."""
     stated = written.get("pass_criteria") or {}
     criteria = replace(suite.pass_criteria, **{name: rule for name, rule in _CRITERIA.items() if name not in stated})
-    return replace(suite, pass_criteria=criteria, evaluators=[*map(_lenient, suite.evaluators)])
+    return replace(suite, pass_criteria=criteria, evaluators=[*map(_lenient_spec, suite.evaluators)])
 
 
-def _lenient(spec: EvaluatorSpec) -> EvaluatorSpec:
+def _lenient_spec(spec: EvaluatorSpec) -> EvaluatorSpec:
     return replace(spec, config={**lenient_keys(spec.type), **spec.config})
 
 

@@ -30,5 +30,5 @@ def executor_of(
     if executor.address is not None and (folder := folder_to_send(suite.path, executor, variants)) is not None:
         for system, variant in zip(systems, variants, strict=True):
             for key, message in named_outside(variant.config, folder):
-                suite.complain((*system.at(), *steps_of(key)), message)
+                suite.report((*system.at(), *steps_of(key)), message)
     return executor

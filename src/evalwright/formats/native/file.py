@@ -69,7 +69,7 @@ class Section(msgspec.Struct, dict=True):
 
     def plain(self) -> dict[str, Any]:
         """All keys with their values, those of its type last."""
-        return {name: _plain(getattr(self, name)) for name in self.__struct_fields__} | self.extra
+        return {name: _plain_data(getattr(self, name)) for name in self.__struct_fields__} | self.extra
 
     def given(self) -> dict[str, Any]:
         """Only the keys that are written."""
@@ -86,10 +86,10 @@ class Section(msgspec.Struct, dict=True):
                         one.note(inner)
 
 
-def _plain(value: Any) -> Any:
+def _plain_data(value: Any) -> Any:
     if isinstance(value, Section):
         return value.plain()
-    return [*map(_plain, value)] if isinstance(value, list) else value
+    return [*map(_plain_data, value)] if isinstance(value, list) else value
 
 
 class _Strict(Section, forbid_unknown_fields=True):

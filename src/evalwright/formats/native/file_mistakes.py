@@ -46,7 +46,7 @@ from evalwright.formats.shared.findings import expectation, remedy
 
 __all__ = ["model_of", "sound_parts"]
 
-Complain = Callable[[Place, str], None]
+ReportMistake = Callable[[Place, str], None]
 Item = tuple[int, dict[str, Any], bool]
 """The position of an item, its correct keys, and whether all were correct."""
 
@@ -93,15 +93,17 @@ _ONE_OR_SEVERAL = Annotated[
 def model_of(kind: type[Section]) -> type[BaseModel]:
     """The pydantic model of a section."""
     config = ConfigDict(extra="forbid" if kind.__struct_config__.forbid_unknown_fields else "allow")
-    fields: dict[str, Any] = {one.name: (_checked(one.type), _default(one)) for one in msgspec.structs.fields(kind)}
+    fields: dict[str, Any] = {
+        one.name: (_checked_type(one.type), _default(one)) for one in msgspec.structs.fields(kind)
+    }
     if kind is EvaluatorSection:
-        fields["extractor"] = (Annotated[_checked(ExtractorSection | None), BeforeValidator(_named_type)], None)
+        fields["extractor"] = (Annotated[_checked_type(ExtractorSection | None), BeforeValidator(_named_type)], None)
     if kind is ExecutorSection:
-        fields["judges"] = (Annotated[_checked(RaySection | None), BeforeValidator(_plain_workers)], None)
+        fields["judges"] = (Annotated[_checked_type(RaySection | None), BeforeValidator(_plain_workers)], None)
     return create_model(kind.__name__, __config__=config, **fields)
 
 
-def _checked(annotation: Any) -> Any:
+def _checked_type(annotation: Any) -> Any:
     """A type as pydantic checks it: text must be text, but numbers may be text, too."""
     if annotation is Version:
         return Annotated[StrictStr, AfterValidator(_major_one)]
@@ -109,13 +111,15 @@ def _checked(annotation: Any) -> Any:
     if origin is Annotated:
         kind, bounds = arguments
         limits = {name: getattr(bounds, name) for name in ("min_length", "ge", "gt", "le")}
-        return Annotated[_checked(kind), Field(**{name: limit for name, limit in limits.items() if limit is not None})]
+        return Annotated[
+            _checked_type(kind), Field(**{name: limit for name, limit in limits.items() if limit is not None})
+        ]
     if origin in (list, dict):
-        return origin[tuple(map(_checked, arguments))]
+        return origin[tuple(map(_checked_type, arguments))]
     if annotation == str | list[str] | None:
         return _ONE_OR_SEVERAL
     if origin in (Union, UnionType):
-        return Union[tuple(map(_checked, arguments))]  # noqa: UP007 - as many as there are
+        return Union[tuple(map(_checked_type, arguments))]  # noqa: UP007 - as many as there are
     if annotation is str:
         return StrictStr
     if annotation is int:
@@ -150,7 +154,7 @@ _MOST_SECTIONS = 2
 _SECTIONS: dict[str, type[Section]] = {**_STRICT, **ITEMS, "dataset": DatasetSection, "workspace": WorkspaceSection}
 
 
-def sound_parts(raw: dict[Any, Any], complain: Complain, needless: Collection[str] = ()) -> EvalFile:
+def sound_parts(raw: dict[Any, Any], report: ReportMistake, needless: Collection[str] = ()) -> EvalFile:
     """The valid parts of a file, so that one mistake does not hide those in other parts.
 
     `needless` are keys that have no effect.
@@ -161,29 +165,29 @@ def sound_parts(raw: dict[Any, Any], complain: Complain, needless: Collection[st
     file = model.model_construct()
     for name in raw:
         if name not in model.model_fields:
-            complain((name,), f"unknown key{_elsewhere(name) or did_you_mean(str(name), model.model_fields)}")
+            report((name,), f"unknown key{_elsewhere(name) or did_you_mean(str(name), model.model_fields)}")
     for name, field in model.model_fields.items():
         if name in needless:
             continue
         if name not in raw or (raw[name] is None and not field.is_required()):
             if field.is_required():
-                complain((name,), _missing(name, raw, model.model_fields))
+                report((name,), _missing(name, raw, model.model_fields))
         elif name in ITEMS:
-            items[name] = [*_sound_items(name, raw[name], complain)]
+            items[name] = [*_sound_items(name, raw[name], report)]
         else:
             try:
                 model.__pydantic_validator__.validate_assignment(file, name, raw[name])
             except ValidationError as error:
-                _tell(error, (), complain)
+                _report(error, (), report)
                 # Each key of a strict section means the same without the others; those of an open one need its type.
                 if name in _STRICT and (rest := _rest_of(model_of(_STRICT[name]), raw[name], error, (name,))):
                     values[name] = rest.model_dump(exclude_unset=True)
             else:
                 values |= file.model_dump(include={name}, exclude_unset=True)
-    return _made_of(values, items)
+    return _file_of(values, items)
 
 
-def _made_of(values: dict[str, Any], items: dict[str, list[Item]]) -> EvalFile:
+def _file_of(values: dict[str, Any], items: dict[str, list[Item]]) -> EvalFile:
     """A file made of the correct parts."""
     file = msgspec.convert(_BLANK | values, EvalFile)
     for name, found in items.items():
@@ -195,19 +199,19 @@ def _made_of(values: dict[str, Any], items: dict[str, list[Item]]) -> EvalFile:
     return file
 
 
-def _sound_items(name: str, raw: Any, complain: Complain) -> Iterator[Item]:
+def _sound_items(name: str, raw: Any, report: ReportMistake) -> Iterator[Item]:
     if not isinstance(raw, list):
-        needed = " and ".join(_needed(ITEMS[name]))
-        complain((name,), f"expected a list, each item with '- ' before it and with {needed}, found {_shown(raw)}")
+        needed = " and ".join(_needed_keys(ITEMS[name]))
+        report((name,), f"expected a list, each item with '- ' before it and with {needed}, found {_shown(raw)}")
         return
     if not raw:
-        complain((name,), "expected at least one, found an empty list")
+        report((name,), "expected at least one, found an empty list")
     model = model_of(ITEMS[name])
     for position, item in enumerate(raw):
         try:
             yield position, model.model_validate(item).model_dump(exclude_unset=True), True
         except ValidationError as error:
-            _tell(error, (name, position), complain)
+            _report(error, (name, position), report)
             if (rest := _rest_of(model, item, error)) is not None:
                 yield position, rest.model_dump(exclude_unset=True), False
 
@@ -238,7 +242,7 @@ def _elsewhere(key: Any) -> str:
     return f"; it belongs under {' or '.join(sections)}" if 1 <= len(sections) <= _MOST_SECTIONS else ""
 
 
-def _tell(error: ValidationError, prefix: Place, complain: Complain) -> None:
+def _report(error: ValidationError, prefix: Place, report: ReportMistake) -> None:
     """Each mistake that pydantic found."""
     for item in error.errors(include_url=False):
         place = (*prefix, *(step for step in item["loc"] if step not in ("[key]", *_TAGS.values())))
@@ -246,23 +250,23 @@ def _tell(error: ValidationError, prefix: Place, complain: Complain) -> None:
             section = ".".join(step for step in place[:-1] if isinstance(step, str))
             near = _elsewhere(place[-1]) or did_you_mean(str(place[-1]), _STRICT[section].keys())
             own = "; what an evaluator of this type reads belongs under 'config'" if section == "evaluators" else ""
-            complain(place, f"unknown key{near or own}")
+            report(place, f"unknown key{near or own}")
         elif item["type"] == "missing":
-            complain(place, _missing(str(place[-1]), item["input"], _section_at(place[:-1]).keys()))
+            report(place, _missing(str(place[-1]), item["input"], _section_at(place[:-1]).keys()))
         else:
             wanted = expectation(item["msg"])
             if item["type"] in ("model_type", "model_attributes_type"):
                 kind = _section_at(place)
-                needed, known = _needed(kind), ", ".join(kind.keys())
+                needed, known = _needed_keys(kind), ", ".join(kind.keys())
                 wanted += f" with {' and '.join(needed)}" if needed else f" (it may have {known})" if known else ""
-            complain(place, f"{wanted}, found {_shown(item['input'])}{remedy(item['type'], item['input'])}")
+            report(place, f"{wanted}, found {_shown(item['input'])}{remedy(item['type'], item['input'])}")
 
 
 def _section_at(place: Place) -> type[Section]:
     return _SECTIONS.get(".".join(step for step in place if isinstance(step, str)), Section)
 
 
-def _needed(kind: type[Section]) -> list[str]:
+def _needed_keys(kind: type[Section]) -> list[str]:
     return [key.name for key in msgspec.structs.fields(kind) if key.required]
 
 

@@ -47,7 +47,7 @@ def dataset_files(config: Mapping[str, Any], beside: Path) -> list[Path]:
             raise _wrong(key, "expected text")
     split, subset = config.get("split"), config.get("subset")
     if name is not None:
-        return _cached(name, split, subset)
+        return _cached_files(name, split, subset)
     folder = beside / Path(str(path)).expanduser()
     if not os.path.isdir(folder):
         raise _wrong("path", f"there is no folder {path!r}")
@@ -62,18 +62,18 @@ def _in_folder(folder: Path, split: str | None, subset: str | None) -> list[Path
     if os.path.isfile(folder / "state.json"):
         if split is not None or subset is not None:
             raise _wrong("split" if split is not None else "subset", "the folder contains one dataset, without splits")
-        return _saved(folder)
+        return _saved_files(folder)
     if os.path.isfile(folder / "dataset_dict.json"):
         listed = _document(folder / "dataset_dict.json").get("splits")
         splits = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
         if subset is not None:
             raise _wrong("subset", "the folder contains splits of one dataset")
-        chosen = folder / _chosen("split", split, splits)
-        return _saved(chosen)
+        chosen = folder / _chosen_name("split", split, splits)
+        return _saved_files(chosen)
     return _in_repository(folder, split, subset)
 
 
-def _saved(folder: Path) -> list[Path]:
+def _saved_files(folder: Path) -> list[Path]:
     """The files listed in the state of a saved dataset."""
     listed = _document(folder / "state.json").get("_data_files")
     names = [one.get("filename") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
@@ -88,7 +88,7 @@ def _saved(folder: Path) -> list[Path]:
 def _in_repository(folder: Path, split: str | None, subset: str | None) -> list[Path]:
     configs = {name: data for name, data in _configs(folder) if data}
     if configs:
-        chosen = configs[_chosen("subset", subset, [*configs])]
+        chosen = configs[_chosen_name("subset", subset, [*configs])]
     else:
         inner = folder if subset is None else folder / subset
         if subset is not None and (Path(subset).name != subset or not os.path.isdir(inner)):
@@ -98,7 +98,7 @@ def _in_repository(folder: Path, split: str | None, subset: str | None) -> list[
             chosen.setdefault(_split_of(file.relative_to(inner)), []).append(file)
         if not chosen:
             raise _wrong("path", f"{inner} contains no dataset: no {', '.join(_ENDINGS)}")
-    return chosen[_chosen("split", split, [*chosen])]
+    return chosen[_chosen_name("split", split, [*chosen])]
 
 
 def _data_files(folder: Path) -> list[Path]:
@@ -157,14 +157,14 @@ def _of_patterns(folder: Path, given: Any) -> Iterator[tuple[str, list[Path]]]:
             yield one["split"], files
 
 
-def _cached(name: str, split: str | None, subset: str | None) -> list[Path]:
+def _cached_files(name: str, split: str | None, subset: str | None) -> list[Path]:
     owner, slash, bare = name.rpartition("/")
     if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) or bare in (".", ".."):
         raise _wrong("name", f"expected the name of a dataset like 'org/name', found {name!r}")
     prepared = _cache("HF_DATASETS_CACHE", "datasets") / (f"{owner}___{bare}" if slash else bare)
     repository = _cache("HF_HUB_CACHE", "hub") / f"datasets--{name.replace('/', '--')}"
     if any(prepared.glob("*/*/*/dataset_info.json")):
-        return _prepared(prepared, split, subset)
+        return _prepared_files(prepared, split, subset)
     snapshot = _snapshot(repository)
     if snapshot is not None:
         return _in_repository(snapshot, split, subset)
@@ -190,22 +190,22 @@ def _snapshot(repository: Path) -> Path | None:
     return max(fetched, key=lambda one: one.stat().st_mtime, default=None)
 
 
-def _prepared(folder: Path, split: str | None, subset: str | None) -> list[Path]:
+def _prepared_files(folder: Path, split: str | None, subset: str | None) -> list[Path]:
     """The files that the `datasets` package prepared: `SUBSET/VERSION/HASH/NAME-SPLIT[-00000-of-00002].arrow`."""
     infos = sorted(folder.glob("*/*/*/dataset_info.json"), key=lambda one: one.stat().st_mtime)
     newest = {info.parts[-4]: info.parent for info in infos}
-    made = newest[_chosen("subset", subset, sorted(newest))]
+    made = newest[_chosen_name("subset", subset, sorted(newest))]
     splits: dict[str, list[Path]] = {}
     for file in sorted(made.glob("*.arrow")):
         splits.setdefault(_SHARD.sub("", file.stem).rpartition("-")[2], []).append(file)
-    files = splits[_chosen("split", split, [*splits])]
+    files = splits[_chosen_name("split", split, [*splits])]
     shard = _SHARD.search(files[0].stem)
     if shard is not None and len(files) != int(shard[2]):
         raise InputError(Problem(str(made), f"has {len(files)} of the {int(shard[2])} files of the split"))
     return files
 
 
-def _chosen(key: str, given: str | None, there: Sequence[str]) -> str:
+def _chosen_name(key: str, given: str | None, there: Sequence[str]) -> str:
     """The one with that name, or the only one."""
     if given is None and len(there) == 1:
         return there[0]

@@ -13,7 +13,7 @@ from evalwright.files.key_paths import Place
 
 __all__ = ["Unfolded", "named_file", "unfolded"]
 
-Complain = Callable[[Place, str], None]
+ReportMistake = Callable[[Place, str], None]
 
 _MOST = 1_000
 """The most systems of one matrix: more are a mistake, and all would be built before it was noticed."""
@@ -48,11 +48,11 @@ class Unfolded(NamedTuple):
         return (*here, *place[2:])
 
 
-def unfolded(systems: list[Any], complain: Complain) -> Unfolded:
+def unfolded(systems: list[Any], report: ReportMistake) -> Unfolded:
     """The systems with each matrix unfolded: `clerk` becomes `clerk/gpt-4o-mini/short` and so on."""
     found = Unfolded([], [])
     for position, system in enumerate(systems):
-        axes = _axes(system, ("systems", position), complain) if isinstance(system, dict) else None
+        axes = _axes(system, ("systems", position), report) if isinstance(system, dict) else None
         if axes is None:
             found.systems.append(system)
             found.origins.append((position, {}))
@@ -74,25 +74,25 @@ def named_file(value: Any) -> str | None:
     return None
 
 
-def _axes(system: dict[Any, Any], place: Place, complain: Complain) -> list[list[_Value]] | None:
+def _axes(system: dict[Any, Any], place: Place, report: ReportMistake) -> list[list[_Value]] | None:
     """The values by key; None without a matrix, or for one with mistakes, which are reported."""
     if "matrix" not in system:
         return None
     matrix = system.pop("matrix")
     if not isinstance(matrix, dict) or not matrix:
-        complain(
+        report(
             (*place, "matrix"), "expected keys of the system, each with a list of values, or a mapping of names to them"
         )
         return None
     problems = [(key, why) for key, given in matrix.items() if (why := _mistake(system, key, given))]
     for key, why in problems:
-        complain((*place, "matrix", key), why)
+        report((*place, "matrix", key), why)
     if problems:
         system.update(_for_a_look(system, matrix))
         return None
     axes = [list(_values(key, given)) for key, given in matrix.items()]
     if (many := prod(map(len, axes))) > _MOST:
-        complain((*place, "matrix"), f"expected at most {_MOST:,} systems, found {many:,}")
+        report((*place, "matrix"), f"expected at most {_MOST:,} systems, found {many:,}")
         return None
     return axes
 

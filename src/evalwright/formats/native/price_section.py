@@ -31,7 +31,7 @@ def prices_of(
         try:
             table = suite.found(_PLACE, named)
             if not os.path.isfile(table):
-                suite.complain(_PLACE, f"there is no file {named!r}{near_file(table)}")
+                suite.report(_PLACE, f"there is no file {named!r}{near_file(table)}")
                 return {}
             found = read_prices(table) if suite.must_be_inside(_PLACE, table) else {}
         except InputError as error:

@@ -32,7 +32,7 @@ class CsvRows(TableDataset):
             try:
                 yield from self._read(file, text)
             except UnicodeError as error:
-                raise InputError(Problem(str(file), self._undecoded(file, error))) from None
+                raise InputError(Problem(str(file), self._decode_problem(file, error))) from None
 
     def _read(self, file: Path, text: io.TextIOWrapper) -> Iterator[TableRow]:
         records = csv_records(text, self._delimiter or self.separator)
@@ -48,7 +48,7 @@ class CsvRows(TableDataset):
         except CsvError as error:
             yield TableRow(file, error.line, {}, flaw=f"is not {self.kind.upper()}: {error}")
 
-    def _undecoded(self, file: Path, error: Exception) -> str:
+    def _decode_problem(self, file: Path, error: Exception) -> str:
         if self._encoding != UTF_8:
             return f"cannot be read as {self._encoding}: {error}"
         with opened(file) as source:
@@ -84,12 +84,12 @@ class JsonRows(TableDataset):
             data = source.read()
         if not data.strip():
             raise InputError(Problem(str(file), "is empty"))
-        listed, key = self._listed(file, _strict(file, data, None))
+        listed, key = self._listed_rows(file, _strict(file, data, None))
         lines = RowLines(file, key, len(listed))
         for number, value in enumerate(listed):
             yield _row(file, None, value, f"{key}[{number}]", lines)
 
-    def _listed(self, file: Path, document: Any) -> tuple[list[Any], str]:
+    def _listed_rows(self, file: Path, document: Any) -> tuple[list[Any], str]:
         if self._records is not None:
             found = document
             for step in self._records.split("."):

@@ -48,7 +48,7 @@ def eval_schema() -> _Schema:
     first = {"allOf": [output["items"], _needs_path()]}
     several = {**output, "minItems": 1, "items": [first], "additionalItems": output["items"]}
     known["output"] = {"anyOf": [several, first]}
-    sections["DatasetSection"]["anyOf"] = _typed()
+    sections["DatasetSection"]["anyOf"] = _type_or_path()
     of_one_file = sorted({*registry.names("datasets")} - {*ENDINGS, "huggingface"} - registry.INTERNAL)
     one_path = {"properties": {"path": {"type": ["string", "null"]}}}
     sections["DatasetSection"]["allOf"] = [{"if": _of_type(of_one_file), "then": one_path}]
@@ -92,7 +92,7 @@ def _of_type(names: list[str]) -> _Schema:
     return {"properties": {"type": {"enum": names}}, "required": ["type"]}
 
 
-def _typed() -> list[_Schema]:
+def _type_or_path() -> list[_Schema]:
     """For a dataset: a type, or a path whose ending may stand for one."""
     endings = "|".join("".join(f"[{letter}{letter.upper()}]" for letter in ending) for ending in ENDINGS)
     packings = "".join(f"({re.escape(one)})?" for one in reversed(PACKINGS))

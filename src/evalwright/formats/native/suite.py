@@ -97,7 +97,7 @@ class _Reading:
         raw = self._file.expanded()
         file = self._sections(raw)
         for place, message in (*ill_named(raw), *idle(raw), *one_place(raw)):
-            self._file.complain(place, message)
+            self._file.report(place, message)
         for place, message in out_of_reach(raw):
             self._file.warn(place, message)
         for place, message in unused(raw):
@@ -158,7 +158,7 @@ class _Reading:
             return file
         from evalwright.formats.native.file_mistakes import sound_parts
 
-        return sound_parts(raw, self._file.complain, needless)
+        return sound_parts(raw, self._file.report, needless)
 
     def _outputs(self, file: EvalFile, to_run: bool) -> tuple[Plugin, list[Plugin]]:
         """The store of the run, and the mirrors beside it."""
@@ -167,7 +167,7 @@ class _Reading:
         first, *others = file.output
         known = self._file.known(first.at("type"), "stores", first.type)
         if first.at() == ("output", 0) and first.path is None and first.type in NEED_PATH:
-            self._file.complain(first.at(), "the first store needs 'path'")
+            self._file.report(first.at(), "the first store needs 'path'")
         elif to_run and known:
             self._file.take(
                 first.at(), partial(registry.load("stores", first.type), config_of(first), None, Path("runs"))
@@ -287,7 +287,7 @@ class _Reading:
         from evalwright.formats.shared.gates import fractions
 
         names = [section.name for section in file.evaluators]
-        gate = checked_gates(file.gate, names, self._file.complain, rewards=rewards)
+        gate = checked_gates(file.gate, names, self._file.report, rewards=rewards)
         for place, message in fractions(gate):
             self._file.warn(place, message)
         return gate

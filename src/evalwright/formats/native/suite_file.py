@@ -39,7 +39,7 @@ class SuiteFile:
         self.original: bool = original
         self.headline: str = f"Invalid config {path}"
         self.findings: Findings = Findings(path, document, dotted if original else bracketed)
-        self.complain: Callable[[Place, str], None] = self.findings.tell
+        self.report: Callable[[Place, str], None] = self.findings.report
         self.take: Callable[[Place, Callable[[], object]], None] = self.findings.take
         self.warn: Callable[[Place, str], None] = self.findings.warn
         self.files: list[Path] = []
@@ -60,7 +60,7 @@ class SuiteFile:
         raw = self.document.value
         if not isinstance(raw, dict):
             found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
-            self.complain((), f"{found}, expected a mapping with eval, dataset, systems, evaluators and output")
+            self.report((), f"{found}, expected a mapping with eval, dataset, systems, evaluators and output")
             self.findings.refuse(self.headline)
         expanded: dict[Any, Any] = self.expansion.expanded(raw)
         for place, name in self.expansion.unset:
@@ -75,11 +75,11 @@ class SuiteFile:
             near = re.sub(r"\W", "_", bare).upper()
             how = "write" if near == bare else "names are upper case:"
             meant = f"{how} ${{{near}}}; for the text itself, write ${{__:-$}} for its dollar sign"
-            self.complain(place, f"{text} is not a reference to a variable ({meant})")
+            self.report(place, f"{text} is not a reference to a variable ({meant})")
         for place, name in self.expansion.secret:
             if place[-1:] == ("name",) or is_folder(place):
                 what = "name" if place[-1:] == ("name",) else "path"
-                self.complain(place, f"{what}s are stored: {name!r} is a secret, expected a {what} without it")
+                self.report(place, f"{what}s are stored: {name!r} is a secret, expected a {what} without it")
         if isinstance(expanded.get("output"), dict):
             expanded["output"] = [expanded["output"]]
         systems = expanded.get("systems")
@@ -87,7 +87,7 @@ class SuiteFile:
         if any(isinstance(system, dict) and "matrix" in system for system in systems):
             from evalwright.formats.native.matrix import unfolded
 
-            unfolding = unfolded(systems, self.complain)
+            unfolding = unfolded(systems, self.report)
             expanded["systems"], self.findings.authored = unfolding.systems, unfolding.authored
         return expanded
 
@@ -136,6 +136,6 @@ class SuiteFile:
         try:
             boundary.check(path)
         except OutsideError as error:
-            self.complain(place, str(error))
+            self.report(place, str(error))
             return False
         return True

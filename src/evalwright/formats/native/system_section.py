@@ -56,18 +56,18 @@ def system_variant(suite: SuiteFile, system: SystemSection, *, to_run: bool) -> 
             if key in WITHOUT_EFFECT:
                 suite.findings.warn(system.at(key), WITHOUT_EFFECT[key], unread=True)
             else:
-                suite.complain((*system.at(), *steps_of(key)), message)
+                suite.report((*system.at(), *steps_of(key)), message)
         own = {key: value for key, value in system.extra.items() if key not in _OF_FUNCTIONS}
         if own and system.adapter == "python_function":
             from evalwright.formats.shared.isolation import isolating_function
 
             for key, message in isolating_function(own):
-                suite.complain(system.at(key), message)
+                suite.report(system.at(key), message)
         if "inner_system" in config or "inner_config" in config:
             from evalwright.formats.shared.isolation import isolating_inner_functions
 
             for place, message in isolating_inner_functions(config):
-                suite.complain((*system.at(), *place), message)
+                suite.report((*system.at(), *place), message)
     if to_run and suite.known(system.at("adapter"), "targets", system.adapter):
         suite.take(system.at(), partial(build_target, variant, import_folders(suite.path)))
     for i, enricher in enumerate(variant.enrich_trace_from):

@@ -19,7 +19,7 @@ from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.packed import opened
 from evalwright.files.strict_json import json_lines_of
-from evalwright.formats.native.cases import FileCase, Tell, checked, make_plain, take_recording
+from evalwright.formats.native.cases import FileCase, ReportProblem, checked, make_plain, take_recording
 from evalwright.formats.native.columns import Conversions, Mapped
 from evalwright.formats.native.datasets import Dataset, ReadCase
 
@@ -81,10 +81,10 @@ class TableDataset(Dataset):
         super().__init__(path, name, config)
         self.row_files: Sequence[Path] = config.get("files") or [path]
         problems = [*_wrong_kinds(config)]
-        self._mapped = _made(Mapped, config.get("map"), None, problems)
-        self._conversions = _made(Conversions, config.get("types") or {}, {}, problems)
+        self._mapped = _reporting_mistakes(Mapped, config.get("map"), None, problems)
+        self._conversions = _reporting_mistakes(Conversions, config.get("types") or {}, {}, problems)
         encoding = found if isinstance(found := config.get("encoding"), str) and found else UTF_8
-        self._encoding: str = _made(_known_encoding, encoding, UTF_8, problems)
+        self._encoding: str = _reporting_mistakes(_known_encoding, encoding, UTF_8, problems)
         if problems:
             raise InputError(problems)
         self._delimiter: str | None = config.get("delimiter")
@@ -97,35 +97,35 @@ class TableDataset(Dataset):
         """The rows of one file. Raises InputError if it is not a table."""
         raise NotImplementedError
 
-    def records(self) -> Iterator[tuple[Any, Tell]]:
-        for row, raw, problems in self._assembled():
+    def records(self) -> Iterator[tuple[Any, ReportProblem]]:
+        for row, raw, problems in self._assembled_cases():
             if not problems:
                 yield raw, partial(_problem, row)
 
     def found(self) -> Iterator[ReadCase]:
-        for row, raw, problems in self._assembled():
-            tell: Tell = partial(_problem, row)
+        for row, raw, problems in self._assembled_cases():
+            report: ReportProblem = partial(_problem, row)
             case: FileCase | None = None
             if not problems:
-                case, problems = checked(raw, tell)
+                case, problems = checked(raw, report)
             if case is not None:
                 try:
                     make_plain(case)
-                    problems = take_recording(case, tell, needed=self._recordings_needed)
+                    problems = take_recording(case, report, needed=self._recordings_needed)
                 except (ValueError, RecursionError):  # Python reads JSON of more levels than can be written
-                    problems = [tell((), "is nested too deeply")]
-            yield (None if problems else case), problems, tell
+                    problems = [report((), "is nested too deeply")]
+            yield (None if problems else case), problems, report
 
     def unknown_keys(self) -> Iterator[Problem]:
         yield from super().unknown_keys()
         yield from self._doubts
         for column, number in self._missing.items():
-            told = f"{counted(number, 'row')} without the column {column!r}: read as null"
-            yield Problem(str(self._path), told)
+            message = f"{counted(number, 'row')} without the column {column!r}: read as null"
+            yield Problem(str(self._path), message)
         for column in self._mapped.unread:
             yield Problem(str(self._path), f"nothing reads the column {column!r}: only those named input are the input")
 
-    def _assembled(self) -> Iterator[tuple[TableRow, dict[str, Any], list[Problem]]]:
+    def _assembled_cases(self) -> Iterator[tuple[TableRow, dict[str, Any], list[Problem]]]:
         """Each row as the plain data of a case, with the mistakes in it."""
         self._missing.clear()
         self._mapped.unread.clear()
@@ -163,8 +163,8 @@ class TableDataset(Dataset):
 
     def _same_header(self, file: Path, found: list[str], header: list[str] | None) -> list[str]:
         if header is not None and found != header:
-            told = f"expected the columns of the first file ({_listed(header)}), found {_listed(found)}"
-            raise InputError(Problem(str(file), told, 1))
+            message = f"expected the columns of the first file ({_listed(header)}), found {_listed(found)}"
+            raise InputError(Problem(str(file), message, 1))
         return found
 
     def _check_columns(self, seen: Mapping[str, Any], rows: int) -> None:
@@ -180,14 +180,14 @@ class TableDataset(Dataset):
 
     def _duplicates(self, hashes: set[int]) -> Iterator[Problem]:
         places: dict[str, Problem] = {}
-        for case, _, tell in self.found():
+        for case, _, report in self.found():
             if case is None or hash(case.id) not in hashes:
                 continue
-            place = tell((), "")
+            place = report((), "")
             if case.id in places:
                 first = places[case.id]
                 at = f"{first.file}:{first.line}" if first.line is not None else f"{first.file} {first.key}".rstrip()
-                yield tell((), f"duplicate case id {case.id!r}, which {at} has, too")
+                yield report((), f"duplicate case id {case.id!r}, which {at} has, too")
             else:
                 places[case.id] = place
 
@@ -202,7 +202,7 @@ def separated_by(header: Sequence[str]) -> str:
 T = TypeVar("T")
 
 
-def _made(make: Callable[[Any], T], given: Any, otherwise: Any, problems: list[Problem]) -> T:
+def _reporting_mistakes(make: Callable[[Any], T], given: Any, otherwise: Any, problems: list[Problem]) -> T:
     """What a value of the section means; what `otherwise` does after a report of mistakes in it."""
     try:
         return make(given)
@@ -225,8 +225,8 @@ def _known_encoding(name: str) -> str:
     try:
         "x".encode(name)  # also of those that are known, some are of no text
     except LookupError:
-        said = f"expected an encoding such as utf-8, latin-1 or cp1252, found {name!r}"
-        raise InputError(Problem("", said, key="dataset.encoding")) from None
+        message = f"expected an encoding such as utf-8, latin-1 or cp1252, found {name!r}"
+        raise InputError(Problem("", message, key="dataset.encoding")) from None
     return name
 
 

@@ -34,8 +34,8 @@ def _text(suite: SuiteFile, place: Place, path: Path) -> str:
         text = path.read_text(encoding="utf-8").removesuffix("\n")
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        suite.complain(place, f"cannot read {path}: {why}")
+        suite.report(place, f"cannot read {path}: {why}")
         return ""
     if not text.strip():
-        suite.complain(place, f"{path} has no text")
+        suite.report(place, f"{path} has no text")
     return text

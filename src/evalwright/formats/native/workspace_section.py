@@ -26,7 +26,7 @@ def check_workspace(suite: SuiteFile, workspace: Plugin, *, to_run: bool) -> Non
         make = registry.load("workspaces", workspace.type)
         known: tuple[str, ...] | None = getattr(make, "config_keys", None)
         for key in () if known is None else isolating(workspace.config, known, OF_PROGRAMS):
-            suite.complain(("workspace", *key.split(".")), refusal(key, known or ()))
+            suite.report(("workspace", *key.split(".")), refusal(key, known or ()))
         suite.doubt_config(("workspace",), "workspaces", workspace)
         folder = suite.path.resolve().parent
         suite.take(("workspace",), partial(make, workspace.config, folder))

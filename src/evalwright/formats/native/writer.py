@@ -100,11 +100,11 @@ def _case(case: Case, shared: dict[str, EvaluatorSpec], places: Places, *, by_ca
         found["recorded"] = brief(recorded)
     found = shown(found)  # a case has no references
     if by_case:
-        found["evaluators"] = [_own(spec, shared, places) for spec in case.evaluators or ()]
+        found["evaluators"] = [_own_evaluator(spec, shared, places) for spec in case.evaluators or ()]
     return found
 
 
-def _own(spec: EvaluatorSpec, shared: dict[str, EvaluatorSpec], places: Places) -> Any:
+def _own_evaluator(spec: EvaluatorSpec, shared: dict[str, EvaluatorSpec], places: Places) -> Any:
     """An evaluator of a case: the name of one of the suite's, its differences from that one, or all of it."""
     base = shared.setdefault(spec.name, spec)
     if base == spec:

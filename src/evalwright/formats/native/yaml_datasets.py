@@ -9,7 +9,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml as yaml_files
 from evalwright.files.key_paths import Place, bracketed
-from evalwright.formats.native.cases import FileCase, Tell, checked, make_plain, take_recording
+from evalwright.formats.native.cases import FileCase, ReportProblem, checked, make_plain, take_recording
 from evalwright.formats.native.datasets import Dataset, ReadCase
 from evalwright.formats.shared.findings import kind_found
 
@@ -22,7 +22,7 @@ class Yaml(Dataset):
     versioned = True
     records_traces = False
 
-    def records(self) -> Iterator[tuple[Any, Tell]]:
+    def records(self) -> Iterator[tuple[Any, ReportProblem]]:
         document = yaml_files.load(self._path, "yaml11")
         for i, raw in enumerate(self._cases_of(document)):
             yield raw, partial(self._problem, document, i)
@@ -32,36 +32,36 @@ class Yaml(Dataset):
         return Problem(str(self._path), message, document.line(place), bracketed(place))
 
     def found(self) -> Iterator[ReadCase]:
-        for raw, tell in self.records():
-            case, problems = checked(raw, tell)
+        for raw, report in self.records():
+            case, problems = checked(raw, report)
             if case is not None:
                 make_plain(case)
-                problems = self._with_recording(case, tell)
-            yield (None if problems else case), problems, tell
+                problems = self._with_recording(case, report)
+            yield (None if problems else case), problems, report
 
-    def _with_recording(self, case: FileCase, tell: Tell) -> list[Problem]:
+    def _with_recording(self, case: FileCase, report: ReportProblem) -> list[Problem]:
         if not (self.records_traces and self._recordings_needed):
             case.embedded_trace = case.recorded = None
             return []
-        return take_recording(case, tell, needed=True)
+        return take_recording(case, report, needed=True)
 
     def _cases_of(self, document: yaml_files.Document) -> list[Any]:
         value, cases = document.value, None
         if isinstance(value, dict):
             cases, version = value.get("cases"), value.get("schema_version", "1.0")
             if self.versioned and not isinstance(version, str):
-                raise self._refused(document, "schema_version", f"must be a string, found {version!r}")
+                raise self._schema_error(document, "schema_version", f"must be a string, found {version!r}")
             if self.versioned and not version.startswith("1."):
-                raise self._refused(document, "schema_version", f"must be 1.x, found {version!r}")
+                raise self._schema_error(document, "schema_version", f"must be 1.x, found {version!r}")
         if isinstance(cases, list):
             return cases
         if isinstance(value, dict):
             found = f"found {kind_found(cases)}" if "cases" in value else "it is missing"
-            raise self._refused(document, "cases", f"'cases' must be a list, {found}")
+            raise self._schema_error(document, "cases", f"'cases' must be a list, {found}")
         found = "the file is empty" if value is None else f"found {kind_found(value)}"
         raise InputError(Problem(str(self._path), f"{found}, expected a mapping with 'cases'"))
 
-    def _refused(self, document: yaml_files.Document, key: str, message: str) -> InputError:
+    def _schema_error(self, document: yaml_files.Document, key: str, message: str) -> InputError:
         return InputError(Problem(str(self._path), message, document.line((key,)), key))
 
 

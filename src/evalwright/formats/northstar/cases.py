@@ -76,7 +76,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     trace: dict[str, Any] | None = None
 
 
-class _Given(_Line, omit_defaults=True):
+class _WrittenRecord(_Line, omit_defaults=True):
     """A record as it is decoded: encoded again, it has no key that was not there."""
 
     expected: _Expected | msgspec.UnsetType = msgspec.UNSET  # type: ignore[assignment]
@@ -108,7 +108,7 @@ class _Recorded(Trace, omit_defaults=True):
 
 _MALFORMED = "malformed_trace"
 _MOST_ODDITIES = 100
-_decode = msgspec.json.Decoder(_Given).decode
+_decode = msgspec.json.Decoder(_WrittenRecord).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -134,7 +134,7 @@ class Cases:
                 found = line
                 if found is None:
                     if not wrong:
-                        found, wrong = self._checked(record)
+                        found, wrong = self._checked_record(record)
                     problems.add(*wrong)
                 if found is None:
                     continue
@@ -179,7 +179,7 @@ class Cases:
             key = bracketed((*record.at, *place))
             yield Problem(str(self._path), f"{what} (case {line.id!r})", record.line, key)
 
-    def _checked(self, record: Record) -> tuple[_Line | None, list[Problem]]:
+    def _checked_record(self, record: Record) -> tuple[_Line | None, list[Problem]]:
         from evalwright.formats.northstar.authored import checked  # the models of pydantic take long to import
 
         case, problems = checked(record, str(self._path))
@@ -235,12 +235,12 @@ def _case(line: _Line, trace: Trace) -> Case:
             _encode(line.input)
         return case
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return _cleaned(line, trace.started_at)
+        return _cleaned_case(line, trace.started_at)
 
 
 def _parsed_case(line: _Line, trace: Trace) -> Case:
     """The case of a record in Python's own dialect of JSON, which allows NaN, infinities and lone surrogates."""
-    return _case(line, trace) if _is_json(line) else _cleaned(line, trace.started_at)
+    return _case(line, trace) if _is_json(line) else _cleaned_case(line, trace.started_at)
 
 
 def _is_json(line: _Line) -> bool:
@@ -254,7 +254,7 @@ def _is_json(line: _Line) -> bool:
         return False
 
 
-def _cleaned(line: _Line, started: datetime) -> Case:
+def _cleaned_case(line: _Line, started: datetime) -> Case:
     """The case with its recorded parts made plain; an expectation that would change is the error of the case."""
     notes: list[str] = []
     changed: list[str] = []
@@ -277,7 +277,7 @@ def _cleaned(line: _Line, started: datetime) -> Case:
 
 def _trace(line: _Line, started: datetime) -> Trace:
     """The trace without what follows from its messages: see `recorded_of`."""
-    latency, cost = _measured(line.metrics.latency_ms), _measured(line.metrics.cost_usd)
+    latency, cost = _measured_number(line.metrics.latency_ms), _measured_number(line.metrics.cost_usd)
     took = None if latency is None else int(latency)
     trace = _Recorded(
         line.id,
@@ -297,18 +297,18 @@ def _trace(line: _Line, started: datetime) -> Trace:
     return trace
 
 
-def _measured(number: float | None) -> float | None:
+def _measured_number(number: float | None) -> float | None:
     """A number that totals and means can count; the original's evaluators compare any."""
     return number if number is not None and 0 <= number < 1e12 else None
 
 
 def _take_steps(line: _Line, trace: Trace) -> None:
-    payload = _steps_given(line)
+    payload = _given_trace(line)
     if payload and (run_id := _run_of(payload)) is not None:
         take_trace(payload, run_id, trace)
 
 
-def _steps_given(line: _Line) -> dict[str, Any] | None:
+def _given_trace(line: _Line) -> dict[str, Any] | None:
     """The trace of a record; the original also reads one in its input."""
     if line.trace is None and isinstance(line.input, dict) and isinstance(line.input.get("trace"), dict):
         found: dict[str, Any] = line.input["trace"]
@@ -329,7 +329,7 @@ def _doubts_of_steps(line: _Line, trace: Trace) -> Iterator[CaseDoubt]:
     place = ("trace",) if line.trace is not None else ("input", "trace")
     if trace.error is not None and trace.error.type == _MALFORMED:
         yield place, f"{trace.error.message}: the case will be an error"
-    elif payload := _steps_given(line):
+    elif payload := _given_trace(line):
         if (run_id := _run_of(payload)) is None:
             yield place, "it has neither a run_id nor a first run with an id: no grader reads it"
         else:

@@ -86,7 +86,7 @@ def configured(configuration: Any, file: str, judge_model: str | None = None) ->
     problems: list[Problem] = []
     specs = grader_plan_of("deterministic")
     names = {spec.name for spec in specs}
-    for key, raw in _listed(configuration, file):
+    for key, raw in _listed_graders(configuration, file):
         try:
             spec = _spec(raw, judge_model)
             if spec.name in names:
@@ -101,7 +101,7 @@ def configured(configuration: Any, file: str, judge_model: str | None = None) ->
     return specs
 
 
-def _listed(configuration: Any, file: str) -> Iterator[tuple[str, Any]]:
+def _listed_graders(configuration: Any, file: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(configuration, Mapping):
         raise InputError(Problem(file, "expected an object with 'graders'"))
     for key in configuration:

@@ -59,7 +59,7 @@ def records_of(path: Path, *, lines: bool) -> Iterator[Record]:
         yield Record(document, 0)
         return
     above: Place = () if isinstance(document, list) else ("cases",)
-    for index, value in enumerate(_listed(path, document)):
+    for index, value in enumerate(_listed_records(path, document)):
         yield Record(value, index, at=(*above, index))
 
 
@@ -84,7 +84,7 @@ def _document(path: Path) -> Any:
         raise InputError(Problem(str(path), f"Invalid JSON dataset: {error}", line)) from error
 
 
-def _listed(path: Path, document: Any) -> list[Any]:
+def _listed_records(path: Path, document: Any) -> list[Any]:
     if isinstance(document, list):
         return document
     if not isinstance(document, dict):

@@ -66,19 +66,19 @@ def steps_in(payload: Mapping[str, Any], run_id: Any) -> Steps:
 
 
 def _run(payload: Mapping[str, Any], run_id: str) -> RunFacts:
-    sessions = {str(_needed(session, "id", "sessions")) for session in _records(payload, "sessions")}
+    sessions = {str(_needed_field(session, "id", "sessions")) for session in _records(payload, "sessions")}
     for record in _records(payload, "runs"):
         if str(record.get("id")) != run_id:
             continue
-        session, name = _needed(record, "session_id", "run"), _text(record, "name", "run")
+        session, name = _needed_field(record, "session_id", "run"), _text(record, "name", "run")
         if str(session) not in sessions:
             raise ValueError(f"run {run_id}: its session {session} is not among the sessions")
         return RunFacts(
             run_id,
             name,
             _one_of(record, "status", _STATUSES, "run", "running"),
-            _moment(record, "started_at", "run"),
-            _moment(record, "ended_at", "run"),
+            _datetime_at(record, "started_at", "run"),
+            _datetime_at(record, "ended_at", "run"),
             record.get("error"),
             _mapping(record, "metadata", "run"),
         )
@@ -86,7 +86,7 @@ def _run(payload: Mapping[str, Any], run_id: str) -> RunFacts:
 
 
 def _of_run(payload: Mapping[str, Any], key: str, run_id: str) -> list[Mapping[str, Any]]:
-    return [record for record in _records(payload, key) if str(_needed(record, "run_id", key)) == run_id]
+    return [record for record in _records(payload, key) if str(_needed_field(record, "run_id", key)) == run_id]
 
 
 def _records(payload: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
@@ -102,7 +102,7 @@ def _records(payload: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def _step(record: Mapping[str, Any]) -> Step:
-    step_id = str(_needed(record, "id", "span"))
+    step_id = str(_needed_field(record, "id", "span"))
     where = f"span {step_id}"
     parent, iteration = record.get("parent_span_id"), record.get("iteration")
     if iteration is not None and (isinstance(iteration, bool) or not isinstance(iteration, int)):
@@ -112,8 +112,8 @@ def _step(record: Mapping[str, Any]) -> Step:
         _one_of(record, "kind", _KINDS, where),
         _text(record, "name", where),
         None if parent is None else str(parent),
-        _moment(record, "started_at", where),
-        _moment(record, "ended_at", where),
+        _datetime_at(record, "started_at", where),
+        _datetime_at(record, "ended_at", where),
         _one_of(record, "status", _STATUSES, where, "running"),
         record.get("error"),
         iteration,
@@ -123,26 +123,26 @@ def _step(record: Mapping[str, Any]) -> Step:
 
 def _event(record: Mapping[str, Any]) -> StepEvent:
     """The SDK leaves out null content, so missing content is read as null."""
-    event_id = str(_needed(record, "id", "event"))
+    event_id = str(_needed_field(record, "id", "event"))
     where, span_id = f"event {event_id}", record.get("span_id")
     return StepEvent(
         event_id,
         _one_of(record, "type", _TYPES, where),
         None if span_id is None else str(span_id),
-        _moment(record, "created_at", where),
+        _datetime_at(record, "created_at", where),
         record.get("content"),
         _mapping(record, "attributes", where),
     )
 
 
-def _needed(record: Mapping[str, Any], key: str, where: str) -> Any:
+def _needed_field(record: Mapping[str, Any], key: str, where: str) -> Any:
     if record.get(key) is None:
         raise ValueError(f"{where}: {key} is missing")
     return record[key]
 
 
 def _text(record: Mapping[str, Any], key: str, where: str) -> str:
-    value = _needed(record, key, where)
+    value = _needed_field(record, key, where)
     if not isinstance(value, str):
         raise ValueError(f"{where}: {key}: expected text, found {value!r}")
     return value
@@ -164,7 +164,7 @@ def _mapping(record: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
     return value
 
 
-def _moment(record: Mapping[str, Any], key: str, where: str) -> datetime | None:
+def _datetime_at(record: Mapping[str, Any], key: str, where: str) -> datetime | None:
     value = record.get(key)
     if value is None:
         return None

@@ -49,8 +49,8 @@ def _record(case: Case, losses: list[Problem]) -> dict[str, Any] | None:
     if case.input is not None:
         found["input"] = case.input
     if expected:
-        found["expected"] = _given(expected)
-    if metrics := _given(conversation.get("metrics") or {}):
+        found["expected"] = _without_nulls(expected)
+    if metrics := _without_nulls(conversation.get("metrics") or {}):
         found["metrics"] = metrics
     if case.metadata:
         found["metadata"] = case.metadata
@@ -60,10 +60,10 @@ def _record(case: Case, losses: list[Problem]) -> dict[str, Any] | None:
     return found
 
 
-def _given(value: Any) -> Any:
+def _without_nulls(value: Any) -> Any:
     """The keys that are not null: null sets no condition."""
     if isinstance(value, dict):
-        return {key: _given(item) for key, item in value.items() if item is not None}
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return value
 
 
@@ -75,15 +75,15 @@ def _payload(steps: Steps) -> dict[str, Any]:
     return {
         "run_id": run_id,
         "sessions": [{"id": run_id}],
-        "runs": [_given({"id": run_id, "session_id": run_id, **run})],
-        "spans": [{"run_id": run_id, **_given(msgspec.to_builtins(span))} for span in steps.spans],
-        "events": [_event(run_id, msgspec.to_builtins(event)) for event in steps.events],
+        "runs": [_without_nulls({"id": run_id, "session_id": run_id, **run})],
+        "spans": [{"run_id": run_id, **_without_nulls(msgspec.to_builtins(span))} for span in steps.spans],
+        "events": [_written_event(run_id, msgspec.to_builtins(event)) for event in steps.events],
     }
 
 
-def _event(run_id: str, event: dict[str, Any]) -> dict[str, Any]:
+def _written_event(run_id: str, event: dict[str, Any]) -> dict[str, Any]:
     del event["order"]
-    return {"run_id": run_id, **_given(event)}
+    return {"run_id": run_id, **_without_nulls(event)}
 
 
 def _plan(suite: Suite, folder: Path, output: OutputFolder, losses: list[Problem]) -> tuple[dict[str, Any], str]:
@@ -92,8 +92,8 @@ def _plan(suite: Suite, folder: Path, output: OutputFolder, losses: list[Problem
     for plan in PLANS:
         for model in dict.fromkeys(models):
             if grader_plan_of(plan, model) == suite.evaluators:
-                said = " ".join(["--plan", plan, *(["--judge-model", model] if model else [])])
-                return {"plan": plan, "judge_model": model}, "" if plan == "deterministic" else f"run it with {said}"
+                message = " ".join(["--plan", plan, *(["--judge-model", model] if model else [])])
+                return {"plan": plan, "judge_model": model}, "" if plan == "deterministic" else f"run it with {message}"
     usual = grader_plan_of("deterministic")
     graders = [_grader(spec, losses) for spec in suite.evaluators if spec not in usual]
     text = json.dumps({"graders": [grader for grader in graders if grader]}, ensure_ascii=False, indent=2)

@@ -47,8 +47,8 @@ class AutoevalsAdapter:
         keywords |= {key: metadata[key] for key in self._extra if key in metadata}
         output = collapse_named_data(evaluable.eval_output)
         try:
-            said = await scored(self._scorer, output, self._expectation(evaluable), **keywords, **self._keywords)
-            return self._evaluation(said)
+            score = await scored(self._scorer, output, self._expectation(evaluable), **keywords, **self._keywords)
+            return self._evaluation(score)
         except Exception as error:
             details = {"error": type(error).__name__, "traceback": traceback.format_exc()}
             raised = EvaluatorError(str(error) or type(error).__name__, "evaluator_error", details)
@@ -63,16 +63,16 @@ class AutoevalsAdapter:
             return self._expected
         return (evaluable.eval_metadata or {}).get(self._expected_key)
 
-    def _evaluation(self, said: Any) -> Evaluation:
-        if isinstance(failure := getattr(said, "error", None), Exception):
+    def _evaluation(self, score: Any) -> Evaluation:
+        if isinstance(failure := getattr(score, "error", None), Exception):
             raise failure
-        metadata = dict(getattr(said, "metadata", None) or {})
-        name = getattr(said, "name", None) or self.name
+        metadata = dict(getattr(score, "metadata", None) or {})
+        name = getattr(score, "name", None) or self.name
         details = {**metadata, "scorer_name": name}
-        if said.score is None:
+        if score.score is None:
             return Evaluation(0.0, "Evaluation skipped (score is None)", {**details, "skipped": True})
-        if isinstance(said.score, bool) or not math.isfinite(said.score):
-            raise ValueError(f"{name} returned the score {said.score}")
+        if isinstance(score.score, bool) or not math.isfinite(score.score):
+            raise ValueError(f"{name} returned the score {score.score}")
         rationale = metadata.get("rationale")
-        reason = rationale if isinstance(rationale, str) and rationale.strip() else f"{name}: {said.score}"
-        return Evaluation(float(said.score), reason, details)
+        reason = rationale if isinstance(rationale, str) and rationale.strip() else f"{name}: {score.score}"
+        return Evaluation(float(score.score), reason, details)

@@ -82,7 +82,7 @@ async def analyze(folder: Path, results: _Results) -> list[str]:
 async def _page(path: Path, dataset: _Dataset) -> str | None:
     try:
         text = await chat(
-            _shown(dataset), str, system=_SYSTEM, model=get_config().analyze_model, temperature=_TEMPERATURE
+            _shown_dataset(dataset), str, system=_SYSTEM, model=get_config().analyze_model, temperature=_TEMPERATURE
         )
     except EvaluatorError as error:
         return str(error)
@@ -90,7 +90,7 @@ async def _page(path: Path, dataset: _Dataset) -> str | None:
     return None
 
 
-def _shown(dataset: _Dataset) -> str:
+def _shown_dataset(dataset: _Dataset) -> str:
     passed = sum(entry.passed for entry in dataset.entries)
     entries = "\n\n".join(_entry(number, entry) for number, entry in enumerate(dataset.entries, 1))
     head = data_blocks([("dataset", dataset.dataset)])

@@ -45,7 +45,7 @@ def fits(annotation: ast.expr, value: Any, classes: Classes, model: Callable[[st
             except (LookupError, RecursionError):
                 return None
         case ast.Name(name):
-            return _plain(name, value)
+            return _fits_plain_type(name, value)
         case ast.Subscript(of, ast.expr() as inside):
             parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
             return _generic(getattr(of, "attr", getattr(of, "id", "")), parts, value, inner)
@@ -63,11 +63,11 @@ def _generic(
         case "Literal":
             return _is_one_of(parts, value)
         case "list" | "List":
-            return isinstance(value, list) and _all(inner(parts[0], one) for one in value)
+            return isinstance(value, list) and _all_fit(inner(parts[0], one) for one in value)
         case "dict" | "Dict" if len(parts) == 2:
             if not isinstance(value, dict):
                 return False
-            return _all(inner(part, one) for pair in value.items() for part, one in zip(parts, pair, strict=True))
+            return _all_fit(inner(part, one) for pair in value.items() for part, one in zip(parts, pair, strict=True))
     return None
 
 
@@ -78,7 +78,7 @@ def _is_one_of(parts: list[ast.expr], value: Any) -> bool | None:
     return False if len(known) == len(parts) else None
 
 
-def _plain(name: str, value: Any) -> bool | None:
+def _fits_plain_type(name: str, value: Any) -> bool | None:
     """By the table of conversions in pydantic's documentation, for JSON values in Python."""
     number = isinstance(value, (int, float))
     match name:
@@ -145,6 +145,6 @@ def _any(answers: Iterable[bool | None]) -> bool | None:
     return True if True in known else None if None in known else False
 
 
-def _all(answers: Iterable[bool | None]) -> bool | None:
+def _all_fit(answers: Iterable[bool | None]) -> bool | None:
     known = list(answers)
     return False if False in known else None if None in known else True

@@ -77,10 +77,10 @@ class ArgumentModel:
                 raise LookupError("alias")
             self._fields[named] = field
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            said = " ".join(ast.unparse(one) for one in node.decorator_list)
-            if "validator" in said and any(word in said for word in ("before", "wrap", "plain", "pre=", "pre =")):
+            message = " ".join(ast.unparse(one) for one in node.decorator_list)
+            if "validator" in message and any(word in message for word in ("before", "wrap", "plain", "pre=", "pre =")):
                 raise LookupError(node.name)
-            self._validates |= "validator" in said or node.name in ("__init__", "model_post_init")
+            self._validates |= "validator" in message or node.name in ("__init__", "model_post_init")
 
     def _configure(self, words: list[ast.keyword]) -> None:
         for word in words:

@@ -43,7 +43,7 @@ class Oddities:
 
     def repeated(self) -> Iterator[Problem]:
         """Names that occur twice in a list, and an expectation that is given under two names."""
-        for name in _repeated(self._raw.get("evaluators") or []):
+        for name in _repeated_names(self._raw.get("evaluators") or []):
             yield self._problem(f"{name!r} appears more than once", "evaluators")
         for number, place, entry in self._entries:
             if {"expectation", "expected_output"} <= entry.keys():
@@ -52,7 +52,7 @@ class Oddities:
             given = entry.get("eval_input")
             named = [one.get("name") for one in given if isinstance(one, dict)] if isinstance(given, list) else []
             for key, names in (("eval_input", named), ("evaluators", entry.get("evaluators") or [])):
-                for name in _repeated(names):
+                for name in _repeated_names(names):
                     yield self._problem(f"Entry #{number}: {name!r} appears more than once", f"{place}.{key}")
 
     def doubled(self, runnable: str | None, evaluators: Iterable[str], folders: Sequence[str]) -> Iterator[Problem]:
@@ -78,7 +78,7 @@ class Oddities:
         return Problem(str(self._path), message, key=key, unread=unread)
 
 
-def _repeated(names: list[Any]) -> list[str]:
+def _repeated_names(names: list[Any]) -> list[str]:
     return sorted({str(name) for name in names if name is not None and names.count(name) > 1})
 
 

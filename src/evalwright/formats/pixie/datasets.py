@@ -90,15 +90,15 @@ class _Reading:
         raw = self._raw
         name = raw.get("name")
         if name is not None and not isinstance(name, str):
-            self._tell("name", f"name: expected a string, found {_kind(name)}")
+            self._report("name", f"name: expected a string, found {_kind(name)}")
         older = "items" in raw and "entries" not in raw
         runnable = self._runnable()
         shared = self._evaluators(raw.get("evaluators"), "evaluators", "")
         if "..." in shared:
-            self._tell("evaluators", "evaluators: '...' is only allowed in row-level evaluators")
+            self._report("evaluators", "evaluators: '...' is only allowed in row-level evaluators")
             shared = [one for one in shared if one != "..."]
         for key in isolating(raw, DATASET_KEYS):
-            self._tell(key, refusal(key, DATASET_KEYS))
+            self._report(key, refusal(key, DATASET_KEYS))
         title = name if isinstance(name, str) and name else self._path.stem
         dataset = Dataset(title, title, runnable, self._folders, raw)
         self._check(shared, "evaluators", "")
@@ -135,7 +135,7 @@ class _Reading:
             place = f"{key}.{number}.entry_kwargs.{argument}".rstrip(".")
             dataset.unfit.append(Problem(str(self._path), f"Entry #{number + 1}: {place}: {why}", key=place))
 
-    def _tell(self, key: str, message: str) -> None:
+    def _report(self, key: str, message: str) -> None:
         self._problems.append(Problem(str(self._path), message, key=key))
 
     def _runnable(self) -> str | None:
@@ -144,10 +144,10 @@ class _Reading:
             if self._to_run or not self._unassigned:
                 hint = ", before the items can be run; assert_dataset_pass takes them as they are"
                 hint = _instead("runnable", self._raw, DATASET_KEYS) or (hint if self._unassigned else "")
-                self._tell("runnable", f"runnable: the field is required (a string, filepath:name){hint}")
+                self._report("runnable", f"runnable: the field is required (a string, filepath:name){hint}")
             return None
         if not isinstance(given, str) or not given.strip():
-            self._tell("runnable", f"'runnable' must be a non-empty string filepath:name, found {given!r}")
+            self._report("runnable", f"'runnable' must be a non-empty string filepath:name, found {given!r}")
             return None
         place = given.strip()
         if self._is_inside(place, "runnable", "") and self._to_run:
@@ -163,7 +163,7 @@ class _Reading:
         try:
             return found is None or bool(self._boundary.check(found))
         except OutsideError as error:
-            self._tell(key, f"{where}{error}")
+            self._report(key, f"{where}{error}")
             return False
 
     def _take(self, key: str, where: str, build: Any) -> None:
@@ -171,19 +171,19 @@ class _Reading:
             build()
         except InputError as error:
             for text in [problem.message for problem in error.problems] or [error.headline]:
-                self._tell(key, f"{where}{text}")
+                self._report(key, f"{where}{text}")
 
     def _entries(self, older: bool) -> list[Any]:
         if "items" in self._raw and "entries" in self._raw:
-            self._tell("items", "'entries' and 'items' are both given, expected one of them")
+            self._report("items", "'entries' and 'items' are both given, expected one of them")
             return []
         key = "items" if older else "entries"
         entries = self._raw.get(key, _MISSING)
         if entries is _MISSING:
-            self._tell(key, f"entries: the field is required (a list){_instead('entries', self._raw, DATASET_KEYS)}")
+            self._report(key, f"entries: the field is required (a list){_instead('entries', self._raw, DATASET_KEYS)}")
             return []
         if not isinstance(entries, list):
-            self._tell(key, f"{key}: expected a list, found {_kind(entries)}")
+            self._report(key, f"{key}: expected a list, found {_kind(entries)}")
             return []
         return entries
 
@@ -191,14 +191,14 @@ class _Reading:
         if given is None:
             return []
         if not isinstance(given, list):
-            self._tell(key, f"{where}{key}: 'evaluators' must be a list of strings, found {_kind(given)}")
+            self._report(key, f"{where}{key}: 'evaluators' must be a list of strings, found {_kind(given)}")
             return []
         names = []
         for number, one in enumerate(given, 1):
             if isinstance(one, str) and one.strip():
                 names.append(one.strip())
             else:
-                self._tell(key, f"{where}{key}: evaluator #{number} must be a non-empty string")
+                self._report(key, f"{where}{key}: evaluator #{number} must be a non-empty string")
         return names
 
     def _case(self, entry: Any, number: int, shared: list[str], dataset: Dataset, older: bool) -> ForeignCase | None:
@@ -206,24 +206,24 @@ class _Reading:
         base = f"{'items' if older else 'entries'}.{number}"
         where = f"Entry #{number + 1}: "
         if not isinstance(entry, dict):
-            self._tell(base, f"{where}{base}: the item must be an object, found {_kind(entry)}")
+            self._report(base, f"{where}{base}: the item must be an object, found {_kind(entry)}")
             return None
         try:
             msgspec.json.encode(entry)
         except (UnicodeEncodeError, RecursionError, OverflowError) as error:
-            self._tell(base, f"{where}{base}: contains what cannot be stored: {error}")
+            self._report(base, f"{where}{base}: contains what cannot be stored: {error}")
             return None
         before = len(self._problems)
         for key in isolating(entry, ENTRY_KEYS):
-            self._tell(f"{base}.{key}", f"{where}{refusal(key, ENTRY_KEYS)}")
-        arguments, given = self._older(entry) if older else self._given(entry, base, where)
+            self._report(f"{base}.{key}", f"{where}{refusal(key, ENTRY_KEYS)}")
+        arguments, given = self._older(entry) if older else self._given_input(entry, base, where)
         description = entry.get("description")
         described = isinstance(description, str) and description.strip()
         if not described and not self._unassigned:
-            self._tell(f"{base}.description", f"{where}{base}: description must be a non-empty string")
+            self._report(f"{base}.description", f"{where}{base}: description must be a non-empty string")
         metadata = entry.get("eval_metadata")
         if metadata is not None and not isinstance(metadata, dict):
-            self._tell(f"{base}.eval_metadata", f"{where}{base}.eval_metadata: expected an object or null")
+            self._report(f"{base}.eval_metadata", f"{where}{base}.eval_metadata: expected an object or null")
         names = self._names(entry, shared, base, where)
         if len(self._problems) > before:
             return None
@@ -244,17 +244,17 @@ class _Reading:
             return value, [{"name": "input", "value": value}]
         return (value[0]["value"] if len(value) == 1 else {one["name"]: one["value"] for one in value}), value
 
-    def _given(self, entry: dict[str, Any], base: str, where: str) -> tuple[Any, list[dict[str, Any]]]:
+    def _given_input(self, entry: dict[str, Any], base: str, where: str) -> tuple[Any, list[dict[str, Any]]]:
         newer = _RESERVED in entry
         if newer and "entry_kwargs" in entry:
-            self._tell(f"{base}.{_RESERVED}", f"{where}{base}: 'input_data' and 'entry_kwargs' are both given")
+            self._report(f"{base}.{_RESERVED}", f"{where}{base}: 'input_data' and 'entry_kwargs' are both given")
         key = _RESERVED if newer else "entry_kwargs"
         arguments = entry.get(key, _MISSING)
         if arguments is _MISSING:
             instead = _instead(key, entry, ENTRY_KEYS)
-            self._tell(f"{base}.{key}", f"{where}{base}.{key}: the field is required (an object){instead}")
+            self._report(f"{base}.{key}", f"{where}{base}.{key}: the field is required (an object){instead}")
         elif not isinstance(arguments, dict):
-            self._tell(f"{base}.{key}", f"{where}{base}.{key}: expected an object, found {_kind(arguments)}")
+            self._report(f"{base}.{key}", f"{where}{base}.{key}: expected an object, found {_kind(arguments)}")
         given = self._eval_input(entry, base, where, newer)
         if newer:
             given = [{"name": _RESERVED, "value": arguments}, *given]
@@ -265,26 +265,26 @@ class _Reading:
         given = entry.get("eval_input", [] if newer else _MISSING)
         if given is _MISSING:
             instead = _instead("eval_input", entry, ENTRY_KEYS)
-            self._tell(key, f"{where}{key}: the field is required (a list of {{name, value}}){instead}")
+            self._report(key, f"{where}{key}: the field is required (a list of {{name, value}}){instead}")
             return []
         if not isinstance(given, list):
-            self._tell(key, f"{where}{key}: expected a list of {{name, value}}, found {_kind(given)}")
+            self._report(key, f"{where}{key}: expected a list of {{name, value}}, found {_kind(given)}")
             return []
         if not given and not newer:
-            self._tell(key, f"{where}{key}: expected at least 1 item, found none")
+            self._report(key, f"{where}{key}: expected at least 1 item, found none")
         for position, item in enumerate(given):
             self._item(item, f"{key}.{position}", where)
         return given
 
     def _item(self, item: Any, key: str, where: str) -> None:
         if not isinstance(item, dict):
-            self._tell(key, f"{where}{key}: expected an object with name and value, found {_kind(item)}")
+            self._report(key, f"{where}{key}: expected an object with name and value, found {_kind(item)}")
             return
         for part in ("name", "value"):
             if part not in item:
-                self._tell(f"{key}.{part}", f"{where}{key}.{part}: the field is required")
+                self._report(f"{key}.{part}", f"{where}{key}.{part}: the field is required")
         if "name" in item and not isinstance(item["name"], str):
-            self._tell(f"{key}.name", f"{where}{key}.name: expected a string, found {_kind(item['name'])}")
+            self._report(f"{key}.name", f"{where}{key}.name: expected a string, found {_kind(item['name'])}")
 
     def _names(self, entry: dict[str, Any], shared: list[str], base: str, where: str) -> list[str]:
         before = len(self._problems)
@@ -293,7 +293,7 @@ class _Reading:
             return []
         names = [one for name in own for one in (shared if name == "..." else [name])] if own else shared
         if not names and not self._unassigned:
-            self._tell(f"{base}.evaluators", f"{where}{base}.evaluators: no evaluators resolved")
+            self._report(f"{base}.evaluators", f"{where}{base}.evaluators: no evaluators resolved")
         self._check([name for name in own if name != "..."], f"{base}.evaluators", where)
         return names
 

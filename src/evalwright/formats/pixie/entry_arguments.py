@@ -61,20 +61,20 @@ def hold_arguments(place: str, folders: Sequence[Path], entries: Iterable[Any], 
     if found is None or is_function(found, name):
         return HeldArguments([], 0)
     if to_run and executes_code():
-        model = _imported(place, folders)
-        return HeldArguments([], 0) if model is None else _held(model, arguments)
+        model = _imported_model(place, folders)
+        return HeldArguments([], 0) if model is None else _arguments_held(model, arguments)
     unread = argument_model(found, name)
-    return HeldArguments([], len(arguments)) if unread is None else _held(unread, arguments)
+    return HeldArguments([], len(arguments)) if unread is None else _arguments_held(unread, arguments)
 
 
-def _held(model: _Model, arguments: list[tuple[int, dict[str, Any]]]) -> HeldArguments:
+def _arguments_held(model: _Model, arguments: list[tuple[int, dict[str, Any]]]) -> HeldArguments:
     unfit = [(number, *wrong) for number, one in arguments for wrong in model.mismatches(one)]
     rejected = {number for number, *_ in unfit}
     unsure = sum(number not in rejected and not model.is_sure_of(one) for number, one in arguments)
     return HeldArguments(unfit, unsure)
 
 
-def _imported(place: str, folders: Sequence[Path]) -> _Model | None:
+def _imported_model(place: str, folders: Sequence[Path]) -> _Model | None:
     """None for a runnable that takes any arguments, and for one that cannot be imported, which is reported
     elsewhere."""
     try:

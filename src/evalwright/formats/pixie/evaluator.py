@@ -41,23 +41,23 @@ async def judged(evaluator: Any, case: Case, trace: Trace) -> Evaluation:
 
     Raises EvaluatorError if there is no output, or if a scorer reports an error, and whatever the evaluator raises.
     """
-    from evalwright.formats.pixie.surface.evaluation import said_by
+    from evalwright.formats.pixie.surface.evaluation import evaluate_unrecorded
 
     if trace.error is not None:
         raise EvaluatorError(f"the application returned no output: {trace.error.message}", "no_output")
-    return judgement(await said_by(evaluator, _evaluable(case, trace)))
+    return judgement(await evaluate_unrecorded(evaluator, _evaluable(case, trace)))
 
 
-def judgement(said: evaluation.Evaluation, threshold: float = PASSES) -> Evaluation:
+def judgement(result: evaluation.Evaluation, threshold: float = PASSES) -> Evaluation:
     """An evaluator's judgement as it is stored. Raises EvaluatorError if its score of 0 stands for an exception."""
     from evalwright.formats.pixie.surface.evaluation import could_not_judge
 
-    details = dict(said.details or {})
-    if could_not_judge(said):
-        raise EvaluatorError(said.reasoning or str(details["error"]), "evaluator_error", details)
+    details = dict(result.details or {})
+    if could_not_judge(result):
+        raise EvaluatorError(result.reasoning or str(details["error"]), "evaluator_error", details)
     if details.pop("skipped", False):
-        return Evaluation(False, None, said.reasoning, details, skipped=True)
-    return Evaluation(said.score >= threshold, float(said.score), said.reasoning, details)
+        return Evaluation(False, None, result.reasoning, details, skipped=True)
+    return Evaluation(result.score >= threshold, float(result.score), result.reasoning, details)
 
 
 def _evaluable(case: Case, trace: Trace) -> Any:

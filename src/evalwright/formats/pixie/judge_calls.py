@@ -80,16 +80,16 @@ async def chat(
         messages = [*first, {"role": "user", "content": text}]
         form = {"response_format": {"type": "json_object"}} if schema is not None else {}
         with kept_call(model or JUDGE, messages) as kept:
-            reply = await _called(
+            reply = await _call(
                 client.chat.completions.create,
                 model=model or JUDGE, messages=messages, temperature=temperature, **form,
             )  # fmt: skip
             choice = reply.choices[0]
-            said = kept.said(choice.message.content or "")
+            recorded = kept.note_output(choice.message.content or "")
         ended = getattr(choice, "finish_reason", None)
         if isinstance(ended, str) and is_unfinished(ended):
             raise BadReply(f"the judge's reply is incomplete: it ended with {ended}")
-        return read(said)
+        return read(recorded)
     request = ChatRequest(
         model or JUDGE,
         [ChatMessage("user", text)],
@@ -128,7 +128,7 @@ async def embed(texts: list[str], model: str | None, client: Any) -> list[list[f
     """A vector for each text."""
     if client is not None:
         await paced("".join(texts))
-        reply = await _called(client.embeddings.create, model=model or EMBEDDER, input=texts)
+        reply = await _call(client.embeddings.create, model=model or EMBEDDER, input=texts)
         return [list(one.embedding) for one in reply.data]
     async with _models() as models:
         return list(await asyncio.gather(*(_vector(models, model or EMBEDDER, text) for text in texts)))
@@ -138,7 +138,7 @@ async def _vector(models: Models, model: str, text: str) -> list[float]:
     known = _vectors.setdefault(models, {})
     asked = known.pop((model, text), None)
     if asked is None:
-        asked = asyncio.ensure_future(_embedded(models, model, text))
+        asked = asyncio.ensure_future(_embedding_of(models, model, text))
     known[model, text] = asked  # last, so that the first one is the one that was asked for the longest time ago
     if len(known) > _MOST_VECTORS:
         del known[next(iter(known))]
@@ -149,7 +149,7 @@ async def _vector(models: Models, model: str, text: str) -> list[float]:
         raise
 
 
-async def _embedded(models: Models, model: str, text: str) -> Embedding:
+async def _embedding_of(models: Models, model: str, text: str) -> Embedding:
     await paced(text)
     return await models.embed(model, [text], "judge")
 
@@ -158,14 +158,14 @@ async def moderate(text: str, client: Any) -> tuple[bool, dict[str, float]]:
     """Whether a text is flagged, and its scores by category."""
     await paced(text)
     if client is not None:
-        reply = (await _called(client.moderations.create, input=text)).results[0]
+        reply = (await _call(client.moderations.create, input=text)).results[0]
         scores = reply.category_scores
         return bool(reply.flagged), dict(scores if isinstance(scores, dict) else scores.model_dump())
     async with _models() as models:
-        said = await models.moderate(MODERATION, text)
-    return said.flagged, said.scores
+        answer = await models.moderate(MODERATION, text)
+    return answer.flagged, answer.scores
 
 
-async def _called(function: Callable[..., Any], **arguments: Any) -> Any:
+async def _call(function: Callable[..., Any], **arguments: Any) -> Any:
     given = await asyncio.to_thread(function, **arguments)
     return await given if inspect.isawaitable(given) else given

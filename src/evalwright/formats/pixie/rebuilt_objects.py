@@ -34,7 +34,7 @@ def rebuilt(value: Any, folders: Sequence[Path]) -> Any:
         return served(inner)
     fields = {key: rebuilt(one, folders) for key, one in value.items() if key != OBJECT}
     try:
-        return _made(_class_at(place, folders), fields)
+        return _rebuilt(_class_at(place, folders), fields)
     except Exception as error:
         _log.warning("an object of %s is given as a plain mapping: %s: %s", place, type(error).__name__, error)
         return fields
@@ -42,7 +42,7 @@ def rebuilt(value: Any, folders: Sequence[Path]) -> Any:
 
 def _class_at(place: str, folders: Sequence[Path]) -> type:
     module_name, _, name = place.rpartition(".")
-    module = sys.modules.get(module_name) or _imported(module_name, folders)
+    module = sys.modules.get(module_name) or _import_within(module_name, folders)
     if not _is_inside(module, folders):
         raise ImportError(f"{module_name} is not a module of the project")
     found = getattr(module, name)
@@ -51,7 +51,7 @@ def _class_at(place: str, folders: Sequence[Path]) -> type:
     return found
 
 
-def _imported(name: str, folders: Sequence[Path]) -> ModuleType:
+def _import_within(name: str, folders: Sequence[Path]) -> ModuleType:
     """A module that lies in one of the folders; no other module is executed."""
     parts = Path(*name.split("."))
     if not any(
@@ -66,7 +66,7 @@ def _is_inside(module: ModuleType, folders: Sequence[Path]) -> bool:
     return file is not None and any(Path(file).resolve().is_relative_to(folder.resolve()) for folder in folders)
 
 
-def _made(kind: type, fields: dict[str, Any]) -> Any:
+def _rebuilt(kind: type, fields: dict[str, Any]) -> Any:
     if hasattr(kind, "model_validate"):
         return kind.model_validate(fields)
     if dataclasses.is_dataclass(kind):

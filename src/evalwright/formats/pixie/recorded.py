@@ -35,7 +35,7 @@ def as_evaluable(span: ObserveSpan | LLMSpan) -> Evaluable:
     ids = {"trace_id": span.trace_id, "span_id": span.span_id}
     if isinstance(span, LLMSpan):
         asked = [_parts_as_lists(asdict(message)) for message in span.input_messages]
-        return _evaluable(asked, _said(span), {**ids, **_about(span)})
+        return _evaluable(asked, _reply_text(span), {**ids, **_about(span)})
     return _evaluable(_value(span.input), _value(span.output), {**stored(span.metadata), **ids})
 
 
@@ -57,7 +57,7 @@ def _parts_as_lists(message: dict[str, Any]) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple) else value for key, value in message.items()}
 
 
-def _said(span: LLMSpan) -> str | None:
+def _reply_text(span: LLMSpan) -> str | None:
     parts = span.output_messages[-1].content if span.output_messages else ()
     texts = [part.text for part in parts if isinstance(part, TextContent)]
     return "".join(texts) if texts else None

@@ -36,10 +36,10 @@ class EmbeddingSimilarity:
         texts = [self._prefix + prompt_text(output), self._prefix + prompt_text(expected)]
         different = list(dict.fromkeys(texts))
         vectors = dict(zip(different, await embed(different, self._model, self._client), strict=True))
-        return Score(_scaled(vectors[texts[0]], vectors[texts[1]]))
+        return Score(_scaled_similarity(vectors[texts[0]], vectors[texts[1]]))
 
 
-def _scaled(one: list[float], other: list[float]) -> float:
+def _scaled_similarity(one: list[float], other: list[float]) -> float:
     if len(one) != len(other):
         raise BadReply(f"the embeddings have {len(one)} and {len(other)} numbers")
     norm = math.hypot(*one) * math.hypot(*other)
@@ -47,7 +47,7 @@ def _scaled(one: list[float], other: list[float]) -> float:
     return max((cosine - _FLOOR) / (1 - _FLOOR), 0.0)
 
 
-class _Asks:
+class _JudgedScorer:
     def __init__(self, model: str | None = None, client: Any = None) -> None:
         self._model, self._client = model, client
 
@@ -63,7 +63,7 @@ class _Asks:
         return await structured(text, {"properties": schema}, read, model=self._model, client=self._client, **options)
 
 
-class ContextRelevancy(_Asks):
+class ContextRelevancy(_JudgedScorer):
     """How much of the context is needed to answer the question."""
 
     name = "ContextRelevancy"
@@ -71,8 +71,8 @@ class ContextRelevancy(_Asks):
     async def eval_async(
         self, output: Any, expected: Any = None, *, input: Any = None, context: Any = None, **_: Any
     ) -> Score:
-        _needed(self.name, input=input, context=context)
-        whole = _joined(context)
+        _check_needed(self.name, input=input, context=context)
+        whole = _joined_context(context)
         sentence = {"type": "object", "properties": {"sentence": {"type": "string"}, "reasons": _TEXTS}}
         chosen = await self._ask(
             "Give, word for word, the sentences of the context that are needed to answer the question.",
@@ -85,7 +85,7 @@ class ContextRelevancy(_Asks):
         return Score(min(sum(map(len, chosen)) / len(whole), 1.0), {"relevant_sentences": chosen})
 
 
-class Faithfulness(_Asks):
+class Faithfulness(_JudgedScorer):
     """How many statements of the output are supported by the context."""
 
     name = "Faithfulness"
@@ -93,7 +93,7 @@ class Faithfulness(_Asks):
     async def eval_async(
         self, output: Any, expected: Any = None, *, input: Any = None, context: Any = None, **_: Any
     ) -> Score:
-        _needed(self.name, input=input, output=output, context=context)
+        _check_needed(self.name, input=input, output=output, context=context)
         statements = await self._ask(
             "Split the answer to the question into statements that can each be understood by itself.",
             [("question", prompt_text(input)), ("answer", prompt_text(output))],
@@ -110,7 +110,7 @@ class Faithfulness(_Asks):
         }
         return await self._ask(
             "For each statement say as `verdict` 1 if the context bears it out, else 0.",
-            [("context", _joined(context)), ("statements", json.dumps(statements, ensure_ascii=False))],
+            [("context", _joined_context(context)), ("statements", json.dumps(statements, ensure_ascii=False))],
             {"faithfulness": {"type": "array", "items": verdict}},
             _faithful_share,
         )
@@ -130,7 +130,7 @@ def _faithful_share(reply: dict[str, Any]) -> Score:
     return Score(sum(_bit(row["verdict"]) for row in rows) / len(rows), {"faithfulness": rows})
 
 
-class AnswerRelevancy(_Asks):
+class AnswerRelevancy(_JudgedScorer):
     """How close the questions that the output would answer are to the question that was asked."""
 
     name = "AnswerRelevancy"
@@ -138,7 +138,7 @@ class AnswerRelevancy(_Asks):
     async def eval_async(
         self, output: Any, expected: Any = None, *, input: Any = None, context: Any = None, **_: Any
     ) -> Score:
-        _needed(self.name, input=input, output=output, context=context)
+        _check_needed(self.name, input=input, output=output, context=context)
         replies = await asyncio.gather(*(self._question(output, context, number) for number in range(3)))
         questions = [question for question, _ in replies]
         detail = {"questions": questions}
@@ -146,13 +146,13 @@ class AnswerRelevancy(_Asks):
             return Score(0.0, detail)
         different = list(dict.fromkeys([prompt_text(input), *questions]))
         vectors = dict(zip(different, await embed(different, None, self._client), strict=True))
-        near = [_scaled(vectors[question], vectors[prompt_text(input)]) for question in questions]
+        near = [_scaled_similarity(vectors[question], vectors[prompt_text(input)]) for question in questions]
         return Score(sum(near) / len(near), detail)
 
     async def _question(self, output: Any, context: Any, number: int) -> tuple[str, int]:
         return await self._ask(
             "Write the question that this answer answers, and as `noncommittal` 1 if the answer evades, else 0.",
-            [("answer", prompt_text(output)), ("context", _joined(context))],
+            [("answer", prompt_text(output)), ("context", _joined_context(context))],
             {"question": {"type": "string"}, "noncommittal": {"type": "integer"}},
             lambda reply: (str(reply["question"]), _bit(reply["noncommittal"])),
             temperature=0.5,
@@ -160,13 +160,13 @@ class AnswerRelevancy(_Asks):
         )
 
 
-class AnswerCorrectness(_Asks):
+class AnswerCorrectness(_JudgedScorer):
     """How many statements of output and expectation agree (three quarters), and how close the two are in meaning."""
 
     name = "AnswerCorrectness"
 
     async def eval_async(self, output: Any, expected: Any = None, *, input: Any = None, **_: Any) -> Score:
-        _needed(self.name, input=input, output=output, expected=expected)
+        _check_needed(self.name, input=input, output=output, expected=expected)
         similarity = EmbeddingSimilarity(client=self._client)
         (both, extra, missing), near = await asyncio.gather(
             self._ask(
@@ -197,7 +197,7 @@ def _counts(reply: dict[str, Any]) -> tuple[int, int, int]:
     return counts
 
 
-def _needed(name: str, **values: Any) -> None:
+def _check_needed(name: str, **values: Any) -> None:
     missing = [key for key, value in values.items() if value is None]
     if missing:
         raise ValueError(f"{name} requires {' and '.join(missing)}")
@@ -215,5 +215,5 @@ def _bit(value: Any) -> int:
     return int(value)
 
 
-def _joined(context: Any) -> str:
+def _joined_context(context: Any) -> str:
     return "\n".join(map(prompt_text, context)) if isinstance(context, list) else prompt_text(context)

@@ -130,16 +130,16 @@ class JSONDiff:
         self._strings = string_scorer() if inspect.isclass(string_scorer) else string_scorer
 
     async def eval_async(self, output: Any, expected: Any = None, **_: Any) -> Score:
-        return Score(await self._alike(output, expected))
+        return Score(await self._similarity_of(output, expected))
 
-    async def _alike(self, one: Any, other: Any) -> float:
-        one, other = _parsed(one), _parsed(other)
+    async def _similarity_of(self, one: Any, other: Any) -> float:
+        one, other = _parsed_text(one), _parsed_text(other)
         if isinstance(one, dict) and isinstance(other, dict):
             keys = sorted(one.keys() | other.keys(), key=str)
-            return _mean([await self._alike(one.get(key), other.get(key)) for key in keys], len(keys))
+            return _mean([await self._similarity_of(one.get(key), other.get(key)) for key in keys], len(keys))
         if isinstance(one, list) and isinstance(other, list):
             pairs = zip(one, other, strict=False)
-            return _mean([await self._alike(a, b) for a, b in pairs], max(len(one), len(other)))
+            return _mean([await self._similarity_of(a, b) for a, b in pairs], max(len(one), len(other)))
         if isinstance(one, str) and isinstance(other, str):
             return await self._text(one, other)
         if _is_number(one) and _is_number(other):
@@ -154,7 +154,7 @@ class JSONDiff:
         return float((await scored(self._strings, one, other)).score or 0.0)
 
 
-def _parsed(value: Any) -> Any:
+def _parsed_text(value: Any) -> Any:
     """Text that is a JSON object or list, parsed."""
     if isinstance(value, str):
         try:

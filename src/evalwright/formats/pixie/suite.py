@@ -50,13 +50,13 @@ def load(
             problems += error.listed
     if problems:
         raise InputError(problems, f"Invalid dataset {path}")
-    _tell_apart(datasets, files)
+    _give_distinct_keys(datasets, files)
     suite = _suite(path, datasets, values, trust_pickled_types)
     warnings = [*unread_lines(home / ".env" for home in homes), *suite.warnings]
     return msgspec.structs.replace(suite, files=files, warnings=warnings)
 
 
-def _tell_apart(datasets: Sequence[Dataset], files: Sequence[Path]) -> None:
+def _give_distinct_keys(datasets: Sequence[Dataset], files: Sequence[Path]) -> None:
     """Give datasets with the same name keys of their own: by its key, an entry finds its application."""
     first: dict[str, Path] = {}
     for dataset, file in zip(datasets, files, strict=True):

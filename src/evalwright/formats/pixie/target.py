@@ -64,7 +64,7 @@ class PixieApp:
             result = await asyncio.create_task(app.drive(case.input), context=context)
         except (WrapRegistryMissError, WrapTypeMismatchError) as error:
             return observed_answer(case.extra, outputs, TraceError("wrap_error", str(error)))
-        captured = outputs or [{"name": "output", "value": _plain(result), "purpose": "output"}]
+        captured = outputs or [{"name": "output", "value": _plain_result(result), "purpose": "output"}]
         return observed_answer(case.extra, captured)
 
     def _registry(self, extra: dict[str, Any]) -> dict[str, Any]:
@@ -106,12 +106,12 @@ class Application:
         await asyncio.shield(self._ready)
 
     async def _set_up(self) -> None:
-        await _within(self._made())
+        await _within(self._create())
 
-    async def _made(self) -> None:
+    async def _create(self) -> None:
         made = self._found.create()
         self._instance = await made if inspect.isawaitable(made) else made
-        await _awaited(getattr(self._instance, "setup", None))
+        await _call_if_present(getattr(self._instance, "setup", None))
 
     async def drive(self, arguments: Any) -> Any:
         """What the application returns. Raises what it raises, but RuntimeError for SystemExit."""
@@ -128,7 +128,7 @@ class Application:
         if self._instance is None:
             return
         try:
-            await _within(_awaited(getattr(self._instance, "teardown", None)))
+            await _within(_call_if_present(getattr(self._instance, "teardown", None)))
         except Exception as error:
             _log.warning("the teardown of %s raised %s: %s", self._place, type(error).__name__, error)
 
@@ -141,13 +141,13 @@ async def _within(waiting: Awaitable[T]) -> T:
         raise RuntimeError(f"the application tried to end the process (exit code {error.code})") from error
 
 
-async def _awaited(method: Any) -> None:
+async def _call_if_present(method: Any) -> None:
     given = method() if method is not None else None
     if inspect.isawaitable(given):
         await given
 
 
-def _plain(result: Any) -> Any:
+def _plain_result(result: Any) -> Any:
     """A return value as JSON, or as text if it is not JSON, as a tuple or a key that is no text is not."""
     try:
         return NamedData(name="output", value=result).value

@@ -70,7 +70,7 @@ async def record(place: str, arguments: dict[str, Any], output: Path) -> BaseExc
     seen: list[tuple[datetime, Record]] = []
     try:
         application = Application(runnable_at(place, [Path.cwd()]), place, threads)
-        raised = await _driven(application, arguments, seen)
+        raised = await _run_application(application, arguments, seen)
     finally:
         threads.close()
     records = [{"type": "kwargs", "value": arguments}, *(line for _, line in sorted(seen, key=lambda one: one[0]))]
@@ -81,7 +81,7 @@ async def record(place: str, arguments: dict[str, Any], output: Path) -> BaseExc
     return raised
 
 
-async def _driven(
+async def _run_application(
     application: Application, arguments: dict[str, Any], seen: list[tuple[datetime, Record]]
 ) -> BaseException | None:
     def wrapped(one: Wrapped) -> None:
@@ -141,8 +141,8 @@ def entry_of(trace: Path) -> Record:
     return {
         "description": f"transformed from {trace.name}",
         "entry_kwargs": arguments,
-        "eval_input": [{"name": RESERVED, "value": arguments}, *map(_named, inputs)],
-        "expectation": [_named(line) for line in results],
+        "eval_input": [{"name": RESERVED, "value": arguments}, *map(_named_record, inputs)],
+        "expectation": [_named_record(line) for line in results],
         "evaluators": ["Factuality"],
     }
 
@@ -174,7 +174,7 @@ def _record(line: str, number: int, trace: Path) -> Record:
     return known
 
 
-def _named(line: Record) -> Record:
+def _named_record(line: Record) -> Record:
     if line["type"] == "wrap":
         return {"name": line["name"], "value": line.get("data")}
     model = line.get("request_model") or line.get("response_model") or "llm_call"

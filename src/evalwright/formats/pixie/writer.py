@@ -40,7 +40,9 @@ def write_pixie(suite: Suite, folder: Path, output: OutputFolder) -> Written:
         older = not any(isinstance(case.input, dict) for case in cases)
         entries = [_entry(case, suite.evaluators, places, losses) for case in cases]
         runnable = config.get("runnables", {}).get(name)
-        document: dict[str, Any] = {"name": name} | ({"runnable": _named(runnable, config, places)} if runnable else {})
+        document: dict[str, Any] = {"name": name} | (
+            {"runnable": _relative_name(runnable, config, places)} if runnable else {}
+        )
         document |= {"items" if older and entries else "entries": entries}
         written.append(place / ("dataset.json" if place == folder else f"{number:02}-{name.replace('/', '_')}.json"))
         output.text(written[-1]).write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
@@ -70,13 +72,13 @@ def _evaluator(spec: EvaluatorSpec, case: Case, places: Places, losses: list[Pro
     if spec.type in PREMADE and not spec.config:
         return spec.type
     if spec.type == TYPE:
-        return _named(spec.config["reference"], spec.config, places)
+        return _relative_name(spec.config["reference"], spec.config, places)
     loss = Problem(f"case {case.id}", f"pixie has no evaluator like {spec.type!r}", key=f"evaluators.{spec.name}")
     losses.append(loss)
     return None
 
 
-def _named(reference: str, config: Mapping[str, Any], places: Places) -> str:
+def _relative_name(reference: str, config: Mapping[str, Any], places: Places) -> str:
     """`file.py:name` relative to the new folder; a bare name stays."""
     path, colon, name = reference.rpartition(":")
     folders = [Path(folder) for folder in config.get("folders", ())]

@@ -100,7 +100,7 @@ class AfterHooks:
         from evalwright.sandbox.workers import awaited_now
 
         variables: dict[str, str] | None = {} if hook == BEFORE_ALL else None
-        work = hooked(self._extensions, self._folder, hook, as_javascript(context), _unchanged, variables)
+        work = hooked(self._extensions, self._folder, hook, as_javascript(context), _unchanged_context, variables)
         self._context.copy().run(awaited_now, work)
         if variables:  # the store of a resumed run is open already, and would not mask them
             raise ScriptError(
@@ -116,9 +116,9 @@ def _distinct(plan: Plan, key: str) -> list[Any]:
     return found
 
 
-def _unchanged(context: dict[str, Any], said: Any) -> dict[str, Any]:
+def _unchanged_context(context: dict[str, Any], returned: Any) -> dict[str, Any]:
     """The context itself: the result is stored already. Raises ScriptError if a hook returned other scores."""
-    result = said.get("result") if isinstance(said, Mapping) else None
+    result = returned.get("result") if isinstance(returned, Mapping) else None
     if isinstance(result, Mapping) and "result" in context:
         before = context["result"]
         changed = [key for key in _READ if key in result and result[key] != before.get(key)]

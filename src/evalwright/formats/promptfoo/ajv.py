@@ -39,7 +39,7 @@ def validator_of(schema: Any) -> Any:
     """The validator of a schema. Raises ValueError for a schema that promptfoo cannot compile, whatever the output
     is."""
     strict = not is_on(_STRICT)
-    return _compiled(json.dumps(schema), strict)
+    return _compiled_schema(json.dumps(schema), strict)
 
 
 def patterns_in(schema: Any) -> Iterator[str]:
@@ -54,7 +54,7 @@ def patterns_in(schema: Any) -> Iterator[str]:
 
 
 @lru_cache(64)
-def _compiled(written: str, strict: bool) -> Any:
+def _compiled_schema(written: str, strict: bool) -> Any:
     from jsonschema import Draft7Validator
     from referencing import Registry
     from referencing.jsonschema import DRAFT7
@@ -153,7 +153,7 @@ def _unicode(pattern: str) -> Any:
         raise ValueError(f"the pattern {pattern!r:.80} is invalid: {error}") from None
 
 
-def _found(pattern: str, text: str) -> bool:
+def _matches(pattern: str, text: str) -> bool:
     found: bool = _unicode(pattern).found_in(text)
     return found
 
@@ -220,7 +220,7 @@ def _format(validator: Any, name: str, value: Any, _schema: Any) -> Iterator[Any
 
 
 def _pattern(_: Any, pattern: str, value: Any, _schema: Any) -> Iterator[Any]:
-    if isinstance(value, str) and not _found(pattern, value):
+    if isinstance(value, str) and not _matches(pattern, value):
         yield _wrong(f"{value!r:.80} does not match {pattern!r}")
 
 
@@ -234,7 +234,7 @@ def _multiple(validator: Any, unit: float, value: Any, _schema: Any) -> Iterator
 def _pattern_properties(validator: Any, patterns: Mapping[str, Any], value: Any, _schema: Any) -> Iterator[Any]:
     if isinstance(value, dict):
         for pattern, inner in patterns.items():
-            for name in [] if inner in (True, {}) else [name for name in value if _found(pattern, name)]:
+            for name in [] if inner in (True, {}) else [name for name in value if _matches(pattern, name)]:
                 yield from validator.descend(value[name], inner, path=name, schema_path=pattern)
 
 
@@ -242,5 +242,5 @@ def _additional_properties(validator: Any, inner: Any, value: Any, schema: Mappi
     if isinstance(value, dict):
         named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
         for name, one in value.items():
-            if name not in named and not any(_found(pattern, name) for pattern in patterns):
+            if name not in named and not any(_matches(pattern, name) for pattern in patterns):
                 yield from validator.descend(one, inner, path=name)

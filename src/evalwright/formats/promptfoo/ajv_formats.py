@@ -27,20 +27,20 @@ _SHORT = 1000
 _LINE_ENDS = re.compile("[\n\r\u2028\u2029]")
 
 
-def _found(expression: str, *, ignore_case: bool = True) -> Callable[[str], bool]:
+def _matcher(expression: str, *, ignore_case: bool = True) -> Callable[[str], bool]:
     flags = re.ASCII | (re.IGNORECASE if ignore_case else 0)
-    return lambda text: _is_found(expression, flags, text)
+    return lambda text: _matches(expression, flags, text)
 
 
-def _is_found(expression: str, flags: int, text: str) -> bool:
-    pattern = _compiled(rf"\A(?:{expression})\Z", flags)
+def _matches(expression: str, flags: int, text: str) -> bool:
+    pattern = _compiled_pattern(rf"\A(?:{expression})\Z", flags)
     if len(text) < _SHORT:
         return pattern.search(text) is not None
     return search(pattern, text) is not None
 
 
 @cache
-def _compiled(expression: str, flags: int) -> re.Pattern[str]:
+def _compiled_pattern(expression: str, flags: int) -> re.Pattern[str]:
     # compiling those of addresses takes a tenth of a second, which only their users should pay
     return re.compile(expression, flags)
 
@@ -126,8 +126,8 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, int) or value.is_integer()
 
 
-_URI = _found(_address("'", relative=False))
-_BYTE = _found("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", ignore_case=False)
+_URI = _matcher(_address("'", relative=False))
+_BYTE = _matcher("(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", ignore_case=False)
 _LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _ATOM = "[a-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _NAMES = rf"(?:[a-z0-9_]|{_PERCENT})+(?::[1-9][0-9]{{0,3}}|\*)?"
@@ -137,24 +137,24 @@ TEXTS: Mapping[str, Callable[[str], bool]] = {
     "date-time": _is_date_time,
     "iso-time": lambda text: _is_time(text, zone=False),
     "iso-date-time": lambda text: _is_date_time(text, zone=False),
-    "duration": _found(
+    "duration": _matcher(
         r"P(?!\Z)(?:(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+S)?)?|(?:\d+W)?)", ignore_case=False
     ),
     "uri": lambda text: ("/" in text or ":" in text) and _URI(text),
-    "uri-reference": _found(_address("'\"", relative=True)),
-    "uri-template": _found(
+    "uri-reference": _matcher(_address("'\"", relative=True)),
+    "uri-template": _matcher(
         rf"(?:(?:[^\x00-\x20\"'<>%\\^`{{|}}]|{_PERCENT})|\{{[+#./;?&=,!@|]?{_NAMES}(?:,{_NAMES})*\}})*"
     ),
-    "url": _found(_url()),
-    "email": _found(rf"{_ATOM}(?:\.{_ATOM})*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"),
-    "hostname": _found(rf"(?=.{{1,253}}\.?\Z){_LABEL}(?:\.{_LABEL})*\.?"),
-    "ipv4": _found(_IPV4, ignore_case=False),
-    "ipv6": _found(_ipv6()),
+    "url": _matcher(_url()),
+    "email": _matcher(rf"{_ATOM}(?:\.{_ATOM})*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"),
+    "hostname": _matcher(rf"(?=.{{1,253}}\.?\Z){_LABEL}(?:\.{_LABEL})*\.?"),
+    "ipv4": _matcher(_IPV4, ignore_case=False),
+    "ipv6": _matcher(_ipv6()),
     "regex": _is_regex,
-    "uuid": _found("(?:urn:uuid:)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"),
-    "json-pointer": _found("(?:/(?:[^~/]|~0|~1)*)*"),
-    "json-pointer-uri-fragment": _found(rf"\#(?:/(?:[a-z0-9_\-.!$&'()*+,;:=@]|{_PERCENT}|~0|~1)*)*"),
-    "relative-json-pointer": _found(r"(?:0|[1-9][0-9]*)(?:\#|(?:/(?:[^~/]|~0|~1)*)*)"),
+    "uuid": _matcher("(?:urn:uuid:)?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"),
+    "json-pointer": _matcher("(?:/(?:[^~/]|~0|~1)*)*"),
+    "json-pointer-uri-fragment": _matcher(rf"\#(?:/(?:[a-z0-9_\-.!$&'()*+,;:=@]|{_PERCENT}|~0|~1)*)*"),
+    "relative-json-pointer": _matcher(r"(?:0|[1-9][0-9]*)(?:\#|(?:/(?:[^~/]|~0|~1)*)*)"),
     "byte": lambda text: any(map(_BYTE, _LINE_ENDS.split(text))),  # as in ajv-formats, one matching line is enough
     "password": lambda _: True,
     "binary": lambda _: True,

@@ -47,7 +47,7 @@ _HIGHEST_POWER = 100
 def mistake_in(expression: str) -> str | None:
     """Why an expression cannot be computed, whatever its names stand for; None if it can."""
     try:
-        tree = _parsed(expression)
+        tree = _parsed_expression(expression)
     except SyntaxError as error:
         return f"expected an expression of sums, found {expression!r:.80}: {error.msg}"
     known = (
@@ -73,12 +73,12 @@ def mistake_in(expression: str) -> str | None:
 def value_of(expression: str, names: Mapping[str, float]) -> float | None:
     """The value; None if a name is unknown, or if it divides by 0."""
     try:
-        return float(_value(_parsed(expression).body, names))
+        return float(_value(_parsed_expression(expression).body, names))
     except (SyntaxError, LookupError, ArithmeticError, TypeError, ValueError):
         return None
 
 
-def _parsed(expression: str) -> ast.Expression:
+def _parsed_expression(expression: str) -> ast.Expression:
     if len(expression) > _LONGEST:
         raise SyntaxError("too long")
     if "\0" in expression:  # Python 3.11.3 and older raise ValueError for it

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import did_you_mean
 from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.doubts import doubt_assertion, doubt_rubric, doubt_threshold
-from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, SET, UNSUPPORTED, asks_judge, base_of
+from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, SET, UNSUPPORTED, base_of, calls_judge
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import Provider, provider_of
 from evalwright.formats.promptfoo.shapes import ASSERTION, warn_of_others, what_fits
@@ -84,13 +84,13 @@ class Assertions:
         self._specs: dict[tuple[int, int], EvaluatorSpec] = {}
         self._doubted: set[tuple[str, str]] = set()
 
-    def ask(self, lists: Sequence[Authored]) -> bool:
+    def need_judge(self, lists: Sequence[Authored]) -> bool:
         """Whether any of them needs a judge."""
-        return any(asks_judge(one) for authored in lists for one in self._listed(authored))
+        return any(calls_judge(one) for authored in lists for one in self._listed_assertions(authored))
 
     def specs(self, lists: Sequence[Authored], options: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
         """The evaluators of one test, in order, under the names that promptfoo's reports use."""
-        found = [one for authored in lists for one in self._listed(authored)]
+        found = [one for authored in lists for one in self._listed_assertions(authored)]
         for one in found:
             prompt = one.get("rubricPrompt", options.get("rubricPrompt"))
             if (asked := (one["type"], str(prompt))) not in self._doubted:
@@ -103,7 +103,7 @@ class Assertions:
         if known is not None:
             return known
         judging = {key: options[key] for key in ("provider", "rubricPrompt", "factuality") if key in options}
-        own = {"options": judging} if judging and asks_judge(one) else {}
+        own = {"options": judging} if judging and calls_judge(one) else {}
         config = {"assertion": one, **own, **self._place(one)}
         spec = EvaluatorSpec(f"{one['type']}#{number}", _evaluator(one), config, called=one["type"])
         if not own:
@@ -113,38 +113,38 @@ class Assertions:
     def _place(self, one: Mapping[str, Any]) -> dict[str, Any]:
         return {"folder": str(self._sources.folder)} if _runs(one) else {}
 
-    def _listed(self, authored: Authored) -> Iterator[dict[str, Any]]:
+    def _listed_assertions(self, authored: Authored) -> Iterator[dict[str, Any]]:
         raw = authored.raw
         if not isinstance(raw, list):
-            authored.origin.tell(f"assert: expected a list of assertions, found {kind_found(raw)}")
+            authored.origin.report(f"assert: expected a list of assertions, found {kind_found(raw)}")
             return
         for i, one in enumerate(raw):
             known = self._read.get(id(one))
             if known is None:
-                known = self._read[id(one)] = (one, self._checked(one, authored.origin.at(i)))
+                known = self._read[id(one)] = (one, self._checked_assertion(one, authored.origin.at(i)))
             if known[1] is not None:
                 yield known[1]
 
-    def _checked(self, one: Any, origin: Origin) -> dict[str, Any] | None:
+    def _checked_assertion(self, one: Any, origin: Origin) -> dict[str, Any] | None:
         if not isinstance(one, dict):
             hint = f"; write {{type: {short_form(one)['type']}, ...}}" if isinstance(one, str) else ""
-            origin.tell(f"assert: expected a mapping with a type, found {kind_found(one)}{hint}")
+            origin.report(f"assert: expected a mapping with a type, found {kind_found(one)}{hint}")
             return None
         warn_of_others(one, ASSERTION, origin)
         one = what_fits(given := one, ASSERTION, origin)
         kind = one.get("type")
         if kind is None:
             if given.get("type") is None:
-                origin.tell("assert: an assertion needs a type")
+                origin.report("assert: an assertion needs a type")
             return None
         _, base = base_of(kind)
-        if not self._known(kind, base, origin):
+        if not self._is_known(kind, base, origin):
             return None
         kept = {key: value for key, value in one.items() if key not in ("description", "name", "id")}
         if base == SET:
             return self._set(kept, origin)
         if kind == "select-best" and not kept.get("value"):
-            origin.tell("select-best needs a value: the criterion of the best")
+            origin.report("select-best needs a value: the criterion of the best")
             return None
         if "provider" in one:
             kept["provider"] = self.grader(one["provider"], origin.at("provider"))
@@ -153,34 +153,34 @@ class Assertions:
         doubt_assertion(one, origin)
         return self._with_files(kept, base, origin)
 
-    def _known(self, kind: str, base: str, origin: Origin) -> bool:
+    def _is_known(self, kind: str, base: str, origin: Origin) -> bool:
         if base in CHECKS or kind in (SET, *COMPARISONS):
             return True
         place = origin.at("type")
         if base.startswith("promptfoo:redteam") or base in ("redteam",):
-            place.tell(f"{kind!r} is of promptfoo's red team, which is not supported")
+            place.report(f"{kind!r} is of promptfoo's red team, which is not supported")
         elif base in UNSUPPORTED:
-            place.tell(f"the assertion type {kind!r} is not supported: {UNSUPPORTED[base]}")
+            place.report(f"the assertion type {kind!r} is not supported: {UNSUPPORTED[base]}")
         else:
-            place.tell(
+            place.report(
                 f"unknown assertion type {kind!r}{did_you_mean(base, (*CHECKS, SET, *COMPARISONS, *UNSUPPORTED))}"
             )
         return False
 
     def _set(self, one: dict[str, Any], origin: Origin) -> dict[str, Any]:
-        members = list(self._listed(Authored(one.get("assert"), origin.at("assert"))))
+        members = list(self._listed_assertions(Authored(one.get("assert"), origin.at("assert"))))
         doubt_threshold(one.get("threshold"), origin)
         if not members:
             origin.warn("a set without assertions passes whatever the output is")
         for i, member in enumerate(members):
             if member["type"] in COMPARISONS:
-                origin.at("assert", i).tell(f"{member['type']} compares whole tests: it cannot be in a set")
+                origin.at("assert", i).report(f"{member['type']} compares whole tests: it cannot be in a set")
         return {**one, "assert": members}
 
     def grader(self, raw: Any, origin: Origin) -> Any:
         """The grader in an assertion or in a test's options: a provider, or one for each kind of call."""
         if isinstance(raw, dict) and "id" not in raw and {"text", "embedding", "classification"} & raw.keys():
-            return {key: self._grader(_plain(one), origin.at(key)) for key, one in raw.items()}
+            return {key: self._grader(_without_settings(one), origin.at(key)) for key, one in raw.items()}
         return self._grader(raw, origin)
 
     def _grader(self, raw: Any, origin: Origin) -> Provider | None:
@@ -200,7 +200,7 @@ class Assertions:
             return raw
         path, _ = split_function(raw)
         if path.endswith(".py"):
-            place.tell("a prompt for judges cannot be made by Python: expected text, or a file of text or JavaScript")
+            place.report("a prompt for judges cannot be made by Python: expected text, or a file of text or JavaScript")
         elif (found := self._sources.path(path, place)) is not None:
             return raw if path.endswith(SCRIPTS) else self._sources.text(found, place)
         return None
@@ -220,17 +220,17 @@ class Assertions:
         if found is None:
             return None
         if not path.endswith(SCRIPTS):
-            one |= {"value": self._content(found, place), "as_is": True}
+            one |= {"value": self._file_content(found, place), "as_is": True}
         return one
 
-    def _content(self, path: Any, origin: Origin) -> Any:
+    def _file_content(self, path: Any, origin: Origin) -> Any:
         if path.suffix in (".json", ".yaml", ".yml"):
             document = self._sources.document(path, origin)
             return None if document is None else as_javascript(document.value)
         return self._sources.text(path, origin).strip()
 
 
-def _plain(grader: Any) -> Any:
+def _without_settings(grader: Any) -> Any:
     """One of a mapping of graders: an id without settings means the same as the id alone."""
     return grader["id"] if isinstance(grader, dict) and grader.keys() == {"id"} else grader
 
@@ -244,4 +244,4 @@ def _runs(one: Mapping[str, Any]) -> bool:
     if one["type"] == SET:
         return any(map(_runs, one["assert"]))
     code = base_of(one["type"])[1] in ("javascript", "python") or one.get("transform") is not None
-    return code or in_file(one.get("value")) or asks_judge(one)
+    return code or in_file(one.get("value")) or calls_judge(one)

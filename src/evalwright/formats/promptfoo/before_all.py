@@ -71,7 +71,7 @@ def after_before_all(
     try:
         after = awaited_now(hooked(extensions, str(folder), BEFORE_ALL, before, _with_changes, variables))["suite"]
     except (ScriptError, InputError) as error:
-        origin.tell(str(error))
+        origin.report(str(error))
         return given
     changed = {key: after[key] for key in _TAKEN if after[key] != before["suite"][key]}
     made = Origin(Findings(Path(files), Document(files, {})), ("suite",))
@@ -82,10 +82,10 @@ def after_before_all(
     return Hooked(prompts, {**raw, **what_fits(settings, CONFIG, made)}, variables)
 
 
-def _with_changes(context: dict[str, Any], said: Any) -> dict[str, Any]:
-    suite = said.get("suite") if isinstance(said, Mapping) else None
+def _with_changes(context: dict[str, Any], returned: Any) -> dict[str, Any]:
+    suite = returned.get("suite") if isinstance(returned, Mapping) else None
     if not isinstance(suite, Mapping):
-        raise ScriptError(f"expected the context with its suite, or nothing; found {said!r:.80}")
+        raise ScriptError(f"expected the context with its suite, or nothing; found {returned!r:.80}")
     if missing := [key for key in _TAKEN if key not in suite]:
         raise ScriptError(f"it returned a suite without {', '.join(missing)}")
     return {"suite": {**context["suite"], **{key: suite[key] for key in _TAKEN}}}
@@ -107,7 +107,7 @@ def _text(prompt: AuthoredPrompt) -> str:
 def _prompts_in(returned: Any, given: Hooked, origin: Origin) -> list[AuthoredPrompt]:
     """The prompts that a hook returned; those that it left as they were are the same, functions included."""
     if not isinstance(returned, list):
-        origin.tell(f"expected a list of prompts, found {kind_found(returned)}")
+        origin.report(f"expected a list of prompts, found {kind_found(returned)}")
         return given.prompts
     shown = as_javascript(prompts_shown(given.prompts))
     found: list[AuthoredPrompt] = []
@@ -118,5 +118,5 @@ def _prompts_in(returned: Any, given: Hooked, origin: Origin) -> list[AuthoredPr
             kept = {key: one[key] for key in ("id", "config") if one.get(key) is not None}
             found.append({"raw": one["raw"], "label": one.get("label") or one["raw"], **kept})
         else:
-            origin.at(i).tell(f"expected a prompt with raw and label, found {one!r:.60}")
+            origin.at(i).report(f"expected a prompt with raw and label, found {one!r:.60}")
     return found

@@ -75,16 +75,16 @@ class Tests:
     def take(self, changed: Mapping[str, Any], origin: Origin) -> None:
         """Take over what hooks have changed; a test that they left as it was keeps its place in its file."""
         if "tests" in changed:
-            self._listed = [*self._returned(changed["tests"], origin.at("tests"))]
+            self._listed = [*self._returned_tests(changed["tests"], origin.at("tests"))]
         if "scenarios" in changed:
             self._raw = {**self._raw, **what_fits({"scenarios": changed["scenarios"]}, CONFIG, origin)}
             self._of_scenarios = origin.at("scenarios")
         if "defaultTest" in changed:
             self._default, self._of_default = self._checked_default(changed["defaultTest"], origin.at("defaultTest"))
 
-    def _returned(self, tests: Any, origin: Origin) -> Iterator[_Test]:
+    def _returned_tests(self, tests: Any, origin: Origin) -> Iterator[_Test]:
         if not isinstance(tests, list):
-            origin.tell(f"expected a list of tests, found {kind_found(tests)}")
+            origin.report(f"expected a list of tests, found {kind_found(tests)}")
             return
         known = {compact_json(one.raw): one for one in self._listed or ()}
         for i, one in enumerate(tests):
@@ -94,13 +94,13 @@ class Tests:
     def cases(self) -> list[AuthoredCase]:
         """All cases, numbered in order: those in `tests`, then those in `scenarios`."""
         cases: list[AuthoredCase] = []
-        for group, (listed, number, test) in enumerate(self._all()):
-            cases += (AuthoredCase(case, listed, number, group) for case in self._expanded(test, len(cases)))
+        for group, (listed, number, test) in enumerate(self._all_tests()):
+            cases += (AuthoredCase(case, listed, number, group) for case in self._expanded_cases(test, len(cases)))
         if not cases and not self._raw.get("tests") and not self._raw.get("scenarios"):
-            cases += (AuthoredCase(case, 0, 0, 0) for case in self._expanded(_Test({}, self._origin), 0))
+            cases += (AuthoredCase(case, 0, 0, 0) for case in self._expanded_cases(_Test({}, self._origin), 0))
         return cases
 
-    def _all(self) -> Iterator[tuple[int, int, _Test]]:
+    def _all_tests(self) -> Iterator[tuple[int, int, _Test]]:
         """Each test, preceded by the number of its list and its number in the list."""
         raw = self._raw.get("tests")
         if raw is not None or self._listed:
@@ -109,7 +109,7 @@ class Tests:
             for number, test in enumerate(tests):
                 if not any(key in test.raw for key in _SAYS):
                     found = ", ".join(map(str, test.raw)) or "nothing"
-                    test.origin.tell(f"a test needs at least one of {', '.join(_SAYS)}; found {found:.60}")
+                    test.origin.report(f"a test needs at least one of {', '.join(_SAYS)}; found {found:.60}")
                 # promptfoo adds descriptions to the tests of such a file if `tests` names nothing else
                 described = {"description": f"Row #{number + 1}", **test.raw} if rows else test.raw
                 yield 0, number, test._replace(raw=described)
@@ -134,9 +134,9 @@ class Tests:
 
     def _checked_default(self, raw: Any, origin: Origin) -> tuple[dict[str, Any], Origin]:
         if not isinstance(raw, dict):
-            origin.tell(f"defaultTest: expected a mapping, found {kind_found(raw)}")
+            origin.report(f"defaultTest: expected a mapping, found {kind_found(raw)}")
             return {}, origin
-        return self._checked(raw, origin), origin
+        return self._checked_test(raw, origin), origin
 
     def _borrow(self, origin: Origin) -> None:
         """Report mistakes in another file together with the rest."""
@@ -154,7 +154,7 @@ class Tests:
                         yield from self._scenario(one, inner)
             return
         if not isinstance(raw, dict):
-            origin.tell(f"expected a mapping with config and tests, found {kind_found(raw)}")
+            origin.report(f"expected a mapping with config and tests, found {kind_found(raw)}")
             return
         warn_of_others(raw, SCENARIO, origin)
         yield self._with_every_config(what_fits(raw, SCENARIO, origin), origin)
@@ -183,19 +183,19 @@ class Tests:
 
     def _test(self, raw: Any, origin: Origin) -> Iterator[_Test]:
         if isinstance(raw, str):
-            yield from self._named(raw, None, origin)
+            yield from self._tests_of_file(raw, None, origin)
         elif isinstance(raw, dict) and "path" in raw and "vars" not in raw:
             warn_of_others(raw, GENERATOR, origin)
             if isinstance(named := what_fits(raw, GENERATOR, origin).get("path"), str):
-                yield from self._named(named, raw.get("config"), origin)
+                yield from self._tests_of_file(named, raw.get("config"), origin)
         elif isinstance(raw, dict):
-            test = self._with_vars(self._checked(raw, origin), origin)
+            test = self._with_vars(self._checked_test(raw, origin), origin)
             doubt_variables(_mapping(test.get("vars")), origin.at("vars"))
             yield _Test(test, origin)
         else:
-            origin.tell(f"expected a test or the name of a file, found {kind_found(raw)}")
+            origin.report(f"expected a test or the name of a file, found {kind_found(raw)}")
 
-    def _checked(self, raw: dict[str, Any], origin: Origin) -> dict[str, Any]:
+    def _checked_test(self, raw: dict[str, Any], origin: Origin) -> dict[str, Any]:
         """A test without values of the wrong type, with the files of its transforms checked."""
         warn_of_others(raw, TEST, origin)
         raw = what_fits(raw, TEST, origin)
@@ -208,18 +208,18 @@ class Tests:
             self._sources.code(options.get(key), inner.at(key))
         return raw if options is raw["options"] else {**raw, "options": options}
 
-    def _named(self, named: str, config: Any, origin: Origin) -> Iterator[_Test]:
+    def _tests_of_file(self, named: str, config: Any, origin: Origin) -> Iterator[_Test]:
         if _REMOTE.match(named):
-            origin.tell(f"{named!r} is not in a file: download it and name the file")
+            origin.report(f"{named!r} is not in a file: download it and name the file")
             return
         path, function = split_function(named)
         for found in self._sources.paths(path, origin):
             if found.suffix in SCRIPTS:
-                yield from self._generated(found, function, config, origin)
+                yield from self._generated_tests(found, function, config, origin)
             else:
                 yield from self._of_file(found, origin)
 
-    def _generated(self, path: Path, function: str, config: Any, origin: Origin) -> Iterator[_Test]:
+    def _generated_tests(self, path: Path, function: str, config: Any, origin: Origin) -> Iterator[_Test]:
         made = generated_tests(path, function, config, self._sources.folder)
         if isinstance(made, Generated):
             for one in as_javascript(made.tests):
@@ -228,7 +228,7 @@ class Tests:
             self.skipped.append(origin.problem(f"the tests that {path.name} makes are missing: it is not executed"))
             origin.warn(f"{path.name} was not executed: it makes tests, which are not counted")
         else:
-            origin.tell(made)
+            origin.report(made)
 
     def _of_file(self, path: Path, origin: Origin) -> Iterator[_Test]:
         if path.suffix == ".csv":
@@ -246,13 +246,13 @@ class Tests:
                 self._borrow(inner)
                 yield from self._tests(as_javascript(document.value), inner)
         else:
-            origin.tell(f"{path.name!r} is not a file of tests: expected one of {', '.join((*_OF_TESTS, *SCRIPTS))}")
+            origin.report(f"{path.name!r} is not a file of tests: expected one of {', '.join((*_OF_TESTS, *SCRIPTS))}")
 
     def _line(self, line: str, number: int, path: Path, origin: Origin) -> Iterator[_Test]:
         try:
             test = as_javascript(exact(line))
         except ValueError as error:
-            origin.tell(f"{path.name}:{number}: broken JSON: {error}")
+            origin.report(f"{path.name}:{number}: broken JSON: {error}")
             return
         inner = Origin(Findings(path, OneLine(path.name, test, number)))
         self._borrow(inner)
@@ -280,7 +280,7 @@ class Tests:
             known = self._read[key, id(value)] = (value, read(value, origin))
         return known[1]
 
-    def _expanded(self, test: _Test, first: int) -> Iterator[Case]:
+    def _expanded_cases(self, test: _Test, first: int) -> Iterator[Case]:
         raw, default, origin = test.raw, self._default, test.origin
         doubt_threshold(raw.get("threshold"), origin)
         options = {**_mapping(default.get("options")), **_mapping(raw.get("options")), **self._switched}
@@ -295,7 +295,7 @@ class Tests:
         lists = [] if drops or "assert" not in default else [Authored(default["assert"], self._of_default.at("assert"))]
         if raw.get("assert") is not None:
             lists.append(Authored(raw["assert"], origin.at("assert")))
-        if not self._assertions.ask(lists):
+        if not self._assertions.need_judge(lists):
             options.pop("provider", None)  # promptfoo does not read the judge of a test that needs none
         elif (grader := options.get("provider")) is not None:
             place = self._place(raw.get("options"), "provider", origin).at("options", "provider")

@@ -34,7 +34,7 @@ def columns(every: AuthoredColumns, chosen: AuthoredColumns, shared: Mapping[str
     taken: Counter[str] = Counter()
     kept = {*map(id, chosen.prompts), *map(id, chosen.providers)}
     found = {}
-    for number, (provider, prompt, name) in enumerate(_named(every)):
+    for number, (provider, prompt, name) in enumerate(_named_columns(every)):
         name = _unique(name, taken)
         if id(provider) in kept and id(prompt) in kept:
             config = {**shared, "provider": {k: v for k, v in provider.items() if k != "prompts"}, "prompt": prompt}
@@ -42,7 +42,7 @@ def columns(every: AuthoredColumns, chosen: AuthoredColumns, shared: Mapping[str
     return found
 
 
-def _named(every: AuthoredColumns) -> Iterator[tuple[Provider, AuthoredPrompt, str]]:
+def _named_columns(every: AuthoredColumns) -> Iterator[tuple[Provider, AuthoredPrompt, str]]:
     for provider in every.providers:
         for k, prompt in enumerate(every.prompts):
             if not allows(provider.get("prompts"), prompt):

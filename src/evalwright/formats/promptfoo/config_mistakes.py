@@ -28,7 +28,7 @@ def check_keys(raw: Mapping[str, Any], sources: Sources, origin: Origin) -> None
         if key in raw and (raw.get("tests") or raw.get("scenarios")):
             origin.at(key).warn("promptfoo's red team is not run: only the tests of this file are", unread=True)
         elif key in raw:
-            origin.at(key).tell(
+            origin.at(key).report(
                 f"{key!r} is of promptfoo's red team, which is not supported, and there are no other tests:"
                 " expected the key tests"
             )
@@ -43,7 +43,7 @@ def check_keys(raw: Mapping[str, Any], sources: Sources, origin: Origin) -> None
     for i, named in enumerate(raw.get("extensions", ())):
         place = origin.at("extensions", i)
         if not (in_file(named) and split_function(named)[0].endswith(SCRIPTS)):
-            place.tell(f"expected file://FILE:FUNCTION with a file of Python or JavaScript, found {named!r}")
+            place.report(f"expected file://FILE:FUNCTION with a file of Python or JavaScript, found {named!r}")
         sources.code(named, place)
 
 
@@ -53,9 +53,9 @@ def check_comparisons(cases: Sequence[Case], variants: Sequence[Variant], origin
     kinds = {frozenset(str(spec.called) for spec in case.evaluators or ()) for case in cases}
     for kind in sorted(COMPARISONS & frozenset().union(*kinds)):
         if len(variants) == 1:
-            origin.tell(f"{kind} compares the outputs of several prompts or providers: there is one column")
+            origin.report(f"{kind} compares the outputs of several prompts or providers: there is one column")
     if any("max-score" in found and found <= COMPARISONS for found in kinds):
-        origin.tell("max-score needs another assertion in the same test, whose score it uses")
+        origin.report("max-score needs another assertion in the same test, whose score it uses")
 
 
 def check_derived(raw: Mapping[str, Any], origin: Origin) -> None:
@@ -66,6 +66,6 @@ def check_derived(raw: Mapping[str, Any], origin: Origin) -> None:
             warn_of_others(one, DERIVED, place)
             one = what_fits(one, DERIVED, place)
         if not isinstance(one, dict) or not {"name", "value"} <= one.keys():
-            place.tell(f"expected a mapping with name and value, found {one!r:.60}")
+            place.report(f"expected a mapping with name and value, found {one!r:.60}")
         elif (mistake := mistake_in(str(one.get("value")))) is not None:
-            place.at("value").tell(mistake)
+            place.at("value").report(mistake)

@@ -124,7 +124,7 @@ def doubt_values(variants: Iterable[Variant], cases: Sequence[Case], origin: Ori
         for name in plain_names(one["value"]) - _GIVEN - _OF_ASSERTIONS - {*map(str, case.input)}
     )
     known = {str(key) for case in cases for key in case.input}
-    for name in sorted({*lacking} - _stored(cases)):
+    for name in sorted({*lacking} - _stored_names(cases)):
         where = counted(lacking[name], "assertion")
         origin.at("tests").warn(
             f"the variable {name!r} of {where} is missing in its test{_nearest(name, known)}; "
@@ -137,7 +137,7 @@ def doubt_guardrails(variants: Iterable[Variant], cases: Iterable[Case], origin:
     if not any(_has_guardrails(spec.config.get("assertion")) for case in cases for spec in case.evaluators or ()):
         return
     providers = {called_of(one): one for one in (variant.config["provider"] for variant in variants)}
-    silent = [name for name, one in providers.items() if _says_only_its_output(name, one.get("config") or {})]
+    silent = [name for name, one in providers.items() if _returns_only_output(name, one.get("config") or {})]
     if silent:
         names = ", ".join(silent)
         origin.at("tests").warn(f"guardrails passes whatever the output of {names} is, which says only its output")
@@ -149,7 +149,7 @@ def _has_guardrails(one: Any) -> bool:
     return base_of(one["type"])[1] == "guardrails" or any(map(_has_guardrails, one.get("assert", ())))
 
 
-def _says_only_its_output(provider: str, config: Mapping[str, Any]) -> bool:
+def _returns_only_output(provider: str, config: Mapping[str, Any]) -> bool:
     kind = provider_kind(provider)
     return kind in ("echo", "exec") or (
         kind == "http" and not any(config.get(key) for key in ("transformResponse", "responseParser"))
@@ -165,7 +165,7 @@ def doubt_variables(variables: Mapping[str, Any], origin: Origin) -> None:
 
 def _doubt_names(texts: Iterable[str], cases: Sequence[Case], origin: Origin, given: Sequence[str] = ()) -> None:
     known = {*given, *(str(key) for case in cases for key in case.input)}
-    for name in sorted({name for text in texts for name in plain_names(text)} - _stored(cases) - _GIVEN):
+    for name in sorted({name for text in texts for name in plain_names(text)} - _stored_names(cases) - _GIVEN):
         lacking = sum(name not in case.input for case in cases)
         if lacking:
             hint = "" if name in known else _nearest(name, known)
@@ -173,7 +173,7 @@ def _doubt_names(texts: Iterable[str], cases: Sequence[Case], origin: Origin, gi
             origin.warn(f"the variable {name!r} is missing in {of}{hint}; it is rendered as an empty text")
 
 
-def _stored(cases: Iterable[Case]) -> set[str]:
+def _stored_names(cases: Iterable[Case]) -> set[str]:
     return {name for case in cases if (name := stored_as(case)) is not None}
 
 

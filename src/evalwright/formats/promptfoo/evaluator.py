@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
-from evalwright.formats.promptfoo.kinds import CHECKS, SET, asks_judge, base_of
+from evalwright.formats.promptfoo.kinds import CHECKS, SET, base_of, calls_judge
 from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
 from evalwright.formats.promptfoo.templates import render, render_all
 from evalwright.formats.promptfoo.values import shown_text
@@ -20,19 +20,19 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Metrics, Trace
 from evalwright.registry import resolve
 
-__all__ = ["Asked", "PromptfooAssertion", "context_of", "expected_or_forbidden", "token_usage"]
+__all__ = ["AssertionInput", "PromptfooAssertion", "context_of", "expected_or_forbidden", "token_usage"]
 
 _WIDEST = (-sys.float_info.max, sys.float_info.max)
 _LIMIT = 600.0
 
 
 @cache
-def _check_of(kind: str) -> Callable[[Asked], Evaluation | Awaitable[Evaluation]]:
-    found: Callable[[Asked], Evaluation | Awaitable[Evaluation]] = resolve(CHECKS[kind])
+def _check_of(kind: str) -> Callable[[AssertionInput], Evaluation | Awaitable[Evaluation]]:
+    found: Callable[[AssertionInput], Evaluation | Awaitable[Evaluation]] = resolve(CHECKS[kind])
     return found
 
 
-class Asked(NamedTuple):
+class AssertionInput(NamedTuple):
     """What an assertion asks about one output."""
 
     kind: str
@@ -76,7 +76,7 @@ class PromptfooAssertion:
 
     @staticmethod
     def calls_models(config: Mapping[str, Any]) -> bool:
-        return asks_judge(config["assertion"])
+        return calls_judge(config["assertion"])
 
     def __init__(
         self, assertion: Mapping[str, Any], options: Mapping[str, Any] | None = None, folder: str = "."
@@ -94,7 +94,7 @@ class PromptfooAssertion:
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         """The calls of graders that are models, including those of members of sets."""
         for one in _flat(self._assertion):
-            if asks_judge(one):
+            if calls_judge(one):
                 from evalwright.formats.promptfoo.graders import grader_requests
 
                 kind = "embedding" if base_of(one["type"])[1].startswith("similar") else "text"
@@ -104,10 +104,10 @@ class PromptfooAssertion:
         if trace.extra.get("promptfoo", {}).get("left_out"):
             return Evaluation(False, skipped=True)
         if self._check is None or self._waits:
-            return self._awaited(case, trace)
+            return self._awaited_evaluation(case, trace)
         given = self._check(self._question(case, trace))
         if inspect.isawaitable(given):
-            return self._finished(given, trace)
+            return self._finished_evaluation(given, trace)
         return self._finish(given, trace)
 
     @property
@@ -119,7 +119,7 @@ class PromptfooAssertion:
         """Whether a file contains the code of the value; in `javascript` and `python` it contains the check itself."""
         return in_file(self._assertion.get("value")) and self._kind not in ("javascript", "python")
 
-    async def _finished(self, given: Awaitable[Evaluation], trace: Trace) -> Evaluation:
+    async def _finished_evaluation(self, given: Awaitable[Evaluation], trace: Trace) -> Evaluation:
         return self._finish(await given, trace)
 
     def _finish(self, found: Evaluation, trace: Trace) -> Evaluation:
@@ -132,7 +132,7 @@ class PromptfooAssertion:
             found.passed = True
         return found
 
-    def _question(self, case: Case, trace: Trace) -> Asked:
+    def _question(self, case: Case, trace: Trace) -> AssertionInput:
         seen: Mapping[str, Any] = trace.extra.get("promptfoo", {})
         output = seen.get("output", trace.output.final_answer)
         names: Mapping[str, Any] = _names(seen)
@@ -142,12 +142,12 @@ class PromptfooAssertion:
                 value = render_all(value, names) if isinstance(value, (str, list)) else value
             except TemplateError as error:
                 raise EvaluatorError(str(error), "template_error") from None
-        return Asked(
+        return AssertionInput(
             self._kind, self._negated, value, self._assertion, self._options, output, shown_text(output), names, case,
             trace, self._folder,
         )  # fmt: skip
 
-    async def _awaited(self, case: Case, trace: Trace) -> Evaluation:
+    async def _awaited_evaluation(self, case: Case, trace: Trace) -> Evaluation:
         if self._check is None:
             return self._finish(await self._set(case, trace), trace)
         question = self._question(case, trace)
@@ -164,7 +164,7 @@ class PromptfooAssertion:
         given = self._check(question)
         return self._finish(await given if inspect.isawaitable(given) else given, trace)
 
-    async def _value_of_file(self, question: Asked) -> Any:
+    async def _value_of_file(self, question: AssertionInput) -> Any:
         """The value of a function that is named in place of a value."""
         from evalwright.formats.promptfoo.scripts import call_file
 
@@ -176,8 +176,8 @@ class PromptfooAssertion:
         except ScriptError as error:
             raise EvaluatorError(f"{named}: {error}", error.type) from None
         if isinstance(value, bool) or (isinstance(value, dict) and "pass" in value):
-            said = f"{named} gave a verdict, {value!r:.80}, where {self._kind} needs a value to compare with"
-            raise EvaluatorError(f"{said}; code that judges is a javascript or python assertion", "bad_value")
+            message = f"{named} gave a verdict, {value!r:.80}, where {self._kind} needs a value to compare with"
+            raise EvaluatorError(f"{message}; code that judges is a javascript or python assertion", "bad_value")
         return value
 
     async def _set(self, case: Case, trace: Trace) -> Evaluation:
@@ -188,12 +188,12 @@ class PromptfooAssertion:
         cost: float | None = None
         for i, one in enumerate(self._assertion["assert"]):
             given = PromptfooAssertion(one, self._options, self._folder).evaluate(case, trace)
-            said = await given if inspect.isawaitable(given) else given
+            result = await given if inspect.isawaitable(given) else given
             rows.append({
-                "evaluator": f"{one['type']}#{i}", "evaluator_type": one["type"], "passed": said.passed,
-                "score": said.score, "reason": said.reason, "detail": said.detail,
+                "evaluator": f"{one['type']}#{i}", "evaluator_type": one["type"], "passed": result.passed,
+                "score": result.score, "reason": result.reason, "detail": result.detail,
             })  # fmt: skip
-            cost = cost if said.cost_usd is None else (cost or 0.0) + said.cost_usd
+            cost = cost if result.cost_usd is None else (cost or 0.0) + result.cost_usd
         score = weighted((row["score"], row["detail"].get("weight", 1)) for row in rows)
         threshold = self._assertion.get("threshold")
         passed = all(row["passed"] for row in rows) if threshold is None else score >= threshold
@@ -219,7 +219,7 @@ def token_usage(metrics: Metrics) -> dict[str, int]:
     return {"prompt": sent, "completion": received, "total": sent + received}
 
 
-def context_of(question: Asked) -> dict[str, Any]:
+def context_of(question: AssertionInput) -> dict[str, Any]:
     """What code of a configuration gets to know about the cell, under promptfoo's names."""
     seen: Mapping[str, Any] = question.trace.extra.get("promptfoo", {})
     own = question.case.extra.get("promptfoo", {})

@@ -37,7 +37,7 @@ async def hooked(
     folder: str,
     hook: str,
     context: dict[str, Any],
-    accept: Callable[[dict[str, Any], Any], dict[str, Any]] = lambda context, said: context,
+    accept: Callable[[dict[str, Any], Any], dict[str, Any]] = lambda context, returned: context,
     variables: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """The context of a hook after all extensions: `accept` makes it of what one of them has returned, if that is
@@ -45,26 +45,28 @@ async def hooked(
     the hook and the file; `accept` may raise it, too."""
     for named in concerned(extensions, hook):
         try:
-            if said := await _said(named, folder, hook, context, variables):
-                context = accept(context, said)
+            if returned := await _hook_result(named, folder, hook, context, variables):
+                context = accept(context, returned)
         except ScriptError as error:
             raise ScriptError(f"{hook} of {split_function(named)[0]}: {error}", error.type) from error
     return context
 
 
-async def _said(named: str, folder: str, hook: str, context: dict[str, Any], variables: dict[str, str] | None) -> Any:
+async def _hook_result(
+    named: str, folder: str, hook: str, context: dict[str, Any], variables: dict[str, str] | None
+) -> Any:
     path, name = split_function(named)
     given = copy.deepcopy(context)  # only what a hook returns counts
     arguments: list[Any] = [given, {"hookName": hook}] if name in _HOOKS else [hook, given]
     if path.endswith(".py"):
         name = name or "extension_hook"
-        arguments = arguments[: _taken(python_function(Path(folder, path), name), arguments)]
+        arguments = arguments[: _arguments_taken(python_function(Path(folder, path), name), arguments)]
     seconds = _SECONDS.get(hook, _LIMIT)
     where = f"{path}:{name}" if name else path
     return await call_hook(folder, where, arguments, seconds, silent=hook == AFTER_ALL, variables=variables)
 
 
-def _taken(function: Callable[..., Any], arguments: Sequence[Any]) -> int:
+def _arguments_taken(function: Callable[..., Any], arguments: Sequence[Any]) -> int:
     """How many of the arguments a function of Python takes; JavaScript's ignore those that they do not name."""
     try:
         inspect.signature(function).bind(*arguments)
@@ -94,12 +96,12 @@ async def vars_before(extensions: Sequence[str], folder: str, case: Case) -> dic
     return found
 
 
-def _with_vars(context: dict[str, Any], said: Any) -> dict[str, Any]:
+def _with_vars(context: dict[str, Any], returned: Any) -> dict[str, Any]:
     """The test with the variables that a hook returned. A test is judged as it is stored, so that nothing else of it
     can be changed."""
-    test = said.get("test") if isinstance(said, Mapping) else None
+    test = returned.get("test") if isinstance(returned, Mapping) else None
     if not isinstance(test, Mapping) or not isinstance(test.get("vars", {}), Mapping):
-        raise ScriptError(f"expected the context with its test and vars, or nothing; found {said!r:.80}")
+        raise ScriptError(f"expected the context with its test and vars, or nothing; found {returned!r:.80}")
     before = context["test"]
     changed = [key for key in {**before, **test} if key != "vars" and test.get(key) != before.get(key)]
     if changed:

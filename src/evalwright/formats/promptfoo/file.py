@@ -65,10 +65,10 @@ class _Referring:
             elif isinstance(found, list) and name.isdigit() and int(name) < len(found):
                 found = found[int(name)]
             else:
-                self._origin.at(*place).tell(f"$ref: there is no {reference!r} in this file")
+                self._origin.at(*place).report(f"$ref: there is no {reference!r} in this file")
                 return None
         if depth >= _DEEPEST:
-            self._origin.at(*place).tell(f"$ref: {reference!r} leads to itself")
+            self._origin.at(*place).report(f"$ref: {reference!r} leads to itself")
             return None
         return self.resolved(copy.deepcopy(found), place, depth + 1)
 
@@ -79,14 +79,14 @@ def with_environment(value: Any, environment: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         if "env" not in value:
             return value
-        return _TEMPLATE.sub(lambda found: _filled(found[0], environment), value)
+        return _TEMPLATE.sub(lambda found: _with_environment(found[0], environment), value)
     if isinstance(value, dict):
         made = {with_environment(key, environment): with_environment(one, environment) for key, one in value.items()}
         return as_it_was(made, value)
     return as_it_was([with_environment(one, environment) for one in value], value) if isinstance(value, list) else value
 
 
-def _filled(template: str, environment: Mapping[str, str]) -> str:
+def _with_environment(template: str, environment: Mapping[str, str]) -> str:
     named = _VARIABLE.search(template)
     if named is None:
         return template

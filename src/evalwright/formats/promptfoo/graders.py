@@ -57,7 +57,9 @@ class Grader:
     async def ask(self, messages: list[dict[str, Any]]) -> str:
         """The reply. Raises EvaluatorError."""
         if not self._is_model:
-            return await self._called(compact_json(messages) if len(messages) > 1 else str(messages[0]["content"]))
+            return await self._program_reply(
+                compact_json(messages) if len(messages) > 1 else str(messages[0]["content"])
+            )
         request = self._request(messages)
         try:
             reply = await session().models.chat(request, "judge")
@@ -81,14 +83,14 @@ class Grader:
     def _request(self, messages: list[dict[str, Any]]) -> ChatRequest:
         return request_of(self._provider, compact_json(messages), {}, self._folder)
 
-    async def _called(self, prompt: str) -> str:
+    async def _program_reply(self, prompt: str) -> str:
         """The reply of a provider that is the user's program."""
         context = {"vars": dict(self._variables), "prompt": {"raw": prompt, "label": "judge"}}
         call = ProviderCall(prompt, context, {}, 0, environment())
         try:
             with kept_call(self.name, [{"role": "user", "content": prompt}]) as kept:
                 reply = await _caller(json.dumps(self._provider, sort_keys=True), self._folder)(call)
-                text = kept.said(shown_text(reply.output), reply.cost)
+                text = kept.note_output(shown_text(reply.output), reply.cost)
         except TargetError as error:
             raise EvaluatorError(f"the judge {self.name} could not be called: {error}", error.type) from error
         if reply.cost is not None:

@@ -37,7 +37,7 @@ _UNSUPPORTED = {
 def without_unsupported(config: dict[str, Any], origin: Origin) -> dict[str, Any]:
     """The settings without those that are rejected."""
     for key in config.keys() & _UNSUPPORTED.keys():
-        origin.at(key).tell(f"{key} is not supported: {_UNSUPPORTED[key]}")
+        origin.at(key).report(f"{key} is not supported: {_UNSUPPORTED[key]}")
     return {key: value for key, value in config.items() if key not in _UNSUPPORTED}
 
 
@@ -55,7 +55,7 @@ def plain_settings(config: dict[str, Any], named: str, sources: Sources, origin:
             found |= _written_out(text, "https" if secure else "http", place)
     elif "body" in found:
         found["body"] = _read(found["body"], sources, origin.at("body"))
-    return found if config.get("auth") is None else _authorized(found, config["auth"], origin.at("auth"))
+    return found if config.get("auth") is None else _with_credentials(found, config["auth"], origin.at("auth"))
 
 
 def _written_out(text: str, scheme: str, origin: Origin) -> dict[str, Any]:
@@ -64,16 +64,16 @@ def _written_out(text: str, scheme: str, origin: Origin) -> dict[str, Any]:
     first, *lines = head.split("\n")
     line = _FIRST_LINE.fullmatch(first.strip())
     if line is None:
-        origin.tell(f"expected a request that begins like 'POST /path HTTP/1.1', found {first!r:.80}")
+        origin.report(f"expected a request that begins like 'POST /path HTTP/1.1', found {first!r:.80}")
         return {}
     pairs = [_HEADER.fullmatch(one.strip()) for one in lines]
     for one, pair in zip(lines, pairs, strict=True):
         if pair is None:
-            origin.tell(f"expected a header, 'Name: value', found {one!r:.80}")
+            origin.report(f"expected a header, 'Name: value', found {one!r:.80}")
     headers = {pair[1]: pair[2] for pair in pairs if pair is not None}
     host = next((value for name, value in headers.items() if name.lower() == "host"), None)
     if host is None:
-        origin.tell("the request has no header Host, which says where it is sent")
+        origin.report("the request has no header Host, which says where it is sent")
     target = line[2] if line[2].startswith("/") else f"/{line[2].partition('://')[2].partition('/')[2]}"
     return {
         "url": f"{scheme}://{host}{target}",
@@ -97,24 +97,24 @@ def _read(value: Any, sources: Sources, origin: Origin) -> Any:
     return None if document is None else as_javascript(document.value)
 
 
-def _authorized(config: dict[str, Any], auth: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
+def _with_credentials(config: dict[str, Any], auth: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
     """The settings with the header or the parameter that has the credentials."""
     match auth:
         case {"type": "bearer", "token": str(token)}:
             return _with(config, "headers", "Authorization", f"Bearer {token}")
         case {"type": "basic", "username": str(user), "password": str(password)}:
             if holds_template(user + password):
-                origin.tell("username and password: expected texts without variables of tests")
+                origin.report("username and password: expected texts without variables of tests")
             pair = base64.b64encode(f"{user}:{password}".encode()).decode()
             return _with(config, "headers", "Authorization", f"Basic {pair}")
         case {"type": "api_key", "keyName": str(name), "value": str(value), "placement": "header" | "query" as where}:
             return _with(config, "headers" if where == "header" else "queryParams", name, value)
     known = "bearer with token, basic with username and password, api_key with keyName, value and placement"
     given = ", ".join(sorted(auth.keys() - {"type"})) or "nothing"
-    origin.tell(f"{auth.get('type')!r} with {given}: expected {known}")
+    origin.report(f"{auth.get('type')!r} with {given}: expected {known}")
     return config
 
 
 def _with(config: dict[str, Any], key: str, name: str, value: str) -> dict[str, Any]:
-    others = {one: said for one, said in config.get(key, {}).items() if one.lower() != name.lower()}
+    others = {one: setting for one, setting in config.get(key, {}).items() if one.lower() != name.lower()}
     return {**config, key: {**others, name: value}}

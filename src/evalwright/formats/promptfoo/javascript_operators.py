@@ -14,7 +14,7 @@ from evalwright.formats.promptfoo.values import template_text
 __all__ = ["ARITHMETIC", "loosely_equal", "number_of", "ordered_as", "plus", "string_of"]
 
 
-def _divided(left: float, right: float) -> float:
+def _divide(left: float, right: float) -> float:
     """`/` of JavaScript, which has results for divisions by 0."""
     if right:
         return left / right
@@ -29,8 +29,8 @@ def _remainder(left: float, right: float) -> float:
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "-": operator.sub,
     "*": operator.mul,
-    "/": _divided,
-    "//": lambda left, right: math.floor(_divided(left, right)),
+    "/": _divide,
+    "//": lambda left, right: math.floor(_divide(left, right)),
     "%": _remainder,
     "**": operator.pow,
 }

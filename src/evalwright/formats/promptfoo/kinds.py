@@ -11,8 +11,8 @@ __all__ = [
     "COMPARISONS",
     "SET",
     "UNSUPPORTED",
-    "asks_judge",
     "base_of",
+    "calls_judge",
     "in_module",
     "reads_tools",
 ]
@@ -96,11 +96,11 @@ CALL_MODELS: frozenset[str] = frozenset().union(*map(in_module, ("judged", "cont
 """The types that call models."""
 
 
-def asks_judge(assertion: Mapping[str, Any]) -> bool:
+def calls_judge(assertion: Mapping[str, Any]) -> bool:
     """Whether an assertion, or a member of a set, calls a model."""
     kind = assertion["type"]
     if kind == SET:
-        return any(map(asks_judge, assertion["assert"]))
+        return any(map(calls_judge, assertion["assert"]))
     return kind == "select-best" or base_of(kind)[1] in CALL_MODELS
 
 

@@ -77,7 +77,7 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
     written = {**provider.get("config", {}), **more}
     prefix, model = model_of({**provider, "config": written})
     company, config = COMPANIES[prefix], with_our_names(prefix, written)
-    extra = {key: _loaded(config[key], folder) for key in PASSED_ON if config.get(key) is not None}
+    extra = {key: _loaded_value(config[key], folder) for key in PASSED_ON if config.get(key) is not None}
     extra |= config.get("passthrough") or {}
     if headers := config.get("headers"):
         extra["extra_headers"] = headers
@@ -86,7 +86,7 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
     if most is None and "max_completion_tokens" not in extra and not bare:
         most = _MOST_TOKENS
     request = ChatRequest(
-        _named(prefix, company, model),
+        _model_name(prefix, company, model),
         [_message(one) for one in messages_in(prompt)],
         config.get("instructions") or config.get("systemPrompt"),
         config.get("temperature", None if bare else 0),
@@ -103,7 +103,7 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
 def offered_tools(provider: Provider, folder: str) -> dict[str, Any]:
     """The `tools` and `functions` in the configuration of a provider, those in files included."""
     config = provider.get("config", {})
-    return {key: _loaded(config[key], folder) for key in ("tools", "functions") if config.get(key) is not None}
+    return {key: _loaded_value(config[key], folder) for key in ("tools", "functions") if config.get(key) is not None}
 
 
 def _responding(request: ChatRequest) -> ChatRequest:
@@ -112,7 +112,7 @@ def _responding(request: ChatRequest) -> ChatRequest:
     return msgspec.structs.replace(request, api="responses")
 
 
-def _named(prefix: str, company: str, model: str) -> str:
+def _model_name(prefix: str, company: str, model: str) -> str:
     if prefix in _LITELLM:
         return f"litellm/{_LITELLM[prefix]}/{model}"
     if company in ("openai", "anthropic", "azure"):
@@ -179,11 +179,11 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
     return ToolCall(str(function.get("name", "")), call.get("id"), known)
 
 
-def _loaded(value: Any, folder: str) -> Any:
+def _loaded_value(value: Any, folder: str) -> Any:
     """A part of a request that may be in a file of its own."""
     if isinstance(value, str) and value.startswith("file://"):
         return as_javascript(yaml.load(Path(folder, value[7:]), "yaml12").value)
     if isinstance(value, list):
-        parts = [_loaded(one, folder) for one in value]
+        parts = [_loaded_value(one, folder) for one in value]
         return [item for one in parts for item in (one if isinstance(one, list) else [one])]
     return value

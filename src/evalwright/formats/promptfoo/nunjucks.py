@@ -62,7 +62,7 @@ def rendered(text: str, names: Mapping[str, Any], filters: Mapping[str, Callable
     """The text of a template. Raises TemplateError."""
     try:
         engine = _engine() if not filters else _Engine(filters)
-        template = _compiled(text) if not filters else engine.from_string(_prepared(text))
+        template = _compiled_template(text) if not filters else engine.from_string(_prepared_template(text))
         return str(template.render({name: in_template(value) for name, value in names.items()} | {OUTER: Namespace()}))
     except JinjaError as error:
         raise TemplateError(f"template: {error.message}{_line(error)}") from None
@@ -75,7 +75,7 @@ def _line(error: JinjaError) -> str:
     return f" (line {line})" if line and line > 1 else ""
 
 
-def _prepared(text: str) -> str:
+def _prepared_template(text: str) -> str:
     if "verbatim" in text:
         text = _VERBATIM.sub(r"\1\2raw\3", text)
     return _TAG.sub(lambda tag: _STRICT_EQUALITY.sub(rf"== {STRICTLY} \1=", tag[0]), text) if "==" in text else text
@@ -87,8 +87,8 @@ def _engine() -> _Engine:
 
 
 @lru_cache(_KEPT)
-def _compiled(text: str) -> Any:
-    return _engine().from_string(_prepared(text))
+def _compiled_template(text: str) -> Any:
+    return _engine().from_string(_prepared_template(text))
 
 
 class _Missing(ChainableUndefined):

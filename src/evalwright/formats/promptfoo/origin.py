@@ -42,8 +42,8 @@ class Origin:
     def at(self, *steps: str | int) -> Origin:
         return Origin(self.findings, (*self.place, *steps))
 
-    def tell(self, message: str, *, absent: bool = False) -> None:
-        self.findings.tell(self.place, message, absent=absent)
+    def report(self, message: str, *, absent: bool = False) -> None:
+        self.findings.report(self.place, message, absent=absent)
 
     def problem(self, message: str) -> Problem:
         """A problem here, neither reported as a mistake nor as a warning."""

@@ -88,28 +88,28 @@ class _Reading:
                 return self._text(source, named, origin, written="raw" in one)
         if isinstance(one, list):
             return [{"raw": pretty_json(one), "label": pretty_json(one)}]
-        origin.tell(f"expected text, or a mapping with raw or id, found {_shown(one)}")
+        origin.report(f"expected text, or a mapping with raw or id, found {_shown_value(one)}")
         return []
 
     def labelled(self, text: str, label: Any, origin: Origin) -> list[AuthoredPrompt]:
         if isinstance(label, (dict, list)):
-            origin.at(text).tell("expected a label; write a list of prompts: [{label: ..., raw: ...}]")
+            origin.at(text).report("expected a label; write a list of prompts: [{label: ..., raw: ...}]")
             return []
         return self._text(text, {"label": str(label)}, origin)
 
     def _text(self, text: str, named: AuthoredPrompt, origin: Origin, *, written: bool = False) -> list[AuthoredPrompt]:
         if text.startswith(_ELSEWHERE):
-            origin.tell(f"{text!r} is stored by a service, which is not called: write the prompt into a file")
+            origin.report(f"{text!r} is stored by a service, which is not called: write the prompt into a file")
             return []
         if text.startswith(_PROGRAM):
-            origin.tell(
+            origin.report(
                 f"{text!r:.60} is made by a program, which is not called: write a function in Python or JavaScript"
             )
             return []
         if text.startswith("file://") or (not written and is_path(text)):
             return [_named(one, named) for one in self._files(text, origin)]
         if not (text or written):
-            origin.tell("the prompt is empty")
+            origin.report("the prompt is empty")
             return []
         return [{"raw": text, "label": text, **named}]
 
@@ -119,7 +119,7 @@ class _Reading:
             yield {"raw": named, "label": named}
             return
         if "{{" in named and not self._sources.matches(path):
-            origin.tell(
+            origin.report(
                 f"the prompt {named!r} is taken for a file name, as by promptfoo: write it on two lines, or"
                 " put it into a text file"
             )
@@ -136,7 +136,7 @@ class _Reading:
         elif suffix == ".txt":
             pieces = _pieces(self._sources.lines(path, origin))
             if not pieces:
-                origin.tell(f"{shown!r} contains no prompt")
+                origin.report(f"{shown!r} contains no prompt")
             for piece in pieces:
                 yield {"raw": piece, "label": f"{shown}: {piece}"}
         elif suffix == ".csv":
@@ -152,10 +152,10 @@ class _Reading:
         elif suffix in _TEXTS:
             text = self._sources.text(path, origin)
             if suffix == ".json":
-                text = _compacted(text)
+                text = _compact_json(text)
             yield {"raw": text, "label": f"{shown}: {text}"}
         else:
-            origin.tell(f"{shown!r} is not a file of prompts: expected one of {', '.join(_KNOWN)}")
+            origin.report(f"{shown!r} is not a file of prompts: expected one of {', '.join(_KNOWN)}")
 
     def _of_csv(self, path: Path, shown: str, origin: Origin) -> Iterator[AuthoredPrompt]:
         text = self._sources.text(path, origin)
@@ -177,7 +177,7 @@ def _named(one: AuthoredPrompt, named: AuthoredPrompt) -> AuthoredPrompt:
     return {**one, **named, **({} if own is None else {"label": own})}
 
 
-def _compacted(text: str) -> str:
+def _compact_json(text: str) -> str:
     """JSON without blanks; any other text as it is."""
     try:
         return compact_json(json_parse(text))
@@ -197,5 +197,5 @@ def _pieces(text: Sequence[str]) -> list[str]:
     return [piece for part in lines if (piece := "\n".join(part).strip())]
 
 
-def _shown(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     return "nothing" if value is None else f"{type(value).__name__} {value!r:.60}"

@@ -143,14 +143,14 @@ def _entry(one: Any, sources: Sources, origin: Origin) -> list[Provider]:
         value = as_javascript(document.value)
         return [p for item in (value if isinstance(value, list) else [value]) for p in _entry(item, sources, origin)]
     if isinstance(one, str):
-        return _checked({"id": _full_name(one)}, sources, origin)
+        return _checked_provider({"id": _full_name(one)}, sources, origin)
     if isinstance(one, dict) and "id" not in one and len(one) == 1:
         ((name, inner),) = one.items()
         if isinstance(inner, dict) and name not in PROVIDER and isinstance(inner.get("id", name), str):
-            return _checked({**inner, "id": name}, sources, origin, inner.get("id", name))
+            return _checked_provider({**inner, "id": name}, sources, origin, inner.get("id", name))
     if isinstance(one, dict) and isinstance(one.get("id"), str):
-        return _checked(one, sources, origin)
-    origin.tell(f"expected the id of a provider, or a mapping with one, found {type(one).__name__} {one!r:.60}")
+        return _checked_provider(one, sources, origin)
+    origin.report(f"expected the id of a provider, or a mapping with one, found {type(one).__name__} {one!r:.60}")
     return []
 
 
@@ -170,7 +170,9 @@ def _full_name(named: str) -> str:
     return f"python:{path}:{function or 'default'}"
 
 
-def _checked(one: dict[str, Any], sources: Sources, origin: Origin, other: str | None = None) -> list[Provider]:
+def _checked_provider(
+    one: dict[str, Any], sources: Sources, origin: Origin, other: str | None = None
+) -> list[Provider]:
     """The provider, under its `other` name if it has one."""
     warn_of_others(one, PROVIDER, origin)
     one = what_fits(one, PROVIDER, origin)
@@ -186,10 +188,10 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin, other: str |
     config = _config(one.get("config", {}), kind, named, sources, origin.at("config"))
     sources.code(one.get("transform"), origin.at("transform"))
     if kind == "http" and "://" not in named and not config.get("url") and not (one.get("config") or {}).get("request"):
-        origin.at("config").tell("config.url: the address is missing")
+        origin.at("config").report("config.url: the address is missing")
         return []
     if kind in ("chat", "embedding") and _NAMES_NO_MODEL.search(named) and not config.get("model"):
-        origin.tell(f"the provider {named!r} names no model: expected {named.removesuffix(':')}:MODEL")
+        origin.report(f"the provider {named!r} names no model: expected {named.removesuffix(':')}:MODEL")
         return []
     kept = {key: one[key] for key in PROVIDER if one.get(key) is not None}
     own = {"config": config} if config else {}
@@ -259,16 +261,16 @@ def provider_kind(named: str) -> str:
 def _refuse(named: str, origin: Origin) -> None:
     nearest = next((cure for one, cure in _NEAREST.items() if named == one or named.startswith(f"{one}:")), None)
     if nearest is not None:
-        origin.tell(f"the provider {named!r} is not supported: {nearest}")
+        origin.report(f"the provider {named!r} is not supported: {nearest}")
         return
     if named.startswith("file://"):
         expected = f"expected one of {', '.join(SCRIPTS)}; an exec provider calls any program"
-        origin.tell(f"{named!r} is not a file of a provider: {expected}")
+        origin.report(f"{named!r} is not a file of a provider: {expected}")
         return
     prefix = named.partition(":")[0]
     if prefix in COMPANIES:
-        origin.tell(f"the provider {named!r} names no model: expected {prefix}:MODEL")
+        origin.report(f"the provider {named!r} names no model: expected {prefix}:MODEL")
         return
     known = ", ".join(("echo", "exec:", "python:", "file://", "http", "openai:", "anthropic:"))
     others = "other models are litellm:PROVIDER/MODEL, or openai:MODEL with config.apiBaseUrl"
-    origin.tell(f"unknown provider {named!r}{did_you_mean(prefix, _KNOWN)}; expected one of {known}; {others}")
+    origin.report(f"unknown provider {named!r}{did_you_mean(prefix, _KNOWN)}; expected one of {known}; {others}")

@@ -72,13 +72,13 @@ class Rendering:
                 arguments.pop()
             given = await call_file(self._folder, named, "get_var", arguments, walled=False)
             if not isinstance(given, dict) or given.get("error") or given.get("output") in (None, ""):
-                said = given.get("error") if isinstance(given, dict) else f"gave {given!r:.60}"
-                raise ScriptError(f"{named}: {said or 'no output'}")
+                problem = given.get("error") if isinstance(given, dict) else f"gave {given!r:.60}"
+                raise ScriptError(f"{named}: {problem or 'no output'}")
             output = as_javascript(given["output"])
             return output.strip() if suffix == ".py" and isinstance(output, str) else output
-        return self._content(Path(self._folder, path), suffix)
+        return self._file_content(Path(self._folder, path), suffix)
 
-    def _content(self, path: Path, suffix: str) -> str:
+    def _file_content(self, path: Path, suffix: str) -> str:
         if path in self._files:
             return self._files[path]
         try:
@@ -96,14 +96,14 @@ class Rendering:
         config = dict(self._prompt.get("config") or {})
         raw = self._prompt.get("raw")
         if raw is None:
-            raw, more = await self._called(read)
+            raw, more = await self._prompt_of_function(read)
             config |= more
         else:
             raw = f"{options.get('prefix') or ''}{raw}{options.get('suffix') or ''}"
         await self._load_filters()
-        return self._rendered(raw, values), config
+        return self._rendered_text(raw, values), config
 
-    async def _called(self, read: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    async def _prompt_of_function(self, read: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         file, name = self._prompt["function"]
         label = self._provider["label"]
         provider = {"id": self._provider["id"], "label": "" if label == self._provider["id"] else label}
@@ -118,16 +118,16 @@ class Rendering:
             return compact_json(given), {}
         raise ScriptError(f"{file} gave {type(given).__name__}, expected a prompt")
 
-    def _rendered(self, raw: str, values: Mapping[str, Any]) -> str:
+    def _rendered_text(self, raw: str, values: Mapping[str, Any]) -> str:
         if is_cut(raw):
             return raw
         try:
             document = json_parse(raw)
         except (ValueError, RecursionError):
-            return self.text(raw, {name: self._filled(one, values) for name, one in values.items()})
+            return self.text(raw, {name: self._filled_variable(one, values) for name, one in values.items()})
         return pretty_json(render_all(document, values))
 
-    def _filled(self, value: Any, values: Mapping[str, Any]) -> Any:
+    def _filled_variable(self, value: Any, values: Mapping[str, Any]) -> Any:
         """A variable as text prompts show it: a template, unless it names something that does not exist."""
         if not isinstance(value, str) or not holds_template(value) or is_cut(value) or names_nothing(value, values):
             return value

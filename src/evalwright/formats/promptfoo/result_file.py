@@ -54,7 +54,7 @@ class ResultsReport:
         native: Mapping[str, Any] = summary.native or {}
         columns = result_columns(reader.plan)
         counted: dict[int, _Counters] = {column.number: _Counters() for column in columns.values()}
-        results = _encoded(_added(written_results(reader, columns), counted))
+        results = _encoded_results(_counting_results(written_results(reader, columns), counted))
         own = {one["variant"]: one for one in native.get("prompts", ())}
         prompts = [(result_column(columns, name), own.get(name, {})) for name in own or columns]
         document = {
@@ -80,7 +80,7 @@ class ResultsReport:
         return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
-def _encoded(results: Iterable[Mapping[str, Any]]) -> list[msgspec.Raw]:
+def _encoded_results(results: Iterable[Mapping[str, Any]]) -> list[msgspec.Raw]:
     """In their order, and encoded at once: a result takes several times the memory of its text."""
     placed = [((one["testIdx"], one["promptIdx"]), msgspec.Raw(msgspec.json.encode(one))) for one in results]
     return [text for _, text in sorted(placed, key=itemgetter(0))]
@@ -122,7 +122,7 @@ class _Counters:
         }
 
 
-def _added(results: Iterable[dict[str, Any]], counted: dict[int, _Counters]) -> Iterator[dict[str, Any]]:
+def _counting_results(results: Iterable[dict[str, Any]], counted: dict[int, _Counters]) -> Iterator[dict[str, Any]]:
     """The results, each added to the counters of its column."""
     for one in results:
         counted.setdefault(one["promptIdx"], _Counters()).add(one)
@@ -254,10 +254,10 @@ def _components(rows: Iterable[EvaluationResult], case: Case) -> Iterator[dict[s
     for row in rows:
         if row.evaluator in asserted:
             shown = {"passed": row.passed, "score": row.score, "reason": row.reason, "detail": row.detail}
-            yield from _component(shown, {"type": row.evaluator_type, **asserted[row.evaluator]})
+            yield from _component_results(shown, {"type": row.evaluator_type, **asserted[row.evaluator]})
 
 
-def _component(row: Mapping[str, Any], assertion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _component_results(row: Mapping[str, Any], assertion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield {
         "pass": row["passed"],
         "score": row["score"] or 0,
@@ -266,6 +266,6 @@ def _component(row: Mapping[str, Any], assertion: Mapping[str, Any]) -> Iterator
     }
     detail = row.get("detail") or {}
     for part in detail.get("components", ()):
-        yield from _component(part, assertion)
+        yield from _component_results(part, assertion)
     for member, asserted in zip(detail.get("children", ()), assertion.get("assert", ()), strict=False):
-        yield from _component(member, asserted)
+        yield from _component_results(member, asserted)

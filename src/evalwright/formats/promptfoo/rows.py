@@ -57,7 +57,7 @@ def _test(row: dict[str, str], origin: Origin, place: str) -> dict[str, Any]:
             test.setdefault("metadata", {})[name.removesuffix("[]")] = (
                 [one.strip().replace("\\,", ",") for one in _COMMA.split(value)] if listed else value
             )
-    _plain(test, row, origin, place)
+    _add_plain_cell(test, row, origin, place)
     if metric := row.get("__metric"):
         for assertion in expected.values():
             assertion["metric"] = metric
@@ -76,15 +76,15 @@ def _configure(assertion: dict[str, Any] | None, name: str, key: str, value: str
     try:
         threshold = float(value)
     except ValueError:
-        origin.tell(f"{place}: {key}: expected a number, found {value!r}")
+        origin.report(f"{place}: {key}: expected a number, found {value!r}")
         return
     if name != "threshold":
-        origin.tell(f"{place}: {key}: only the threshold of an assertion can be set")
+        origin.report(f"{place}: {key}: only the threshold of an assertion can be set")
     elif assertion is not None:
         assertion["threshold"] = threshold
 
 
-def _plain(test: dict[str, Any], row: dict[str, str], origin: Origin, place: str) -> None:
+def _add_plain_cell(test: dict[str, Any], row: dict[str, str], origin: Origin, place: str) -> None:
     options = {key: row[f"__{key}"] for key in ("prefix", "suffix") if row.get(f"__{key}")}
     if options:
         test["options"] = options
@@ -95,4 +95,4 @@ def _plain(test: dict[str, Any], row: dict[str, str], origin: Origin, place: str
         try:
             test["threshold"] = float(given)
         except ValueError:
-            origin.tell(f"{place}: __threshold: expected a number, found {given!r}")
+            origin.report(f"{place}: __threshold: expected a number, found {given!r}")

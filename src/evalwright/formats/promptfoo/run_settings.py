@@ -81,6 +81,6 @@ def _options(given: dict[str, Any], key: str, origin: Origin) -> dict[str, Any]:
             origin.at(name).warn_unread(RUNNING)
     options = {**what_fits(given, COMMAND_LINE, origin)}
     if "filterRange" in options and (mistake := mistaken_range(str(options["filterRange"]))):
-        origin.at("filterRange").tell(f"filterRange: {mistake}")
+        origin.at("filterRange").report(f"filterRange: {mistake}")
         del options["filterRange"]
     return options

@@ -33,12 +33,12 @@ class ScoringFunction:
         ]
         context = {"threshold": self._threshold, "componentResults": parts, "parentAssertionSet": None}
         try:
-            said = await call_file(self._folder, self._function, "get_score", [named_scores(results), context])
+            returned = await call_file(self._folder, self._function, "get_score", [named_scores(results), context])
         except ScriptError as error:
             if error.type != "exception":  # a function that is not there, or does not end, says nothing of the output
                 raise EvaluatorError(f"{self._function}: {error}", error.type) from None
             return Evaluation(False, 0.0, f"{self._function} raised {error}", {"threw": True})
-        if not is_result(said):
-            return Evaluation(False, 0.0, f"{self._function} must give pass, score and reason: found {said!r:.80}")
-        detail = {"named_scores": given} if (given := finite_scores(said)) is not None else {}
-        return Evaluation(said["pass"], float(said["score"]), said["reason"], detail)
+        if not is_result(returned):
+            return Evaluation(False, 0.0, f"{self._function} must give pass, score and reason: found {returned!r:.80}")
+        detail = {"named_scores": given} if (given := finite_scores(returned)) is not None else {}
+        return Evaluation(returned["pass"], float(returned["score"]), returned["reason"], detail)

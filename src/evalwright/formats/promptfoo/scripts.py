@@ -53,28 +53,28 @@ class Generated(NamedTuple):
 
 
 @lru_cache(64)
-def _walled(folder: str) -> tuple[str, ...]:
+def _walled_command(folder: str) -> tuple[str, ...]:
     from evalwright.sandbox.workers import script_command
 
     return tuple(script_command(folder, str(Boundary(Path(folder)).root)))
 
 
-async def _asked(folder: str, request: dict[str, Any], seconds: float, *, walled: bool) -> Any:
-    return _value_in(await _replied(folder, request, seconds, walled=walled))
+async def _worker_reply(folder: str, request: dict[str, Any], seconds: float, *, walled: bool) -> Any:
+    return _value_in(await _checked_reply(folder, request, seconds, walled=walled))
 
 
-async def _replied(
+async def _checked_reply(
     folder: str, request: dict[str, Any], seconds: float, *, walled: bool, kept_for: str = ""
 ) -> Mapping[str, Any]:
-    from evalwright.sandbox.workers import ask_worker, script_command
+    from evalwright.sandbox.workers import call_worker, script_command
 
     request = {**request, "seconds": seconds}
     try:
         if walled:
-            return await ask_worker(list(_walled(folder)), request, on_stdio=True)
+            return await call_worker(list(_walled_command(folder)), request, on_stdio=True)
         command = script_command(folder)
         known = environment()
-        return await ask_worker(command, request, on_stdio=True, environment=known, folder=folder, kept_for=kept_for)
+        return await call_worker(command, request, on_stdio=True, environment=known, folder=folder, kept_for=kept_for)
     except EvaluatorError as error:
         raise ScriptError(str(error), error.type) from None
 
@@ -93,7 +93,7 @@ async def run_javascript(folder: str, body: str, arguments: Mapping[str, Any]) -
         "arguments": list(arguments.values()),
         "living": True,
     }
-    return await _asked(folder, request, LIMIT, walled=True)
+    return await _worker_reply(folder, request, LIMIT, walled=True)
 
 
 async def run_python(code: str, arguments: Mapping[str, Any]) -> Any:
@@ -101,7 +101,7 @@ async def run_python(code: str, arguments: Mapping[str, Any]) -> Any:
 
     Raises ScriptError.
     """
-    from evalwright.sandbox.workers import ask_worker, python_command
+    from evalwright.sandbox.workers import call_worker, python_command
 
     lines = code.split("\n") if "\n" in code else [f"return {code}"]
     body = "\n".join(f"    {line}" for line in lines)
@@ -112,7 +112,7 @@ async def run_python(code: str, arguments: Mapping[str, Any]) -> Any:
     except (SyntaxError, ValueError) as error:
         raise ScriptError(f"{type(error).__name__}: {error}", "unusable") from None
     try:
-        return _value_in(await ask_worker(python_command(), request))
+        return _value_in(await call_worker(python_command(), request))
     except EvaluatorError as error:
         raise ScriptError(str(error), error.type) from None
 
@@ -139,7 +139,7 @@ async def call_file(
         "living": walled,
         "data": data,
     }
-    return await _asked(folder, request, LIMIT if walled else LONGEST, walled=walled)
+    return await _worker_reply(folder, request, LIMIT if walled else LONGEST, walled=walled)
 
 
 async def call_hook(
@@ -172,7 +172,7 @@ async def call_hook(
         "silent": silent,
         "variables": variables is not None,
     }
-    work = _in_turn(_replied(folder, request, seconds, walled=False, kept_for="hooks"))
+    work = _in_turn(_checked_reply(folder, request, seconds, walled=False, kept_for="hooks"))
     reply = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _loop_of_hooks()))
     value = _value_in(reply)
     if variables is not None:
@@ -213,7 +213,7 @@ async def provide(folder: str, file: str, name: str, options: Mapping[str, Any],
         "options": dict(options),
         "arguments": list(arguments),
     }
-    return await _asked(folder, request, LONGEST, walled=False)
+    return await _worker_reply(folder, request, LONGEST, walled=False)
 
 
 async def called(function: Callable[..., Any], arguments: Sequence[Any], threads: Threads) -> Any:

@@ -65,7 +65,10 @@ def _filters(options: Mapping[str, Any]) -> Iterator[tuple[str, _Narrow]]:
         yield f"--filter-first-n {first}", _of_lists(lambda tests, listed: tests[:first])
     if (number := options.get("filter_sample")) is not None:
         seed = options.get("filter_sample_seed") or 0
-        yield f"--filter-sample {number}", _of_lists(lambda tests, listed: _sampled(tests, number, _seed(seed, listed)))
+        yield (
+            f"--filter-sample {number}",
+            _of_lists(lambda tests, listed: _sampled_tests(tests, number, _seed_of_list(seed, listed))),
+        )
 
 
 def _each(fits: Callable[[Case], object]) -> _Narrow:
@@ -135,18 +138,18 @@ def _range(text: str) -> slice:
     return slice(int(start.strip() or 0), int(end) if end.strip() else None)
 
 
-def _failed(row: Mapping[str, Any]) -> bool:
+def _is_failed(row: Mapping[str, Any]) -> bool:
     return not row.get("success")
 
 
-def _errored(row: Mapping[str, Any]) -> bool:
+def _is_errored(row: Mapping[str, Any]) -> bool:
     return row.get("failureReason") == _ERROR
 
 
 _OUTCOMES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
-    "--filter-failing": _failed,
-    "--filter-failing-only": lambda row: _failed(row) and not _errored(row),
-    "--filter-errors-only": _errored,
+    "--filter-failing": _is_failed,
+    "--filter-failing-only": lambda row: _is_failed(row) and not _is_errored(row),
+    "--filter-errors-only": _is_errored,
 }
 
 
@@ -163,7 +166,7 @@ def _with_outcome(
     return narrowed
 
 
-def _sampled(tests: list[int], number: int, seed: int) -> list[int]:
+def _sampled_tests(tests: list[int], number: int, seed: int) -> list[int]:
     """This many tests, in their order; the same that promptfoo takes with this seed."""
     random, places = _random(seed), list(range(len(tests)))
     for i in range(len(places) - 1, 0, -1):
@@ -172,7 +175,7 @@ def _sampled(tests: list[int], number: int, seed: int) -> list[int]:
     return [tests[place] for place in sorted(places[:number])]
 
 
-def _seed(seed: int, listed: int) -> int:
+def _seed_of_list(seed: int, listed: int) -> int:
     """Each scenario has a seed of its own."""
     return seed if not listed else _hash(f"{seed}:{listed - 1}")
 

@@ -54,7 +54,7 @@ def _is_whole(least: int) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def _of(*kinds: type) -> Callable[[Any], bool]:
+def _instance_of(*kinds: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, kinds)
 
 
@@ -76,35 +76,37 @@ def _mapping_of(kind: str) -> Mapping[str, Any]:
 
 ANYTHING = KeyKind("a value", lambda value: True, {})
 TEXT = KeyKind("a text", _is_text, _SCALAR)
-NAME = KeyKind("a text", _of(str), _STRING)
+NAME = KeyKind("a text", _instance_of(str), _STRING)
 NUMBER = KeyKind("a number", _is_number, {"type": "number"})
-FLAG = KeyKind("true or false", _of(bool), {"type": "boolean"})
-LIST = KeyKind("a list", _of(list), {"type": "array"})
-MAPPING = KeyKind("a mapping", _of(dict), {"type": "object"})
+FLAG = KeyKind("true or false", _instance_of(bool), {"type": "boolean"})
+LIST = KeyKind("a list", _instance_of(list), {"type": "array"})
+MAPPING = KeyKind("a mapping", _instance_of(dict), {"type": "object"})
 TEXTS = KeyKind("a list of texts", _are_texts, {"type": "array", "items": _SCALAR})
 SCALARS = KeyKind(
     "a mapping of texts",
     _is_mapping_of(lambda one: isinstance(one, (str, int, float))),
     _mapping_of("string number boolean null"),
 )
-FILES = KeyKind("a mapping of names of files", _is_mapping_of(_of(str)), _mapping_of("string null"))
+FILES = KeyKind("a mapping of names of files", _is_mapping_of(_instance_of(str)), _mapping_of("string null"))
 NUMBERS = KeyKind("a mapping of numbers", _is_mapping_of(_is_number), _mapping_of("number null"))
 MILLISECONDS = KeyKind(
     "milliseconds, a number from 0",
     lambda value: _is_number(value) and value >= 0,
     {"type": "number", "minimum": 0},
 )
-ENTRY = KeyKind("a text or a mapping", _of(str, dict), {"type": ["string", "object"]})
-ENTRIES = KeyKind("a text, a mapping or a list", _of(str, dict, list), {"type": ["string", "object", "array"]})
-MESSAGES = KeyKind("a text, a list or a mapping", _of(str, list, dict), {"type": ["string", "object", "array"]})
+ENTRY = KeyKind("a text or a mapping", _instance_of(str, dict), {"type": ["string", "object"]})
+ENTRIES = KeyKind("a text, a mapping or a list", _instance_of(str, dict, list), {"type": ["string", "object", "array"]})
+MESSAGES = KeyKind(
+    "a text, a list or a mapping", _instance_of(str, list, dict), {"type": ["string", "object", "array"]}
+)
 VARIABLES = KeyKind(
     "a mapping, or the names of files",
     lambda value: isinstance(value, (dict, str)) or _are_texts(value),
     {"type": ["object", "string", "array"], "items": _SCALAR},
 )
-DEFAULT = KeyKind("a mapping, or the name of a file", _of(str, dict), {"type": ["string", "object"]})
-ASSERTIONS = KeyKind("a list of assertions", _of(list), {"type": "array"})
-CODE = KeyKind("code or the name of a file", _of(str), _STRING)
+DEFAULT = KeyKind("a mapping, or the name of a file", _instance_of(str, dict), {"type": ["string", "object"]})
+ASSERTIONS = KeyKind("a list of assertions", _instance_of(list), {"type": "array"})
+CODE = KeyKind("code or the name of a file", _instance_of(str), _STRING)
 
 
 def _count(least: int) -> KeyKind:
@@ -131,7 +133,7 @@ COMMAND_LINE: Shape = {
 TEST: Shape = {
     "description": TEXT, "vars": VARIABLES, "assert": ASSERTIONS, "threshold": NUMBER, "options": MAPPING,
     "metadata": MAPPING, "provider": ENTRY, "providers": TEXTS, "providerOutput": ANYTHING, "prompts": TEXTS,
-    "assertScoringFunction": KeyKind("file://FILE:FUNCTION", _of(str), _STRING), "disableDefaultAsserts": FLAG,
+    "assertScoringFunction": KeyKind("file://FILE:FUNCTION", _instance_of(str), _STRING), "disableDefaultAsserts": FLAG,
 }  # fmt: skip
 OPTIONS: Shape = {
     "transform": CODE, "postprocess": CODE, "transformVars": CODE, "prefix": TEXT, "suffix": TEXT, "provider": ENTRY,
@@ -178,9 +180,9 @@ def what_fits(raw: dict[str, Any], shape: Shape, origin: Origin) -> dict[str, An
     wrong = [key for key, value in raw.items() if key in shape and not shape[key].fits(value)]
     for key in wrong:
         if raw[key] is not None:
-            origin.at(key).tell(f"{key}: expected {shape[key].expected}, found {kind_found(raw[key])}")
+            origin.at(key).report(f"{key}: expected {shape[key].expected}, found {kind_found(raw[key])}")
     for place, number in not_finite({key: raw[key] for key in shape if key in raw}):
-        origin.at(*place).tell(f"expected a finite number, found {number}")
+        origin.at(*place).report(f"expected a finite number, found {number}")
     return {key: value for key, value in raw.items() if key not in wrong} if wrong else raw
 
 

@@ -42,10 +42,10 @@ class Sources:
         try:
             self.boundary.check(path)
         except OutsideError as error:
-            origin.tell(str(error))
+            origin.report(str(error))
             return None
         if not os.path.isfile(path):
-            origin.tell(f"there is no file {named!r}{near_file(path)}", absent=True)
+            origin.report(f"there is no file {named!r}{near_file(path)}", absent=True)
             return None
         if path not in self.used:
             self.used.append(path)
@@ -60,12 +60,12 @@ class Sources:
             return
         choices = _choices(pattern)
         if (number := prod(map(len, choices))) > _MOST_PATTERNS:
-            origin.tell(f"{named!r} stands for {number:,} patterns, expected at most {_MOST_PATTERNS:,}")
+            origin.report(f"{named!r} stands for {number:,} patterns, expected at most {_MOST_PATTERNS:,}")
             return
         patterns = map("".join, product(*choices))
         matches = [match for one in patterns for match in self.folder.glob(one) if match.is_file()]
         if not matches:
-            origin.tell(f"no file matches {named!r}", absent=True)
+            origin.report(f"no file matches {named!r}", absent=True)
         for match in sorted(dict.fromkeys(matches)):
             if (found := self.path(os.path.relpath(match, self.folder), origin)) is not None:
                 yield found
@@ -91,7 +91,7 @@ class Sources:
         try:
             return self.boundary.read(path).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError, OutsideError) as error:
-            origin.tell(f"{path.name!r} cannot be read: {error}")
+            origin.report(f"{path.name!r} cannot be read: {error}")
             return ""
 
     def lines(self, path: Path, origin: Origin) -> list[str]:
@@ -103,7 +103,7 @@ class Sources:
         try:
             return yaml.parse(self.boundary.read(path), str(self.shown(path)), "yaml12")
         except (OSError, OutsideError) as error:
-            origin.tell(f"{path.name!r} cannot be read: {error}")
+            origin.report(f"{path.name!r} cannot be read: {error}")
             return None
         except InputError as error:
             origin.findings.add(error)

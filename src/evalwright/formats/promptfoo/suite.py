@@ -123,12 +123,12 @@ class _Reading:
         written = self._raw
         check_keys(self._raw, self._sources, self._origin)
         learn(self._own)
-        tests, every = self._authored()
-        cases, chosen = self._chosen(tests, every)
+        tests, every = self._authored_tests()
+        cases, chosen = self._chosen_cases(tests, every)
         in_turn = any(map(remembers, chosen.prompts)) or any(map(stored_as, cases))
         cases = with_dependence(cases, chosen.prompts) if in_turn else cases
         settings, repeat = self._running.settings(self._options, in_turn, cases)
-        numbered = columns(every, chosen, {**self._shared(), **repeat})
+        numbered = columns(every, chosen, {**self._shared_settings(), **repeat})
         variants = [*map(self._running.limited, numbered.values())]
         for_node = partial(places_for_node, variants, cases, self._raw.get("extensions", ()))
         self._check(chosen, variants, cases, for_node)
@@ -147,7 +147,7 @@ class _Reading:
             mirrors=self._mirrors(),
             exports=self._exports(),
             contents=partial(_contents, chosen, variants, cases, settings.trials, for_node),
-            document=self._document(),
+            document=self._stored_document(),
             secrets={**literal_secrets({**written, "env": self._own, "loaded": every.providers}), **self._secrets()},
             environment={**self._values, **self._set},
             warnings=self._findings.warnings,
@@ -157,7 +157,7 @@ class _Reading:
             metadata=self._metadata(),
         )
 
-    def _authored(self) -> tuple[Tests, AuthoredColumns]:
+    def _authored_tests(self) -> tuple[Tests, AuthoredColumns]:
         """The tests, and all prompts and providers, as `beforeAll` leaves them."""
         raw, origin = self._raw, self._origin
         prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
@@ -168,12 +168,12 @@ class _Reading:
         )
         return tests, AuthoredColumns(prompts, providers)
 
-    def _chosen(self, tests: Tests, every: AuthoredColumns) -> tuple[list[Case], AuthoredColumns]:
+    def _chosen_cases(self, tests: Tests, every: AuthoredColumns) -> tuple[list[Case], AuthoredColumns]:
         """The cases, prompts and providers that the filters leave."""
         prompts, providers = every
         authored = tests.cases()
         for message in unknown_names([one.case for one in authored], prompts, providers):
-            self._origin.at("tests" if self._raw.get("tests") else "scenarios").tell(message)
+            self._origin.at("tests" if self._raw.get("tests") else "scenarios").report(message)
         with self._later():
             authored = chosen_tests(authored, {**self._running.filters(), **self._options})
         with self._later():
@@ -187,12 +187,12 @@ class _Reading:
     ) -> None:
         """Report what can never be run or judged, and what is doubtful. Raises InputError for all mistakes."""
         if not variants and chosen.providers and (chosen.prompts or not self._raw.get("prompts")):
-            self._origin.at("prompts").tell("no prompt for any provider: expected at least one")
+            self._origin.at("prompts").report("no prompt for any provider: expected at least one")
         check_comparisons(cases, variants, self._origin)
         self._doubt(chosen.prompts, variants, cases)
         check_derived(self._raw, self._origin)
         if not has_node() and (places := for_node()):
-            self._origin.tell(f"{places} places need Node. {NEEDS_NODE}", absent=True)
+            self._origin.report(f"{places} places need Node. {NEEDS_NODE}", absent=True)
         self._refuse()
 
     @contextmanager
@@ -216,8 +216,8 @@ class _Reading:
         if unjudged := sum(not case.evaluators for case in cases):
             self._origin.warn(f"{unjudged} of {len(cases)} tests have no assertions: they pass whatever the output is")
         if idle := sum(not any(map(_decides, case.evaluators)) for case in cases if case.evaluators):
-            said = "tests have no assertion with a weight above 0: they pass whatever the output is"
-            self._origin.warn(f"{idle} of {len(cases)} {said}")
+            message = "tests have no assertion with a weight above 0: they pass whatever the output is"
+            self._origin.warn(f"{idle} of {len(cases)} {message}")
         doubt_prompts(prompts, variants, cases, self._origin)
         doubt_requests(variants, cases, self._origin)
         doubt_values(variants, cases, self._origin)
@@ -229,18 +229,18 @@ class _Reading:
     def _providers(self) -> list[Provider]:
         raw, origin = self._raw, self._origin
         if raw.get("providers") and raw.get("targets"):
-            origin.at("targets").tell("targets are providers: expected one of the two keys, found both")
+            origin.at("targets").report("targets are providers: expected one of the two keys, found both")
         key = "providers" if raw.get("providers") else "targets"
         if not raw.get(key):
             if "redteam" not in raw:
                 strange = (one for one in raw if one not in CONFIG and did_you_mean(one, ("providers", "targets")))
                 hint = "".join(f"; should {one!r} be 'providers'?" for one in islice(strange, 1))
-                origin.tell(f"no providers: expected the key providers (or targets) with what is to be asked{hint}")
+                origin.report(f"no providers: expected the key providers (or targets) with what is to be asked{hint}")
             return []
         found = providers_of(raw[key], self._sources, origin.at(key))
         return [without_values(one, self._taken) for one in found]
 
-    def _shared(self) -> dict[str, Any]:
+    def _shared_settings(self) -> dict[str, Any]:
         filters = self._raw.get("nunjucksFilters", {})
         for name, named in filters.items():
             self._sources.path(str(named), self._origin.at("nunjucksFilters", name))
@@ -269,7 +269,7 @@ class _Reading:
             raise InputError(f"{_PASS_RATE}: expected a percentage, found {given!r}")
         return {"kind": "promptfoo", "pass_rate": rate}
 
-    def _document(self) -> dict[str, Any]:
+    def _stored_document(self) -> dict[str, Any]:
         """What is kept of the configuration; if there are many tests, only their hash, as they are stored as cases."""
         kept = {**self._raw, **({"env": self._own} if self._own else {})}
         tests = kept.get("tests")

@@ -39,7 +39,7 @@ def _records(text: str, file: str, origin: Origin) -> Iterator[CsvRow]:
             if (found := _CELL.match(text, at)) is None:  # it matches the empty text, too
                 return
             if found[1] is None and _OPEN.match(text, at):
-                origin.tell(f"{place}: a quotation mark is never closed")
+                origin.report(f"{place}: a quotation mark is never closed")
                 return
             cells.append(found[0] if found[1] is None else found[1].replace('""', '"'))
             at = found.end()
@@ -58,4 +58,4 @@ def _fitting(records: Iterator[CsvRow], header: Sequence[str], origin: Origin) -
             more = len(row.cells) > len(header)
             hint = "; a comma within a cell needs quotation marks around the cell" if more else ""
             found = f"found {counted(len(row.cells), 'cell')}, expected {len(header)}, as the header has"
-            origin.tell(f"{row.place}: {found}{hint}")
+            origin.report(f"{row.place}: {found}{hint}")

@@ -119,9 +119,9 @@ class PromptfooTarget:
         self, case: Case, trial: int, own: Mapping[str, Any], options: Mapping[str, Any], seen: dict[str, Any]
     ) -> Answer:
         """The answer. What is known about the cell is added to `seen`, even if there is no answer."""
-        given = await self._given(case, options)
+        given = await self._given_variables(case, options)
         seen["vars"] = recorded(dict(given))
-        values, prompt, config = await self._prompted(case, trial, given, options)
+        values, prompt, config = await self._rendered_prompt(case, trial, given, options)
         context = self._context(values, prompt, config)
         provider = own.get("provider", self._provider)
         seen.update(prompt=prompt, provider={key: provider[key] for key in ("id", "label", "calls") if key in provider})
@@ -132,27 +132,27 @@ class PromptfooTarget:
         resolved = {name: value for name, value in context["vars"].items() if seen["vars"].get(name) != value}
         if resolved:
             seen["resolved"] = resolved
-        turn = {"prompt": _parsed(prompt), "input": _asked(prompt), "output": ""}
+        turn = {"prompt": _parsed_prompt(prompt), "input": _question_in(prompt), "output": ""}
         if self._remembers:  # before the call: a turn that fails is one without an output
             self._talks[talk_of(case)][case.id, trial] = turn
         if self._cached is not None and "provider_output" not in own:
             reply, took = self._cached.find(case, trial)
             turn["output"] = reply.output
             self._keep(options, reply.output)
-            return replayed(_answered(reply, reply.output, seen), took)
+            return replayed(_answer_of(reply, reply.output, seen), took)
         if "provider_output" in own:
             reply = ProviderReply(own["provider_output"], cost=0.0)
         else:
             inner = {"__evalId": "evalwright", "__evalStepId": case.id, "__repeatIndex": trial}
-            told = {**context, "vars": {**context["vars"], **inner}, "test": _described(case, own)}
+            told = {**context, "vars": {**context["vars"], **inner}, "test": _test_for_code(case, own)}
             reply = await self._caller_for(own)(ProviderCall(prompt, told, config, trial, self._environment))
         # A test's own provider merely replaces the column's, whose transform and delay still apply.
         turn |= {"output": reply.output or "", "metadata": reply.metadata}
-        output = await self._transformed(reply, options, context, seen)
+        output = await self._transformed_output(reply, options, context, seen)
         self._keep(options, output)
         if delay := self._provider.get("delay"):
             await asyncio.sleep(float(delay) / 1000)
-        return _answered(reply, output, seen)
+        return _answer_of(reply, output, seen)
 
     def _context(self, values: Mapping[str, Any], prompt: str, config: Mapping[str, Any]) -> dict[str, Any]:
         """What code gets to know about a call: the variables as they were rendered, and the prompt."""
@@ -163,7 +163,7 @@ class PromptfooTarget:
             "prompt": {**template, "label": authored["label"], "config": config},
         }
 
-    async def _given(self, case: Case, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _given_variables(self, case: Case, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """The variables of the test, with those that `transformVars` makes."""
         given: Mapping[str, Any] = case.input if isinstance(case.input, dict) else {}
         code = options.get("transformVars")
@@ -180,7 +180,7 @@ class PromptfooTarget:
         except ScriptError as error:
             raise TargetError(str(error), "timeout" if error.type == "timeout" else "hook_error") from error
 
-    async def _prompted(
+    async def _rendered_prompt(
         self, case: Case, trial: int, given: Mapping[str, Any], options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], str, dict[str, Any]]:
         read = await self._rendering.read({**given, **self._kept})
@@ -202,20 +202,20 @@ class PromptfooTarget:
             self._others[key] = caller_of(provider, self._folder)
         return self._others[key]
 
-    async def _transformed(
+    async def _transformed_output(
         self, reply: ProviderReply, options: Mapping[str, Any], context: Mapping[str, Any], seen: dict[str, Any]
     ) -> Any:
         """The output after all transforms; `seen` gets what it was before the test's, if that is something else."""
         if reply.output is None:
             raise TargetError("no output: the provider returned null")
         context = {**context, "metadata": reply.metadata}
-        provided = await self._by(self._provider.get("transform"), reply.output, context)
-        output = await self._by(options.get("transform", options.get("postprocess")), provided, context)
+        provided = await self._transformed_by(self._provider.get("transform"), reply.output, context)
+        output = await self._transformed_by(options.get("transform", options.get("postprocess")), provided, context)
         if output != provided:
             seen["provided"] = provided
         return output
 
-    async def _by(self, code: Any, output: Any, context: Mapping[str, Any]) -> Any:
+    async def _transformed_by(self, code: Any, output: Any, context: Mapping[str, Any]) -> Any:
         if not code:
             return output
         try:
@@ -239,27 +239,27 @@ def _of_test(case: Case) -> dict[str, Any]:
     return found
 
 
-def _described(case: Case, own: Mapping[str, Any]) -> dict[str, Any]:
+def _test_for_code(case: Case, own: Mapping[str, Any]) -> dict[str, Any]:
     """The test in the form in which promptfoo shows it to code."""
-    said = {"vars": case.input, "metadata": case.metadata, "options": own.get("options", {})}
-    return {**said, "description": case.description} if case.description else said
+    test = {"vars": case.input, "metadata": case.metadata, "options": own.get("options", {})}
+    return {**test, "description": case.description} if case.description else test
 
 
-def _parsed(prompt: str) -> Any:
+def _parsed_prompt(prompt: str) -> Any:
     try:
         return json.loads(prompt)
     except ValueError:
         return prompt
 
 
-def _asked(prompt: str) -> Any:
+def _question_in(prompt: str) -> Any:
     """The content of the last message of a prompt, the last message, or the whole prompt if it is no list."""
-    messages = _parsed(prompt)
+    messages = _parsed_prompt(prompt)
     last = messages[-1] if isinstance(messages, list) and messages else None
     return (last.get("content") if isinstance(last, dict) else None) or last or messages
 
 
-def _answered(reply: ProviderReply, output: Any, seen: dict[str, Any]) -> Answer:
+def _answer_of(reply: ProviderReply, output: Any, seen: dict[str, Any]) -> Answer:
     seen["output"] = output
     if reply.raw is not None:
         seen["raw"] = reply.raw

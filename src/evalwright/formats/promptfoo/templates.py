@@ -74,12 +74,12 @@ def render(text: str, names: Mapping[str, Any], filters: Mapping[str, Any] | Non
     if "{" not in text or _MARK.search(text) is None:
         return text
     pieces = _NAME.split(text)
-    if any("{" in piece and _MARK.search(piece) for piece in pieces[::2]) or not _plain(pieces[1::2]):
+    if any("{" in piece and _MARK.search(piece) for piece in pieces[::2]) or not _are_plain(pieces[1::2]):
         from evalwright.formats.promptfoo.nunjucks import rendered
 
         return rendered(text, names, filters or {})
     for i in range(1, len(pieces), 2):
-        pieces[i] = template_text(_found(pieces[i], names))
+        pieces[i] = template_text(_value_at(pieces[i], names))
     return "".join(pieces)
 
 
@@ -92,11 +92,11 @@ def render_all(value: Any, names: Mapping[str, Any]) -> Any:
     return [render_all(one, names) for one in value] if isinstance(value, list) else value
 
 
-def _plain(paths: list[str]) -> bool:
+def _are_plain(paths: list[str]) -> bool:
     return not any(path in _WORDS or path.rpartition(".")[2] in _OF_TEXT for path in paths)
 
 
-def _found(path: str, names: Mapping[str, Any]) -> Any:
+def _value_at(path: str, names: Mapping[str, Any]) -> Any:
     value: Any = names
     for key in path.split("."):
         if not isinstance(value, Mapping) or key not in value:

@@ -146,7 +146,7 @@ class PromptfooTotals:
             "successes": sum(column.passed for column in columns),
             "failures": sum(column.failed for column in columns),
             "errors": sum(column.errors for column in columns),
-            "prompts": [self._described(name, column) for name, column in self._columns.items()],
+            "prompts": [self._prompt_document(name, column) for name, column in self._columns.items()],
         }
         if metrics := list(self._metrics()):
             summary.named_metrics = metrics
@@ -155,7 +155,7 @@ class PromptfooTotals:
             note = "metadata.derived_metrics: expected a list of mappings; no derived metric is computed"
             summary.warnings = [*summary.warnings, note]
         if self._gate is not None:
-            summary.gate = self._decided(self._gate.pass_rate)
+            summary.gate = self._decided_gate(self._gate.pass_rate)
 
     def _metrics(self) -> Iterator[NamedMetric]:
         """Each metric for all columns, derived ones after the others."""
@@ -168,7 +168,7 @@ class PromptfooTotals:
             for variant, values in derived.items():
                 yield NamedMetric(metric, variant, values.get(metric))
 
-    def _described(self, name: str, column: _Column) -> dict[str, Any]:
+    def _prompt_document(self, name: str, column: _Column) -> dict[str, Any]:
         return {
             "variant": name,
             "score": column.score.total,
@@ -190,7 +190,7 @@ class PromptfooTotals:
                 derived[str(one.get("name"))] = found
         return derived
 
-    def _decided(self, wanted: float) -> GateOutcome:
+    def _decided_gate(self, wanted: float) -> GateOutcome:
         columns = self._columns.values()
         passed, cells = sum(column.passed for column in columns), sum(column.cells for column in columns)
         rate = 100 * passed / cells if cells else 0.0

@@ -22,9 +22,9 @@ async def transformed(code: Any, output: Any, context: Mapping[str, Any], folder
     if in_file(code):
         given = await call_file(folder, code, "get_transform", [output, context])
     else:
-        given = await _evaluated(str(code), {"output": output, "context": context}, folder)
+        given = await _evaluated_code(str(code), {"output": output, "context": context}, folder)
     if given is None:
-        raise ScriptError(f"the transform {_named(code)} returned nothing")
+        raise ScriptError(f"the transform {_shown_code(code)} returned nothing")
     return given
 
 
@@ -33,9 +33,9 @@ async def transformed_vars(code: Any, values: Mapping[str, Any], context: Mappin
     if in_file(code):
         given = await call_file(folder, code, "get_transform", [values, context])
     else:
-        given = await _evaluated(str(code), {"vars": dict(values), "context": context}, folder)
+        given = await _evaluated_code(str(code), {"vars": dict(values), "context": context}, folder)
     if not isinstance(given, dict):
-        raise ScriptError(f"transformVars {_named(code)} gave {type(given).__name__}, expected a mapping")
+        raise ScriptError(f"transformVars {_shown_code(code)} gave {type(given).__name__}, expected a mapping")
     return given
 
 
@@ -61,7 +61,7 @@ def body_returning(code: str, names: Mapping[str, Any]) -> str:
     return f"return ({code})({', '.join(names)})" if _FUNCTION.match(code) else f"return ({code})"
 
 
-async def _evaluated(code: str, names: Mapping[str, Any], folder: str) -> Any:
+async def _evaluated_code(code: str, names: Mapping[str, Any], folder: str) -> Any:
     """The value of an expression on one line, or what the body of a function on several lines returns."""
     if "\n" in code:
         return await run_javascript(folder, code, names)
@@ -69,5 +69,5 @@ async def _evaluated(code: str, names: Mapping[str, Any], folder: str) -> Any:
     return value if found else await run_javascript(folder, f"return {code}", names)
 
 
-def _named(code: Any) -> str:
+def _shown_code(code: Any) -> str:
     return repr(split_function(code)[0] if in_file(code) else str(code).strip().partition("\n")[0])

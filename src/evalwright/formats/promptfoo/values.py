@@ -102,15 +102,19 @@ def number_text(value: float) -> str:
 
 def compact_json(value: Any) -> str:
     """`JSON.stringify(value)`."""
-    return _numbered(json.dumps(as_javascript(value), ensure_ascii=False, separators=(",", ":"), default=str))
+    return _with_javascript_numbers(
+        json.dumps(as_javascript(value), ensure_ascii=False, separators=(",", ":"), default=str)
+    )
 
 
 def pretty_json(value: Any, indent: int = 2) -> str:
     """`JSON.stringify(value, null, indent)`."""
-    return _numbered(json.dumps(as_javascript(value), ensure_ascii=False, indent=indent or None, default=str))
+    return _with_javascript_numbers(
+        json.dumps(as_javascript(value), ensure_ascii=False, indent=indent or None, default=str)
+    )
 
 
-def _numbered(text: str) -> str:
+def _with_javascript_numbers(text: str) -> str:
     """JSON with its small numbers as JavaScript prints them."""
     if "e-0" not in text:
         return text

@@ -30,25 +30,27 @@ def weighted(scores: Iterable[tuple[float | None, float]]) -> float:
 def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
     """The verdict of a cell. A test without assertions passes with 1; one with an error has no score."""
     if trace.extra.get("promptfoo", {}).get("left_out"):
-        return _skipped(trace)
+        return _skipped_verdict(trace)
     rows = [row for row in results if row.evaluator != _SCORING and row.evaluator_type not in COMPARISONS]
     beaten = any(row.evaluator_type in COMPARISONS and not row.passed for row in results)
     own = next((row for row in results if row.evaluator == _SCORING), None)
     missing = {spec.name for spec in case.evaluators or ()} - {row.evaluator for row in results}
     errored = trace.error is not None or missing or any(row.error is not None for row in results)
-    named = _named(rows)
+    named = _named_scores(rows)
     score = weighted((row.score, _weight(row.detail)) for row in rows) if rows else 1.0
     status: Status = "error" if errored else _status(case, rows, score)
     if own is not None and not errored:
         score, status = own.score or 0.0, "pass" if own.passed else "fail"
-        named = _replaced(named, own.detail.get("named_scores"))
+        named = _replaced_scores(named, own.detail.get("named_scores"))
     if beaten and not errored:
         score, status = 0.0, "fail"
     reasons = [] if status == "pass" else _reasons(trace, results, missing)
     found = verdict_on(trace, status, None if errored else score, reasons)
     if named and not errored:
         found.named_scores = {name: one.mean for name, one in named.items()}
-    passed, failed = _counted(row.passed for row in _all(row for row in results if row.evaluator != _SCORING))
+    passed, failed = _passed_and_failed(
+        row.passed for row in _all_rows(row for row in results if row.evaluator != _SCORING)
+    )
     if not errored:
         found.extra = {"asserts": [passed, failed]}
         if named:
@@ -57,7 +59,7 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
     return found
 
 
-def _skipped(trace: Trace) -> CaseVerdict:
+def _skipped_verdict(trace: Trace) -> CaseVerdict:
     """The verdict of a test that is not meant for this column."""
     return CaseVerdict(
         trace.case_id,
@@ -88,7 +90,7 @@ def is_blocked(details: Iterable[Mapping[str, Any]]) -> bool:
 
 def named_scores(rows: Iterable[EvaluationResult]) -> dict[str, float]:
     """The named scores of a cell: weighted means."""
-    return {name: one.mean for name, one in _named(rows).items()}
+    return {name: one.mean for name, one in _named_scores(rows).items()}
 
 
 @dataclass(slots=True)
@@ -104,13 +106,13 @@ class _Scores:
         return self.total / self.weight if self.weight else 0.0
 
 
-def _named(rows: Iterable[Any]) -> dict[str, _Scores]:
+def _named_scores(rows: Iterable[Any]) -> dict[str, _Scores]:
     """By name; what the members of a set give counts with the weight of the set, and a row's `metric` is its own
     score."""
     found: dict[str, _Scores] = {}
     for row in rows:
         given = {name: _Scores(value, 1.0, 1) for name, value in row.detail.get("named_scores", {}).items()}
-        given |= _named(map(_Member, row.detail.get("children", ())))
+        given |= _named_scores(map(_Member, row.detail.get("children", ())))
         if metric := row.detail.get("metric"):
             given[metric] = _Scores(row.score or 0.0, 1.0, 1)
         for name, own in given.items():
@@ -121,7 +123,7 @@ def _named(rows: Iterable[Any]) -> dict[str, _Scores]:
     return found
 
 
-def _replaced(named: dict[str, _Scores], given: Mapping[str, float] | None) -> dict[str, _Scores]:
+def _replaced_scores(named: dict[str, _Scores], given: Mapping[str, float] | None) -> dict[str, _Scores]:
     """The scores that a scoring function gives in place of the others, with the weights that these had."""
     if given is None:
         return named
@@ -138,11 +140,11 @@ class _Member:
         self.detail: dict[str, Any] = row.get("detail") or {}
 
 
-def _all(rows: Iterable[Any]) -> Iterator[Any]:
+def _all_rows(rows: Iterable[Any]) -> Iterator[Any]:
     """Every row, including those within others."""
     for row in rows:
         yield row
-        yield from _all(map(_Member, row.detail.get("children", ())))
+        yield from _all_rows(map(_Member, row.detail.get("children", ())))
         yield from map(_Member, row.detail.get("components", ()))
 
 
@@ -151,7 +153,7 @@ def _weight(detail: Mapping[str, Any]) -> float:
     return weight
 
 
-def _counted(passed: Iterable[bool]) -> tuple[int, int]:
+def _passed_and_failed(passed: Iterable[bool]) -> tuple[int, int]:
     found = list(passed)
     return sum(found), len(found) - sum(found)
 

@@ -13,7 +13,7 @@ from evalwright.statistics.levels import LEAST_ALPHA
 
 __all__ = ["CLAIMS", "CLAIM_KEYS", "checked_gates", "with_claimed_keys", "written_gates"]
 
-Tell = Callable[[Place, str], None]
+ReportProblem = Callable[[Place, str], None]
 
 
 class _Labelled(Protocol):
@@ -35,7 +35,9 @@ CLAIM_KEYS = {"not_worse_than": _OF_PAIRS, "better_than": _OF_PAIRS, "at_least":
 _PASS_RATE = "pass_rate"
 
 
-def checked_gates(raw: Any, metrics: Sequence[str], tell: Tell, *, rewards: bool = False) -> dict[str, Any] | None:
+def checked_gates(
+    raw: Any, metrics: Sequence[str], report: ReportProblem, *, rewards: bool = False
+) -> dict[str, Any] | None:
     """A gate of either kind, or a list of both, all of which must pass, with the defaults filled in.
 
     None if something is wrong; each mistake is reported with its place. Claims are kept separate from the tree of
@@ -43,17 +45,17 @@ def checked_gates(raw: Any, metrics: Sequence[str], tell: Tell, *, rewards: bool
     """
     place = ("gate",)
     if not isinstance(raw, list) and not _is_claim(raw):
-        return _tree(raw, metrics, tell, place, rewards=rewards)
+        return _tree(raw, metrics, report, place, rewards=rewards)
     gates = raw if isinstance(raw, list) else [raw]
     if not gates:
-        tell(place, "expected at least one gate, found an empty list")
+        report(place, "expected at least one gate, found an empty list")
     claims, trees = [], []
     for i, gate in enumerate(gates):
         here = (*place, i) if isinstance(raw, list) else place
         if _is_claim(gate):
-            claims.append(_Reading(gate, metrics, tell, here).checked())
+            claims.append(_Reading(gate, metrics, report, here).checked())
         else:
-            trees.append(_tree(gate, metrics, tell, here, rewards=False))
+            trees.append(_tree(gate, metrics, report, here, rewards=False))
     conditions = {"kind": "logical", "operator": "and", "conditions": trees} if len(trees) > 1 else None
     if None in claims or None in trees or not gates:
         return None
@@ -73,36 +75,40 @@ def _misspelt_claim(raw: Any) -> str | None:
     return next((str(key) for key in raw if did_you_mean(str(key), CLAIMS)), None)
 
 
-def _tree(raw: Any, metrics: Sequence[str], tell: Tell, place: Place, *, rewards: bool) -> dict[str, Any] | None:
+def _tree(
+    raw: Any, metrics: Sequence[str], report: ReportProblem, place: Place, *, rewards: bool
+) -> dict[str, Any] | None:
     if (slip := _misspelt_claim(raw)) is not None:
-        tell((*place, slip), f"nothing reads this key{did_you_mean(slip, CLAIMS)}")
+        report((*place, slip), f"nothing reads this key{did_you_mean(slip, CLAIMS)}")
         return None
     for where, message in unread_gate_keys(raw, place, rewards=rewards):
-        tell(where, message)
-    return checked_gate(raw, metrics, tell, place, rewards=rewards)
+        report(where, message)
+    return checked_gate(raw, metrics, report, place, rewards=rewards)
 
 
 class _Reading:
-    def __init__(self, raw: Mapping[str, Any], metrics: Sequence[str], tell: Tell, place: Place) -> None:
-        self._raw, self._metrics, self._report, self._place = raw, metrics, tell, place
+    def __init__(self, raw: Mapping[str, Any], metrics: Sequence[str], report: ReportProblem, place: Place) -> None:
+        self._raw, self._metrics, self._report, self._place = raw, metrics, report, place
         self._sound = True
 
     def checked(self) -> dict[str, Any] | None:
         claim = self._claim()
         return claim if self._sound else None
 
-    def _tell(self, message: str, *keys: str) -> None:
+    def _mistake(self, message: str, *keys: str) -> None:
         self._sound = False
         self._report((*self._place, *keys), message)
 
     def _claim(self) -> dict[str, Any]:
         named = [claim for claim in CLAIMS if claim in self._raw]
         if len(named) > 1:
-            self._tell(f"expected one of {', '.join(CLAIMS)}, found {' and '.join(named)}: a list of gates takes each")
+            self._mistake(
+                f"expected one of {', '.join(CLAIMS)}, found {' and '.join(named)}: a list of gates takes each"
+            )
         kind = named[0]
         for key in self._raw:
             if key not in (*CLAIMS, *CLAIM_KEYS[kind]):
-                self._tell(f"nothing reads this key of {kind}{did_you_mean(str(key), CLAIM_KEYS[kind])}", str(key))
+                self._mistake(f"nothing reads this key of {kind}{did_you_mean(str(key), CLAIM_KEYS[kind])}", str(key))
         metric = self._one_of("metric", [_PASS_RATE, *self._metrics], _PASS_RATE)
         shared = {
             "claim": kind,
@@ -130,21 +136,21 @@ class _Reading:
     def _text(self, key: str) -> str | None:
         given = self._raw.get(key)
         if key in self._raw and (not isinstance(given, str) or not given.strip()):
-            self._tell(f"{key}: expected text, found {given!r}", key)
+            self._mistake(f"{key}: expected text, found {given!r}", key)
             return None
         return given
 
     def _flag(self, key: str) -> bool:
         given = self._raw.get(key, False)
         if not isinstance(given, bool):
-            self._tell(f"{key}: expected true or false, found {given!r}", key)
+            self._mistake(f"{key}: expected true or false, found {given!r}", key)
         return given is True
 
     def _one_of(self, key: str, known: Sequence[str], default: str) -> str:
         given = self._raw.get(key, default)
         if given not in known:
             near = did_you_mean(str(given), known)
-            self._tell(f"{key}: expected one of {', '.join(known)}, found {given!r}{near}", key)
+            self._mistake(f"{key}: expected one of {', '.join(known)}, found {given!r}{near}", key)
         return str(given)
 
     def _number(
@@ -157,26 +163,28 @@ class _Reading:
             sound = inside and (most is None or (given <= most if closed else given < most))
         if not sound:
             ends = f"from {least:g}" if most is None else f"between {least:g} and {most:g}"
-            self._tell(f"{key}: expected a number {ends}, found {given!r}", key)
+            self._mistake(f"{key}: expected a number {ends}, found {given!r}", key)
             return default or 0.0
         return float(given)
 
     def _alpha(self) -> float:
         found = self._number("alpha", 0.05, 0, 1)
         if 0 < found < LEAST_ALPHA:
-            self._tell(f"alpha: expected a number of at least {LEAST_ALPHA:g}, found {found!r}", "alpha")
+            self._mistake(f"alpha: expected a number of at least {LEAST_ALPHA:g}, found {found!r}", "alpha")
         return found
 
     def _margin(self, key: str, given: Any, metric: str, *inside: str) -> float | None:
         if given is None:
             return None
         if isinstance(given, bool) or not isinstance(given, (int, float, str)):
-            self._tell(f"{key}: expected points or a fraction below 1, like 2pp or 0.02, found {given!r}", *inside, key)
+            self._mistake(
+                f"{key}: expected points or a fraction below 1, like 2pp or 0.02, found {given!r}", *inside, key
+            )
             return None
         try:
             return margin_of(str(given), key, metric)
         except InputError as error:
-            self._tell(error.headline, *inside, key)
+            self._mistake(error.headline, *inside, key)
             return None
 
     def _slices(self, metric: str) -> tuple[list[str], float | None]:
@@ -189,14 +197,14 @@ class _Reading:
         for key in given:
             if key not in ("by", "not_worse_than"):
                 near = did_you_mean(str(key), ["by", "not_worse_than"])
-                self._tell(f"nothing reads this key{near} (by, not_worse_than)", "slices", str(key))
+                self._mistake(f"nothing reads this key{near} (by, not_worse_than)", "slices", str(key))
         loss = self._margin("not_worse_than", given.get("not_worse_than"), metric, "slices")
         return self._slice_keys(given.get("by", "*"), "slices", "by"), loss
 
     def _slice_keys(self, given: Any, *place: str) -> list[str]:
         keys = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
         if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and key for key in keys):
-            self._tell(f"expected keys like tag,metadata.lang, found {given!r}", *place)
+            self._mistake(f"expected keys like tag,metadata.lang, found {given!r}", *place)
             return []
         return keys
 
@@ -205,12 +213,12 @@ class _Reading:
         if given is None:
             return
         if not isinstance(given, Mapping):
-            self._tell(f"guards: expected a mapping like {{cost: +10%}}, found {type(given).__name__}", "guards")
+            self._mistake(f"guards: expected a mapping like {{cost: +10%}}, found {type(given).__name__}", "guards")
             return
         for name, limit in given.items():
             found = guard_of(str(name), str(limit), self._metrics)
             if isinstance(found, str):
-                self._tell(found, "guards", str(name))
+                self._mistake(found, "guards", str(name))
             else:
                 yield found.name, found.limit
 
@@ -244,12 +252,12 @@ def written_gates(gate: Mapping[str, Any]) -> Any:
     """A checked gate as its author would write it."""
     if gate["kind"] != "claims":
         return written_gate(gate)
-    written = [_written(claim) for claim in gate["claims"]]
+    written = [_written_claim(claim) for claim in gate["claims"]]
     written += [] if gate["conditions"] is None else [written_gate(gate["conditions"])]
     return written if len(written) > 1 else written[0]
 
 
-def _written(claim: Mapping[str, Any]) -> dict[str, Any]:
+def _written_claim(claim: Mapping[str, Any]) -> dict[str, Any]:
     kind = claim["claim"]
     kept = {"on_undecided": "fail", "errors": "exclude", "allow_changed": False, "group": None, "rule": "interval"}
     written: dict[str, Any] = {kind: claim["at_least"] if kind == "at_least" else claim["against"]}

@@ -113,7 +113,7 @@ class Expansion:
             # A text that contains a variable's value is masked there, and stays readable around it.
             for one in secret_parts(value) if self._holds_variable(value, known) else (value,):
                 if one not in known and not self._holds_variable(one, known):
-                    found[_unused(key, found)] = one
+                    found[_unused_name(key, found)] = one
         return found
 
     def _holds_variable(self, value: str, known: Collection[str]) -> bool:
@@ -141,7 +141,7 @@ def at_home(value: Any, folder: str) -> Any:
     return value
 
 
-def _unused(name: str, taken: Mapping[str, str]) -> str:
+def _unused_name(name: str, taken: Mapping[str, str]) -> str:
     """The name, with a number if two systems have different keys."""
     number, free = 1, name
     while free in taken:

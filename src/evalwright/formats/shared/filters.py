@@ -29,16 +29,16 @@ def _is(found: Any, wanted: Any) -> bool:
 
 def why_none_fits(cases: Sequence[EvalCase | Case], wanted: Mapping[str, Any]) -> str:
     """The filter, and its first path that no case has, with the nearest one that some case has."""
-    said = ", ".join(f"{path}: {value!r}" for path, value in wanted.items())
+    rule = ", ".join(f"{path}: {value!r}" for path, value in wanted.items())
     for path in wanted:
         if absent := absent_path(cases, path):
-            return f"no case matches the filter {{{said}}}: {absent}"
-        text = next((one for one in _given(wanted[path]) if not isinstance(one, str)), None)
+            return f"no case matches the filter {{{rule}}}: {absent}"
+        text = next((one for one in _given_values(wanted[path]) if not isinstance(one, str)), None)
         if text is not None and any(_at(case, path) == str(text) for case in cases):
             return (
-                f"no case matches the filter {{{said}}}: {path} is text there, {str(text)!r}; `types` converts a column"
+                f"no case matches the filter {{{rule}}}: {path} is text there, {str(text)!r}; `types` converts a column"
             )
-    return f"no case matches the filter {{{said}}}"
+    return f"no case matches the filter {{{rule}}}"
 
 
 def absent_path(cases: Sequence[EvalCase | Case], path: str) -> str:
@@ -49,7 +49,7 @@ def absent_path(cases: Sequence[EvalCase | Case], path: str) -> str:
     return f"no case has {path}{did_you_mean(path, known)}"
 
 
-def _given(wanted: Any) -> list[Any]:
+def _given_values(wanted: Any) -> list[Any]:
     return wanted if isinstance(wanted, list) else [wanted]
 
 

@@ -48,7 +48,7 @@ class Findings:
         """Report what is found here together with what is wrong in another file."""
         self.problems, self.warnings, self._strangers = others.problems, others.warnings, others._strangers
 
-    def tell(self, place: Place, message: str, *, absent: bool = False) -> None:
+    def report(self, place: Place, message: str, *, absent: bool = False) -> None:
         """Report a mistake, once however often it is found."""
         place = self.authored(place)
         if any(place[: len(where)] == where for where in self.settled):
@@ -85,7 +85,7 @@ class Findings:
                 if problem.file:
                     self.problems.append(problem)
                 else:
-                    self.tell((*place, *steps_of(problem.key)), problem.message, absent=problem.absent)
+                    self.report((*place, *steps_of(problem.key)), problem.message, absent=problem.absent)
 
     def add(self, error: InputError) -> None:
         """The problems of another file that belongs to this one."""

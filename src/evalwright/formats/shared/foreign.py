@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["asks_queries", "foreign_format"]
+__all__ = ["foreign_format", "has_queries"]
 
 _LOOKED_AT = 1 << 16
 """Characters of a file that are examined."""
@@ -38,7 +38,7 @@ _AGENTV_TEST = re.compile(
 """A test with an id, which promptfoo does not have, and with a key of AgentV or a plain sentence as an assertion."""
 
 
-def asks_queries(head: Mapping[str, Any]) -> bool:
+def has_queries(head: Mapping[str, Any]) -> bool:
     """Whether `tests` have a `query` and no input, as in some files of Agent Skills and in no AgentV suite."""
     tests = head.get("tests")
     first = tests[0] if isinstance(tests, list) and tests else None

@@ -24,7 +24,7 @@ __all__ = [
     "written_gate",
 ]
 
-Tell = Callable[[Place, str], None]
+ReportProblem = Callable[[Place, str], None]
 
 GATE_KINDS = ("simple", "weighted_average", "logical")
 _SIMPLE = ("kind", "metric_key", "aggregation", "op", "value", "pass_threshold")
@@ -41,7 +41,7 @@ GATE_OF_RUNS = ("max_error_rate",)
 
 
 def checked_gate(
-    raw: Any, metrics: Sequence[str], tell: Tell, place: Place = ("gate",), *, rewards: bool = False
+    raw: Any, metrics: Sequence[str], report: ReportProblem, place: Place = ("gate",), *, rewards: bool = False
 ) -> dict[str, Any] | None:
     """The gate with its defaults; None if something is wrong with it. Each mistake is reported with its place.
 
@@ -49,9 +49,9 @@ def checked_gate(
     kind `reward` may stand for a mere number without a condition, and `max_error_rate` may accompany any gate.
     """
     if not isinstance(raw, Mapping):
-        tell(place, f"expected a mapping, found {type(raw).__name__}")
+        report(place, f"expected a mapping, found {type(raw).__name__}")
         return None
-    return _Reading(metrics, tell).gate(raw, place, rewards=rewards)
+    return _Reading(metrics, report).gate(raw, place, rewards=rewards)
 
 
 def unread_gate_keys(raw: Any, place: Place = ("gate",), *, rewards: bool = False) -> Iterator[tuple[Place, str]]:
@@ -78,8 +78,8 @@ def fractions(gate: Mapping[str, Any] | None, place: Place = ("gate",)) -> Itera
     for i, condition in enumerate(gate.get("conditions", ())):
         yield from fractions(condition, (*place, "conditions", i))
     if gate.get("aggregation") == "accuracy" and 0 < gate["value"] <= 1:
-        told = f"accuracy is a percentage from 0 to 100: {gate['value']:g} is reached by almost any run"
-        yield (*place, "value"), told
+        message = f"accuracy is a percentage from 0 to 100: {gate['value']:g} is reached by almost any run"
+        yield (*place, "value"), message
 
 
 def values_out_of_reach(gate: Any, place: Place = ("gate",)) -> Iterator[tuple[Place, str]]:
@@ -124,11 +124,11 @@ def pass_thresholds(gate: Mapping[str, Any]) -> dict[str, float]:
 
 
 class _Reading:
-    def __init__(self, metrics: Sequence[str], tell: Tell) -> None:
-        self._metrics, self._report = metrics, tell
+    def __init__(self, metrics: Sequence[str], report: ReportProblem) -> None:
+        self._metrics, self._report = metrics, report
         self._sound = True
 
-    def _tell(self, place: Place, message: str) -> None:
+    def _mistake(self, place: Place, message: str) -> None:
         self._sound = False
         self._report(place, message)
 
@@ -149,10 +149,10 @@ class _Reading:
         if kind == "simple":
             return self._simple(raw, place, nested=nested)
         if kind == "weighted_average":
-            return self._weighted(raw, place)
+            return self._weighted_gate(raw, place)
         if kind == "logical":
             return self._logical(raw, place)
-        self._tell(
+        self._mistake(
             (*place, "kind"), f"unknown kind {kind!r}{did_you_mean(str(kind), GATE_KINDS)} ({', '.join(GATE_KINDS)})"
         )
         return {}
@@ -164,37 +164,37 @@ class _Reading:
             "aggregation": self._choice(raw, place, "aggregation", AGGREGATIONS, None if nested else "avg_score"),
             **self._comparison(raw, place),
         }
-        return gate | self._threshold(raw, place)
+        return gate | self._threshold_of(raw, place)
 
-    def _weighted(self, raw: Mapping[str, Any], place: Place) -> dict[str, Any]:
+    def _weighted_gate(self, raw: Mapping[str, Any], place: Place) -> dict[str, Any]:
         gate = {
             "kind": "weighted_average",
             "aggregation": self._choice(raw, place, "aggregation", AGGREGATIONS, None),
             "weights": self._weights(raw.get("weights"), (*place, "weights")),
             **self._comparison(raw, place),
         }
-        return gate | self._threshold(raw, place)
+        return gate | self._threshold_of(raw, place)
 
     def _weights(self, raw: Any, place: Place) -> dict[str, float]:
         if not isinstance(raw, Mapping) or not raw:
-            self._tell(place, "weights: expected a mapping from graders to weights, with at least one")
+            self._mistake(place, "weights: expected a mapping from graders to weights, with at least one")
             return {}
         weights = {}
         for key, given in raw.items():
             if key not in self._metrics:
-                self._unknown((*place, str(key)), key)
+                self._report_unknown((*place, str(key)), key)
             weight = finite_number_in(given)
             if weight is None or weight < 0:
-                self._tell((*place, str(key)), f"weights: expected a number that is not negative, found {given!r}")
+                self._mistake((*place, str(key)), f"weights: expected a number that is not negative, found {given!r}")
             weights[str(key)] = weight or 0.0
         if not any(weights.values()):
-            self._tell(place, "weights: at least one must be more than 0")
+            self._mistake(place, "weights: at least one must be more than 0")
         return weights
 
     def _logical(self, raw: Mapping[str, Any], place: Place) -> dict[str, Any]:
         conditions = raw.get("conditions")
         if not isinstance(conditions, list) or not conditions:
-            self._tell((*place, "conditions"), "conditions: expected a list with at least one condition")
+            self._mistake((*place, "conditions"), "conditions: expected a list with at least one condition")
             conditions = []
         read = []
         for i, condition in enumerate(conditions):
@@ -202,7 +202,7 @@ class _Reading:
             if isinstance(condition, Mapping):
                 read.append(self._of_kind(condition, inside, nested=True))
             else:
-                self._tell(inside, f"expected a mapping, found {type(condition).__name__}")
+                self._mistake(inside, f"expected a mapping, found {type(condition).__name__}")
         return {
             "kind": "logical",
             "operator": self._choice(raw, place, "operator", ("and", "or"), None),
@@ -232,12 +232,12 @@ class _Reading:
         if key is None and self._metrics:
             return self._metrics[0]
         if key not in self._metrics:
-            self._unknown((*place, "metric_key"), key)
+            self._report_unknown((*place, "metric_key"), key)
         return str(key)
 
-    def _unknown(self, place: Place, key: Any) -> None:
+    def _report_unknown(self, place: Place, key: Any) -> None:
         known = ", ".join(self._metrics)
-        self._tell(place, f"no grader {key!r}{did_you_mean(str(key), self._metrics)} (there are: {known})")
+        self._mistake(place, f"no grader {key!r}{did_you_mean(str(key), self._metrics)} (there are: {known})")
 
     def _comparison(self, raw: Mapping[str, Any], place: Place) -> dict[str, Any]:
         return {
@@ -245,7 +245,7 @@ class _Reading:
             "value": self._number_at(raw, place, "value"),
         }
 
-    def _threshold(self, raw: Mapping[str, Any], place: Place) -> dict[str, float]:
+    def _threshold_of(self, raw: Mapping[str, Any], place: Place) -> dict[str, float]:
         if raw.get("pass_threshold") is None:
             return {}
         return {"pass_threshold": self._number_at(raw, place, "pass_threshold")}
@@ -254,7 +254,7 @@ class _Reading:
         number = finite_number_in(raw.get(key))
         if number is None:
             found = f"found {raw[key]!r}" if key in raw else "it is missing"
-            self._tell((*place, key), f"{key}: expected a finite number, {found}")
+            self._mistake((*place, key), f"{key}: expected a finite number, {found}")
         return number or 0.0
 
     def _choice(
@@ -264,7 +264,7 @@ class _Reading:
         if given in known:
             return str(given)
         found = f"found {given!r}{did_you_mean(str(given), known)}" if key in raw else "it is missing"
-        self._tell((*place, key), f"{key}: expected one of {', '.join(known)}, {found}")
+        self._mistake((*place, key), f"{key}: expected one of {', '.join(known)}, {found}")
         return ""
 
 

@@ -12,14 +12,14 @@ __all__ = ["NamedFiles"]
 
 
 class NamedFiles:
-    """Files by the names at places of a suite; `tell` reports mistakes."""
+    """Files by the names at places of a suite; `report` reports mistakes."""
 
-    def __init__(self, folder: Path, allowed: Iterable[Path], tell: Callable[[Place, str], None]) -> None:
+    def __init__(self, folder: Path, allowed: Iterable[Path], report: Callable[[Place, str], None]) -> None:
         self.folder: Path = folder
         self.boundary: Boundary = Boundary(folder, allowed)
         self.refused: bool = False
         """Whether a file lies outside: then no code that the suite names may be imported."""
-        self._tell = tell
+        self._report = report
 
     def path(self, named: str, place: Place) -> Path:
         """The path of a file, whether it exists or not; reported if it lies outside."""
@@ -28,7 +28,7 @@ class NamedFiles:
             return self.boundary.check(path)
         except OutsideError as error:
             self.refused = True
-            self._tell(place, f"{place[-1]}: {error}")
+            self._report(place, f"{place[-1]}: {error}")
             return path
 
     def text(self, named: str, place: Place) -> str | None:
@@ -36,9 +36,9 @@ class NamedFiles:
         try:
             return self.boundary.read(self.folder / named).decode()
         except OutsideError as error:
-            self._tell(place, f"{place[-1]}: {error}")
+            self._report(place, f"{place[-1]}: {error}")
         except (OSError, UnicodeDecodeError) as error:
-            self._tell(place, f"{named!r} cannot be read: {error}")
+            self._report(place, f"{named!r} cannot be read: {error}")
         return None
 
     def function(self, named: str, place: Place) -> str:

@@ -43,13 +43,13 @@ class OutputFolder(AbstractContextManager["OutputFolder"]):
 
     def text(self, path: Path) -> IO[str]:
         """A new text file. Raises InputError if a file of that name exists, StorageError if it cannot be made."""
-        return self._opened(path, lambda draft: draft.open("x", encoding="utf-8", newline="\n"))
+        return self._open_draft(path, lambda draft: draft.open("x", encoding="utf-8", newline="\n"))
 
     def binary(self, path: Path) -> IO[bytes]:
         """The same for bytes."""
-        return self._opened(path, lambda draft: draft.open("xb"))
+        return self._open_draft(path, lambda draft: draft.open("xb"))
 
-    def _opened(self, path: Path, opened: Callable[[Path], F]) -> F:
+    def _open_draft(self, path: Path, opened: Callable[[Path], F]) -> F:
         draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
         try:
             self._make_folder(path.parent)

@@ -66,7 +66,7 @@ class SkillBenchmark:
         if self._path is None and not location.is_dir():
             return  # a run in a database has no folder; --benchmark names one
         writing = _Writing(Path(self._path) if self._path else location / "benchmark", mask)
-        cells = _in_order(_graded(run, plan), plan)
+        cells = _in_order(_graded_cells(run, plan), plan)
         for cell in cells:
             writing.cell(cell)
         document = _document(cells, run, plan, summary)
@@ -80,7 +80,7 @@ def _in_order(cells: Iterable[Graded], plan: Plan) -> list[Graded]:
     return sorted(cells, key=lambda c: (c.trace.case_index or 0, place[c.trace.variant_name], c.trace.trial))
 
 
-def _graded(run: RunReader, plan: Plan) -> Iterator[Graded]:
+def _graded_cells(run: RunReader, plan: Plan) -> Iterator[Graded]:
     cases = dict(enumerate(run.cases()))
     numbered = all(case.id.isdecimal() for case in cases.values())  # skill-creator sorts ids: all must be of one kind
     trials = plan.trials_by_variant
@@ -156,8 +156,8 @@ def _document(cells: Sequence[Graded], run: RunReader, plan: Plan, summary: RunS
         "metadata": {
             "skill_name": plan.metadata.get("skill_name", plan.name),
             "skill_path": plan.metadata.get("skill_path", ""),
-            "executor_model": _joined(models) or _joined(seen),
-            "analyzer_model": _joined(judges),
+            "executor_model": _joined_names(models) or _joined_names(seen),
+            "analyzer_model": _joined_names(judges),
             "timestamp": summary.started_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "evals_run": sorted({cell.eval_id for cell in cells}, key=lambda one: (isinstance(one, str), one)),
             "runs_per_configuration": max((cell.trace.trial + 1 for cell in cells), default=0),
@@ -171,7 +171,7 @@ def _document(cells: Sequence[Graded], run: RunReader, plan: Plan, summary: RunS
     }
 
 
-def _joined(names: Sequence[Any]) -> str:
+def _joined_names(names: Sequence[Any]) -> str:
     return ", ".join(dict.fromkeys(str(name) for name in names if name))
 
 
@@ -271,13 +271,13 @@ def _notes(
 def _sentence(one: Mapping[str, Any]) -> str:
     if one["difference"] is None:
         return f"{one['configuration']} against {one['baseline']}: no case was judged on both sides"
-    said = f"{one['configuration']} against {one['baseline']}: pass rate {one['difference']:+.2f}"
+    message = f"{one['configuration']} against {one['baseline']}: pass rate {one['difference']:+.2f}"
     if one["ci95"] is not None:
-        said += f", 95 % interval {one['ci95'][0]:+.2f} to {one['ci95'][1]:+.2f}"
+        message += f", 95 % interval {one['ci95'][0]:+.2f} to {one['ci95'][1]:+.2f}"
     if one["p"] is not None:
-        said += f", p {one['p']:.3f}" if one["p"] >= _SMALL else f", p < {_SMALL}"
-    said += f", {counted(one['n'], 'case')}"
-    return said if one["cases_needed"] is None else f"{said}; about {one['cases_needed']} cases would decide it"
+        message += f", p {one['p']:.3f}" if one["p"] >= _SMALL else f", p < {_SMALL}"
+    message += f", {counted(one['n'], 'case')}"
+    return message if one["cases_needed"] is None else f"{message}; about {one['cases_needed']} cases would decide it"
 
 
 def _markdown(document: Mapping[str, Any]) -> str:

@@ -26,8 +26,8 @@ class Blindfold:
         self._paths = named_paths(skill)
         self._phrases = re.compile(phrases, re.IGNORECASE)
         # a word such as `pdf` is most likely a file type; `pdf-forms` can only be the name
-        telling = not skill.isalpha() and not any(re.search(name, text, re.IGNORECASE) for text in task)
-        self._name = re.compile(name, re.IGNORECASE) if telling else None
+        constant_criteria = not skill.isalpha() and not any(re.search(name, text, re.IGNORECASE) for text in task)
+        self._name = re.compile(name, re.IGNORECASE) if constant_criteria else None
 
     def hide(self, text: str) -> str:
         text = self._phrases.sub(_HIDDEN, self._paths.sub(_HIDDEN, text))

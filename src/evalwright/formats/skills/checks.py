@@ -33,8 +33,8 @@ class SkillFile(msgspec.Struct, frozen=True):
             for path in artifact.record.after_manifest.files
             if path == wanted or path.startswith(f"{wanted}/") or fnmatch.fnmatchcase(path, wanted)
         ]
-        said = f"{self.path} is there" if found else f"there is no {self.path}"
-        return Evaluation(bool(found), float(bool(found)), said, {"text": f"There is a file {self.path}."})
+        message = f"{self.path} is there" if found else f"there is no {self.path}"
+        return Evaluation(bool(found), float(bool(found)), message, {"text": f"There is a file {self.path}."})
 
 
 class SkillTranscript(msgspec.Struct, frozen=True):
@@ -48,8 +48,8 @@ class SkillTranscript(msgspec.Struct, frozen=True):
         parts: list[Any] = [trace.output.final_answer or "", *(message.content for message in trace.messages[1:])]
         parts += [call.arguments for call in trace.tool_calls]
         found = any(self.text in (part if isinstance(part, str) else _json(part)) for part in parts)
-        said = f"{self.text!r} is in the transcript" if found else f"{self.text!r} is not in the transcript"
-        return Evaluation(found, float(found), said, {"text": f"The transcript contains {self.text!r}."})
+        reason = f"{self.text!r} is in the transcript" if found else f"{self.text!r} is not in the transcript"
+        return Evaluation(found, float(found), reason, {"text": f"The transcript contains {self.text!r}."})
 
 
 def _json(value: Any) -> str:

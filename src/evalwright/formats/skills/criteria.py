@@ -31,7 +31,7 @@ def criteria_of(raw: Mapping[str, Any], place: Place, findings: Findings) -> lis
         if value is None:
             continue
         if not isinstance(value, list):
-            findings.tell((*place, key), f"expected a list of criteria, found {type(value).__name__} {value!r:.60}")
+            findings.report((*place, key), f"expected a list of criteria, found {type(value).__name__} {value!r:.60}")
             continue
         for i, one in enumerate(value):
             found += _criterion(one, (*place, key, i), findings, negated=key == "unexpected_behavior")
@@ -42,7 +42,7 @@ def _criterion(value: Any, place: Place, findings: Findings, *, negated: bool) -
     text, extra = (value, {}) if isinstance(value, str) else _of_object(value)
     if text is None:
         kinds = f"text, or an object with one of {', '.join(CRITERION_TEXTS)}"
-        findings.tell(place, f"expected {kinds}, found {type(value).__name__} {value!r:.60}")
+        findings.report(place, f"expected {kinds}, found {type(value).__name__} {value!r:.60}")
     elif not text.strip():
         findings.warn(place, "a criterion without text is left out")
     else:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.calls import Asking, Prompt, ask, cost, failure, model_problems, spending
+from evalwright.evaluators.judges.calls import JudgeSettings, Prompt, ask, cost, failure, model_problems, spending
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks
 from evalwright.evaluators.judges.replies import only_object, reason_in, truth_in
 from evalwright.formats.skills.evidence import evidence
@@ -42,7 +42,7 @@ class _Grade(NamedTuple):
     evidence: str
 
 
-class SkillCriterion(Asking, frozen=True, kw_only=True):
+class SkillCriterion(JudgeSettings, frozen=True, kw_only=True):
     """Whether `text` holds, by `model`, which sees neither the variant nor the name of the skill."""
 
     text: str
@@ -77,5 +77,5 @@ class SkillCriterion(Asking, frozen=True, kw_only=True):
 
 
 def _read(text: str) -> _Grade:
-    said = only_object(text, ("passed",))
-    return _Grade(truth_in(said.get("passed"), "'passed'"), reason_in(said.get("evidence")))
+    reply = only_object(text, ("passed",))
+    return _Grade(truth_in(reply.get("passed"), "'passed'"), reason_in(reply.get("evidence")))

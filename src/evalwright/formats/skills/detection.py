@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.formats.shared.foreign import asks_queries
+from evalwright.formats.shared.foreign import has_queries
 
 __all__ = ["NAME", "detects", "names_in", "suite_in"]
 
@@ -27,7 +27,7 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
     if path.name != NAME or not _OTHERS.isdisjoint(head):
         return False
     if head:
-        return any(key in head for key in (*_LISTS, "skill_name", "skill")) or asks_queries(head)
+        return any(key in head for key in (*_LISTS, "skill_name", "skill")) or has_queries(head)
     return _is_list_of_prompts(path)
 
 

@@ -60,7 +60,7 @@ def evals_of(document: Any, skill: Skill, path: Path, findings: Findings) -> lis
             continue
         if one.id in places:
             first = bracketed(places[one.id])
-            findings.tell((key, i, "id"), f"the id {one.id!r} is also the id of {first}: ids are compared as text")
+            findings.report((key, i, "id"), f"the id {one.id!r} is also the id of {first}: ids are compared as text")
         places.setdefault(one.id, (key, i, "id"))
         found.append(one)
     return found
@@ -70,24 +70,24 @@ def _list_in(document: Any, findings: Findings) -> tuple[str, list[Any]] | None:
     """The key and the list of evals, or None and one mistake that says what was found instead."""
     wanted = "expected an object with the list evals, of objects with a prompt (evals[].prompt)"
     if not isinstance(document, dict):
-        findings.tell((), f"{wanted}, found {_shown(document)}")
+        findings.report((), f"{wanted}, found {_shown_document(document)}")
         return None
     key = next((key for key in ("evals", "evaluations") if key in document), None)
     if key is None:
-        findings.tell((), f"{wanted}, found the keys {', '.join(map(str, document))[:200] or '(none)'}")
+        findings.report((), f"{wanted}, found the keys {', '.join(map(str, document))[:200] or '(none)'}")
         return None
     items = document[key]
     if not isinstance(items, list) or not items:
-        findings.tell((key,), f"{wanted}, found {_shown(items)}")
+        findings.report((key,), f"{wanted}, found {_shown_document(items)}")
         return None
     if not any(isinstance(item, dict) and "prompt" in item for item in items):
         keys = sorted({str(name) for item in items if isinstance(item, dict) for name in item})
-        findings.tell((key,), f"{wanted}, found items with {', '.join(keys)[:200] or 'no keys'}")
+        findings.report((key,), f"{wanted}, found items with {', '.join(keys)[:200] or 'no keys'}")
         return None
     return key, items
 
 
-def _shown(value: Any) -> str:
+def _shown_document(value: Any) -> str:
     if isinstance(value, list):
         return "an empty list" if not value else f"a list of {len(value)}"
     return f"{type(value).__name__} {value!r:.60}"
@@ -102,7 +102,7 @@ class _Reading:
     def eval(self, position: int) -> AuthoredEval | None:
         raw, findings = self._raw, self._findings
         if not isinstance(raw, dict):
-            findings.tell(self._place, f"expected an object with a prompt, found {_shown(raw)}")
+            findings.report(self._place, f"expected an object with a prompt, found {_shown_document(raw)}")
             return None
         for key in raw:
             if key not in (*EVAL_KEYS, *SILENT):
@@ -132,7 +132,9 @@ class _Reading:
         if value is None:
             return str(position)
         if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
-            self._findings.tell((*self._place, "id"), f"expected text or a whole number, found {_shown(value)}")
+            self._findings.report(
+                (*self._place, "id"), f"expected text or a whole number, found {_shown_document(value)}"
+            )
         return str(value)
 
     def _prompt(self) -> str:
@@ -141,15 +143,15 @@ class _Reading:
             if unfilled := _PLACEHOLDER.search(prompt):
                 self._findings.warn((*self._place, "prompt"), f"{unfilled[0]} is sent unchanged: nothing fills it in")
             return prompt
-        found = "nothing" if "prompt" not in self._raw else _shown(prompt)
-        self._findings.tell((*self._place, "prompt"), f"expected the text that the agent is given, found {found}")
+        found = "nothing" if "prompt" not in self._raw else _shown_document(prompt)
+        self._findings.report((*self._place, "prompt"), f"expected the text that the agent is given, found {found}")
         return ""
 
     def _text(self, key: str) -> str | None:
         value = self._raw.get(key)
         if value is None or isinstance(value, str):
             return value if value and value.strip() else None
-        self._findings.tell((*self._place, key), f"expected text, found {_shown(value)}")
+        self._findings.report((*self._place, key), f"expected text, found {_shown_document(value)}")
         return None
 
     def _flag(self) -> bool | None:
@@ -159,9 +161,9 @@ class _Reading:
             if isinstance(value, bool):
                 flags.append(value)
             elif value is not None:
-                self._findings.tell((*self._place, key), f"expected true or false, found {_shown(value)}")
+                self._findings.report((*self._place, key), f"expected true or false, found {_shown_document(value)}")
         if len({*flags}) > 1:
-            self._findings.tell((*self._place, "skill_should_trigger"), "it contradicts should_trigger")
+            self._findings.report((*self._place, "skill_should_trigger"), "it contradicts should_trigger")
         return flags[0] if flags else None
 
     def _metadata(self) -> dict[str, Any]:
@@ -170,7 +172,9 @@ class _Reading:
         }
         own = self._raw.get("metadata")
         if own is not None and not isinstance(own, Mapping):
-            self._findings.warn((*self._place, "metadata"), f"it is not used: expected an object, found {_shown(own)}")
+            self._findings.warn(
+                (*self._place, "metadata"), f"it is not used: expected an object, found {_shown_document(own)}"
+            )
         return {**(own if isinstance(own, Mapping) else {}), **kept}
 
     def _texts(self, key: str) -> list[str]:
@@ -178,7 +182,7 @@ class _Reading:
         if value is None:
             return []
         if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
-            self._findings.tell((*self._place, key), f"expected a list of texts, found {_shown(value)}")
+            self._findings.report((*self._place, key), f"expected a list of texts, found {_shown_document(value)}")
             return []
         return value
 
@@ -189,5 +193,5 @@ class _Reading:
                 try:
                     re.compile(text)
                 except re.error as error:
-                    self._findings.tell((*self._place, key, i), f"{text!r} is not a regular expression: {error}")
+                    self._findings.report((*self._place, key, i), f"{text!r} is not a regular expression: {error}")
             yield key, texts

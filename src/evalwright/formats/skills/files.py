@@ -17,15 +17,15 @@ def files_of(raw: Any, place: Place, root: Path, evals: Path, findings: Findings
     if raw is None:
         return {}
     if not isinstance(raw, list):
-        findings.tell(place, f"expected a list of paths, found {type(raw).__name__} {raw!r:.60}")
+        findings.report(place, f"expected a list of paths, found {type(raw).__name__} {raw!r:.60}")
         return {}
     found: dict[str, str] = {}
     for i, name in enumerate(raw):
         path = _file(name, root, evals.parent)
         if isinstance(path, str):
-            findings.tell((*place, i), path)
+            findings.report((*place, i), path)
         elif evals == path or path in evals.parents:
-            findings.tell((*place, i), f"{name!r} contains {evals.name}, which says what is expected: name the files")
+            findings.report((*place, i), f"{name!r} contains {evals.name}, which says what is expected: name the files")
         else:
             if path == root / "SKILL.md":
                 findings.warn((*place, i), f"{name!r} is the skill: the agent without the skill gets it, too")

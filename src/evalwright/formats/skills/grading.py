@@ -102,7 +102,7 @@ class Graded:
             "total_steps": sum(message.role == "assistant" for message in trace.messages),
             "errors_encountered": trace.metrics.custom.get("failed_tool_results", 0),
             "output_chars": sum(files[path].size for path in self.made if path in files),
-            "transcript_chars": sum(len(_plain(message.content)) for message in trace.messages),
+            "transcript_chars": sum(len(_plain_text(message.content)) for message in trace.messages),
         }
 
     @property
@@ -127,10 +127,10 @@ def _text(row: EvaluationResult, case: Case) -> str:
     if isinstance(text, str):
         return text
     spec = next((one for one in case.evaluators or () if one.name == row.evaluator), None)
-    return row.evaluator if spec is None else f"{row.evaluator}: {_plain(spec.config.get('value', ''))}"
+    return row.evaluator if spec is None else f"{row.evaluator}: {_plain_text(spec.config.get('value', ''))}"
 
 
-def _plain(value: Any) -> str:
+def _plain_text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()

@@ -29,20 +29,20 @@ def skill_of(path: Path, document: Mapping[str, Any], findings: Findings) -> Ski
     if root is None:
         root = file.parents[1] if file.parent.name == "evals" else file.parent
         findings.warn((), f"there is no {_MANIFEST} at or above: {root} is taken for the skill, which cannot be run")
-    authored = _authored(document, findings)
+    authored = _authored_name(document, findings)
     if authored and own and authored != own:
         findings.warn(("skill_name",), f"the skill is called {authored!r} here and {own!r} in its {_MANIFEST}")
     return Skill(authored or own or root.name, root, own is not None)
 
 
-def _authored(document: Mapping[str, Any], findings: Findings) -> str:
+def _authored_name(document: Mapping[str, Any], findings: Findings) -> str:
     names: list[str] = []
     for key in ("skill_name", "skill"):
         value = document.get(key)
         if isinstance(value, str) and value.strip():
             names.append(value.strip())
         elif value is not None and value != "":
-            findings.tell((key,), f"expected the name of the skill, found {type(value).__name__} {value!r:.60}")
+            findings.report((key,), f"expected the name of the skill, found {type(value).__name__} {value!r:.60}")
     if len({*names}) > 1:
         findings.warn(("skill",), f"{names[1]!r} is not used: skill_name is {names[0]!r}")
     return names[0] if names else ""

@@ -40,9 +40,9 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     findings = Findings(path, document)
     skill, cases = read_evals(path, document, findings, options)
     if to_run and cases and not options.get("agent"):
-        findings.tell((), "a run needs --agent: claude, codex, gemini, copilot, or a command line", absent=True)
+        findings.report((), "a run needs --agent: claude, codex, gemini, copilot, or a command line", absent=True)
     if to_run and not skill.complete and options.get("variants") != WITHOUT:
-        findings.tell((), f"a run needs the skill: there is no SKILL.md in {skill.root}", absent=True)
+        findings.report((), f"a run needs the skill: there is no SKILL.md in {skill.root}", absent=True)
     findings.refuse(f"Invalid evals {path}")
     variants = skill_variants(skill, options)
     if to_run:
@@ -88,8 +88,8 @@ def document_in(path: Path) -> yaml.Document:
         flaw = _flaw_of(path) if path.suffix == ".json" else None
         if flaw is None:
             raise
-        said = f"cannot be read as JSON: {flaw}"
-        raise InputError([Problem(str(path), said, flaw.line, bracketed(flaw.place))]) from None
+        message = f"cannot be read as JSON: {flaw}"
+        raise InputError([Problem(str(path), message, flaw.line, bracketed(flaw.place))]) from None
 
 
 def _flaw_of(path: Path) -> JsonFlaw | None:

@@ -14,7 +14,7 @@ from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.gate_intervals import CountedPasses
 
-__all__ = ["SkillTotals", "telling"]
+__all__ = ["SkillTotals", "constant_criteria"]
 
 _FEW = 5
 
@@ -62,7 +62,7 @@ class SkillTotals:
                 mine[name] = [share[0] + held, share[1] + judged]
 
     def finish(self, summary: RunSummary) -> None:
-        always, never = telling(self._criteria)
+        always, never = constant_criteria(self._criteria)
         summary.native = {
             "criteria": len(self._criteria),
             "hold_everywhere": [" ".join(one) for one in always],
@@ -93,7 +93,9 @@ class SkillTotals:
         return gate
 
 
-def telling(criteria: Mapping[_Criterion, Mapping[str, Iterable[int]]]) -> tuple[list[_Criterion], list[_Criterion]]:
+def constant_criteria(
+    criteria: Mapping[_Criterion, Mapping[str, Iterable[int]]],
+) -> tuple[list[_Criterion], list[_Criterion]]:
     """The criteria that always held in every variant, and those that never did, among those judged in two variants."""
     always, never = [], []
     for key, shares in sorted(criteria.items()):

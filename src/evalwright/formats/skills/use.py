@@ -81,16 +81,16 @@ class SkillUsed(msgspec.Struct, frozen=True):
         detail: dict[str, Any] = {"used": bool(uses), "calls": [call.name for call in uses][:10]}
         if not given:
             if uses:
-                found = f"the agent used the skill {self.skill!r}, which it was not given: {_shown(uses[0])}"
+                found = f"the agent used the skill {self.skill!r}, which it was not given: {_shown_call(uses[0])}"
                 raise EvaluatorError(found, "contaminated", detail)
             return Evaluation(True, skipped=True, reason="it was not given the skill", detail=detail)
-        said = f"the skill was used: {_shown(uses[0])}" if uses else "the skill was not used"
+        message = f"the skill was used: {_shown_call(uses[0])}" if uses else "the skill was not used"
         if wanted is None:
-            return Evaluation(bool(uses), float(bool(uses)), said, {**detail, "decides": False})
+            return Evaluation(bool(uses), float(bool(uses)), message, {**detail, "decides": False})
         passed = bool(uses) is wanted
         meant = "it should be" if wanted else "it should not be"
         return Evaluation(
-            passed, float(passed), said if passed else f"{said}, and {meant}", {**detail, "decides": True}
+            passed, float(passed), message if passed else f"{message}, and {meant}", {**detail, "decides": True}
         )
 
 
@@ -99,5 +99,5 @@ def _was_seen(trace: Trace) -> bool:
     return bool(trace.tool_calls) or any(message.role not in ("system", "user") for message in trace.messages)
 
 
-def _shown(call: ToolCall) -> str:
+def _shown_call(call: ToolCall) -> str:
     return f"{call.name} {str(call.arguments)[:200]}"

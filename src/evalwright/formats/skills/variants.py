@@ -48,7 +48,7 @@ def skill_variants(skill: Skill, options: Mapping[str, Any]) -> list[Variant]:
     kinds = _kinds(options)
     seconds = options.get("agent_seconds") or CodingAgent.default_timeout({})
     found = []
-    for one in _configured(options):
+    for one in _configured_agents(options):
         for kind in kinds:
             skills = {WITH: {skill.name: str(skill.root)}, OLD: _old(skill, options)}.get(kind)
             config = {**one.config, **({"skills": skills} if skills else {})}
@@ -80,7 +80,7 @@ def _old(skill: Skill, options: Mapping[str, Any]) -> dict[str, str] | None:
     return {skill.name: str(Path(folder).resolve())}
 
 
-def _configured(options: Mapping[str, Any]) -> list[_Configured]:
+def _configured_agents(options: Mapping[str, Any]) -> list[_Configured]:
     """Each agent with each model."""
     agents: Sequence[str] = options.get("agent") or ("claude",)
     models: Sequence[str | None] = options.get("model") or (None,)
@@ -88,31 +88,35 @@ def _configured(options: Mapping[str, Any]) -> list[_Configured]:
     if command is not None and len(agents) > 1:
         raise InputError("--agent-command: expected one --agent beside it, found several")
     names, configs = [], []
-    for agent, name in _named(dict.fromkeys(agents)).items():
+    for agent, name in _agent_names(dict.fromkeys(agents)).items():
         for model in dict.fromkeys(models):
             parts = [name] * (len(agents) > 1) + [str(model).replace("/", "-")] * (len(models) > 1)
             names.append("-".join(parts))
             configs.append(
-                {**_agent(agent, command, options), **({"model": model} if model else {}), **_shared(options)}
+                {
+                    **_agent_config(agent, command, options),
+                    **({"model": model} if model else {}),
+                    **_shared_config(options),
+                }
             )
-    return list(map(_Configured, _numbered(names), configs))
+    return list(map(_Configured, _numbered_names(names), configs))
 
 
-def _named(agents: Iterable[str]) -> dict[str, str]:
+def _agent_names(agents: Iterable[str]) -> dict[str, str]:
     """Each agent's program; if two share one, with its arguments, and then with the folders of both."""
     words = {agent: [agent] if agent in PROGRAMS else _split("--agent", agent) for agent in agents}
     short = {agent: Path(own[0]).name for agent, own in words.items()}
-    files = {agent: _plain(Path(word).name for word in own) for agent, own in words.items()}
-    whole = {agent: _plain(own) for agent, own in words.items()}
+    files = {agent: _plain_words(Path(word).name for word in own) for agent, own in words.items()}
+    whole = {agent: _plain_words(own) for agent, own in words.items()}
     apart = (names for names in (short, files, whole) if len({*names.values()}) == len(names))
     return next(apart, short)
 
 
-def _plain(words: Iterable[str]) -> str:
+def _plain_words(words: Iterable[str]) -> str:
     return re.sub(r"[^\w.]+", "-", " ".join(words)).strip("-")[:_LONGEST]
 
 
-def _numbered(names: Iterable[str]) -> list[str]:
+def _numbered_names(names: Iterable[str]) -> list[str]:
     """The same names, numbered when repeated; files named after them must differ by more than case."""
     found: dict[str, str] = {}
     for name in names:
@@ -134,7 +138,7 @@ def _split(option: str, command: str) -> list[str]:
     return words
 
 
-def _agent(agent: str, command: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def _agent_config(agent: str, command: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     if agent in PROGRAMS and agent != "command":
         return {"agent": agent, **({"command": _split("--agent-command", command)} if command else {})}
     line = command if agent == "command" else agent
@@ -148,7 +152,7 @@ def _agent(agent: str, command: str | None, options: Mapping[str, Any]) -> dict[
     return {**given, **({"output": output} if output else {})}
 
 
-def _shared(options: Mapping[str, Any]) -> dict[str, Any]:
+def _shared_config(options: Mapping[str, Any]) -> dict[str, Any]:
     names = {
         "prompt_prefix": "prompt_prefix",
         "max_turns": "max_turns",

@@ -23,9 +23,9 @@ def decision_svg(decisions: Sequence[Decision]) -> Html:
         for one in decisions
         for row in forest_of(one)
     ]
-    said = ", ".join((f"{one.variant_b}: " if several else "") + WORDS[one.verdict] for one in decisions)
+    message = ", ".join((f"{one.variant_b}: " if several else "") + WORDS[one.verdict] for one in decisions)
     first = decisions[0]
-    return forest_svg(f"{said}: B − A", rows, margin=first.margin, points=first.metric == PASS_RATE)
+    return forest_svg(f"{message}: B − A", rows, margin=first.margin, points=first.metric == PASS_RATE)
 
 
 def decision_image(decisions: Sequence[Decision]) -> str:

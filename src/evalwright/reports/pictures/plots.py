@@ -40,7 +40,7 @@ def forest_svg(title: str, rows: Sequence[ForestRow], *, margin: float = 0.0, po
     across = start + _INTERVALS + _GAP + _LETTER * max(map(len, numbers))
     scale = Ruler(*range_of(rows, margin, points=points), start, _INTERVALS)
     bottom = _ROW * (len(rows) + 1) + 6
-    said = "; ".join(f"{row.label}: {number}" for row, number in zip(rows, numbers, strict=True))
+    message = "; ".join(f"{row.label}: {number}" for row, number in zip(rows, numbers, strict=True))
     parts: list[Child] = [_vertical(scale.at(0), bottom, "zero")]
     if margin:
         parts.append(_vertical(scale.at(-margin), bottom, "margin"))
@@ -52,7 +52,7 @@ def forest_svg(title: str, rows: Sequence[ForestRow], *, margin: float = 0.0, po
         for value, anchor in ends
         if not value or abs(scale.at(value) - scale.at(0)) > 1.5 * _TICK  # 0 stays where two have no room
     ]
-    return _svg(title, f"{title} {said}", across, bottom + 26, parts)
+    return _svg(title, f"{title} {message}", across, bottom + 26, parts)
 
 
 def _forest_row(row: ForestRow, scale: Ruler, y: int, texts: tuple[str, str, int]) -> list[Html]:
@@ -115,8 +115,8 @@ def power_svg(title: str, curves: Sequence[tuple[str, Sequence[tuple[int, float]
             y += 16
         heights.append(y)
         parts.append(_tick(one_line(label, 26), x + 8, y + 4, "start"))
-    said = "; ".join(f"{label}: " + ", ".join(f"{n:,} cases {p:.0%}" for n, p in points) for label, points in curves)
-    return _svg(title, f"{title} {said}", _WIDTH, bottom + 30, parts)
+    message = "; ".join(f"{label}: " + ", ".join(f"{n:,} cases {p:.0%}" for n, p in points) for label, points in curves)
+    return _svg(title, f"{title} {message}", _WIDTH, bottom + 30, parts)
 
 
 def _tick(text: str, x: float, y: float, anchor: str) -> Html:

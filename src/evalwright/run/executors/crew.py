@@ -104,7 +104,7 @@ class Crew:
 
     async def _errand(self, call: Call, stops: Callable[[], bool], *, alone: bool = False) -> Errand | None:
         while not stops():
-            if (found := self._chosen(alone)) is not None:
+            if (found := self._chosen_member(alone)) is not None:
                 return found.errand(call, alone)
             if self._has_waited():
                 return None
@@ -163,7 +163,7 @@ class Crew:
         """Why it has no workers."""
         return self._given_up or f"it had no workers for {self._wait:g} seconds"
 
-    def _chosen(self, alone: bool) -> CrewMember | None:
+    def _chosen_member(self, alone: bool) -> CrewMember | None:
         there = [worker for worker in self._workers if worker.places]
         if alone:
             if self._kept_free not in there:

@@ -21,7 +21,6 @@ from evalwright.model.trace import Answer, TraceError
 __all__ = [
     "HERE",
     "LARGEST_FRAME",
-    "Ask",
     "Closed",
     "Collected",
     "Down",
@@ -29,12 +28,13 @@ __all__ = [
     "Dropped",
     "Failed",
     "Hello",
-    "ModelAsked",
-    "ModelSaid",
+    "ModelCall",
+    "ModelReply",
     "Printed",
     "Ready",
     "Stalled",
-    "SystemSaid",
+    "SystemCall",
+    "SystemReply",
     "Up",
     "encode",
     "framed",
@@ -86,7 +86,7 @@ class Ready(msgspec.Struct):
     refused: str | None = None
 
 
-class Ask(msgspec.Struct, tag="ask"):
+class SystemCall(msgspec.Struct, tag="ask"):
     """Call the system."""
 
     id: int
@@ -100,7 +100,7 @@ class Drop(msgspec.Struct, tag="drop"):
     id: int
 
 
-class ModelSaid(msgspec.Struct, tag="model_said"):
+class ModelReply(msgspec.Struct, tag="model_said"):
     """A model's reply, or why there is none."""
 
     id: int
@@ -108,10 +108,10 @@ class ModelSaid(msgspec.Struct, tag="model_said"):
     error: TraceError | None = None
 
 
-Down = Ask | Drop | ModelSaid
+Down = SystemCall | Drop | ModelReply
 
 
-class SystemSaid(msgspec.Struct, tag="answer"):
+class SystemReply(msgspec.Struct, tag="answer"):
     """A call and the milliseconds that it took."""
 
     id: int
@@ -145,7 +145,7 @@ class Printed(msgspec.Struct, tag="printed"):
     text: str
 
 
-class ModelAsked(msgspec.Struct, tag="model_asked"):
+class ModelCall(msgspec.Struct, tag="model_asked"):
     """A call of a model, which the run makes, because it has the keys, the budget and the limits."""
 
     id: int
@@ -155,7 +155,7 @@ class ModelAsked(msgspec.Struct, tag="model_asked"):
     """The call of the system that needs the model."""
 
 
-Up = SystemSaid | Failed | Dropped | Stalled | Printed | ModelAsked
+Up = SystemReply | Failed | Dropped | Stalled | Printed | ModelCall
 
 
 class Closed(msgspec.Struct):

@@ -34,7 +34,6 @@ from evalwright.run.call import out_of_files, set_up, target_of
 from evalwright.run.executors.frames import (
     HERE,
     LARGEST_FRAME,
-    Ask,
     Closed,
     Collected,
     Down,
@@ -45,7 +44,8 @@ from evalwright.run.executors.frames import (
     Printed,
     Ready,
     Stalled,
-    SystemSaid,
+    SystemCall,
+    SystemReply,
     Up,
     encode,
     framed,
@@ -98,7 +98,7 @@ class Host:
         self._watching: asyncio.Task[None]
         self._target: Target
         self._workspace: Workspace | None = None
-        self._models = ModelsOfRun(self._tell)
+        self._models = ModelsOfRun(self._send)
         self._masker = Masker({})
         self._mask = Hiding(lambda: self._masker.secrets)
 
@@ -108,10 +108,10 @@ class Host:
         calls = threading.Thread(target=self._loop.run_forever, name="evalwright-calls", daemon=True)
         calls.start()
         try:
-            said = msgspec.json.decode(hello, type=Hello)
-            if said.version != (have := installed_version()):
-                raise InputError(f"the worker has evalwright {have or '(unknown)'}, this run {said.version}")
-            places = await self._there(self._open(said))
+            greeting = msgspec.json.decode(hello, type=Hello)
+            if greeting.version != (have := installed_version()):
+                raise InputError(f"the worker has evalwright {have or '(unknown)'}, this run {greeting.version}")
+            places = await self._there(self._open(greeting))
         except BaseException as error:
             # the setup is users' code; what it raises is reported, rather than a dead worker
             failure = str(error) if isinstance(error, EvalwrightError) else target_failure(error).message
@@ -154,17 +154,17 @@ class Host:
 
     def _take(self, records: list[Down]) -> None:
         for one in records:
-            if isinstance(one, Ask):
+            if isinstance(one, SystemCall):
                 # Each call has its own context, in which the session is this worker's.
                 call = self._loop.create_task(self._answer(one), context=self._context.copy())
                 self._calls[one.id] = call
-                call.add_done_callback(partial(self._ended, one.id))
+                call.add_done_callback(partial(self._on_call_end, one.id))
             elif isinstance(one, Drop):
                 if one.id in self._calls:
                     self._dropped.add(one.id)
                     self._calls[one.id].cancel()
             else:
-                self._models.hear(one)
+                self._models.resolve(one)
 
     async def receive(self) -> bytes:
         """The next frame of events; waits until there is one."""
@@ -184,46 +184,46 @@ class Host:
 
     async def _watch(self, calls: threading.Thread) -> None:
         """Report which call blocks the others."""
-        said: int | None = None
+        reported: int | None = None
         while True:
             await asyncio.sleep(_BEAT)
             stalled = _call_in(calls.ident) if time.monotonic() - self._beat > _STALLED else None
-            if stalled != said:
-                said = stalled
-                self._tell(Stalled(said))
+            if stalled != reported:
+                reported = stalled
+                self._send(Stalled(reported))
 
-    async def _answer(self, ask: Ask) -> None:
+    async def _answer(self, ask: SystemCall) -> None:
         begun = time.monotonic()
         asking.set(ask.id)
         try:
-            outcome: Answer | TraceError = await self._asked(ask)
+            outcome: Answer | TraceError = await self._answer_to(ask)
         except BaseException as error:  # users' code: SystemExit, too, is an error of this call only
             if isinstance(error, asyncio.CancelledError) and ask.id in self._dropped:
                 raise
             outcome = out_of_files(error) or target_failure(error)
         took = (time.monotonic() - begun) * 1000
         if isinstance(outcome, TraceError):
-            self._tell(Failed(ask.id, outcome, took))
+            self._send(Failed(ask.id, outcome, took))
             return
         try:
-            record = encode(SystemSaid(ask.id, outcome, took))
+            record = encode(SystemReply(ask.id, outcome, took))
             why = (
                 f"it has {len(record):,} bytes, more than {_LARGEST_ANSWER:,}" if len(record) > _LARGEST_ANSWER else ""
             )
         except (TypeError, ValueError, RecursionError) as error:
             record, why = b"", f"{type(error).__name__}: {error}"
         if why:
-            self._tell(Failed(ask.id, TraceError("adapter_error", f"the answer cannot be stored: {why}"), took))
+            self._send(Failed(ask.id, TraceError("adapter_error", f"the answer cannot be stored: {why}"), took))
         else:
             self._put(record)
 
-    def _ended(self, number: int, call: asyncio.Task[None]) -> None:
+    def _on_call_end(self, number: int, call: asyncio.Task[None]) -> None:
         self._calls.pop(number, None)
         self._dropped.discard(number)
         if call.cancelled():  # also before its first step
-            self._tell(Dropped(number))
+            self._send(Dropped(number))
 
-    async def _asked(self, ask: Ask) -> Answer | TraceError:
+    async def _answer_to(self, ask: SystemCall) -> Answer | TraceError:
         if self._workspace is None:
             return await self._target.run(ask.case, ask.trial)
         try:
@@ -240,11 +240,11 @@ class Host:
         if prepared is None:
             return encode(Collected())
         try:
-            return encode(await self._transfers.call(self._packed, number, prepared))
+            return encode(await self._transfers.call(self._packed_changes, number, prepared))
         except OSError as error:
             return encode(Collected(error=TraceError("workspace_error", f"its files cannot be collected: {error}")))
 
-    def _packed(self, number: int, prepared: Prepared) -> Collected:
+    def _packed_changes(self, number: int, prepared: Prepared) -> Collected:
         try:
             with temporary_folder() as folder:
                 (into := folder / "files").mkdir()
@@ -286,7 +286,7 @@ class Host:
             await self._threads.call(self._workspace.close)
         return raised
 
-    def _tell(self, record: Up) -> None:
+    def _send(self, record: Up) -> None:
         self._put(encode(record))
 
     def _put(self, record: bytes) -> None:
@@ -296,7 +296,7 @@ class Host:
 
     def _print(self, text: str) -> None:
         with suppress(RuntimeError):  # the worker ends
-            self._tell(Printed(self._mask(text)))  # here: the run's machine need not know the variables of this one
+            self._send(Printed(self._mask(text)))  # here: the run's machine need not know the variables of this one
 
 
 def _call_in(thread: int | None) -> int | None:
@@ -305,6 +305,6 @@ def _call_in(thread: int | None) -> int | None:
     while frame is not None:
         if frame.f_code is Host._answer.__code__:
             ask = frame.f_locals.get("ask")
-            return ask.id if isinstance(ask, Ask) else None
+            return ask.id if isinstance(ask, SystemCall) else None
         frame = frame.f_back
     return None

@@ -19,18 +19,18 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, TraceError
 from evalwright.run.call import GRACE, WORKER_LOST, Call
 from evalwright.run.executors.frames import (
-    Ask,
     Closed,
     Collected,
     Drop,
     Dropped,
     Failed,
-    ModelAsked,
-    ModelSaid,
+    ModelCall,
+    ModelReply,
     Printed,
     Ready,
     Stalled,
-    SystemSaid,
+    SystemCall,
+    SystemReply,
     Up,
     encode,
     framed,
@@ -74,7 +74,7 @@ class CrewMember:
         self._crew, self._name = crew, name
         self._handle: Handle = None
         self._outbox: deque[bytes] = deque()
-        self._answers: dict[int, asyncio.Future[SystemSaid | Failed]] = {}
+        self._answers: dict[int, asyncio.Future[SystemReply | Failed]] = {}
         self._dropped: dict[int, float] = {}
         self._calls: dict[int, Call] = {}
         self._held: dict[int, float] = {}
@@ -93,7 +93,7 @@ class CrewMember:
             self._handle = cluster.start(self._crew.placement)
             opened = msgspec.json.decode(await self._handle.open.remote(self._crew.hello), type=Ready)
         except Exception as error:
-            return self._lost(error)
+            return self._loss_message(error)
         if opened.refused is not None:
             cluster.end(self._handle)
             raise InputError(opened.refused)
@@ -101,9 +101,9 @@ class CrewMember:
         self._crew.arrived()
         try:
             while True:
-                self._hear(_up.decode(await self._handle.receive.remote()))
+                self._handle_records(_up.decode(await self._handle.receive.remote()))
         except Exception as error:
-            return self._lost(error)
+            return self._loss_message(error)
 
     async def close(self) -> TraceError | None:
         """Close its system, and end it. Returns what closing the system raised; that of a lost worker cannot be
@@ -126,15 +126,15 @@ class CrewMember:
         self.busy += places
         return Errand(self, call, next(self._numbers), self._handle, places, self._crew.may_be_silent)
 
-    async def ask(self, number: int, case: Case, trial: int, handle: Handle, call: Call) -> SystemSaid | Failed:
+    async def ask(self, number: int, case: Case, trial: int, handle: Handle, call: Call) -> SystemReply | Failed:
         """The system's reply, or how it fails. Raises TargetError if the worker is lost."""
         if handle is not self._handle or not self.places:
             raise TargetError("the worker was lost before the call", WORKER_LOST)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         self._calls[number] = call
-        self._send(encode(Ask(number, case, trial)))
+        self._send(encode(SystemCall(number, case, trial)))
         try:
-            reply: SystemSaid | Failed = await answer
+            reply: SystemReply | Failed = await answer
             return reply
         except (asyncio.CancelledError, Unsent):
             if self._answers.pop(number, None) is not None and handle is self._handle and self.places:
@@ -159,7 +159,7 @@ class CrewMember:
             self._crew.cluster.end(self._handle)
             self._dropped.clear()
 
-    def _lost(self, error: Exception) -> str:
+    def _loss_message(self, error: Exception) -> str:
         from evalwright.run.executors.cluster import reason_of
 
         return self.leave(reason_of(error))
@@ -192,9 +192,9 @@ class CrewMember:
             with suppress(Exception):  # the worker is lost: `receive` fails as well, and reports why
                 self._handle.send.remote(frame)
 
-    def _hear(self, records: list[Up]) -> None:
+    def _handle_records(self, records: list[Up]) -> None:
         for one in records:
-            if isinstance(one, (SystemSaid, Failed)):
+            if isinstance(one, (SystemReply, Failed)):
                 answer = self._answers.get(one.id)
                 if answer is not None and not answer.done():
                     answer.set_result(one)
@@ -226,18 +226,18 @@ class CrewMember:
             self.busy -= 1
             self._crew.freed()
 
-    async def _call_model(self, asked: ModelAsked) -> None:
+    async def _call_model(self, model_call: ModelCall) -> None:
         asking = self._handle
         try:
-            said = ModelSaid(asked.id, await session().models.chat(asked.request, asked.purpose))
+            reply = ModelReply(model_call.id, await session().models.chat(model_call.request, model_call.purpose))
         except Unsent as unsent:
-            if (answer := self._answers.get(asked.by)) is not None and not answer.done():
+            if (answer := self._answers.get(model_call.by)) is not None and not answer.done():
                 answer.set_exception(unsent)
             return
         except Exception as error:
-            said = ModelSaid(asked.id, error=target_failure(error))
+            reply = ModelReply(model_call.id, error=target_failure(error))
         if asking is self._handle:  # the replacement of a lost worker also numbers its own calls from 1
-            self._send(encode(said))
+            self._send(encode(reply))
 
 
 class Errand:

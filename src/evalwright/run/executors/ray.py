@@ -144,20 +144,20 @@ class RaySites:
             with tempfile.TemporaryFile() as archive:
                 found = await errand.files(archive)
                 if found.changes is not None:
-                    await self._threads.call(self._unpacked, archive, folder)
+                    await self._threads.call(self._unpack, archive, folder)
         except TargetError as error:
             # The worker of a late call was ended, and its files with it: the recorded outcome stays.
             return outcome if isinstance(outcome, TraceError) else target_failure(error)
-        return self._kept(cell, found, outcome)
+        return self._with_artifacts_kept(cell, found, outcome)
 
-    def _kept(self, cell: Cell, found: Collected, outcome: Answer | TraceError) -> Answer | TraceError:
+    def _with_artifacts_kept(self, cell: Cell, found: Collected, outcome: Answer | TraceError) -> Answer | TraceError:
         if found.error is not None:
             return found.error
         if found.changes is not None:
             self._changes[cell.number] = found.changes
         return outcome
 
-    def _unpacked(self, archive: IO[bytes], folder: Path) -> None:
+    def _unpack(self, archive: IO[bytes], folder: Path) -> None:
         try:
             remove_tree(folder)
             self._writer.artifacts.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)

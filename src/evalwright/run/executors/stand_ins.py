@@ -12,7 +12,7 @@ from evalwright.errors import TargetError
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose
 from evalwright.model.plan import Price
 from evalwright.model.trace import TraceError
-from evalwright.run.executors.frames import ModelAsked, ModelSaid
+from evalwright.run.executors.frames import ModelCall, ModelReply
 from evalwright.targets.failures import target_error
 
 __all__ = ["ModelsOfRun", "Prints", "asking"]
@@ -27,29 +27,29 @@ _LONGEST_LINE = 64 * 2**10
 class ModelsOfRun:
     """The models of the run, which makes the calls: no key and no budget leaves it."""
 
-    def __init__(self, tell: Callable[[ModelAsked], None]) -> None:
-        self._tell = tell
-        self._asked: dict[int, asyncio.Future[ModelSaid]] = {}
+    def __init__(self, send: Callable[[ModelCall], None]) -> None:
+        self._send = send
+        self._asked: dict[int, asyncio.Future[ModelReply]] = {}
         self._number = 0
 
     async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply:
         self._number += 1
-        number, said = self._number, asyncio.get_running_loop().create_future()
-        self._asked[number] = said
-        self._tell(ModelAsked(number, request, purpose, asking.get()))
+        number, reply = self._number, asyncio.get_running_loop().create_future()
+        self._asked[number] = reply
+        self._send(ModelCall(number, request, purpose, asking.get()))
         try:
-            heard: ModelSaid = await said
+            heard: ModelReply = await reply
         finally:
             self._asked.pop(number, None)
         if heard.reply is None:
             raise target_error(heard.error or TraceError("bad_reply", "the run had no reply of the model"))
         return heard.reply
 
-    def hear(self, said: ModelSaid) -> None:
+    def resolve(self, reply: ModelReply) -> None:
         """Give a call the run's reply."""
-        waiting = self._asked.get(said.id)
+        waiting = self._asked.get(reply.id)
         if waiting is not None and not waiting.done():
-            waiting.set_result(said)
+            waiting.set_result(reply)
 
     def forget(self, request: ChatRequest) -> None:
         """Nothing to do: replies to systems are not cached."""

@@ -78,7 +78,7 @@ class Lease:
         self._threads = Threads()
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
-        with self._reached():
+        with self._while_reachable():
             ledger.prepare()
             ledger.agree(run, {name: None if most is None else _nanos(most) for name, most in limits.items()})
 
@@ -91,15 +91,15 @@ class Lease:
 
         Raises StorageError.
         """
-        with self._reached():
+        with self._while_reachable():
             for name, dollars in ((COST_LIMIT, spent), (BUDGET, spent_on_models)):
                 if (whole := self._limits[name]) is not None:
                     left = self.ledger.hold(self.run, name, holder, _nanos(dollars)) / _NANO
                     self.funds[name] = LeasedFunds(self, name, holder, whole, dollars, left)
-            self._hear(self.ledger.pauses())
+            self._apply_pauses(self.ledger.pauses())
 
     @contextmanager
-    def _reached(self) -> Iterator[None]:
+    def _while_reachable(self) -> Iterator[None]:
         try:
             yield
         except Unreachable as error:
@@ -121,19 +121,19 @@ class Lease:
         if (left := self._until.get(key, 0.0) - time.monotonic()) > 0:
             pause(left)
 
-        def tell(seconds: float) -> None:
+        def share_pause(seconds: float) -> None:
             self.begun(self.do(self.ledger.pause, key, seconds))
 
-        return tell
+        return share_pause
 
     async def watch(self) -> None:
         """Hear what other shards note, and notice that the ledger is gone; never ends."""
         while True:
             with suppress(Unsent):
-                self._hear(await self.do(self.ledger.pauses))
+                self._apply_pauses(await self.do(self.ledger.pauses))
             await asyncio.sleep(_LOOK)
 
-    def _hear(self, pauses: Mapping[str, float]) -> None:
+    def _apply_pauses(self, pauses: Mapping[str, float]) -> None:
         for place, seconds in pauses.items():
             left = min(seconds, _LONGEST_PAUSE)
             self._until[place] = time.monotonic() + left

@@ -85,7 +85,9 @@ class Ledger(ABC):
                 "ON CONFLICT (run, name, holder) DO UPDATE SET amount = excluded.amount",
                 *(run, name, holder, amount),
             )
-            return max(0, self._most(execute, run, name) - sum(self._held(execute, run, name).values()))
+            return max(
+                0, self._highest_grant(execute, run, name) - sum(self._held_by_owner(execute, run, name).values())
+            )
 
     def take(
         self, run: str, name: str, holder: str, least: int, wanted: int, used: int, shards: int
@@ -97,12 +99,12 @@ class Ledger(ABC):
         left for the other shards; unless it needs more, at `least`, to make a single call.
         """
         with self._transaction() as execute:
-            held = self._held(execute, run, name)
+            held = self._held_by_owner(execute, run, name)
             if holder not in held:  # another file took the place of the one in which this shard was noted
                 raise Unreachable("it no longer knows this shard")
             before = held[holder]
             held[holder] = max(before, used)  # the last call may have cost more than there was
-            left = max(0, self._most(execute, run, name) - sum(held.values()))
+            left = max(0, self._highest_grant(execute, run, name) - sum(held.values()))
             unused = held[holder] - used
             fair = (left + unused) // shards - unused
             taken = min(left, max(least, min(wanted, fair), 0))
@@ -148,11 +150,11 @@ class Ledger(ABC):
             rows = execute("SELECT place, until FROM lease_pauses WHERE until > ?", now)
         return {place: (until - now) / _SECOND for place, until in rows}
 
-    def _most(self, execute: Execute, run: str, name: str) -> int:
+    def _highest_grant(self, execute: Execute, run: str, name: str) -> int:
         rows = execute("SELECT most FROM lease_limits WHERE run = ? AND name = ?", run, name)
         if not rows:
             raise Unreachable("it no longer knows this run")
         return int(rows[0][0] or 0)
 
-    def _held(self, execute: Execute, run: str, name: str) -> dict[str, int]:
+    def _held_by_owner(self, execute: Execute, run: str, name: str) -> dict[str, int]:
         return dict(execute("SELECT holder, amount FROM lease_holdings WHERE run = ? AND name = ?", run, name))

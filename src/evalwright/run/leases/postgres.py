@@ -25,7 +25,7 @@ class PostgresLedger(Ledger):
         return f"postgres:{self._database.schema}"
 
     def prepare(self) -> None:
-        with self._connected() as connection:
+        with self._live_connection() as connection:
             self._database.check_rights(connection)
 
             def create() -> None:
@@ -36,7 +36,7 @@ class PostgresLedger(Ledger):
 
     @contextmanager
     def _transaction(self) -> Iterator[Execute]:
-        with self._connected() as connection, connection.transaction():
+        with self._live_connection() as connection, connection.transaction():
 
             def execute(statement: str, *values: Any) -> list[tuple[Any, ...]]:
                 found = connection.execute(statement.replace("?", "%s").encode(), values)
@@ -49,7 +49,7 @@ class PostgresLedger(Ledger):
         return int(execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")[0][0]) * 1000
 
     @contextmanager
-    def _connected(self) -> Iterator[Connection]:
+    def _live_connection(self) -> Iterator[Connection]:
         try:
             if self._connection is None:
                 self._connection = self._database.connect()

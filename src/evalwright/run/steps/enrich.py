@@ -45,11 +45,11 @@ class Enriching:
                 async with asyncio.timeout(limit):
                     doubts += await enricher.enrich(trace) or ()
             except TimeoutError:
-                doubts.append(_failed(trace, name, f"no reply within {limit:g} seconds"))
+                doubts.append(_failure_doubt(trace, name, f"no reply within {limit:g} seconds"))
             except BaseException as error:  # a plug-in may raise anything: the cell continues
                 if ends_the_run(error):
                     raise
-                doubts.append(_failed(trace, name, target_failure(error).message))
+                doubts.append(_failure_doubt(trace, name, target_failure(error).message))
         return doubts
 
 
@@ -67,9 +67,9 @@ class _PluginEnricher:
 
     async def enrich(self, trace: Trace) -> list[Doubt]:
         """Raises ValueError or TypeError for what cannot be stored, and leaves the trace as it was."""
-        changed = _stored(trace, Trace)
-        doubts = _stored(await self._enricher.enrich(changed) or (), list[Doubt])
-        completed = _stored(changed, Trace)
+        changed = _as_stored(trace, Trace)
+        doubts = _as_stored(await self._enricher.enrich(changed) or (), list[Doubt])
+        completed = _as_stored(changed, Trace)
         for name in _OF_CELL:
             if getattr(completed, name) != getattr(trace, name):
                 raise ValueError(f"it changed {name}, which says what the trace is of")
@@ -81,11 +81,11 @@ class _PluginEnricher:
         return doubts + [Doubt("a value was replaced or left out", note) for note in notes[:1]]
 
 
-def _stored(value: object, kind: type[T]) -> T:
+def _as_stored(value: object, kind: type[T]) -> T:
     return msgspec.json.decode(msgspec.json.encode(value), type=kind)
 
 
-def _failed(trace: Trace, enricher: str, error: str) -> Doubt:
+def _failure_doubt(trace: Trace, enricher: str, error: str) -> Doubt:
     """What the end of the run says of a failure, which is noted in the trace."""
     errors: list[Any] = trace.extra.get("enrichment_errors") or []
     trace.extra = {**trace.extra, "enrichment_errors": [*errors, {"enricher": enricher, "error": error}]}

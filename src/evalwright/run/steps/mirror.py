@@ -52,7 +52,8 @@ class Mirroring:
         self._masked = _Masked(masker.keeping(reserved_words(plan).union(RunSummary.__struct_fields__)))
         self._errors: dict[tuple[str, str, str], int] = {}
         self._mirrors = [
-            _MirrorThread(spec.type, load("mirrors", spec.type)({**spec.config}), self._failed) for spec in plan.mirrors
+            _MirrorThread(spec.type, load("mirrors", spec.type)({**spec.config}), self._note_failure)
+            for spec in plan.mirrors
         ]
         for thread in self._mirrors:
             thread.hide(masker.secrets)
@@ -76,25 +77,25 @@ class Mirroring:
             if thread.takes_part:
                 await asyncio.to_thread(thread.now, "cell", case, trace, results, verdict)
             elif not await thread.has_room():
-                self._failed(thread.name, "trace", "too slow: cells were left out")
+                self._note_failure(thread.name, "trace", "too slow: cells were left out")
             else:
-                thread.tell("trace", trace, results, verdict)
+                thread.send("trace", trace, results, verdict)
 
     def finish(self, summary: RunSummary) -> None:
         """Send the summary, close the mirrors, and list in the summary what went wrong."""
         for thread in self._mirrors:
-            thread.tell("summary", self._masked(summary))
-            thread.tell("close")
+            thread.send("summary", self._masked(summary))
+            thread.send("close")
         until = time.monotonic() + _FAREWELL
         for thread in self._mirrors:
             if not thread.ended(until):
-                self._failed(thread.name, "close", f"not done {_FAREWELL:g} seconds after the end of the run")
+                self._note_failure(thread.name, "close", f"not done {_FAREWELL:g} seconds after the end of the run")
         summary.sink_errors = [
             {"sink": sink, "op": _OPS.get(op, op), "error": error} | ({"count": count} if count > 1 else {})
             for (sink, op, error), count in list(self._errors.items())  # an abandoned mirror may still fail
         ]
 
-    def _failed(self, sink: str, op: str, error: str) -> None:
+    def _note_failure(self, sink: str, op: str, error: str) -> None:
         key = (sink, op, self._masked.masker.mask_text(error)[:_LONGEST])
         self._errors[key] = self._errors.get(key, 0) + 1
 
@@ -116,7 +117,7 @@ class _MirrorThread:
     """One mirror and the queue of calls that it still has to receive."""
 
     def __init__(self, name: str, mirror: Mirror, failed: Callable[[str, str, str], None]) -> None:
-        self.name, self._mirror, self._failed = name, mirror, failed
+        self.name, self._mirror, self._note_failure = name, mirror, failed
         self.takes_part = hasattr(mirror, "cell")
         """A cell ends only when the mirror has been told of it."""
         self._waiting: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
@@ -129,7 +130,7 @@ class _MirrorThread:
         if (hide := getattr(self._mirror, "hide", None)) is not None:
             hide(secrets)
 
-    def tell(self, op: str, *values: Any) -> None:
+    def send(self, op: str, *values: Any) -> None:
         self._waiting.put((op, values))
         if op == "close":
             self._waiting.put(None)
@@ -141,7 +142,7 @@ class _MirrorThread:
         try:
             method(*values)
         except Exception as error:
-            self._failed(self.name, op, f"{type(error).__name__}: {error}")
+            self._note_failure(self.name, op, f"{type(error).__name__}: {error}")
 
     async def has_room(self) -> bool:
         while self._waiting.qsize() >= _MOST_WAITING:

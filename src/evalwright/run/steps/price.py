@@ -50,7 +50,7 @@ class Pricing:
         if trace.variant_name in self._chats and None in (metrics.token_input, metrics.token_output):
             return
         thinking = _thinking(price, metrics.token_thinking)
-        read, written = (_counted(metrics.custom, f"cache_{what}_tokens") for what in ("read", "write"))
+        read, written = (_custom_count(metrics.custom, f"cache_{what}_tokens") for what in ("read", "write"))
         metrics.cost_usd = thinking + dollars(price, metrics.token_input or 0, metrics.token_output or 0, read, written)
         if metrics.token_thinking and metrics.cost_thinking_usd is None:
             metrics.cost_thinking_usd = thinking
@@ -63,13 +63,13 @@ class Pricing:
         known = call.attributes
         models = (known.get(key) for key in ("response_model", "request_model", *_MODELS))
         price = next((self._by_model[model] for model in models if model in self._by_model), None)
-        given, said = (known.get(ours, known.get(theirs)) for ours, theirs in _COUNTS)
-        if price is None or not isinstance(given, int) or not isinstance(said, int):
+        given, output = (known.get(ours, known.get(theirs)) for ours, theirs in _COUNTS)
+        if price is None or not isinstance(given, int) or not isinstance(output, int):
             return None
-        if not (given or said) and call.status != "error":
+        if not (given or output) and call.status != "error":
             return None  # a stream whose end does not count its tokens
-        read, written = (_counted(known, ours) or _counted(known, theirs) for ours, theirs in _CACHED)
-        return dollars(price, given, said, read, written)
+        read, written = (_custom_count(known, ours) or _custom_count(known, theirs) for ours, theirs in _CACHED)
+        return dollars(price, given, output, read, written)
 
 
 def _calls(spans: Sequence[Span]) -> list[Span]:
@@ -81,7 +81,7 @@ def _calls(spans: Sequence[Span]) -> list[Span]:
     counted = {
         call.id: _above(call, parents)
         for call in calls
-        if any(_counted(call.attributes, key) for pair in _COUNTS for key in pair)
+        if any(_custom_count(call.attributes, key) for pair in _COUNTS for key in pair)
     }
     around = {id for ids in counted.values() for id in ids}
     return [
@@ -100,7 +100,7 @@ def _above(span: Span, parents: Mapping[str, str | None]) -> list[str]:
     return ids
 
 
-def _counted(custom: dict[str, Any], name: str) -> int:
+def _custom_count(custom: dict[str, Any], name: str) -> int:
     found = custom.get(name)
     return found if isinstance(found, int) and found > 0 else 0
 

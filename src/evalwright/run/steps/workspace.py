@@ -79,12 +79,12 @@ class Workspaces:
         if prepared is None:  # what an earlier attempt left is not this one's doing
             await self._threads.call(remove_tree, folder)
             return None
-        changes = await self._threads.call(self._collected, prepared, folder)
+        changes = await self._threads.call(self._collected_changes, prepared, folder)
         record = artifact_of(cell, self._workspace.kind, changes, path)
         self._writer.save_artifact(record)
         return Artifact(record, folder)
 
-    def _collected(self, prepared: Prepared, folder: Path) -> Changes:
+    def _collected_changes(self, prepared: Prepared, folder: Path) -> Changes:
         try:
             remove_tree(folder)
             self._writer.artifacts.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)

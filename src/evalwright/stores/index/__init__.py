@@ -28,7 +28,7 @@ from pathlib import Path
 from evalwright.model.cell_index import DamagedIndex
 from evalwright.model.plan import Plan
 from evalwright.stores.index.connection import connected, sound
-from evalwright.stores.index.file import INDEX, covered_by, lock_file, locked, made_index, meta_of, usable_index
+from evalwright.stores.index.file import INDEX, covered_by, create_index, lock_file, locked, meta_of, usable_index
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.reading import RunIndex
@@ -60,7 +60,7 @@ def opened_index(folder: Path, plan: Plan | None, *, keep: bool = True) -> RunIn
 
 def index_at(places: Sequence[Callable[[], Path]], source: Source, plan: Plan | None) -> RunIndex | None:
     """The index of these records in the first folder that can be written, else in memory; closes the source."""
-    attempts = [partial(_kept, place, source, plan) for place in places]
+    attempts = [partial(_kept_index, place, source, plan) for place in places]
     for attempt in (*attempts, partial(_in_memory, source, plan)):
         try:
             if (index := attempt()) is not None:
@@ -90,7 +90,7 @@ def _cache_of(folder: Path) -> Path:
     return cache_for(f"{found.st_dev}-{found.st_ino}")
 
 
-def _kept(find: Callable[[], Path], source: Source, plan: Plan | None) -> RunIndex | None:
+def _kept_index(find: Callable[[], Path], source: Source, plan: Plan | None) -> RunIndex | None:
     """The index in a folder. Raises OSError and sqlite3.Error if it cannot be there."""
     place = find()
     descriptor = lock_file(place)
@@ -105,7 +105,7 @@ def _kept(find: Callable[[], Path], source: Source, plan: Plan | None) -> RunInd
         if (connection := usable_index(place, source, plan)) is not None:
             with suppress(DamagedIndex):  # it is removed then
                 return _fresh(connection, source, plan)
-        return _fresh(made_index(place, plan), source, plan)
+        return _fresh(create_index(place, plan), source, plan)
     finally:
         os.close(descriptor)
 
@@ -116,7 +116,7 @@ def _fresh(connection: sqlite3.Connection, source: Source, plan: Plan | None) ->
         if meta_of(connection, "odd"):
             connection.close()
             return None
-        with sound(connection), _said_if_long(source.location):
+        with sound(connection), _reporting_if_long(source.location):
             follower = Follower(connection, source, None if plan is None else PlanNumbering(plan))
             follower.follow_or_note()
         if meta_of(connection, "odd") or not source.whole(follower.covered):
@@ -142,7 +142,7 @@ def _as_kept(place: Path, source: Source, plan: Plan | None) -> RunIndex | None:
 
 
 @contextmanager
-def _said_if_long(location: str) -> Iterator[None]:
+def _reporting_if_long(location: str) -> Iterator[None]:
     start = time.monotonic()
     yield
     seconds = time.monotonic() - start

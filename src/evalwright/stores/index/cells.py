@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from evalwright.model.cell import case_key
-from evalwright.stores.index.codes import Odd, Profile, code_of, own_numbers
+from evalwright.stores.index.codes import Profile, Unindexable, code_of, own_numbers
 from evalwright.stores.index.rows import adjacent, cell_entry, microseconds, packed, unpacked
 from evalwright.stores.index.schema import AT, RESULTS_PLACE, TRACE_PLACE, VERDICT_PLACE
 
@@ -180,9 +180,9 @@ class CellState(msgspec.Struct, gc=False):
             self._wait(verdict, at, length)
             return
         if self.status is not None:
-            raise Odd("a cell has two verdicts on one attempt")
+            raise Unindexable("a cell has two verdicts on one attempt")
         if verdict.case_index != self.case_index:
-            raise Odd("a verdict is of another case than its trace")
+            raise Unindexable("a verdict is of another case than its trace")
         self.status, self.score, self.verdict = verdict.status, verdict.score, (at, length)
 
     def _wait(self, record: Any, at: int, size: Any) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from evalwright.model.cell_index import CellOutcome, OutcomeStatus, Rejudgement
 
 __all__ = [
-    "Odd",
     "Profile",
+    "Unindexable",
     "clean_profile",
     "code_of",
     "outcomes_of",
@@ -25,7 +25,7 @@ Profile = tuple[str, str | None, str | None, tuple[tuple[str, int], ...]]
 """Variant, status, error type, and the evaluator and code of each result: what most cells of a run have in common."""
 
 
-class Odd(Exception):
+class Unindexable(Exception):
     """Something that an index cannot report as a scan would: such a run has no index and is scanned."""
 
 
@@ -83,7 +83,7 @@ def profile_of(alike: Rejudgement) -> tuple[Profile, bytes | None]:
     """The profile of a judged cell, and the numbers that it leaves out. Raises Odd if an evaluator has two results."""
     codes = {row.evaluator: code_of(row) for row in alike.results}
     if len(codes) < len(alike.results):
-        raise Odd("an evaluator has two results")
+        raise Unindexable("an evaluator has two results")
     outcomes = tuple((name, code) for name, (code, _) in codes.items())
     own = array("d", [number for _, numbers in codes.values() for number in numbers])
     return (alike.variant, alike.status, alike.error, outcomes), own.tobytes() or None

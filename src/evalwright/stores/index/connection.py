@@ -41,24 +41,24 @@ def remove_files(path: Path) -> None:
         path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
 
 
-def _told(ask: Callable[..., T]) -> Callable[..., T]:
+def _raising_damaged(ask: Callable[..., T]) -> Callable[..., T]:
     """A method of a cursor that raises DamagedIndex."""
 
-    def asking(cursor: _Cursor, *given: Any) -> T:
+    def guarded(cursor: _Cursor, *given: Any) -> T:
         try:
             return ask(cursor, *given)
         except sqlite3.DatabaseError as error:
             raise cursor.failure(error) from error
 
-    return asking
+    return guarded
 
 
 class _Cursor(sqlite3.Cursor):
-    execute = _told(sqlite3.Cursor.execute)
-    executemany = _told(sqlite3.Cursor.executemany)
-    fetchone = _told(sqlite3.Cursor.fetchone)
-    fetchmany = _told(sqlite3.Cursor.fetchmany)
-    fetchall = _told(sqlite3.Cursor.fetchall)
+    execute = _raising_damaged(sqlite3.Cursor.execute)
+    executemany = _raising_damaged(sqlite3.Cursor.executemany)
+    fetchone = _raising_damaged(sqlite3.Cursor.fetchone)
+    fetchmany = _raising_damaged(sqlite3.Cursor.fetchmany)
+    fetchall = _raising_damaged(sqlite3.Cursor.fetchall)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         try:

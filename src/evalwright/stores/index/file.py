@@ -15,7 +15,7 @@ from evalwright.stores.index.numbering import signature_of
 from evalwright.stores.index.schema import VERSION, created, is_ours
 from evalwright.stores.index.sources import Covered, Source
 
-__all__ = ["INDEX", "covered_by", "lock_file", "locked", "made_index", "meta_of", "remove_index", "usable_index"]
+__all__ = ["INDEX", "covered_by", "create_index", "lock_file", "locked", "meta_of", "remove_index", "usable_index"]
 
 INDEX = "index.sqlite"
 _LOCK = "index.lock"
@@ -43,7 +43,7 @@ def usable_index(place: Path, source: Source, plan: Plan | None) -> sqlite3.Conn
     return None
 
 
-def made_index(place: Path, plan: Plan | None) -> sqlite3.Connection:
+def create_index(place: Path, plan: Plan | None) -> sqlite3.Connection:
     """An empty index that replaces what is there."""
     path = place / INDEX
     remove_index(place)

@@ -21,7 +21,7 @@ from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.stores.index.cells import CellState, results_in_cells
-from evalwright.stores.index.codes import Odd
+from evalwright.stores.index.codes import Unindexable
 from evalwright.stores.index.schema import AT, slot_of
 from evalwright.stores.index.sources import RECORDS, Covered, Moment, RecordLines, Source
 from evalwright.stores.index.table import RowTable
@@ -109,9 +109,9 @@ class Follower:
                 kept = self._unfinished
                 kept.update((key, cell) for key, cell in self._cells.items() if cell.status is None)
             except (ValueError, TypeError, RecursionError, InputError, OverflowError) as error:
-                raise Odd(str(error)) from error
+                raise Unindexable(str(error)) from error
             except sqlite3.IntegrityError as error:
-                raise Odd("two cells have one name") from error
+                raise Unindexable("two cells have one name") from error
             finally:
                 self._cells.clear()
                 self._unfinished = kept if len(kept) <= _WAITING else {}
@@ -126,7 +126,7 @@ class Follower:
         """The same; a run that cannot have an index is marked as such, so that the next reader scans at once."""
         try:
             self.follow(trusted=trusted, last=last, written=written)
-        except Odd as odd:
+        except Unindexable as odd:
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('odd', ?)", (str(odd) or "odd",))
 
     def _join(
@@ -158,7 +158,7 @@ class Follower:
             key = (row[AT.case_key], profile[0], row[AT.trial])
             if number in waiting or number in found or key in self._cells:
                 return None
-            if self._stored(key, number) is not None:
+            if self._stored_state(key, number) is not None:
                 return None
             row[AT.profile], row[AT.clean] = self._table.profile(profile)
             found[number] = row
@@ -193,12 +193,12 @@ class Follower:
     def _take_traces(self, records: Iterator[tuple[Any, int, int]]) -> None:
         for trace, at, length in records:
             self._traces += 1
-            place = self._planned(trace)
+            place = self._place_in_plan(trace)
             cell = self._cell(trace, None if place is None else place[0])
             if cell.number is None:
                 cell.number, cell.slot = place or self._next_place(cell)
             elif cell.case_index != trace.case_index:
-                raise Odd("two cases have one name")
+                raise Unindexable("two cases have one name")
             replaced = cell.add_trace(trace, at, length)
             if replaced is not None:
                 self._replaced.append(replaced)
@@ -217,11 +217,11 @@ class Follower:
         key = (case, record.variant_name, record.trial)
         cell = self._cells.get(key)
         if cell is None:
-            cell = self._unfinished.pop(key, None) or self._stored(key, number) or CellState.of(record)
+            cell = self._unfinished.pop(key, None) or self._stored_state(key, number) or CellState.of(record)
             self._cells[key] = cell
         return cell
 
-    def _stored(self, key: tuple[str, str, int], number: int | None) -> CellState | None:
+    def _stored_state(self, key: tuple[str, str, int], number: int | None) -> CellState | None:
         """The cell as it was written earlier."""
         if self._seen is not None:
             bit = hash(key) & (_SEEN - 1)
@@ -231,7 +231,7 @@ class Follower:
         if number is not None:
             row = self._connection.execute("SELECT * FROM cells WHERE number = ?", (number,)).fetchone()
             if row is not None and row[AT.case_key] != key[0]:
-                raise Odd("a case has two names")
+                raise Unindexable("a case has two names")
         else:
             self._table.name_cells()
             row = self._connection.execute(
@@ -241,13 +241,13 @@ class Follower:
             ).fetchone()
         return None if row is None else CellState.of_row(row, self._table.profiles[row[AT.profile]])
 
-    def _planned(self, trace: Any) -> tuple[int, int] | None:
+    def _place_in_plan(self, trace: Any) -> tuple[int, int] | None:
         """Number and slot of a trace's cell by the plan, if there is one."""
         if self._numbering is None:
             return None
         found = self._numbering.place(trace.case_index, trace.variant_name, trace.trial)
         if found is None:
-            raise Odd("a record belongs to no cell of the plan")
+            raise Unindexable("a record belongs to no cell of the plan")
         return found
 
     def _next_place(self, cell: CellState) -> tuple[int, int]:
@@ -271,7 +271,7 @@ class Follower:
             self._write(placed)
             self._cells = {key: cell for key, cell in self._cells.items() if cell.early or cell.number is None}
             if len(self._cells) > _WAITING:
-                raise Odd("results without their traces")
+                raise Unindexable("results without their traces")
 
     def _write(self, cells: list[CellState]) -> None:
         new: list[tuple[Any, ...]] = []
@@ -280,7 +280,7 @@ class Follower:
         numbered = self._table.profile
         for cell in cells:
             if cell.number is None or cell.early:
-                raise Odd("a record has no trace")
+                raise Unindexable("a record has no trace")
             rows = new
             if cell.old_row is not None:
                 replaced.append(cell.old_row)
@@ -297,10 +297,12 @@ def _records(found: RecordLines, kind: type[Any], decode: Callable[[bytes], Any]
     lines, starts, lengths = found
     if all(map(bytes.endswith, lines, repeat(CURRENT))):
         return zip(map(decode, lines), starts, lengths)  # noqa: B905 - a start is left over: that of the next line
-    return _converted(found, kind, decode)
+    return _converted_records(found, kind, decode)
 
 
-def _converted(found: RecordLines, kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
+def _converted_records(
+    found: RecordLines, kind: type[Any], decode: Callable[[bytes], Any]
+) -> Iterator[tuple[Any, int, int]]:
     """The same for lines of which some have other versions."""
     for line, at, length in zip(*found):  # noqa: B905
         record = decoded_line(kind, decode, line)

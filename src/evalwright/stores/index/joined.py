@@ -11,7 +11,7 @@ from typing import Any
 
 from evalwright.model.plan import Plan
 from evalwright.stores.index.codes import Profile
-from evalwright.stores.index.file import made_index, remove_index
+from evalwright.stores.index.file import create_index, remove_index
 from evalwright.stores.index.rows import moved_row
 from evalwright.stores.index.sources import RECORDS, FolderSource
 from evalwright.stores.index.table import RowTable
@@ -32,7 +32,7 @@ class JoinedIndex:
         self._cells = self._trace_at = self._results_at = self._verdict_at = 0
         self._connection: sqlite3.Connection | None = None
         try:
-            self._connection = made_index(folder, plan)
+            self._connection = create_index(folder, plan)
             self._connection.execute("BEGIN IMMEDIATE")
             self._table = RowTable(self._connection)
         except (OSError, sqlite3.Error) as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from evalwright.model.plan import Plan
-from evalwright.stores.index.file import lock_file, locked, made_index, meta_of, remove_index, usable_index
+from evalwright.stores.index.file import create_index, lock_file, locked, meta_of, remove_index, usable_index
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.sources import FolderSource, Replaced
@@ -45,7 +45,7 @@ class IndexKeeper:
             return
         self._descriptor = descriptor
         source = self._source = FolderSource(self._folder)
-        self._connection = usable_index(self._folder, source, plan) or made_index(self._folder, plan)
+        self._connection = usable_index(self._folder, source, plan) or create_index(self._folder, plan)
         self._follower = Follower(self._connection, source, None if plan is None else PlanNumbering(plan))
 
     def follow(self, *, last: bool = False, written: Sequence[Stretch] = (), may_wait: bool = True) -> None:

@@ -58,8 +58,8 @@ class JoinedIndexes:
         try:
             connection.execute("ATTACH ? AS other", (theirs.file.as_uri(),))
             connection.execute("BEGIN")
-            asked = "SELECT file, bytes, tail, changed FROM {}.covered ORDER BY file"
-            now = [connection.execute(asked.format(name)).fetchall() for name in ("main", "other")]
+            query = "SELECT file, bytes, tail, changed FROM {}.covered ORDER BY file"
+            now = [connection.execute(query.format(name)).fetchall() for name in ("main", "other")]
             if now == [mine.covered, theirs.covered]:
                 return cls(connection, mine, theirs)
         except sqlite3.Error:
@@ -71,11 +71,11 @@ class JoinedIndexes:
         """The pairs of a variant of each; None if the runs name their cells differently."""
         way = mine.every, theirs.every, theirs.first - mine.first
         if way not in self._counts:
-            self._counts[way] = self._counted(way)
+            self._counts[way] = self._counted_pairs(way)
         counts = self._counts[way]
         return None if counts is None else PairedCells(self._connection, self._sides, way, counts.get(mine.first, []))
 
-    def _counted(self, way: _Way) -> _Counts | None:
+    def _counted_pairs(self, way: _Way) -> _Counts | None:
         """Count the pairs of all variants at once, as each count looks at all cells."""
         mine, theirs = self._sides
         found: _Counts = defaultdict(list)
@@ -89,7 +89,7 @@ class JoinedIndexes:
             for both, n, differing, number in rows:
                 if differing:
                     return None
-                found[number % way[0]].append((*_unpacked(both), n))  # cells of one kind are of one variant
+                found[number % way[0]].append((*_two_kinds(both), n))  # cells of one kind are of one variant
         except sqlite3.Error:
             return None
         return found
@@ -134,7 +134,7 @@ def _values(way: _Way) -> dict[str, int]:
     return dict(zip(("every", "other_every", "further"), way, strict=True))
 
 
-def _unpacked(both: int) -> tuple[int, int]:
+def _two_kinds(both: int) -> tuple[int, int]:
     """The kinds of two cells in one number."""
     one = (both + _KINDS // 2) // _KINDS
     return one, both - one * _KINDS

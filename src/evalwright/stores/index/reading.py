@@ -64,7 +64,7 @@ _decode_result = msgspec.json.Decoder(EvaluationResult).decode
 _decode_verdict = msgspec.json.Decoder(CaseVerdict).decode
 
 
-def _sound(read: Callable[P, T]) -> Callable[P, T]:
+def _raising_damaged(read: Callable[P, T]) -> Callable[P, T]:
     """A method, or an iterator, that raises DamagedIndex if it fails at what it reads from the tables."""
 
     @wraps(read)
@@ -105,7 +105,7 @@ class RunIndex:
     def __len__(self) -> int:
         return sum(self._numbers.values())
 
-    @_sound
+    @_raising_damaged
     def counts(self) -> list[CellCount]:
         return [
             CellCount(n, *profile[:3], shared_outcomes(profile), number, self._sums[number].measured)  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ class RunIndex:
             if (n := self._numbers[number])
         ]
 
-    @_sound
+    @_raising_damaged
     def count(self, chosen: CellSelection = _ALL) -> int:
         if chosen.case is None and chosen.trial is None and chosen.case_contains is None and not chosen.singular:
             return sum(self._numbers[number] for number in fitting_profiles(chosen, self.profiles))
@@ -121,7 +121,7 @@ class RunIndex:
         (n,) = self._connection.execute(f"SELECT count(*) FROM cells {where}", values).fetchone()
         return int(n)
 
-    @_sound
+    @_raising_damaged
     def cells(
         self,
         chosen: CellSelection = _ALL,
@@ -138,13 +138,13 @@ class RunIndex:
         rows = self._connection.execute(f"SELECT * FROM cells {where} ORDER BY {by}{page}", values)
         return map(self._entry, rows)
 
-    @_sound
+    @_raising_damaged
     def cell(self, case: str, variant: str, trial: int = 0) -> CellEntry | None:
         rows = self._connection.execute("SELECT * FROM cells WHERE case_key = ? AND trial = ?", (case, trial))
         found = [row for row in rows if self.profiles[row[AT.profile]][0] == variant]
         return self._entry(found[0]) if found else None
 
-    @_sound
+    @_raising_damaged
     def measured(self, variant: str) -> Iterator[CellMeasures]:
         """By one narrow query: reading rows with all columns takes twice as long."""
         asked = f"case_key, group_name, latency_ms, cost_usd, tokens_in, tokens_out, {KIND.format('')}"
@@ -153,7 +153,7 @@ class RunIndex:
         while block := rows.fetchmany(_BLOCK):
             yield CellMeasures(*zip(*block, strict=True))
 
-    @_sound
+    @_raising_damaged
     def total(self, measure: CellMeasure, alike: Collection[int]) -> CellSum:
         kept = KeptSums.together(self._sums[number] for number in alike)
         if measure == "latency_ms":
@@ -163,7 +163,7 @@ class RunIndex:
         found = self.spread(measure, alike)
         return CellSum(sum(n for _, n in found), sum(value * n for value, n in found))
 
-    @_sound
+    @_raising_damaged
     def spread(self, measure: CellMeasure, alike: Collection[int]) -> list[tuple[float, int]]:
         those = "" if set(alike) >= self._sums.keys() else f"profile IN ({', '.join(map(str, alike))}) AND"
         return self._connection.execute(
@@ -183,12 +183,12 @@ class RunIndex:
         if (path := self.path) is None:
             return None
         clean = {number: clean_profile(profile) for number, profile in self.profiles.items()}
-        return IndexedSide(path, self._covered(), clean, any(sums.measured for sums in self._sums.values()))
+        return IndexedSide(path, self._covered_rows(), clean, any(sums.measured for sums in self._sums.values()))
 
-    def _covered(self) -> list[tuple[Any, ...]]:
+    def _covered_rows(self) -> list[tuple[Any, ...]]:
         return self._connection.execute("SELECT file, bytes, tail, changed FROM covered ORDER BY file").fetchall()
 
-    @_sound
+    @_raising_damaged
     def sums(self) -> CellSums:
         kept = KeptSums.together(self._sums.values())
         spent = exact_sum([*kept.cost_parts, *self._column("replaced")]) if kept.known else inf
@@ -211,12 +211,12 @@ class RunIndex:
         rows = self._connection.execute(f"SELECT cost_usd FROM {table} WHERE cost_usd IS NOT NULL")
         return array("d", chain.from_iterable(rows))
 
-    @_sound
+    @_raising_damaged
     def superseded(self) -> int:
         (traces,) = self._connection.execute("SELECT value FROM meta WHERE name = 'traces'").fetchone()
         return int(traces) - len(self)
 
-    @_sound
+    @_raising_damaged
     def attempts(self) -> CellAttempts:
         (most,) = self._connection.execute("SELECT max(number) FROM cells").fetchone()
         # If every number up to the highest is there, those left out are known without looking at them.
@@ -224,25 +224,25 @@ class RunIndex:
         few = "WHERE clean = 0" if usual else ""
         return CellAttempts(usual, self._attempts(f"SELECT number, attempt, profile FROM cells {few}"))
 
-    @_sound
+    @_raising_damaged
     def _attempts(self, query: str) -> Iterator[tuple[int, int, bool, Status | None]]:
         for number, attempt, profile in self._connection.execute(query):
             _, status, error, _ = self.profiles[profile]
             yield number, attempt, error is not None, status  # type: ignore[misc]
 
-    @_sound
+    @_raising_damaged
     def records(self, entry: CellEntry) -> CellRecords:
         row = self._connection.execute("SELECT * FROM cells WHERE number = ?", (entry.number,)).fetchone()
         [trace] = self._records(RECORDS[0], Trace, _decode_trace, [row[TRACE_PLACE]], entry)
         results = self._records(RECORDS[1], EvaluationResult, _decode_result, places_of(row), entry)
         return CellRecords(trace, results, self._verdict_at(row[VERDICT_PLACE], entry))
 
-    @_sound
+    @_raising_damaged
     def verdict(self, entry: CellEntry) -> CaseVerdict | None:
         asked = "SELECT verdict_at, verdict_len FROM cells WHERE number = ?"
         return self._verdict_at(self._connection.execute(asked, (entry.number,)).fetchone(), entry)
 
-    @_sound
+    @_raising_damaged
     def verdicts(self, kind: type[V], chosen: CellSelection) -> Iterator[V]:
         where, values = clause_of(chosen, self.profiles)
         asked = f"SELECT case_key, verdict_at, verdict_len FROM cells {where} ORDER BY verdict_at"
@@ -252,7 +252,7 @@ class RunIndex:
             written = [row for row in block if row[2]]
             found = self._read(RECORDS[2], kind, decode, [(at, length) for _, at, length in written])
             if [one.case_key for one in found if one is not None] != [case for case, _, _ in written]:
-                raise self._other(f"{RECORDS[2]}: other records")
+                raise self._stale(f"{RECORDS[2]}: other records")
             yield from (one for one in found if one is not None)
 
     def rows(self) -> sqlite3.Cursor:
@@ -306,7 +306,7 @@ class RunIndex:
             if one is not None and (one.case_key, one.variant_name, one.trial, one.attempt) == wanted
         ]
         if len(records) < len(places):
-            raise self._other(f"{name} at {places[0][0]:,}: another record")
+            raise self._stale(f"{name} at {places[0][0]:,}: another record")
         return records
 
     def _read(
@@ -320,9 +320,9 @@ class RunIndex:
             return [decoded_line(kind, decode, line) for line in lines]
         except (OSError, ValueError, RecursionError, InputError) as error:
             first = places[0][0] if places else 0
-            raise self._other(f"{name} at {first:,}: {error}") from error
+            raise self._stale(f"{name} at {first:,}: {error}") from error
 
-    def _other(self, what: str) -> StaleIndex:
+    def _stale(self, what: str) -> StaleIndex:
         """The error for records that are not where they were noted: they have changed since, or the index has."""
         if not in_memory(self._connection) and self._source.matches(covered_by(self._connection)):
             return damaged(self._connection, what)

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from evalwright.model.cell_index import RejudgedCell, Rejudgement
-from evalwright.stores.index.codes import Odd, Profile, profile_of
+from evalwright.stores.index.codes import Profile, Unindexable, profile_of
 from evalwright.stores.index.file import covered_by, meta_of
 from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.rows import microseconds
@@ -68,34 +68,34 @@ class CellNotes:
         hold, or not in this form."""
         try:
             self._add(cells, results, verdicts)
-        except (Odd, OverflowError, OSError):
+        except (Unindexable, OverflowError, OSError):
             return False
         return True
 
     def _add(self, cells: Sequence[RejudgedCell], results: bytes, verdicts: bytes) -> None:
         lengths, sizes = ([*map(len, BytesIO(lines).readlines())] for lines in (results, verdicts))
         if len(sizes) != len(cells):
-            raise Odd("a verdict is not of these cells")
+            raise Unindexable("a verdict is not of these cells")
         known, place = self._known, self._numbering.place
         begun, at = len(self._profiles), 0
         notes = []
         for (case_index, trial, attempt, finished, alike), size in zip(cells, sizes, strict=True):
-            _, profile, numbers = known.get(id(alike)) or self._added(alike)
+            _, profile, numbers = known.get(id(alike)) or self._added_profile(alike)
             found = place(case_index, alike.variant, trial)
             end = at + len(alike.results)
             if found is None or end > len(lengths):
-                raise Odd("a record is of no cell of the plan")
+                raise Unindexable("a record is of no cell of the plan")
             mine = lengths[at:end]
             packed = array("H", mine).tobytes() if mine else None
             moment = microseconds(finished)
             notes.append(_Note(found[0], attempt, profile, sum(mine), packed, moment, size, numbers, alike.score))
             at = end
         if at != len(lengths):
-            raise Odd("a result is not of these cells")
+            raise Unindexable("a result is not of these cells")
         block = self._encode(_Block([*self._profiles][begun:], notes))
         self._file.write(len(block).to_bytes(_SIZE, "little") + block)
 
-    def _added(self, alike: Rejudgement) -> tuple[Rejudgement, int, bytes | None]:
+    def _added_profile(self, alike: Rejudgement) -> tuple[Rejudgement, int, bytes | None]:
         profile, numbers = profile_of(alike)
         found = alike, self._profiles.setdefault(profile, len(self._profiles)), numbers
         if len(self._known) < _MOST_ALIKE:  # kept with the object, so that no other gets its identity

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import UNSET
 
 from evalwright.model.cell_index import CellEntry, CellOutcome
-from evalwright.stores.index.codes import Odd, Profile, outcomes_of
+from evalwright.stores.index.codes import Profile, Unindexable, outcomes_of
 from evalwright.stores.index.schema import AT, RESULTS_PLACE, TRACE_PLACE, VERDICT_PLACE
 
 __all__ = [
@@ -38,7 +38,7 @@ def microseconds(moment: datetime | None) -> int | None:
     if moment is None:
         return None
     if moment.tzinfo is not UTC:
-        raise Odd("a time is not in UTC")
+        raise Unindexable("a time is not in UTC")
     return (moment - _EPOCH) // _MICROSECOND
 
 

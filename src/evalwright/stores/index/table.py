@@ -38,9 +38,9 @@ class RowTable:
 
     def profile(self, profile: Profile) -> tuple[int, bool]:
         """The number of a profile, and whether it is clean."""
-        return self._ids.get(profile) or self._added(profile)
+        return self._ids.get(profile) or self._added_profile(profile)
 
-    def _added(self, profile: Profile) -> tuple[int, bool]:
+    def _added_profile(self, profile: Profile) -> tuple[int, bool]:
         number, clean = len(self._ids) + 1, clean_profile(profile)
         variant, status, error, outcomes = profile
         self._connection.execute(
@@ -85,8 +85,8 @@ class RowTable:
         for number, some in of_profiles.items():
             sums = self._sums.get(number)
             if sums is None:
-                asked = "SELECT sums FROM profiles WHERE id = ?"
-                sums = self._sums[number] = KeptSums.of_text(self._connection.execute(asked, (number,)).fetchone()[0])
+                query = "SELECT sums FROM profiles WHERE id = ?"
+                sums = self._sums[number] = KeptSums.of_text(self._connection.execute(query, (number,)).fetchone()[0])
             count(sums, some)
 
     def recount(self) -> None:
@@ -95,8 +95,8 @@ class RowTable:
         costs: dict[int, list[float]] = {}
         for number, cost in self._connection.execute("SELECT profile, cost_usd FROM cells WHERE cost_usd IS NOT NULL"):
             costs.setdefault(number, []).append(cost)
-        asked = f"SELECT profile, count(*), {AGGREGATES} FROM cells GROUP BY profile"
-        for number, n, *found in self._connection.execute(asked).fetchall():
+        query = f"SELECT profile, count(*), {AGGREGATES} FROM cells GROUP BY profile"
+        for number, n, *found in self._connection.execute(query).fetchall():
             sums = KeptSums.of_columns(found, costs.get(number, []))
             self._connection.execute("UPDATE profiles SET n = ?, sums = ? WHERE id = ?", (n, sums.text(), number))
 

@@ -27,7 +27,7 @@ from evalwright.model.cell_index import RejudgedCell, Rejudgement
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.stores.index.codes import Odd, Profile, profile_of
+from evalwright.stores.index.codes import Profile, Unindexable, profile_of
 from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.rows import adjacent, microseconds
 from evalwright.stores.index.schema import AT, RESULTS_PLACE, VERDICT_PLACE
@@ -152,7 +152,7 @@ class WrittenCells:
         begun, judged, date = self._open.get(cell), None, None
         times = [time for row in rows if (time := _time(row.finished_at)) is not None]
         if begun is not None and len(times) == len(rows) and all(_is_of(verdict, row) for row in rows):
-            judged = _judged(Rejudgement(cell[1], verdict.status, begun[AT.profile], verdict.score, rows))
+            judged = _judged_alike(Rejudgement(cell[1], verdict.status, begun[AT.profile], verdict.score, rows))
             date = max([begun[AT.finished], *times])
         self._add(cell, verdict.attempt, judged, date, self._lengths, len(line))
         self._results, self._lengths = [], []
@@ -166,13 +166,13 @@ class WrittenCells:
         cells, self._noted = self._noted, ()
         lengths, begun = _lengths(results), 0
         for (case_index, trial, attempt, _, alike), size in zip(cells, _lengths(verdicts), strict=False):
-            judged = self._known.get(id(alike)) or self._added(alike)
+            judged = self._known.get(id(alike)) or self._added_alike(alike)
             end = begun + len(alike.results)
             self._add((case_index, alike.variant, trial), attempt, judged, self._date, lengths[begun:end], size)
             begun = end
 
-    def _added(self, alike: Rejudgement) -> _Judged | None:
-        judged = _judged(alike)
+    def _added_alike(self, alike: Rejudgement) -> _Judged | None:
+        judged = _judged_alike(alike)
         if judged is not None:
             if len(self._known) == _MOST_ALIKE:
                 self._known.clear()
@@ -237,7 +237,7 @@ class WrittenCells:
             return taken
 
 
-def _judged(alike: Rejudgement) -> _Judged | None:
+def _judged_alike(alike: Rejudgement) -> _Judged | None:
     """What an index notes of a judgement; None for values that are others once they were written and read, and if an
     evaluator has two results."""
     numbers = [alike.score, *[row.score for row in alike.results], *[row.cost_usd for row in alike.results]]
@@ -245,7 +245,7 @@ def _judged(alike: Rejudgement) -> _Judged | None:
         return None
     try:
         return _Judged(alike, *profile_of(alike))
-    except Odd:
+    except Unindexable:
         return None
 
 
@@ -259,7 +259,7 @@ def _time(moment: datetime) -> int | None:
     """A time in microseconds; None if it would be read back as another text."""
     try:
         return microseconds(moment)
-    except Odd:
+    except Unindexable:
         return None
 
 

@@ -77,7 +77,7 @@ class LocalFiles(Masked):
             encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
             plan.cases_total, plan.cases_sha256 = _write_cases(draft / CASES, cases, encoder)
             _write_documents(draft, documents, self._masker)
-            folder = self._published(draft, plan, run_id)
+            folder = self._publish(draft, plan, run_id)
         return LocalWriter(folder, lock, self._masker, new=True)
 
     @contextmanager
@@ -103,7 +103,7 @@ class LocalFiles(Masked):
         except OSError as error:
             raise storage_error("create a run in", self.folder, error) from error
 
-    def _published(self, draft: Path, plan: Plan, run_id: str) -> Path:
+    def _publish(self, draft: Path, plan: Plan, run_id: str) -> Path:
         """Rename the draft to the first free id; a folder that is not empty is never replaced."""
         for name in numbered(run_id):
             folder = self.folder / name
@@ -261,14 +261,14 @@ def _write_documents(draft: Path, documents: Mapping[str, bytes], masker: Masker
 def _age(folder: Path) -> tuple[datetime, str, int]:
     """The sort key of a run: its start, from its plan, its name or its files; then its name, with `-10` after `-9`."""
     base, number = _COUNTER.fullmatch(folder.name).groups()  # type: ignore[union-attr]
-    return _started(folder), base, int(number or 1)
+    return _start_time(folder), base, int(number or 1)
 
 
 class _Start(msgspec.Struct):
     started_at: datetime
 
 
-def _started(folder: Path) -> datetime:
+def _start_time(folder: Path) -> datetime:
     with suppress(OSError, ValueError, RecursionError):
         plan = (folder / PLAN).read_bytes() if (folder / PLAN).is_file() else b""  # a pipe would keep us waiting
         started = msgspec.json.decode(plan, type=_Start).started_at
@@ -290,12 +290,12 @@ def _turn(folder: Path) -> Iterator[bool]:
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield _locked(descriptor, time.monotonic() + 5)
+        yield _lock_until(descriptor, time.monotonic() + 5)
     finally:
         os.close(descriptor)
 
 
-def _locked(descriptor: int, deadline: float) -> bool:
+def _lock_until(descriptor: int, deadline: float) -> bool:
     while time.monotonic() < deadline:  # flock itself waits either without a limit or not at all
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -253,7 +253,7 @@ def _of_any_version(kind: type[T], decode: Callable[[bytes], T], line: bytes) ->
     if is_newer(version):
         raise _NewerVersion(str(version))
     if isinstance(version, str) and version in MIGRATIONS:
-        return msgspec.convert(_migrated(msgspec.json.decode(line)), kind)
+        return msgspec.convert(_migrated_record(msgspec.json.decode(line)), kind)
     return decode(line)
 
 
@@ -265,7 +265,7 @@ class _NewerVersion(Exception):
     pass
 
 
-def _migrated(record: dict[str, Any]) -> dict[str, Any]:
+def _migrated_record(record: dict[str, Any]) -> dict[str, Any]:
     while (step := MIGRATIONS.get(record["schema_version"])) is not None:
         record = step(record)
     return record

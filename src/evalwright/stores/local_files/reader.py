@@ -170,7 +170,7 @@ class LocalReader:
         return self._records(VERDICTS, kind)
 
     def _records(self, name: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
-        if (file := self._opened(name)) is None:
+        if (file := self._opened_file(name)) is None:
             return
         with file:
             decoder = LineDecoder(name, self.damage, str(file.name))
@@ -183,7 +183,7 @@ class LocalReader:
                 kind, lines_within(file, part), lambda position: position + self._line_number(name, part[0])
             )
 
-    def _opened(self, name: str) -> BinaryIO | None:
+    def _opened_file(self, name: str) -> BinaryIO | None:
         from evalwright.stores.local_files.judgements import COMMITTED
 
         # A committed set comes first: see `judgements`.
@@ -191,7 +191,7 @@ class LocalReader:
 
     def count_first_attempts(self) -> int | None:
         """See `first_attempts`."""
-        if (file := self._opened(TRACES)) is None:
+        if (file := self._opened_file(TRACES)) is None:
             return 0
         from evalwright.stores.local_files.first_attempts import first_attempts
 
@@ -202,7 +202,7 @@ class LocalReader:
         """The number of verdicts: see `LineDecoder.count`. Results of a later major version are refused, too."""
         count = 0
         for name in (RESULTS, VERDICTS):
-            if (file := self._opened(name)) is not None:
+            if (file := self._opened_file(name)) is not None:
                 with file:
                     count = LineDecoder(name, self.damage, str(file.name)).count(file)
         return count

@@ -51,12 +51,12 @@ def renaming(old: str, new: str) -> Rename:
         parts = block.split(before)
         if len(parts) == lines + 1 or not block:
             return after.join(parts)
-        return b"".join(_renamed(line, own_id) for line in block.splitlines())
+        return b"".join(_with_run_id(line, own_id) for line in block.splitlines())
 
     return rename
 
 
-def _renamed(line: bytes, own_id: bytes) -> bytes:
+def _with_run_id(line: bytes, own_id: bytes) -> bytes:
     record = _record.decode(line)
     record["run_id"] = msgspec.Raw(own_id)
     return msgspec.json.encode(record) + b"\n"

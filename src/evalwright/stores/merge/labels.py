@@ -21,9 +21,9 @@ _SHEET = "labels.csv"
 def labels_beside(shards: Iterable[Path]) -> dict[str, bytes]:
     """The contents of the files of labels, by name, that the merged run should have. Raises StorageError."""
     shards = list(shards)
-    lines = b"".join(_ended(_read(shard / _LINES)) for shard in shards)
+    lines = b"".join(_with_line_end(_read(shard / _LINES)) for shard in shards)
     sheets = [sheet for shard in shards if (sheet := _read(shard / _SHEET))]
-    found = {_LINES: lines, _SHEET: _joined(sheets)}
+    found = {_LINES: lines, _SHEET: _joined_tables(sheets)}
     return {name: content for name, content in found.items() if content}
 
 
@@ -48,11 +48,11 @@ def _read(path: Path) -> bytes:
         raise storage_error("read", path, error) from error
 
 
-def _ended(content: bytes) -> bytes:
+def _with_line_end(content: bytes) -> bytes:
     return content + b"\n" if content and not content.endswith(b"\n") else content
 
 
-def _joined(sheets: Iterable[bytes]) -> bytes:
+def _joined_tables(sheets: Iterable[bytes]) -> bytes:
     """Tables as one, whose header has the columns of all: a sheet may have been edited by hand."""
     rows = [row for sheet in sheets for row in sheet_rows(sheet.decode("utf-8", "replace"))]
     columns = [*dict.fromkeys(name for row in rows for name in row)]

@@ -101,10 +101,10 @@ class ScannedShard:
         """Number of results of a cell if they are adjacent and in the order of the plan, else 255."""
         self.damage: list[str] = []
         """Unreadable lines, which are left out."""
-        self.statuses: dict[Status, int] = self._located(evaluators[: _UNTIDY - 1])
+        self.statuses: dict[Status, int] = self._located_cells(evaluators[: _UNTIDY - 1])
         """Number of cells by their verdict."""
 
-    def _located(self, names: Sequence[str]) -> dict[Status, int]:
+    def _located_cells(self, names: Sequence[str]) -> dict[Status, int]:
         number_of, tidy, cells = self._grid.number, self._tidy, self._grid.total
         attempts: array[int] = array("H", bytes(2 * cells))
         numbers: dict[tuple[str, str, int], int] = {}
@@ -138,7 +138,7 @@ class ScannedShard:
                     self._folder,
                     name,
                     places,
-                    stack.enter_context(_opened(self._folder, name)) if self._keep_open else None,
+                    stack.enter_context(_opened_records(self._folder, name)) if self._keep_open else None,
                 )
                 for name, places in zip(_RECORDS, (self._traces, self._results, self._verdicts), strict=True)
             )
@@ -158,7 +158,7 @@ class ScannedShard:
 
 def _marks(folder: Path, name: str, kind: type[T], damage: list[str]) -> Iterator[tuple[int, int, T]]:
     decode, start = msgspec.json.Decoder(kind).decode, 0
-    with _opened(folder, name) as file:
+    with _opened_records(folder, name) as file:
         for line_number, line in enumerate(file, 1):
             try:
                 yield start, len(line), decode(line)
@@ -167,7 +167,7 @@ def _marks(folder: Path, name: str, kind: type[T], damage: list[str]) -> Iterato
             start += len(line)
 
 
-def _opened(folder: Path, name: str) -> BinaryIO:
+def _opened_records(folder: Path, name: str) -> BinaryIO:
     try:
         committed = folder / COMMITTED / name  # from a crash while results were replaced: see `judgements`
         return (committed if committed.is_file() else folder / name).open("rb", buffering=_BUFFER)
@@ -189,7 +189,7 @@ def _source(folder: Path, name: str, places: _Places, file: BinaryIO | None) -> 
             return b""
         if file is not None:
             return read(file, number)
-        with _opened(folder, name) as opened:
+        with _opened_records(folder, name) as opened:
             return read(opened, number)
 
     return of

@@ -89,7 +89,7 @@ def _mistakes(dsn: str, given: Mapping[str, Any]) -> Iterator[str]:
         yield "expected a number of seconds as connect_timeout"
 
 
-def _tell_hooks(given: Mapping[str, Any]) -> None:
+def _check_network_hooks(given: Mapping[str, Any]) -> None:
     """Libpq connects without Python's knowledge; hooks that reject connections have to see these, too."""
     hosts = str(given.get("hostaddr") or given.get("host") or os.environ.get("PGHOST") or "").split(",")
     try:
@@ -105,9 +105,9 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     database: Database
 
     def wait(self, gen: PQGen[V], *arguments: Any, **keywords: Any) -> V:
-        return super().wait(self._watched(gen), *arguments, **keywords)
+        return super().wait(self._watched_steps(gen), *arguments, **keywords)
 
-    def _watched(self, gen: PQGen[V]) -> PQGen[V]:
+    def _watched_steps(self, gen: PQGen[V]) -> PQGen[V]:
         """The same steps; a statement may take as long as it needs while the server answers at all."""
         heard = time.monotonic()
         try:
@@ -169,7 +169,7 @@ class Database:
         # Names the owner of a run's lock to other processes. PostgreSQL cuts names at 63 bytes.
         name = f"evalwright {os.getpid()} {os.uname().nodename}"[:63]
         given = conninfo_to_dict(self._dsn)
-        _tell_hooks(given)
+        _check_network_hooks(given)
         timeout = ceil(self.patience(int(given.get("connect_timeout") or _TO_CONNECT)))
         own: dict[str, Any] = {key: value for key, value in _ALIVE.items() if key not in given}
         connection = Connection.connect(
@@ -199,8 +199,8 @@ class Database:
         except psycopg.errors.UndefinedTable:
             raise InputError(f"the schema {self.schema!r} contains no runs") from None
         except psycopg.Error as error:
-            told = f"the schema {self.schema!r} cannot be read: {self.why(error)}"
-            raise StorageError(told) if is_lost(error) else InputError(told) from error
+            message = f"the schema {self.schema!r} cannot be read: {self.why(error)}"
+            raise StorageError(message) if is_lost(error) else InputError(message) from error
 
     @contextmanager
     def writing(self) -> Iterator[None]:

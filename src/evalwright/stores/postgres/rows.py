@@ -87,16 +87,16 @@ def for_jsonb(line: str) -> str | None:
     if _UNSAFE.search(line) is None:
         return None
     try:
-        return json.dumps(_replaced(json.loads(line)))
+        return json.dumps(_without_nul(json.loads(line)))
     except (ValueError, RecursionError):
         return NOT_IN_JSONB
 
 
-def _replaced(value: Any) -> Any:
+def _without_nul(value: Any) -> Any:
     if isinstance(value, str):
         return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {_replaced(key): _replaced(item) for key, item in value.items()}
+        return {_without_nul(key): _without_nul(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_replaced(item) for item in value]
+        return [_without_nul(item) for item in value]
     return value

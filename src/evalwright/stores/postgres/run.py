@@ -75,19 +75,19 @@ class PostgresRun:
         return self._line("SELECT line FROM summaries WHERE run_id = %s")
 
     def document(self, name: str) -> bytes | None:
-        rows = self._fetched("SELECT content FROM documents WHERE run_id = %s AND name = %s", name)
+        rows = self._fetch_all("SELECT content FROM documents WHERE run_id = %s AND name = %s", name)
         return bytes(rows[0][0]) if rows else None
 
     def artifact_lines(self) -> Iterator[bytes]:
-        return (line.encode() for (line,) in self._fetched("SELECT line FROM artifacts WHERE run_id = %s"))
+        return (line.encode() for (line,) in self._fetch_all("SELECT line FROM artifacts WHERE run_id = %s"))
 
     def _line(self, query: str, *values: object) -> bytes | None:
-        rows = self._fetched(query, *values)
+        rows = self._fetch_all(query, *values)
         return rows[0][0].encode() + b"\n" if rows else None
 
     def cases(self, start: int, most: int) -> list[tuple[int, bytes]]:
         query = "SELECT position, line FROM cases WHERE run_id = %s AND position >= %s ORDER BY position LIMIT %s"
-        return [(position, line.encode() + b"\n") for position, line in self._fetched(query, start, most)]
+        return [(position, line.encode() + b"\n") for position, line in self._fetch_all(query, start, most)]
 
     def parts(self, count: int) -> list[Part]:
         query = (
@@ -114,20 +114,20 @@ class PostgresRun:
 
     def span(self, table: str, until: int | None = None) -> tuple[int, int]:
         query = f"SELECT coalesce(max(seq), 0), count(*) FROM {table} WHERE run_id = %s AND seq <= %s"
-        [(greatest, count)] = self._fetched(query, _LAST if until is None else until)
+        [(greatest, count)] = self._fetch_all(query, _LAST if until is None else until)
         return greatest, count
 
     def rows(self, table: str, numbers: Sequence[int]) -> list[bytes]:
         query = f"SELECT line FROM {table} WHERE run_id = %s AND seq = ANY(%s) ORDER BY seq"
-        return [line.encode() + b"\n" for (line,) in self._fetched(query, list(numbers))]
+        return [line.encode() + b"\n" for (line,) in self._fetch_all(query, list(numbers))]
 
     def index_place(self) -> Path:
         """In the user's cache: the server's disk is not ours."""
         return cache_for(hashlib.blake2b(f"{self._database.name}/{self.location}".encode()).hexdigest()[:32])
 
-    def _fetched(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+    def _fetch_all(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         def fetch() -> list[tuple[Any, ...]]:
-            with self._pooled() as connection:
+            with self._pooled_connection() as connection:
                 return connection.execute(query, (self._run_id, *values)).fetchall()
 
         with self._database.reading():
@@ -138,11 +138,11 @@ class PostgresRun:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._database.reading(), self._pooled() as connection:
+        with self._database.reading(), self._pooled_connection() as connection:
             yield connection
 
     @contextmanager
-    def _pooled(self) -> Iterator[Connection]:
+    def _pooled_connection(self) -> Iterator[Connection]:
         """An idle connection of this process or a new one; afterwards it is kept for the next time."""
         # After a fork these are the parent's: closing them would end the parent's sessions.
         while self._idle and self._idle[-1][0] != os.getpid():
@@ -161,10 +161,10 @@ class PostgresRun:
     # writing
 
     def write(self, batch: Batch) -> None:
-        tables = [(table, self._numbered(table, rows)) for table, rows in batch.tables() if rows]
-        self._written(lambda connection: self._write_all(connection, tables))
+        tables = [(table, self._numbered_rows(table, rows)) for table, rows in batch.tables() if rows]
+        self._write_with_lock(lambda connection: self._write_all(connection, tables))
 
-    def _numbered(self, table: str, rows: list[Row]) -> list[Numbered]:
+    def _numbered_rows(self, table: str, rows: list[Row]) -> list[Numbered]:
         """Rows with their keys and numbers, which stay the same if the rows are written again.
 
         Only the last row of each key is kept, as ON CONFLICT DO UPDATE fails if one statement changes a row twice.
@@ -210,7 +210,7 @@ class PostgresRun:
 
     def put_plan(self, line: bytes) -> None:
         query = "UPDATE runs SET plan = %s WHERE run_id = %s"
-        self._written(lambda connection: connection.execute(query, (line.decode(), self._run_id)))
+        self._write_with_lock(lambda connection: connection.execute(query, (line.decode(), self._run_id)))
 
     def put_summary(self, summary: RunSummary, line: bytes) -> None:
         text = line.decode()
@@ -221,12 +221,12 @@ class PostgresRun:
             "line = excluded.line"
         )
         values = (self._run_id, self._namespace, summary.started_at, for_jsonb(text) or text, text)
-        self._written(lambda connection: connection.execute(query, values))
+        self._write_with_lock(lambda connection: connection.execute(query, values))
 
     def put_artifact(self, row: Row) -> None:
         # One key for all attempts: only the newest artifact of a cell is kept.
         rows = [(row_key(row._replace(attempt=0)), 0, row)]
-        self._written(lambda connection: self._write_all(connection, [("artifacts", rows)]))
+        self._write_with_lock(lambda connection: self._write_all(connection, [("artifacts", rows)]))
 
     def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
         def replace(connection: Connection) -> None:
@@ -236,14 +236,14 @@ class PostgresRun:
                     connection.execute(query, (self._run_id,))
                     self._insert_stream(connection, table, rows())
 
-        self._written(replace)
+        self._write_with_lock(replace)
 
     def _insert_stream(self, connection: Connection, table: str, rows: Iterable[Row]) -> None:
         for batch in batched(rows, _BATCH):
             with connection.transaction():
-                self._write_all(connection, [(table, self._numbered(table, batch))])
+                self._write_all(connection, [(table, self._numbered_rows(table, batch))])
 
-    def _written(self, work: Callable[[Connection], object]) -> None:
+    def _write_with_lock(self, work: Callable[[Connection], object]) -> None:
         """Do `work` with the connection that holds the lock, and do it again if the server goes away meanwhile."""
 
         def attempt() -> None:

@@ -72,13 +72,13 @@ class Sqlite(Masked):
                 if not self.path.exists():
                     private_file(self.path)
                 with writing(self.path), closing(connect(self.path)) as connection:
-                    lock = self._created(connection, plan, run_id, spool, documents)
+                    lock = self._create_run(connection, plan, run_id, spool, documents)
                 sync_folder(self.path.parent)
             except OSError as error:
                 raise storage_error("create a run in", self.path, error) from error
         return self._writer(plan.run_id, lock, new=True)
 
-    def _created(
+    def _create_run(
         self,
         connection: sqlite3.Connection,
         plan: Plan,
@@ -121,7 +121,7 @@ class Sqlite(Masked):
 
     def _writer(self, run_id: str, lock: RunLock, *, new: bool = False) -> TableWriter:
         try:
-            tables = SqliteRun(self.path, run_id, self._stored(run_id), lock)
+            tables = SqliteRun(self.path, run_id, self._stored_namespace(run_id), lock)
         except BaseException:  # the tables, which would release it, were not made
             lock.release()
             raise
@@ -129,16 +129,16 @@ class Sqlite(Masked):
 
     def open(self, run_id: str) -> TableWriter:
         """Open a run for writing; see `Store.open`."""
-        self._stored(run_id)
+        self._stored_namespace(run_id)
         return self._writer(run_id, self._lock(run_id))
 
     def read(self, run_id: str) -> TableReader:
         """Open a run for reading; needs no lock. Raises InputError if there is no such run."""
-        return TableReader(SqliteRun(self.path, run_id, self._stored(run_id)))
+        return TableReader(SqliteRun(self.path, run_id, self._stored_namespace(run_id)))
 
-    def _stored(self, run_id: str) -> str | None:
+    def _stored_namespace(self, run_id: str) -> str | None:
         """The namespace of a stored run; None if it has none. Raises InputError if there is no such run."""
-        with reading(self.path), closing(self._connected()) as connection:
+        with reading(self.path), closing(self._connect()) as connection:
             found = connection.execute("SELECT namespace FROM runs WHERE run_id = ?", (run_id,)).fetchone()
             if found is not None:
                 return None if found[0] is None else str(found[0], "utf-8")
@@ -148,11 +148,11 @@ class Sqlite(Masked):
         """Ids of the stored runs, oldest first."""
         if not self.path.is_file():
             return []
-        with reading(self.path), closing(self._connected()) as connection:
+        with reading(self.path), closing(self._connect()) as connection:
             rows = connection.execute("SELECT run_id FROM runs ORDER BY started_at, seq")
             return [str(run_id, "utf-8") for (run_id,) in rows]
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> sqlite3.Connection:
         if not self.path.is_file():
             raise InputError(f"{self.path} does not exist")
         return connect(self.path)

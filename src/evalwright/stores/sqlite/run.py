@@ -130,10 +130,10 @@ class SqliteRun:
         return self._value("SELECT content FROM documents WHERE run_id = ? AND name = ?", name)
 
     def artifact_lines(self) -> Iterator[bytes]:
-        return (payload for (payload,) in self._fetched("SELECT payload FROM artifacts WHERE run_id = ?"))
+        return (payload for (payload,) in self._fetch_all("SELECT payload FROM artifacts WHERE run_id = ?"))
 
     def cases(self, start: int, most: int) -> list[tuple[int, bytes]]:
-        rows = self._fetched(
+        rows = self._fetch_all(
             "SELECT position, payload FROM cases WHERE run_id = ? AND position >= ? ORDER BY position LIMIT ?",
             start,
             most,
@@ -141,7 +141,7 @@ class SqliteRun:
         return [(position, _line(payload)) for position, payload in rows]
 
     def parts(self, count: int) -> list[Part]:
-        rows = self._fetched(
+        rows = self._fetch_all(
             "WITH ours AS (SELECT seq FROM traces WHERE run_id = ?) SELECT min(seq), max(seq) + 1 "
             "FROM (SELECT seq, ntile(?) OVER (ORDER BY seq) AS part FROM ours) GROUP BY part ORDER BY part",
             count,
@@ -168,14 +168,14 @@ class SqliteRun:
     def span(self, table: str, until: int | None = None) -> tuple[int, int]:
         last = (1 << 63) - 1 if until is None else until
         columns = f"SELECT coalesce(max(seq), 0), count(*) FROM {table} INDEXED BY {table}_of_run"
-        [(greatest, count)] = self._fetched(f"{columns} WHERE run_id = ? AND seq <= ?", last)
+        [(greatest, count)] = self._fetch_all(f"{columns} WHERE run_id = ? AND seq <= ?", last)
         return greatest, count
 
     def rows(self, table: str, numbers: Sequence[int]) -> list[bytes]:
         query = (
             f"SELECT payload FROM {table} WHERE run_id = ? AND seq IN ({', '.join('?' * len(numbers))}) ORDER BY seq"
         )
-        return [_line(payload) for (payload,) in self._fetched(query, *numbers)]
+        return [_line(payload) for (payload,) in self._fetch_all(query, *numbers)]
 
     def index_place(self) -> Path:
         place = self._path.with_name(f"{self._path.name}.indexes") / safe_id(self._run_id)
@@ -183,11 +183,11 @@ class SqliteRun:
         return place
 
     def _value(self, query: str, *values: object) -> bytes | None:
-        rows = self._fetched(query, *values)
+        rows = self._fetch_all(query, *values)
         value: bytes | None = rows[0][0] if rows else None
         return value
 
-    def _fetched(self, query: str, *values: object) -> list[Any]:
+    def _fetch_all(self, query: str, *values: object) -> list[Any]:
         with reading(self._path):
             return self._reading().execute(query, (self._run_id, *values)).fetchall()
 

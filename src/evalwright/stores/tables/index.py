@@ -52,7 +52,7 @@ class _TableSource:
         yield _Rows(self._tables)
 
     def matches(self, covered: Mapping[str, Covered]) -> bool:
-        return all(_covered(self._tables, name, noted.length) == noted for name, noted in covered.items())
+        return all(_covered_until(self._tables, name, noted.length) == noted for name, noted in covered.items())
 
     def whole(self, covered: Mapping[str, Covered]) -> bool:
         return True  # a row is either complete or absent
@@ -77,7 +77,7 @@ class _Rows:
     def __init__(self, tables: RunTables) -> None:
         self._tables = tables
         # In this order: for every verdict and result that is seen, the trace was written before.
-        self._noted = {name: _covered(tables, name) for name in reversed(RECORDS)}
+        self._noted = {name: _covered_until(tables, name) for name in reversed(RECORDS)}
         self.ends: Mapping[str, int] = {name: one.length for name, one in self._noted.items()}
 
     def shares(self, starts: Mapping[str, int], ends: Mapping[str, int]) -> int:
@@ -89,12 +89,12 @@ class _Rows:
         return RecordLines([line for _, line in rows], [number for number, _ in rows], repeat(1)), until
 
     def covered(self, name: str, at: int) -> Covered:
-        if _covered(self._tables, name, at) != self._noted[name]:
+        if _covered_until(self._tables, name, at) != self._noted[name]:
             raise Replaced
         return self._noted[name]
 
 
-def _covered(tables: RunTables, name: str, until: int | None = None) -> Covered:
+def _covered_until(tables: RunTables, name: str, until: int | None = None) -> Covered:
     table = _TABLES[name]
     with _reading():
         last, count = tables.span(table, until)

@@ -201,9 +201,9 @@ class _Talk:
 
     def answer(self) -> Answer:
         last = self.replies[-1]
-        said = {"model": last.model, "turns": len(self.replies), "finish_reason": last.finish_reason}
+        facts = {"model": last.model, "turns": len(self.replies), "finish_reason": last.finish_reason}
         if last.refusal:
-            said["refusal"] = last.refusal
+            facts["refusal"] = last.refusal
         final = None if last.tool_calls else clean_text(last.text or last.refusal or "", "text", [])
         return Answer(
             Output(final, joined(reply.thinking for reply in self.replies)),
@@ -212,7 +212,7 @@ class _Talk:
             self._results,
             _totals(self.replies),
             self.error,
-            {"chat": plain(said, "chat", [])},
+            {"chat": plain(facts, "chat", [])},
             doubts=tuple(_doubts(last)),
         )
 

@@ -38,18 +38,18 @@ class Images:
         return [
             {"type": "image_url", "image_url": {"url": self._url(image, place)}}
             for place in self._places
-            for image in _listed(case, place)
+            for image in _images_at(case, place)
         ]
 
     def _url(self, image: str, place: str) -> str:
         if image.startswith(("https://", "http://")):
             return image
         try:
-            return inline_image(image) or image_url(self._content(image, place))
+            return inline_image(image) or image_url(self._image_bytes(image, place))
         except ValueError as error:
             raise TargetError(f"{place}: {error}") from None
 
-    def _content(self, name: str, place: str) -> bytes:
+    def _image_bytes(self, name: str, place: str) -> bytes:
         for folder in self._folders:
             path = (folder / name).resolve()
             if path.is_relative_to(folder) and path.is_file():
@@ -64,10 +64,10 @@ def without_data(message: ChatMessage) -> ChatMessage:
     """The message for the record, with each image replaced by its size: the case has it, or the folder."""
     if not isinstance(message.content, list):
         return message
-    return msgspec.structs.replace(message, content=[_told(part) for part in message.content])
+    return msgspec.structs.replace(message, content=[_part(part) for part in message.content])
 
 
-def _told(part: Any) -> Any:
+def _part(part: Any) -> Any:
     image = part.get("image_url") if isinstance(part, dict) else None
     url = image.get("url") if isinstance(image, dict) else None
     if not isinstance(url, str) or not url.startswith("data:"):
@@ -76,7 +76,7 @@ def _told(part: Any) -> Any:
     return {**part, "image_url": {"url": f"{kind} ({len(data):,} characters)"}}
 
 
-def _listed(case: Case, place: str) -> Iterator[str]:
+def _images_at(case: Case, place: str) -> Iterator[str]:
     """The images at a place; none for null, so that a case may have none."""
     value: Any = {"input": case.input, "case": {"metadata": case.metadata}}
     for key in place.split("."):

@@ -34,7 +34,7 @@ def opening(case: Case, user_template: Template | None) -> list[ChatMessage]:
         given = {"user_message": given}
     for key in ("messages", "conversation"):
         if isinstance(given, dict) and given.get(key):
-            return _listed(given[key], f"input.{key}")
+            return _listed_messages(given[key], f"input.{key}")
     message = given.get("user_message") if isinstance(given, dict) else None
     if not isinstance(message, str) or not message.strip():
         raise TargetError(
@@ -43,7 +43,7 @@ def opening(case: Case, user_template: Template | None) -> list[ChatMessage]:
     return [ChatMessage("user", message)]
 
 
-def _listed(given: Any, place: str) -> list[ChatMessage]:
+def _listed_messages(given: Any, place: str) -> list[ChatMessage]:
     if not isinstance(given, list):
         raise TargetError(f"{place} must be a list of messages, found {type(given).__name__}")
     return [_message(item, f"{place}[{number}]") for number, item in enumerate(given)]

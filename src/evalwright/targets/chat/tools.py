@@ -62,9 +62,11 @@ class Tools:
         """The result of a tool. An exception, or a call that cannot be made, becomes a result that says so."""
         function = self._functions.get(call.name)
         if function is None:
-            return _failed(call, f"there is no tool {call.name!r}, tools are: {', '.join(self._functions) or 'none'}")
+            return _failed_result(
+                call, f"there is no tool {call.name!r}, tools are: {', '.join(self._functions) or 'none'}"
+            )
         if "_raw" in call.arguments:
-            return _failed(call, "the arguments are not a JSON object")
+            return _failed_result(call, "the arguments are not a JSON object")
         try:
             given = await self._threads.call(_call_with(function, call.arguments))
             while isinstance(given, Awaitable):
@@ -73,7 +75,7 @@ class Tools:
         except BaseException as error:  # tools are user code: SystemExit, too, is only the error of this call
             if _is_stop(error):
                 raise
-            return _failed(call, f"{type(error).__name__}: {text_of(error)}")
+            return _failed_result(call, f"{type(error).__name__}: {text_of(error)}")
         kept = content if isinstance(content, str | dict) else msgspec.json.encode(content).decode()
         return ToolResult(call.name, kept, call.id)
 
@@ -94,5 +96,5 @@ def _is_stop(error: BaseException) -> bool:
     return isinstance(error, Interrupted | LimitExceeded | GeneratorExit)
 
 
-def _failed(call: ToolCall, why: str) -> ToolResult:
+def _failed_result(call: ToolCall, why: str) -> ToolResult:
     return ToolResult(call.name, {"error": str(plain(why, "error", []))}, call.id)

@@ -126,7 +126,7 @@ class Agent:
                         cwd=started.cwd,
                         stdin=stdin,
                         output_limit=_KEPT,
-                        on_stdout=stream.hear,
+                        on_stdout=stream.feed,
                     )
         except TimeoutError:
             return None
@@ -153,10 +153,10 @@ class Agent:
         stderr = finished.stderr.last.decode(errors="replace").strip()[-_STDERR_TAIL:]
         error = answer.error
         if finished.exit_code != 0:
-            said = [] if error is None else [error.message]
+            messages = [] if error is None else [error.message]
             beside = stderr or stream.odd
-            said += [beside] if beside and beside not in said else []
-            error = TraceError("agent_error", ": ".join([f"{self.name} ended with {finished.how()}", *said]))
+            messages += [beside] if beside and beside not in messages else []
+            error = TraceError("agent_error", ": ".join([f"{self.name} ended with {finished.how()}", *messages]))
         elif error is None and stream.empty and self.output != TEXT:
             error = TraceError("agent_error", f"{self.name} printed no messages")
         elif error is None and self.program.ends and not stream.ended:

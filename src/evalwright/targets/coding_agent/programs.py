@@ -57,43 +57,43 @@ def _option(name: str, value: object) -> list[str]:
     return [] if value is None else [name, str(value)]
 
 
-def _claude(asked: AgentRequest) -> list[str]:
+def _claude(request: AgentRequest) -> list[str]:
     return [
         *("-p", "--output-format", "stream-json", "--verbose"),
-        *_option("--model", asked.model),
-        *_option("--max-turns", asked.max_turns),
-        *_option("--max-budget-usd", asked.max_budget_usd),
+        *_option("--model", request.model),
+        *_option("--max-turns", request.max_turns),
+        *_option("--max-budget-usd", request.max_budget_usd),
         *("--permission-mode", "bypassPermissions"),
-        *asked.args,
+        *request.args,
     ]
 
 
-def _codex(asked: AgentRequest) -> list[str]:
+def _codex(request: AgentRequest) -> list[str]:
     flags = ("exec", "--json", "--skip-git-repo-check", "--sandbox", "workspace-write")
-    return [*flags, *_option("--model", asked.model), *asked.args, "-"]
+    return [*flags, *_option("--model", request.model), *request.args, "-"]
 
 
-def _prompt(asked: AgentRequest) -> list[str]:
+def _prompt(request: AgentRequest) -> list[str]:
     """The prompt as an argument; one that begins with a hyphen would be read as an option."""
-    return [f"--prompt={asked.prompt}"] if asked.prompt.startswith("-") else ["-p", asked.prompt]
+    return [f"--prompt={request.prompt}"] if request.prompt.startswith("-") else ["-p", request.prompt]
 
 
-def _gemini(asked: AgentRequest) -> list[str]:
+def _gemini(request: AgentRequest) -> list[str]:
     flags = ("--output-format", "stream-json", "--yolo")
-    return [*flags, *_option("--model", asked.model), *asked.args, *_prompt(asked)]
+    return [*flags, *_option("--model", request.model), *request.args, *_prompt(request)]
 
 
-def _copilot(asked: AgentRequest) -> list[str]:
+def _copilot(request: AgentRequest) -> list[str]:
     flags = ("--yolo", "--output-format", "json")
-    return [*_prompt(asked), *flags, *_option("--model", asked.model), *asked.args]
+    return [*_prompt(request), *flags, *_option("--model", request.model), *request.args]
 
 
-def _pi(asked: AgentRequest) -> list[str]:
-    return ["--print", "--no-session", *_option("--model", asked.model), *asked.args]
+def _pi(request: AgentRequest) -> list[str]:
+    return ["--print", "--no-session", *_option("--model", request.model), *request.args]
 
 
-def _command(asked: AgentRequest) -> list[str]:
-    return [*asked.args]
+def _command(request: AgentRequest) -> list[str]:
+    return [*request.args]
 
 
 PROGRAMS: Mapping[str, Program] = {

@@ -38,7 +38,7 @@ _FEW = 3
 
 
 class AgentStream:
-    """The stdout of one call. `hear` gets it in pieces of any size; leave the block before reading the answer."""
+    """The stdout of one call. `feed` gets it in pieces of any size; leave the block before reading the answer."""
 
     def __init__(self, folder: Path, program: Program, masker: Masker) -> None:
         self.raw: Path = folder / "stream.jsonl"
@@ -69,7 +69,7 @@ class AgentStream:
             with suppress(OSError):
                 file.close()
 
-    def hear(self, chunk: bytes) -> None:
+    def feed(self, chunk: bytes) -> None:
         """Take the next piece of the stream."""
         room = max(0, _MOST_BYTES - self._size)
         self._size += len(chunk)
@@ -167,8 +167,8 @@ class AgentStream:
             found: list[Imported] = [*load("importers", output).read([self._records], findings)]
             findings.mistakes.check()
         except InputError as error:
-            said = "; ".join(problem.message for problem in error.problems) or error.headline
-            why = f"what the agent printed cannot be read as {output}: {said}"
+            message = "; ".join(problem.message for problem in error.problems) or error.headline
+            why = f"what the agent printed cannot be read as {output}: {message}"
             return self._with_warnings(Answer(error=TraceError("agent_error", why)))
         if self._odd:
             shown = "; ".join(json.dumps(line) for line in self._odd_lines)

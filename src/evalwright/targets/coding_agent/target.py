@@ -118,7 +118,7 @@ class CodingAgent:
         problems: list[Problem] = []
         template = config.prompt_template
         self._template = None if template is None else template_of(template, "prompt_template", variant, problems)
-        self._skills = _named(config.skills)
+        self._skills = _skills_by_name(config.skills)
         self.warnings: list[Problem] = []
         """Parts of the skills that the agent will not have."""
         for i, (name, skill) in enumerate(self._skills):
@@ -210,7 +210,7 @@ def prompt_of(case: Case) -> str:
     return asked
 
 
-def _named(skills: list[str] | dict[str, str]) -> list[tuple[str, Path]]:
+def _skills_by_name(skills: list[str] | dict[str, str]) -> list[tuple[str, Path]]:
     """The skills by name."""
     if isinstance(skills, dict):
         return [(name, Path(folder).expanduser().resolve()) for name, folder in skills.items()]
@@ -222,8 +222,8 @@ def _lacking(skill: Path, key: str) -> list[Problem]:
     try:
         links = left_out(skill)
     except OSError as error:
-        said = f"the skill cannot be copied: {error.filename or skill}: {error.strerror or error}"
-        raise InputError([Problem("", said, key=key)]) from None
+        message = f"the skill cannot be copied: {error.filename or skill}: {error.strerror or error}"
+        raise InputError([Problem("", message, key=key)]) from None
     if not links:
         return []
     more = [f"and {len(links) - _MOST_LINKS} more"] if len(links) > _MOST_LINKS else []
@@ -248,6 +248,6 @@ def _missing_program(config: _Config, command: list[str] | tuple[str, ...]) -> l
     if shutil.which(program, path=env.get("PATH")) is not None:
         return []
     if config.sandbox:
-        said = "Docker is needed, but there is no command 'docker' in the PATH"
-        return [Problem("", said, key="sandbox", absent=True)]
+        message = "Docker is needed, but there is no command 'docker' in the PATH"
+        return [Problem("", message, key="sandbox", absent=True)]
     return [Problem("", not_found(program, env), key="command", absent=True)]

@@ -118,13 +118,15 @@ class Http:
         except httpx.TimeoutException as error:
             raise TargetError(f"no connection or answer in time: {type(error).__name__}", "timeout") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise TargetError(f"no answer: {type(error).__name__}: {shortened(_said_by(error))}".rstrip(": ")) from None
+            raise TargetError(
+                f"no answer: {type(error).__name__}: {shortened(_message_of(error))}".rstrip(": ")
+            ) from None
 
     async def _read(self, response: httpx.Response, started: float) -> Answer:
         if not response.is_success:
             raise await _failure(response, self._masker)
         if self._stream_format is not None:
-            return await self._streamed(self._stream_format, response, started)
+            return await self._read_stream(self._stream_format, response, started)
         async with aclosing(pieces(response, self._cap)) as body:
             received = b"".join([piece async for piece in body])
         document = json_of(received, response, self._masker.mask_text)
@@ -138,7 +140,7 @@ class Http:
         if not self._lenient and (strange := self._mapping.strange(parts)):
             raise TargetError(self._masker.mask_text("; ".join(strange)))
         if self._unfound:
-            still = self._mapping.found_nothing(parts, document, self._unfound)
+            still = self._mapping.unmatched_paths(parts, document, self._unfound)
             self._unfound = {name: self._unfound[name] for name in still}
         answer = self._mapping.answer(parts)
         unread = self._mapping.unread_numbers(parts, answer)
@@ -154,7 +156,7 @@ class Http:
         if message is not None:
             raise TargetError(f"HTTP {response.status_code}, but the body is an error: {self._excerpt(message)}")
 
-    async def _streamed(self, form: str, response: httpx.Response, started: float) -> Answer:
+    async def _read_stream(self, form: str, response: httpx.Response, started: float) -> Answer:
         reader, whole, interruption = EventReader(form, self._event_paths), StreamedAnswer(), None
         try:
             async with aclosing(pieces(response, self._cap)) as body:
@@ -175,8 +177,8 @@ class Http:
         if whole.empty:
             self._refuse_error(whole.error, response)
         if not self._lenient and whole.strange:
-            said = strange_find(self._event_paths["tool_call"].written, "tool_calls", whole.strange[0])
-            raise TargetError(self._masker.mask_text(said))
+            problem = strange_find(self._event_paths["tool_call"].written, "tool_calls", whole.strange[0])
+            raise TargetError(self._masker.mask_text(problem))
         if "final_answer" in self._needed and not whole.spoke and whole.empty:
             path = self._event_paths.get("token")
             where = f"{path.written} finds nothing in" if path is not None else "there is no text in"
@@ -211,11 +213,11 @@ async def _failure(response: httpx.Response, masker: Masker) -> TargetError:
     return TargetError(message, kind, status=status, retry_after=retry_after(response.headers))
 
 
-def _said_by(error: BaseException | None) -> str:
+def _message_of(error: BaseException | None) -> str:
     """The message of an error, or of the one that it was raised for: httpx hides why TLS or a connection broke."""
     while error is not None:
-        if said := str(error):
-            return said
+        if message := str(error):
+            return message
         error = error.__cause__ or error.__context__
     return ""
 

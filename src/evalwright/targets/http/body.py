@@ -44,9 +44,9 @@ async def pieces(response: httpx.Response, cap: int) -> AsyncGenerator[bytes, No
                 if received > cap:
                     raise TargetError(f"the response has more than {cap} bytes")
     except httpx.TimeoutException as error:
-        raise Interrupted(f"the response stopped: {_named(error)}", "timeout") from None
+        raise Interrupted(f"the response stopped: {_error_name(error)}", "timeout") from None
     except httpx.HTTPError as error:
-        raise Interrupted(f"the response is incomplete: {_named(error)}") from None
+        raise Interrupted(f"the response is incomplete: {_error_name(error)}") from None
     except zlib.error as error:
         raise TargetError(f"the response cannot be decompressed: {error}") from None
     if inflation is not None and not inflation.whole:
@@ -107,7 +107,7 @@ def shortened(text: str) -> str:
     return line if len(line) <= _EXCERPT else _CUT_WORD.sub("", line[:_EXCERPT]) + "..."
 
 
-def _named(error: Exception) -> str:
+def _error_name(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 

@@ -86,7 +86,7 @@ class ResponseMapping:
         found = []
         for name in needed:
             path = self._paths.get(name)
-            if path is None or not _absent(parts[name]):
+            if path is None or not _is_absent(parts[name]):
                 continue
             there = path.matches(document)
             if not (acted and (there or name not in self._own)):
@@ -109,7 +109,7 @@ class ResponseMapping:
             if (found := parts.get(name)) is not None and getattr(answer.metrics, ours) is None:
                 yield self._paths[name].written, repr(found)
 
-    def found_nothing(self, parts: Mapping[str, Any], document: Any, names: Collection[str]) -> list[str]:
+    def unmatched_paths(self, parts: Mapping[str, Any], document: Any, names: Collection[str]) -> list[str]:
         """The paths among these without any match in a document with these parts."""
         return [name for name in names if parts[name] is None and not self._paths[name].matches(document)]
 
@@ -195,7 +195,7 @@ def _strange_items(name: str, value: Any) -> Iterator[Any]:
         yield from (item for item in items if isinstance(item, dict) and item.keys().isdisjoint(_MARKS[name]))
 
 
-def _absent(value: Any) -> bool:
+def _is_absent(value: Any) -> bool:
     """Whether it has no content; an empty text is an answer."""
     return value is None or value in ([], {}) or (isinstance(value, list) and all(item is None for item in value))
 

@@ -21,11 +21,11 @@ class JsonPath:
         self._key = key
         self.written: str = f"{key} {path}"
         """The key and the path, for messages."""
-        parsed = _parsed(path)
+        parsed = _parsed_path(path)
         self.problem: str | None = (
             f"{key}: {path!r:.80} is not a JSONPath: {parsed}" if isinstance(parsed, str) else None
         )
-        self._parsed = parsed
+        self._parsed_path = parsed
 
     def find(self, document: Any) -> Any:
         """None without a match, the value of a single match, a list of several values."""
@@ -35,7 +35,7 @@ class JsonPath:
     def matches(self, document: Any) -> list[Any]:
         """The value of each match."""
         try:
-            return [match.value for match in self._parsed.find(document)]
+            return [match.value for match in self._parsed_path.find(document)]
         except EvaluatorError as error:
             raise TargetError(f"{self._key}: {error}", error.type) from None
         except Exception as error:  # raised by the path library, which has no class of its own for its errors
@@ -43,7 +43,7 @@ class JsonPath:
 
 
 @cache
-def _parsed(path: str) -> Any:
+def _parsed_path(path: str) -> Any:
     """The parsed path, or what is wrong with it."""
     from evalwright.sandbox.jsonpaths import parsed
 

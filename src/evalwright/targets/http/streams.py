@@ -70,7 +70,7 @@ class EventReader:
     def feed(self, piece: bytes) -> Iterator[Event]:
         """The events that `piece` completes."""
         if self._by_line is None:
-            yield Event(token=self._decoded(piece))
+            yield Event(token=self._decoded_piece(piece))
             return
         *lines, rest = (self._with_plain_ends(piece) if self._form == "sse" else piece).split(b"\n")
         for line in lines:
@@ -121,7 +121,7 @@ class EventReader:
             pass  # a number that is too large, but complete
         return False
 
-    def _decoded(self, piece: bytes) -> str:
+    def _decoded_piece(self, piece: bytes) -> str:
         try:
             return self._decoder.decode(piece)
         except UnicodeDecodeError:

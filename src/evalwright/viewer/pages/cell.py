@@ -32,7 +32,7 @@ __all__ = [
     "cell_context",
     "cell_page",
     "expected_parts",
-    "found_row",
+    "find_row",
     "input_parts",
     "page_of_cell",
     "same_answers",
@@ -57,7 +57,7 @@ class Trial(NamedTuple):
     here: bool
 
 
-def found_row(run: ShownRun, key: str) -> CellRow:
+def find_row(run: ShownRun, key: str) -> CellRow:
     """Raises NotThere."""
     table = run.table
     if table is None:
@@ -72,7 +72,7 @@ def found_row(run: ShownRun, key: str) -> CellRow:
 
 def stored_records(run: ShownRun, key: str) -> dict[str, Any]:
     """The records of a cell, exactly as stored."""
-    row = found_row(run, key)
+    row = find_row(run, key)
     records = run.records(row)
     artifact = _artifact(run, row)
     return {
@@ -102,10 +102,10 @@ def cell_page(run: ShownRun, key: str, pairs: Sequence[tuple[str, str]], links: 
     chosen, wanted = Filter.of(pairs, ("messages",)), dict(pairs).get("messages") or ""
     if wanted not in ("", "all"):
         raise unknown_value("messages", wanted, ("all",))
-    row = found_row(run, key)
+    row = find_row(run, key)
     check_values([run], chosen)
-    said = labels.by_answer().get((row.case_key, row.variant, row.trial, row.attempt), [])
-    return page_of_cell(run, row, chosen, links, said, whole=bool(wanted))
+    cell_labels = labels.by_answer().get((row.case_key, row.variant, row.trial, row.attempt), [])
+    return page_of_cell(run, row, chosen, links, cell_labels, whole=bool(wanted))
 
 
 def page_of_cell(
@@ -208,12 +208,14 @@ def answer_of(trace: Trace, records: StoredCell, blocks: Blocks) -> AnswerText |
     good = {hit for result in records.results for hit in result.get("hits") or ()}
     misses = [miss for result in records.results for miss in result.get("misses") or ()]
     bad = {*(expected.get("answer_should_not_include") or ()), *misses}
-    pieces = _marked(shown.text, {**dict.fromkeys(map(str, good), "good"), **dict.fromkeys(map(str, bad), "bad")})
+    pieces = _marked_pieces(
+        shown.text, {**dict.fromkeys(map(str, good), "good"), **dict.fromkeys(map(str, bad), "bad")}
+    )
     missing = [str(miss) for miss in dict.fromkeys(misses) if str(miss).lower() not in text.lower()]
     return AnswerText(pieces, shown, missing[:20])
 
 
-def _marked(text: str, phrases: dict[str, str]) -> list[Piece]:
+def _marked_pieces(text: str, phrases: dict[str, str]) -> list[Piece]:
     known = {phrase: style for phrase, style in phrases.items() if 2 <= len(phrase) <= 200}
     return in_pieces(text, known if len(known) <= 100 else {})
 

@@ -68,7 +68,7 @@ def shown_columns(
 
 def names_of_cells(chosen: Filter) -> Callable[[CellRow], list[Piece]]:
     """The names of cells with the matches of the search marked."""
-    return lambda row: _found(short_name(row.case_key), chosen.words)
+    return lambda row: _found_pieces(short_name(row.case_key), chosen.words)
 
 
 def _column(name: str, table: CellTable, rows: Sequence[CellRow], words: Sequence[str]) -> CellColumn:
@@ -78,7 +78,7 @@ def _column(name: str, table: CellTable, rows: Sequence[CellRow], words: Sequenc
         return CellColumn(
             name,
             *(title, label, style),
-            lambda row: _found(first_part(row.answer, _ANSWER), words),
+            lambda row: _found_pieces(first_part(row.answer, _ANSWER), words),
             lambda row: quotes.get(row.number, []),
         )
     if name in _COLUMNS:
@@ -92,14 +92,14 @@ def _column(name: str, table: CellTable, rows: Sequence[CellRow], words: Sequenc
             "Input",
             "Input",
             "answer",
-            lambda row: _found(first_part(inputs.get(row.position, ""), _ANSWER), words),
+            lambda row: _found_pieces(first_part(inputs.get(row.position, ""), _ANSWER), words),
         )
     if name == "tags":
         found, title = table.tags_of(positions), "Tags"
     else:
         title = name.removeprefix(METADATA)
         found = table.metadata_of(title, positions)
-    return CellColumn(name, title, title, "", lambda row: _found(short_name(found.get(row.position, "")), words))
+    return CellColumn(name, title, title, "", lambda row: _found_pieces(short_name(found.get(row.position, "")), words))
 
 
 def _quotes(table: CellTable, rows: Sequence[CellRow], words: Sequence[str]) -> dict[int, list[list[Piece]]]:
@@ -116,7 +116,7 @@ def _quotes(table: CellTable, rows: Sequence[CellRow], words: Sequence[str]) -> 
     return found
 
 
-def _found(text: str, words: Sequence[str]) -> list[Piece]:
+def _found_pieces(text: str, words: Sequence[str]) -> list[Piece]:
     return in_pieces(text, dict.fromkeys(words, _MATCH))
 
 

@@ -21,11 +21,11 @@ from evalwright.viewer.shelf import OpenRun, Shelf
 __all__ = [
     "ListedPairs",
     "Sides",
-    "asked_pairs",
     "chosen_sides",
     "compare_context",
     "compare_page",
     "comparing_page",
+    "query_pairs",
     "same_variants",
 ]
 
@@ -78,7 +78,7 @@ class ListedPairs(NamedTuple):
         return found
 
 
-def asked_pairs(pairs: Iterable[tuple[str, str]], also: Sequence[str] = ()) -> tuple[dict[str, str], ListedPairs]:
+def query_pairs(pairs: Iterable[tuple[str, str]], also: Sequence[str] = ()) -> tuple[dict[str, str], ListedPairs]:
     """The keys that have one value, and what is listed. `also` are keys of the page. Raises BadQuery."""
     single, narrowing, change = [], [], []
     known = (*_OF_SIDES, "unchanged", "after", *also)
@@ -150,7 +150,7 @@ def _choice(shelf: Shelf, given: dict[str, str]) -> dict[str, Any]:
 
 def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, str]]) -> Page:
     """Raises BadQuery, NotThere."""
-    given, listed = asked_pairs(pairs)
+    given, listed = query_pairs(pairs)
     found = chosen_sides(shelf, given)
     if found is None:
         return Page("choose_runs.html", "Compare · evalwright", _choice(shelf, given))

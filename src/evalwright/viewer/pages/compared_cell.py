@@ -15,7 +15,7 @@ from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
 from evalwright.viewer.pages.cell import input_parts
-from evalwright.viewer.pages.compare import ListedPairs, Sides, asked_pairs, chosen_sides, comparing_page
+from evalwright.viewer.pages.compare import ListedPairs, Sides, chosen_sides, comparing_page, query_pairs
 from evalwright.viewer.pages.evaluator_results import EvaluatorResult, evaluator_results
 from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pairing import ComparedPair, PairedRuns, Pairings, PairSide
@@ -78,7 +78,7 @@ def compared_cell_page(
     shelf: Shelf, pairings: Pairings, key: str, pairs: Iterable[tuple[str, str]], links: Links
 ) -> Page:
     """Raises BadQuery, NotThere."""
-    given, listed = asked_pairs(pairs, ("view",))
+    given, listed = query_pairs(pairs, ("view",))
     view = given.get("view", "")
     if view not in ("", "side"):
         raise unknown_value("view", view, ("side",))
@@ -153,7 +153,7 @@ def _page(
 def _cell(name: str, run: OpenRun, variant: str, pair: PairSide | None, passed: bool) -> _Cell:
     """With a trial that passed or one that did not, whichever shows the change."""
     trials = _trials(run, pair)
-    row = _telling(trials, passed)
+    row = _representative_row(trials, passed)
     records = None if row is None else run.records(row)
     return _Cell(name, run, variant, pair, row, records, trials if len(trials) > 1 else [])
 
@@ -166,7 +166,7 @@ def _trials(run: OpenRun, side: PairSide | None) -> list[CellRow]:
     return run.table.of_case(first.case_key, first.variant)
 
 
-def _telling(trials: list[CellRow], passed: bool) -> CellRow | None:
+def _representative_row(trials: list[CellRow], passed: bool) -> CellRow | None:
     """The first judged trial that passed, or with `passed` false did not; the first of all if there is none."""
     judged = (one for one in trials if one.status in JUDGED and (one.status == "pass") is passed)
     return next(judged, trials[0] if trials else None)

@@ -69,22 +69,24 @@ def shown_messages(messages: Iterable[tuple[int, TraceMessage]], blocks: Blocks)
         )
 
 
-def _told_by_messages(trace: Trace) -> bool:
+def _are_calls_in_messages(trace: Trace) -> bool:
     """Whether the messages contain every tool call and every result."""
-    calls = {_same(one.tool_call.name, one.tool_call.arguments) for one in trace.messages if one.tool_call is not None}
-    contents = {_same(one.content) for one in trace.messages}
-    return all(_same(call.name, call.arguments) in calls for call in trace.tool_calls) and all(
-        _same(result.content) in contents for result in trace.tool_results
+    calls = {
+        _call_key(one.tool_call.name, one.tool_call.arguments) for one in trace.messages if one.tool_call is not None
+    }
+    contents = {_call_key(one.content) for one in trace.messages}
+    return all(_call_key(call.name, call.arguments) in calls for call in trace.tool_calls) and all(
+        _call_key(result.content) in contents for result in trace.tool_results
     )
 
 
-def _same(*values: Any) -> bytes:
+def _call_key(*values: Any) -> bytes:
     return msgspec.json.encode(values, order="deterministic")
 
 
 def unsaid_calls(trace: Trace, blocks: Blocks, most: int | None = MOST_ON_A_PAGE) -> ToolCalls:
     """Tool calls with their results, if the messages do not contain them; see `ends`."""
-    if _told_by_messages(trace):
+    if _are_calls_in_messages(trace):
         return ToolCalls([], 0)
     found = []
     places = {id(result): place for place, result in enumerate(trace.tool_results)}

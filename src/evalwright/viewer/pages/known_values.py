@@ -21,16 +21,16 @@ def check_values(runs: Sequence[ShownRun], chosen: Filter) -> None:
     known = [table for table in tables if table is not None]
     if len(known) < len(tables):
         return
-    for what, name, value in _named(chosen):
-        planned = list(dict.fromkeys(one for run in runs for one in _planned(run, what)))
+    for what, name, value in _named_values(chosen):
+        planned = list(dict.fromkeys(one for run in runs for one in _planned_values(run, what)))
         if value in planned or any(table.has(what, value) for table in known):
             continue
         if what == "metadata":
             raise BadQuery(f"{name!r}: no case has metadata of this name{_there_are(known)}")
-        raise unknown_value(name, value, list(dict.fromkeys([*planned, *_some(known, what)])))
+        raise unknown_value(name, value, list(dict.fromkeys([*planned, *_some_values(known, what)])))
 
 
-def _named(chosen: Filter) -> Iterator[tuple[str, str, str]]:
+def _named_values(chosen: Filter) -> Iterator[tuple[str, str, str]]:
     """What each value of a filter is one of, the key that gives it, and itself."""
     for what, values in (
         ("evaluator", chosen.evaluators),
@@ -47,7 +47,7 @@ def _named(chosen: Filter) -> Iterator[tuple[str, str, str]]:
         yield "metadata", METADATA + name, name
 
 
-def _planned(run: ShownRun, what: str) -> list[str]:
+def _planned_values(run: ShownRun, what: str) -> list[str]:
     """The values that cells of a run can have although none has it yet."""
     plan = run.plan
     if what == "evaluator":
@@ -59,7 +59,7 @@ def _planned(run: ShownRun, what: str) -> list[str]:
     return []
 
 
-def _some(tables: Iterable[CellTable], what: str) -> Iterator[str]:
+def _some_values(tables: Iterable[CellTable], what: str) -> Iterator[str]:
     """Values to choose from; those of reasons and cases are too many, and mean nothing to a reader."""
     for table in tables if what in ("tag", "error", "evaluator") else ():
         yield from table.values(what)

@@ -71,8 +71,8 @@ def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
         whole_number("seed", given.get("seed") or str(secrets.randbelow(1_000_000)), most=10**9),
         whole_number("sample", given.get("sample") or "50", 1, _MOST),
     )
-    threshold = _threshold(run, asked.evaluator)
-    rows = run.asked(asked, 0.5 if threshold is None else threshold)
+    threshold = _threshold_of(run, asked.evaluator)
+    rows = run.cells_to_label(asked, 0.5 if threshold is None else threshold)
     labels = file.newest(asked.evaluator, labeller)
     attempts = {_id(row): row.attempt for row in rows}
     # a label of an answer that a retry replaced is none of the new one
@@ -93,7 +93,7 @@ def _one_of(name: str, value: str, known: Sequence[str]) -> str:
     return value
 
 
-def _threshold(run: OpenRun, evaluator: str) -> float | None:
+def _threshold_of(run: OpenRun, evaluator: str) -> float | None:
     return run.plan.lowest_passing(evaluator)
 
 
@@ -147,7 +147,7 @@ def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labell
         "guidelines": {} if spec is None else spec.config,
         "has_score": spec is not None and bool({"rubric", "scale"} & spec.config.keys()),
         "scores": _scores(run, asked.evaluator),
-        "agreement": _agreement(run, state),
+        "agreement": _agreement_with_labels(run, state),
         "last": next(reversed(state.labels.values()), None),
     }
     if place is not None:
@@ -155,7 +155,7 @@ def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labell
     return Page("label.html", f"Label answers · {run.plan.name} · evalwright", context)
 
 
-def _agreement(run: OpenRun, state: _State) -> tuple[int, list[str]]:
+def _agreement_with_labels(run: OpenRun, state: _State) -> tuple[int, list[str]]:
     """The number of labels compared, and how often the evaluator agrees with them: those of this sample, after every
     tenth; none about answers that were chosen by their results, and none of a balanced sample, whose labels have
     weights.
@@ -163,8 +163,8 @@ def _agreement(run: OpenRun, state: _State) -> tuple[int, list[str]]:
     Not after each one: a change would reveal the evaluator's verdict on the previous answer.
     """
     table, evaluator = run.table, state.asked.evaluator
-    threshold = _threshold(run, evaluator)
-    labelled = [(row, _said_of(state.labels[_id(row)], threshold)) for row in state.rows if _id(row) in state.labels]
+    threshold = _threshold_of(run, evaluator)
+    labelled = [(row, _label_text(state.labels[_id(row)], threshold)) for row in state.rows if _id(row) in state.labels]
     if table is None or len(labelled) < _ENOUGH or state.asked.by_results or state.asked.balanced:
         return 0, []
     from evalwright.decisions.judge_bias import (
@@ -172,18 +172,18 @@ def _agreement(run: OpenRun, state: _State) -> tuple[int, list[str]]:
     )  # imported only when there is something to count: it is slow
 
     first = {row.number: verdict for row, verdict in _oldest(labelled, state)}
-    said, cases = table.outcomes(evaluator, list(first)), {row.number: row.case_key for row, _ in labelled}
+    outcomes, cases = table.outcomes(evaluator, list(first)), {row.number: row.case_key for row, _ in labelled}
     found = []
     for verdict, word in (("pass", "passed"), ("fail", "failed")):
-        mine = [number for number, one in first.items() if one == verdict and said.get(number) in ("pass", "fail")]
-        share = share_by_unit([said[number] == verdict for number in mine], [cases[number] for number in mine])
+        mine = [number for number, one in first.items() if one == verdict and outcomes.get(number) in ("pass", "fail")]
+        share = share_by_unit([outcomes[number] == verdict for number in mine], [cases[number] for number in mine])
         name = {"pass": "TPR", "fail": "TNR"}[verdict]
         ends = f" [{numbers.interval(share.ci95)}]" if share.ci95 else ""
         found.append(f"{name} {numbers.share(share)}{ends}: of {counted(share.n, 'answer')} that you {word}")
     return len(first), found
 
 
-def _said_of(label: StoredLabel, threshold: float | None) -> str:
+def _label_text(label: StoredLabel, threshold: float | None) -> str:
     """The verdict of a label; of a score alone the one that `calibrate` takes it for, nothing without a threshold."""
     if label.verdict or not label.score or threshold is None:
         return label.verdict
@@ -288,7 +288,7 @@ def _label(
     if score or verdict == "score":
         score = _score(score, scores)
     note = form.get("note", "")[:_LONGEST_NOTE].replace("\r\n", "\n").replace("\0", "")
-    said = "" if verdict == "score" else verdict
+    shown = "" if verdict == "score" else verdict
     seen = "1" if form.get("seen") == "1" else ""
     answer = (row.case_key, row.variant, row.trial, row.attempt)
-    return StoredLabel(*answer, asked.evaluator, said, score, note, labeller, seen, now(), asked.order)
+    return StoredLabel(*answer, asked.evaluator, shown, score, note, labeller, seen, now(), asked.order)

@@ -85,7 +85,7 @@ def _row(depth: int, span: Span, begin: float, length: float, blocks: Blocks, at
         None if start is None else start * 1000,
         None if took is None else took * 1000,
         _tokens(span),
-        _cost(span),
+        _span_cost(span),
         span.status,
         blocks.of(span.error, f"{at}/error") if span.error else None,
         0.0 if start is None else 100 * start / length,
@@ -102,6 +102,6 @@ def _tokens(span: Span) -> str:
     return ""
 
 
-def _cost(span: Span) -> float | None:
+def _span_cost(span: Span) -> float | None:
     found = span.attributes.get("cost_usd", span.attributes.get("llm.cost.total"))
     return float(found) if isinstance(found, int | float) else None

@@ -28,7 +28,7 @@ def grader(function: F | None = None, /, *, name: str | None = None) -> F | Call
     def mark(found: F) -> F:
         _expect(found, ("sample", "submission"), exact=True)
         _expect_return(found, ("GradeResult",))
-        return _marked(found, "grader", name)
+        return _with_mark(found, "grader", name)
 
     return mark if function is None else mark(function)
 
@@ -42,10 +42,10 @@ def extractor(function: F | None = None, /, *, name: str | None = None) -> F | C
 
     def mark(found: F) -> F:
         if inspect.iscoroutinefunction(found):
-            raise TypeError(f"{_named(found)}: an extractor must not be async")
+            raise TypeError(f"{_function_name(found)}: an extractor must not be async")
         _expect(found, ("trajectory", "config", "agent_state"), least=2, exact=True)
         _expect_return(found, ("str",))
-        return _marked(found, "extractor", name)
+        return _with_mark(found, "extractor", name)
 
     return mark if function is None else mark(function)
 
@@ -53,9 +53,9 @@ def extractor(function: F | None = None, /, *, name: str | None = None) -> F | C
 def agent_factory(function: F) -> F:
     """Mark `async (client, sample)`, which creates the agent for a sample. Raises TypeError for another signature."""
     if not inspect.iscoroutinefunction(function):
-        raise TypeError(f"{_named(function)}: an agent factory must be async")
+        raise TypeError(f"{_function_name(function)}: an agent factory must be async")
     _expect(function, ("client", "sample"), exact=True)
-    return _marked(function, "agent_factory", None)
+    return _with_mark(function, "agent_factory", None)
 
 
 def suite_setup(function: F) -> F:
@@ -65,15 +65,15 @@ def suite_setup(function: F) -> F:
         names[1] = "model_name"
     if names != ["client", "model_name"][: len(names)] or len(names) > 2:
         raise TypeError(
-            f"{_named(function)}: expected (), (client) or (client, model_name), found ({', '.join(names)})"
+            f"{_function_name(function)}: expected (), (client) or (client, model_name), found ({', '.join(names)})"
         )
-    return _marked(function, "suite_setup", None)
+    return _with_mark(function, "suite_setup", None)
 
 
 def reward_composer(function: F) -> F:
     """Mark `(ctx)`, which makes one reward from all grades. Raises TypeError for another signature."""
     _expect(function, ("ctx",), exact=True)
-    return _marked(function, "reward_composer", None)
+    return _with_mark(function, "reward_composer", None)
 
 
 def _expect(function: Callable[..., Any], names: tuple[str, ...], *, least: int | None = None, exact: bool) -> None:
@@ -81,7 +81,7 @@ def _expect(function: Callable[..., Any], names: tuple[str, ...], *, least: int 
     allowed = range(len(names) if least is None else least, len(names) + 1)
     if len(found) not in allowed or (exact and found != list(names[: len(found)])):
         wanted = " or ".join(f"({', '.join(names[:count])})" for count in allowed)
-        raise TypeError(f"{_named(function)}: expected {wanted}, found ({', '.join(found)})")
+        raise TypeError(f"{_function_name(function)}: expected {wanted}, found ({', '.join(found)})")
 
 
 def _expect_return(function: Callable[..., Any], names: tuple[str, ...]) -> None:
@@ -89,17 +89,19 @@ def _expect_return(function: Callable[..., Any], names: tuple[str, ...]) -> None
     annotated = inspect.signature(function).return_annotation
     if annotated is inspect.Signature.empty:
         return
-    said = annotated if isinstance(annotated, str) else getattr(annotated, "__name__", str(annotated))
-    if said.strip("'\"").rpartition(".")[2] not in names:
-        raise TypeError(f"{_named(function)}: expected the return annotation {' or '.join(names)}, found {said}")
+    annotation = annotated if isinstance(annotated, str) else getattr(annotated, "__name__", str(annotated))
+    if annotation.strip("'\"").rpartition(".")[2] not in names:
+        raise TypeError(
+            f"{_function_name(function)}: expected the return annotation {' or '.join(names)}, found {annotation}"
+        )
 
 
-def _marked(function: F, role: str, name: str | None) -> F:
+def _with_mark(function: F, role: str, name: str | None) -> F:
     setattr(function, ROLE, role)
     if name is not None:
         function.__evalwright_letta_name__ = name  # type: ignore[attr-defined]
     return function
 
 
-def _named(function: Callable[..., Any]) -> str:
+def _function_name(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", function))

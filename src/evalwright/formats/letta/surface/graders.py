@@ -131,8 +131,8 @@ class RubricGrader(_Extracting):
         )
 
     async def _grade(self, sample: Sample, submission: str) -> GradeResult:
-        said = await self._judge.evaluate(_case(sample), _trace(submission))
-        return _result(said)
+        evaluation = await self._judge.evaluate(_case(sample), _trace(submission))
+        return _result(evaluation)
 
 
 class AgentJudgeGrader(RubricGrader):
@@ -196,10 +196,10 @@ def _builtin(name: str) -> Callable[[Sample, str], GradeResult]:
     @grader
     def grade(sample: Sample, submission: str) -> GradeResult:
         try:
-            said: Any = judge.evaluate(_case(sample), _trace(submission))
+            evaluation: Any = judge.evaluate(_case(sample), _trace(submission))
         except EvaluatorError as error:
             raise ValueError(str(error)) from error
-        return _result(said)
+        return _result(evaluation)
 
     grade.__name__ = grade.__qualname__ = name
     return grade
@@ -215,8 +215,8 @@ def _trace(submission: str) -> Trace:
     return Trace("", "", now, now, 0, input="", output=Output(submission))
 
 
-def _result(said: Evaluation) -> GradeResult:
-    return GradeResult(score=said.score or 0.0, rationale=said.reason, metadata=said.detail)
+def _result(evaluation: Evaluation) -> GradeResult:
+    return GradeResult(score=evaluation.score or 0.0, rationale=evaluation.reason, metadata=evaluation.detail)
 
 
 ascii_printable_only: Callable[[Sample, str], GradeResult] = _builtin("ascii_printable_only")

@@ -48,8 +48,8 @@ class _Fields:
 
     def model_dump(self) -> dict[str, Any]:
         """The fields as plain data."""
-        said = {"message_type": self.message_type} if self.message_type else {}
-        return said | {name: as_data(value) for name, value in self.__dict__.items()}
+        fields = {"message_type": self.message_type} if self.message_type else {}
+        return fields | {name: as_data(value) for name, value in self.__dict__.items()}
 
 
 def as_data(value: Any) -> Any:

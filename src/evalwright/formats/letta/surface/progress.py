@@ -16,18 +16,18 @@ from evalwright.model.trace import Trace
 
 __all__ = [
     "LISTENER",
+    "Emit",
     "EvalProgress",
     "Listener",
     "NoOpProgress",
     "ProgressCallback",
     "ProgressMirror",
     "ProgressStyle",
-    "Tell",
     "create_progress_callback",
     "reporter",
 ]
 
-Tell = Callable[..., None]
+Emit = Callable[..., None]
 """Reports an event of one sample: its name, its values and keywords."""
 
 
@@ -101,7 +101,7 @@ class Listener:
         known = (trace.case_id, trace.trial, trace.extra.get("model"))
         return self._started.get(known, trace.case_id)
 
-    def tell(self, event: str, *values: Any, **about: Any) -> None:
+    def emit(self, event: str, *values: Any, **about: Any) -> None:
         """Pass an event to the method of that name, with those keywords that its signature has. From any thread."""
         method = getattr(self._callback, event, None)
         if method is not None:
@@ -143,13 +143,13 @@ class ProgressMirror:
             return
         sample, about = self._listener.id_of(trace), _about(trace.extra.get("agent_id"), trace.extra.get("model"))
         if verdict.status == "error":
-            self._listener.tell("sample_error", sample, "; ".join(verdict.reasons), **about)
+            self._listener.emit("sample_error", sample, "; ".join(verdict.reasons), **about)
             return
         for row in results:
             turns = row.detail.get("turns") or []
             for i, score in enumerate(turns):
-                self._listener.tell("turn_graded", sample, i, len(turns), score, grader_key=row.evaluator, **about)
-        self._listener.tell(
+                self._listener.emit("turn_graded", sample, i, len(turns), score, grader_key=row.evaluator, **about)
+        self._listener.emit(
             "sample_completed",
             sample,
             score=results[0].score if results else None,
@@ -161,18 +161,18 @@ class ProgressMirror:
         )
 
 
-def reporter(case: Case, trial: int, model: str | None) -> Tell:
+def reporter(case: Case, trial: int, model: str | None) -> Emit:
     """Reports the events of one attempt at a sample to the listener, if there is one."""
     listener = LISTENER.get()
     if listener is None:
         return lambda *_values, **_about: None
     first, sample = listener.started(case, trial, model), case.extra.get("id", case.id)
 
-    def tell(event: str, *values: Any, agent_id: Any = None, **more: Any) -> None:
+    def emit(event: str, *values: Any, agent_id: Any = None, **more: Any) -> None:
         if first or event != "sample_started":
-            listener.tell(event, sample, *values, **_about(agent_id, model), **more)
+            listener.emit(event, sample, *values, **_about(agent_id, model), **more)
 
-    return tell
+    return emit
 
 
 def _about(agent_id: Any, model: Any) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class BuiltIn(Evaluator):
     ) -> EvaluationResult:
         started, error = utc_now(), None
         try:
-            found = await self._judged(case, trace, artifact)
+            found = await self._evaluation_of(case, trace, artifact)
         except EvaluatorError as raised:
             found = Evaluation(passed=False, reason=str(raised), detail=raised.detail)
             error = TraceError(type=raised.type, message=str(raised))
@@ -80,7 +80,7 @@ class BuiltIn(Evaluator):
             error=error,
         )
 
-    async def _judged(self, case: EvalCase, trace: Trace, artifact: FilesystemArtifact | None) -> Evaluation:
+    async def _evaluation_of(self, case: EvalCase, trace: Trace, artifact: FilesystemArtifact | None) -> Evaluation:
         given: list[Any] = [
             msgspec.convert(case.model_dump(mode="json"), Case),
             msgspec.convert(trace.model_dump(mode="json"), OurTrace),

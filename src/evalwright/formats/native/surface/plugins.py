@@ -32,21 +32,21 @@ _PARTS = ("output", "messages", "tool_calls", "tool_results", "metrics", "error"
 
 def evaluator(load: Callable[[], Any]) -> type:
     """A class of ours that judges as the loaded class of evalh does."""
-    kind = _loaded(load)
+    kind = _load_kind(load)
     return type(kind.__name__, (_Judged,), {"kind": kind, "__doc__": kind.__doc__})
 
 
 def system_adapter(load: Callable[[], Any]) -> Callable[[Variant], Target]:
     """A target of ours that calls the loaded system adapter of evalh."""
-    return partial(_Asked, _loaded(load))
+    return partial(_EvalhCase, _load_kind(load))
 
 
 def enricher(load: Callable[[], Any]) -> Callable[[dict[str, Any]], Enricher]:
     """An enricher of ours that has the loaded one of evalh complete the trace."""
-    return partial(_Completed, _loaded(load))
+    return partial(_Completed, _load_kind(load))
 
 
-def _loaded(load: Callable[[], Any]) -> Any:
+def _load_kind(load: Callable[[], Any]) -> Any:
     stand_in_where_missing()
     return load()
 
@@ -55,20 +55,20 @@ def _records() -> Any:
     return import_module("eval_harness.core.models")
 
 
-def _made(kind: Any, **config: Any) -> Any:
+def _create(kind: Any, **config: Any) -> Any:
     """An object of a plug-in's class. Raises InputError with its complaint about the configuration."""
     try:
         return kind(**config)
     except Exception as error:
-        raise InputError(Problem("", _said(error))) from error
+        raise InputError(Problem("", _message_of(error))) from error
 
 
-def _said(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     known = type(error).__name__ == "ConfigError" or isinstance(error, ValueError | TypeError)
     return str(error) if known and str(error) else f"{type(error).__name__}: {error}"
 
 
-def _given(kind: type[BaseModel], data: Mapping[str, Any], what: str) -> Any:
+def _evalh_record(kind: type[BaseModel], data: Mapping[str, Any], what: str) -> Any:
     """A record of evalh. Raises ValueError if ours holds something that evalh's cannot."""
     try:
         return kind.model_validate(data)
@@ -78,12 +78,12 @@ def _given(kind: type[BaseModel], data: Mapping[str, Any], what: str) -> Any:
 
 
 def _case(case: Case) -> Any:
-    return _given(_records().EvalCase, case.argument(), "case")
+    return _evalh_record(_records().EvalCase, case.argument(), "case")
 
 
 def _trace(trace: Trace) -> Any:
     data = msgspec.to_builtins(trace)
-    return _given(_records().Trace, {**data, "latency_ms": trace.latency_ms or 0}, "trace")
+    return _evalh_record(_records().Trace, {**data, "latency_ms": trace.latency_ms or 0}, "trace")
 
 
 def _parts(trace: Any) -> dict[str, Any]:
@@ -99,14 +99,14 @@ class _Judged:
         try:
             self.kind.validate_config(config)
         except Exception as error:
-            raise InputError(Problem("", _said(error))) from error
-        self._evaluator = _made(self.kind, name=self.kind.type or self.kind.__name__, **config)
+            raise InputError(Problem("", _message_of(error))) from error
+        self._evaluator = _create(self.kind, name=self.kind.type or self.kind.__name__, **config)
 
     async def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None = None) -> Evaluation:
         files = None
         if artifact is not None:
             record = {**msgspec.to_builtins(artifact.record), "artifacts_path": str(artifact.folder)}
-            files = _given(_records().FilesystemArtifact, record, "artifact")
+            files = _evalh_record(_records().FilesystemArtifact, record, "artifact")
         found = await self._evaluator.evaluate(_case(case), _trace(trace), files)
         detail = to_jsonable_python(found.detail)
         if found.error is not None:
@@ -114,9 +114,9 @@ class _Judged:
         return Evaluation(passed=found.passed, score=found.score, reason=found.reason, detail=detail)
 
 
-class _Asked:
+class _EvalhCase:
     def __init__(self, kind: Any, variant: Variant) -> None:
-        self._adapter = _made(kind, name=variant.name, **variant.config)
+        self._adapter = _create(kind, name=variant.name, **variant.config)
         self._variant = variant
 
     async def open(self) -> None:
@@ -141,7 +141,7 @@ class _Asked:
 
 class _Completed:
     def __init__(self, kind: Any, config: dict[str, Any]) -> None:
-        self._enricher = _made(kind, **config)
+        self._enricher = _create(kind, **config)
 
     async def enrich(self, trace: Trace) -> None:
         # evalh opens an enricher once per run; ours have no such moment.

@@ -145,11 +145,13 @@ def load_config(path: Path) -> EvalConfig:
         raise ConfigError(f"{path}: expected a mapping, found {type(raw).__name__}")
     expansion = Expansion(os.environ, str(path.resolve().parent))
     data = expansion.expanded(raw)
-    mistakes = [f"{_dotted(place)}: the environment variable {name!r} is not set" for place, name in expansion.unset]
+    mistakes = [
+        f"{_dotted_path(place)}: the environment variable {name!r} is not set" for place, name in expansion.unset
+    ]
     try:
         config = EvalConfig.model_validate(data)
     except ValidationError as error:
-        mistakes += [f"{_dotted(one['loc'])}: {one['msg']}" for one in error.errors(include_url=False)]
+        mistakes += [f"{_dotted_path(one['loc'])}: {one['msg']}" for one in error.errors(include_url=False)]
     else:
         mistakes += _unknown_names(config)
     if mistakes:
@@ -168,5 +170,5 @@ def _unknown_names(config: EvalConfig) -> Iterator[str]:
         yield f"run.baseline_variant: there is no system {baseline!r}"
 
 
-def _dotted(place: tuple[Any, ...]) -> str:
+def _dotted_path(place: tuple[Any, ...]) -> str:
     return ".".join(map(str, place))

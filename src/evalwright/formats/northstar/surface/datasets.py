@@ -71,7 +71,7 @@ class Dataset(BaseModel):
             except ValidationError as error:
                 wrong.append((number, error))
         if wrong:
-            raise _together(wrong)
+            raise _joint_error(wrong)
         _check_ids(cases, "records", strict)
         return cls(cases)
 
@@ -103,7 +103,7 @@ def _cases(records: Iterable[Record], file: str, strict: bool) -> list[EvalCase]
     return cases
 
 
-def _together(wrong: Sequence[tuple[int, ValidationError]]) -> ValidationError:
+def _joint_error(wrong: Sequence[tuple[int, ValidationError]]) -> ValidationError:
     """One error with the mistakes of all records; those of a single one are where the original has them."""
     several = len(wrong) > 1
     lines: list[Any] = [
@@ -122,13 +122,13 @@ def _kind(line: Any) -> Any:
 
 
 def _check_ids(cases: Iterable[EvalCase], file: str, strict: bool) -> None:
-    if odd := _odd_ids(cases):
+    if odd := _unusable_ids(cases):
         message = f"{file}: ids that are empty or repeated: {listed(odd)}"
         if strict:
             raise ValueError(message)
         warnings.warn(message, stacklevel=4)
 
 
-def _odd_ids(cases: Iterable[EvalCase]) -> list[str]:
+def _unusable_ids(cases: Iterable[EvalCase]) -> list[str]:
     """The ids that are repeated or empty; each row gets its own result nevertheless."""
     return [case_id for case_id, number in Counter(case.id for case in cases).items() if number > 1 or not case_id]

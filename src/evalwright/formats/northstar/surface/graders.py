@@ -57,8 +57,8 @@ class Grader:
 
     def graded(self, case: EvalCase, run: EvalRun) -> GradeResult:
         """The grade of a run. Raises any error that keeps it from being judged."""
-        said = self.evaluate(*canonical(case, run))
-        return grade_of(self.name, said if isinstance(said, Evaluation) else settled(said))
+        evaluation = self.evaluate(*canonical(case, run))
+        return grade_of(self.name, evaluation if isinstance(evaluation, Evaluation) else settled(evaluation))
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         """The evaluator's result for a canonical case."""

@@ -53,12 +53,12 @@ def check_key(model: str) -> None:
 
 def failure_message(error: BaseException, model: str) -> tuple[str, str]:
     """Why a judge gave no verdict, and what to do about it."""
-    name, said, provider = type(error).__name__, str(error).lower(), _provider(model)
+    name, text, provider = type(error).__name__, str(error).lower(), _provider(model)
     kind, status = getattr(error, "type", ""), _http_status(error)
 
     def is_about(classes: tuple[str, ...], kinds: tuple[str, ...], statuses: tuple[int, ...], words: str) -> bool:
         # numbers in the text are not read: 401 may be a number of tokens
-        return name in classes or kind in kinds or status in statuses or re.search(words, said) is not None
+        return name in classes or kind in kinds or status in statuses or re.search(words, text) is not None
 
     if is_about(("PermissionDeniedError",), (), (403,), "forbidden"):
         return f"Judge model '{model}' denied the request.", f"{provider} does not allow this model (403)."

@@ -140,12 +140,12 @@ class _Judge(Grader):
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         assert isinstance(self.evaluator, ConversationJudge)
-        asked = self.evaluator.asked(case, trace)
-        return asked if isinstance(asked, Evaluation) else self._ask(self.evaluator, asked)
+        asked = self.evaluator.question_for(case, trace)
+        return asked if isinstance(asked, Evaluation) else self._judged_by(self.evaluator, asked)
 
-    async def _ask(self, judge: ConversationJudge, asked: Question) -> Evaluation:
+    async def _judged_by(self, judge: ConversationJudge, asked: Question) -> Evaluation:
         if self.completion_fn is not None:
-            reply = await _called(self.completion_fn, asked.request, self._reply_model())
+            reply = await _completed_by(self.completion_fn, asked.request, self._reply_model())
         else:
             if route_of(asked.request).key is None:
                 check_key(asked.request.model)
@@ -174,7 +174,7 @@ def _scale(scoring: JudgeScoringConfig | Mapping[str, Any] | None, threshold: fl
     return JudgeScoringConfig.model_validate(scoring)
 
 
-async def _called(function: CompletionFn, request: ChatRequest, reply_model: type[BaseModel]) -> ChatReply:
+async def _completed_by(function: CompletionFn, request: ChatRequest, reply_model: type[BaseModel]) -> ChatReply:
     messages = [{"role": "system", "content": request.system}] if request.system else []
     messages += [{"role": message.role, "content": message.content} for message in request.messages]
     given = {
@@ -187,10 +187,10 @@ async def _called(function: CompletionFn, request: ChatRequest, reply_model: typ
         reply = await asyncio.to_thread(function, **given)
         if inspect.isawaitable(reply):
             reply = await reply
-        return ChatReply(kept.said(_content(reply)), request.model)
+        return ChatReply(kept.note_output(_content_of(reply)), request.model)
 
 
-def _content(reply: Any) -> str:
+def _content_of(reply: Any) -> str:
     """`choices[0].message.content`, from objects or mappings."""
     for step in ("choices", 0, "message", "content"):
         reply = reply[step] if isinstance(step, int) or isinstance(reply, Mapping) else getattr(reply, step)

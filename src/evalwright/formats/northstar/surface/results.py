@@ -83,19 +83,19 @@ _OWN = ("feedback", "threshold", "label", "confidence", "evidence")
 _STATUSES = {"pass": GradeStatus.PASSED, "fail": GradeStatus.FAILED, "skip": GradeStatus.SKIPPED}
 
 
-def grade_of(name: str, said: Evaluation) -> GradeResult:
+def grade_of(name: str, evaluation: Evaluation) -> GradeResult:
     """The grade for an evaluator's result: the parts of its detail that a grade has fields for, and the rest."""
-    status = _STATUSES[status_of(said.passed, said.skipped, None)]
-    own = {key: said.detail[key] for key in _OWN if said.detail.get(key) is not None}
+    status = _STATUSES[status_of(evaluation.passed, evaluation.skipped, None)]
+    own = {key: evaluation.detail[key] for key in _OWN if evaluation.detail.get(key) is not None}
     if status is not GradeStatus.SKIPPED:
-        own = {"threshold": 1.0, "label": "pass" if said.passed else "fail", **own}
-    metadata = {key: value for key, value in said.detail.items() if key not in (*_OWN, "metadata")}
-    given = said.detail.get("metadata")  # values returned by code belong to the grade
+        own = {"threshold": 1.0, "label": "pass" if evaluation.passed else "fail", **own}
+    metadata = {key: value for key, value in evaluation.detail.items() if key not in (*_OWN, "metadata")}
+    given = evaluation.detail.get("metadata")  # values returned by code belong to the grade
     return GradeResult(
         name=name,
         status=status,
-        reason=said.reason or f"{name}: {status}.",
-        score=said.score,
+        reason=evaluation.reason or f"{name}: {status}.",
+        score=evaluation.score,
         metadata={**metadata, **(given if isinstance(given, dict) else {})},
         **own,
     )

@@ -57,14 +57,14 @@ class EvalSuite:
         Raises TypeError for objects other than EvalCase.
         """
         started = datetime.now(UTC)
-        results = settled(self._all([_case(given) for given in cases]))
+        results = settled(self._all_results([_case(given) for given in cases]))
         statuses = Counter(_STATUSES[result.status] for result in results)
         skipped = sum(grade.status == GradeStatus.SKIPPED for result in results for grade in result.grades)
         names = [grader.name for grader in self.graders]
         about = {"plan": self.plan, "grader_names": names, "created_at": started.isoformat(), **self.metadata}
         return EvalResult(metadata=about, case_results=results, **totals(statuses, skipped))
 
-    async def _all(self, cases: Sequence[EvalCase]) -> list[CaseResult]:
+    async def _all_results(self, cases: Sequence[EvalCase]) -> list[CaseResult]:
         gate = asyncio.Semaphore(_WIDTH)
 
         async def one(case: EvalCase) -> CaseResult:
@@ -81,20 +81,20 @@ class EvalSuite:
         done = [grade if isinstance(grade, GradeResult) else await grade for grade in grades]
         if trace.error is not None:
             return CaseResult(case_id=case.id, status=CaseStatus.ERRORED, grades=done, error=trace.error.message)
-        said = {grade.status for grade in done} - {GradeStatus.SKIPPED}
-        status = CaseStatus.FAILED if GradeStatus.FAILED in said else CaseStatus.PASSED
-        return CaseResult(case_id=case.id, status=status if said else CaseStatus.NOT_EVALUATED, grades=done)
+        outcome = {grade.status for grade in done} - {GradeStatus.SKIPPED}
+        status = CaseStatus.FAILED if GradeStatus.FAILED in outcome else CaseStatus.PASSED
+        return CaseResult(case_id=case.id, status=status if outcome else CaseStatus.NOT_EVALUATED, grades=done)
 
     def _grade(self, grader: Any, case: EvalCase, made: Case, trace: Trace) -> GradeResult | Awaitable[GradeResult]:
         try:
             if not isinstance(grader, Grader) or not _grades_as_ours(grader):
-                return _checked(grader.grade(case, run_of(case, trace)))
-            said = grader.evaluate(made, trace)
-            if isinstance(said, Awaitable):
-                return asyncio.ensure_future(_awaited(grader, said))
-            return grade_of(grader.name, said)
+                return _checked_grade(grader.grade(case, run_of(case, trace)))
+            evaluation = grader.evaluate(made, trace)
+            if isinstance(evaluation, Awaitable):
+                return asyncio.ensure_future(_awaited_grade(grader, evaluation))
+            return grade_of(grader.name, evaluation)
         except Exception as error:
-            return _failed(grader, error)
+            return _failed_grade(grader, error)
 
 
 def suite_from_config(configuration: Mapping[str, Any]) -> EvalSuite:
@@ -125,19 +125,19 @@ def _grades_as_ours(grader: Grader) -> bool:
     return type(grader).grade.__module__.startswith(__package__)
 
 
-async def _awaited(grader: Grader, said: Awaitable[Any]) -> GradeResult:
+async def _awaited_grade(grader: Grader, pending: Awaitable[Any]) -> GradeResult:
     try:
-        return grade_of(grader.name, await said)
+        return grade_of(grader.name, await pending)
     except Exception as error:
-        return _failed(grader, error)
+        return _failed_grade(grader, error)
 
 
-def _failed(grader: Any, error: Exception) -> GradeResult:
+def _failed_grade(grader: Any, error: Exception) -> GradeResult:
     own = getattr(grader, "failed", None)
     return own(error) if isinstance(grader, Grader) and own is not None else failed_grade(grader, error)
 
 
-def _checked(grade: Any) -> GradeResult:
+def _checked_grade(grade: Any) -> GradeResult:
     if not isinstance(grade, GradeResult):
         raise TypeError(f"a grader must return a GradeResult, found {type(grade).__name__}")
     return grade

@@ -95,9 +95,9 @@ def dag_of(steps: Steps) -> EvalTraceDag:
     """The graph of the steps of a run."""
     run = steps.run or RunFacts("", "")
     return EvalTraceDag(
-        run=EvalTrace(**_plain(run)),
-        spans=[EvalTraceSpan(run_id=run.run_id, **_plain(span)) for span in steps.spans],
-        events=[EvalTraceEvent(run_id=run.run_id, **_plain(event)) for event in steps.events],
+        run=EvalTrace(**_plain_fields(run)),
+        spans=[EvalTraceSpan(run_id=run.run_id, **_plain_fields(span)) for span in steps.spans],
+        events=[EvalTraceEvent(run_id=run.run_id, **_plain_fields(event)) for event in steps.events],
         edges=[EvalTraceEdge(**msgspec.to_builtins(edge)) for edge in steps.edges()],
     )
 
@@ -105,27 +105,27 @@ def dag_of(steps: Steps) -> EvalTraceDag:
 def steps_of(dag: EvalTraceDag) -> Steps:
     """The steps in a graph, in its order; an unreadable time counts as missing."""
     return Steps(
-        RunFacts(**_timed(dag.run, "started_at", "ended_at", status="running", name="")),
-        [Step(**_timed(span, "started_at", "ended_at", status="running")) for span in dag.spans],
-        [StepEvent(**_timed(event, "created_at")) for event in dag.events],
+        RunFacts(**_with_times(dag.run, "started_at", "ended_at", status="running", name="")),
+        [Step(**_with_times(span, "started_at", "ended_at", status="running")) for span in dag.spans],
+        [StepEvent(**_with_times(event, "created_at")) for event in dag.events],
     )
 
 
-def _plain(record: msgspec.Struct) -> dict[str, Any]:
+def _plain_fields(record: msgspec.Struct) -> dict[str, Any]:
     """The fields, with times as texts; recorded values stay the same objects."""
     fields = {name: getattr(record, name) for name in record.__struct_fields__}
     return {key: value.isoformat() if isinstance(value, datetime) else value for key, value in fields.items()}
 
 
-def _timed(record: _Record, *times: str, **defaults: Any) -> dict[str, Any]:
+def _with_times(record: _Record, *times: str, **defaults: Any) -> dict[str, Any]:
     fields = {name: getattr(record, name) for name in type(record).model_fields}
     if not isinstance(record, EvalTrace):
         del fields["run_id"]
     absent = {key: value for key, value in defaults.items() if fields[key] is None}
-    return {**fields, **absent, **{key: _moment(fields[key]) for key in times}}
+    return {**fields, **absent, **{key: _datetime_of(fields[key]) for key in times}}
 
 
-def _moment(text: str | None) -> datetime | None:
+def _datetime_of(text: str | None) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text or "")
     except ValueError:

@@ -15,7 +15,7 @@ from evalwright.formats.pixie.observer import PASSES, Note, noted
 from evalwright.formats.pixie.recorded import root
 from evalwright.formats.pixie.surface.config import get_config
 from evalwright.formats.pixie.surface.evaluable import UNSET, Evaluable, collapse_named_data
-from evalwright.formats.pixie.surface.evaluation import Evaluation, could_not_judge, label_of, said_by
+from evalwright.formats.pixie.surface.evaluation import Evaluation, could_not_judge, evaluate_unrecorded, label_of
 from evalwright.reports.text import one_line
 from evalwright.targets.threads import Threads
 
@@ -47,9 +47,9 @@ class ScoreThreshold:
     threshold: float = 0.5
     pct: float = 1.0
 
-    def passes(self, said: Evaluation) -> bool:
+    def passes(self, evaluation: Evaluation) -> bool:
         """Whether a score is high enough; an evaluator that could not judge has no score."""
-        return said.score >= self.threshold and not could_not_judge(said)
+        return evaluation.score >= self.threshold and not could_not_judge(evaluation)
 
     def __call__(self, results: Matrix) -> tuple[bool, str]:
         passing = sum(all(self.passes(one) for one in row) for row in results)
@@ -69,7 +69,7 @@ async def _run(runnable: Callable[[Any], Any], note: Note) -> list[ObservationNo
         note.spans = observed.spans
         begun = time.monotonic()
         try:
-            await _called(runnable, note.given)
+            await _call(runnable, note.given)
         finally:
             note.seconds = time.monotonic() - begun
     trace = tree_of(observed.spans)
@@ -78,7 +78,7 @@ async def _run(runnable: Callable[[Any], Any], note: Note) -> list[ObservationNo
     return trace
 
 
-async def _called(runnable: Callable[[Any], Any], given: Any) -> None:
+async def _call(runnable: Callable[[Any], Any], given: Any) -> None:
     if inspect.iscoroutinefunction(runnable):
         await runnable(given)
         return
@@ -102,7 +102,9 @@ def _with_loop(runnable: Callable[[Any], Any], given: Any) -> Any:
         loop.close()
 
 
-def _judged(trace: list[ObservationNode], from_trace: Callable[..., Evaluable] | None, expected: Any) -> Evaluable:
+def _judged_evaluable(
+    trace: list[ObservationNode], from_trace: Callable[..., Evaluable] | None, expected: Any
+) -> Evaluable:
     evaluable = (from_trace or root)(trace)
     return evaluable if expected is UNSET else evaluable.model_copy(update={"expectation": expected})
 
@@ -118,13 +120,13 @@ async def run_and_evaluate(
     """Call the application once and judge its first step, or what `from_trace` makes of its spans."""
     with noted(eval_input, [evaluator]) as note:
         trace = await _run(runnable, note)
-        note.evaluable = _judged(trace, from_trace, expected_output)
-        return (await _said(note, trace))[0]
+        note.evaluable = _judged_evaluable(trace, from_trace, expected_output)
+        return (await _evaluations_of(note, trace))[0]
 
 
-async def _said(note: Note, trace: list[ObservationNode] | None) -> list[Evaluation]:
+async def _evaluations_of(note: Note, trace: list[ObservationNode] | None) -> list[Evaluation]:
     """The results of all evaluators of a note; all are called. Raises the first of their errors."""
-    asked = (said_by(one, note.evaluable, trace=trace) for one in note.evaluators)
+    asked = (evaluate_unrecorded(one, note.evaluable, trace=trace) for one in note.evaluators)
     note.outcomes = await asyncio.gather(*asked, return_exceptions=True)
     return _without_exceptions(note.outcomes)
 
@@ -165,20 +167,20 @@ async def assert_pass(
             if item is None or item.eval_output is None:
                 async with slots:
                     trace = await _run(runnable, note)
-                note.evaluable = _judged(trace, from_trace, UNSET if item is None else item.expectation)
+                note.evaluable = _judged_evaluable(trace, from_trace, UNSET if item is None else item.expectation)
             else:
                 note.evaluable = item
-            return await _said(note, trace)
+            return await _evaluations_of(note, trace)
 
     items = evaluables if evaluables is not None else [None] * len(eval_inputs)
     rows = (row(*pair) for pair in zip(eval_inputs, items, strict=True))
     results: Matrix = _without_exceptions(await asyncio.gather(*rows, return_exceptions=True))
     passed, message = criteria(results)
     if not passed:
-        raise _explained(EvalAssertionError(message, results), eval_inputs, evaluators, ScoreThreshold(threshold))
+        raise _with_scores(EvalAssertionError(message, results), eval_inputs, evaluators, ScoreThreshold(threshold))
 
 
-def _explained(
+def _with_scores(
     error: EvalAssertionError, inputs: Sequence[Any], evaluators: Sequence[Any], threshold: ScoreThreshold
 ) -> EvalAssertionError:
     """The error with a note for each score that is too low or missing, and the input that it belongs to."""

@@ -65,8 +65,8 @@ def get_config() -> PixieConfig:
     )
 
 
-def _is_on(said: str) -> bool:
-    return said.strip().lower() in _TRUE
+def _is_on(value: str) -> bool:
+    return value.strip().lower() in _TRUE
 
 
 def _rate_limits(known: Mapping[str, str]) -> RateLimitConfig | None:

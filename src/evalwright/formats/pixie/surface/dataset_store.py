@@ -49,7 +49,7 @@ class DatasetStore:
         with _locked(self._folder):
             if path.exists():
                 raise FileExistsError(f"Dataset already exists: {name!r}")
-            return _written(path, {"name": name, "items": [item.model_dump(mode="json") for item in items or ()]})
+            return _write_dataset(path, {"name": name, "items": [item.model_dump(mode="json") for item in items or ()]})
 
     def get(self, name: str) -> Dataset:
         """The dataset of that name. Raises FileNotFoundError."""
@@ -88,7 +88,7 @@ class DatasetStore:
         """Add items at the end. Raises FileNotFoundError, and ValueError for a file of entries."""
         with self._changing(name) as (path, document):
             document["items"] += [item.model_dump(mode="json") for item in items]
-            return _written(path, document)
+            return _write_dataset(path, document)
 
     def remove(self, name: str, index: int) -> Dataset:
         """Remove one item and return the dataset. Raises IndexError, FileNotFoundError, and ValueError for a file of
@@ -97,7 +97,7 @@ class DatasetStore:
             if not 0 <= index < len(document["items"]):
                 raise IndexError(f"no item {index} in {name!r}, which has {len(document['items'])}")
             del document["items"][index]
-            return _written(path, document)
+            return _write_dataset(path, document)
 
     def delete(self, name: str) -> None:
         """Remove the dataset. Raises FileNotFoundError."""
@@ -130,7 +130,7 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _written(path: Path, document: dict[str, Any]) -> Dataset:
+def _write_dataset(path: Path, document: dict[str, Any]) -> Dataset:
     dataset = _dataset(path, document)
     replace_file(path, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
     return dataset

@@ -76,12 +76,12 @@ class TestCase(BaseModel):
             del given["expected_output"]
         for key in ("input", "output"):
             if f"eval_{key}" in given:
-                given[f"eval_{key}"] = _named(given[f"eval_{key}"], key)
+                given[f"eval_{key}"] = _as_named_data(given[f"eval_{key}"], key)
         return given
 
     @field_validator("eval_input", "eval_output", check_fields=False)
     @classmethod
-    def _told_of_scalars(cls, given: list[NamedData] | None) -> list[NamedData] | None:
+    def _with_scalars_named(cls, given: list[NamedData] | None) -> list[NamedData] | None:
         return None if given is None else _Values(given)
 
     @field_validator("expectation", mode="before")
@@ -115,7 +115,7 @@ class Evaluable(TestCase):
         return given if named else {**given, "eval_input": None}
 
 
-def _named(given: Any, name: str) -> Any:
+def _as_named_data(given: Any, name: str) -> Any:
     """A bare value as one named item; named items unchanged, an absent output as absent."""
     if isinstance(given, list) and all(_is_named(one) for one in given):
         return given

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from evalwright.formats.pixie.observer import noted
 from evalwright.targets.threads import Threads
 
-__all__ = ["Evaluation", "Evaluator", "could_not_judge", "evaluate", "label_of", "said_by"]
+__all__ = ["Evaluation", "Evaluator", "could_not_judge", "evaluate", "evaluate_unrecorded", "label_of"]
 
 _log = logging.getLogger(__name__)
 
@@ -39,12 +39,12 @@ async def evaluate(evaluator: Any, evaluable: Any, *, trace: Any = None) -> Eval
     """
     with noted(getattr(evaluable, "eval_input", None), [evaluator], evaluable=evaluable) as note:
         try:
-            said = await said_by(evaluator, evaluable, trace=trace)
+            result = await evaluate_unrecorded(evaluator, evaluable, trace=trace)
         except BaseException as error:
             note.outcomes = [error]
             raise
-        note.outcomes = [said]
-        return said
+        note.outcomes = [result]
+        return result
 
 
 def label_of(evaluator: Any) -> str:
@@ -54,12 +54,12 @@ def label_of(evaluator: Any) -> str:
     return name if isinstance(name, str) else type(evaluator).__name__
 
 
-def could_not_judge(said: Evaluation) -> bool:
+def could_not_judge(evaluation: Evaluation) -> bool:
     """Whether a score of 0 stands for an exception inside a pre-made evaluator."""
-    return {"error", "traceback"} <= (said.details or {}).keys()
+    return {"error", "traceback"} <= (evaluation.details or {}).keys()
 
 
-async def said_by(evaluator: Any, evaluable: Any, *, trace: Any = None) -> Evaluation:
+async def evaluate_unrecorded(evaluator: Any, evaluable: Any, *, trace: Any = None) -> Evaluation:
     """`evaluate` without a note of it."""
     keywords = {"trace": trace} if _takes_trace(evaluator) else {}
     if _is_asynchronous(evaluator):
@@ -72,7 +72,7 @@ async def said_by(evaluator: Any, evaluable: Any, *, trace: Any = None) -> Evalu
             threads.close()
         if inspect.isawaitable(given):
             given = await given
-    return _bounded(_evaluation(given))
+    return _with_bounded_score(_evaluation(given))
 
 
 def _is_asynchronous(evaluator: Any) -> bool:
@@ -106,7 +106,7 @@ def _is_number(score: Any) -> bool:
     return isinstance(score, (int, float)) and not isinstance(score, bool) and math.isfinite(score)
 
 
-def _bounded(evaluation: Evaluation) -> Evaluation:
+def _with_bounded_score(evaluation: Evaluation) -> Evaluation:
     score = evaluation.score
     if not _is_number(score):
         raise TypeError(f"the evaluator returned the score {score!r}, expected a number from 0 to 1")

@@ -70,7 +70,7 @@ class _Configured:
         self._limits: RateLimitConfig | None = None
         self._limiters: dict[RateLimitConfig, RateLimiter] = {}
 
-    def say(self, limits: RateLimitConfig | None) -> None:
+    def set_limits(self, limits: RateLimitConfig | None) -> None:
         self._said, self._limits = True, limits
         self._limiters.clear()
 
@@ -85,7 +85,7 @@ _configured = _Configured()
 
 def configure_rate_limits(config: RateLimitConfig | None) -> None:
     """Use these limits from now on instead of those of the environment; None for no limits."""
-    _configured.say(config)
+    _configured.set_limits(config)
 
 
 def configure_rate_limits_from_config(config: PixieConfig) -> None:

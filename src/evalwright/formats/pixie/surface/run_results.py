@@ -69,7 +69,7 @@ def save_test_result(result: RunResult) -> str:
         "startedAt": result.started_at,
         "endedAt": result.ended_at,
     }
-    datasets = [{"dataset": one.dataset, "entries": [*map(_plain, one.entries)]} for one in result.datasets]
+    datasets = [{"dataset": one.dataset, "entries": [*map(_plain_entry, one.entries)]} for one in result.datasets]
     text = json.dumps({"meta": meta, "datasets": datasets}, indent=2, ensure_ascii=False)
     replace_file(path, text.encode("utf-8", "backslashreplace"))
     return str(path.resolve())
@@ -91,7 +91,7 @@ def _folder(test_id: str) -> Path:
     return Path(get_config().root) / "results" / test_id
 
 
-def _plain(entry: EntryResult) -> dict[str, Any]:
+def _plain_entry(entry: EntryResult) -> dict[str, Any]:
     optional = {"expectedOutput": entry.expected_output, "description": entry.description}
     evaluations = [vars(one) for one in entry.evaluations]
     return {

@@ -102,7 +102,7 @@ def _entry(number: int, entry: DatasetEntryResult) -> str:
         for name, one in zip(entry.evaluator_names, entry.evaluations, strict=False)
     )
     values = "".join(
-        f"<tr><th>{_text(str(key))}</th><td><pre>{_text(_shown(value))}</pre></td></tr>"
+        f"<tr><th>{_text(str(key))}</th><td><pre>{_text(_shown_value(value))}</pre></td></tr>"
         for key, value in entry.evaluable_dict.items()
     )
     return (
@@ -134,10 +134,10 @@ def _text(value: str) -> str:
 
 
 def _details(details: dict[str, Any]) -> str:
-    return f"<details><summary>Details</summary><pre>{_text(_shown(details))}</pre></details>" if details else ""
+    return f"<details><summary>Details</summary><pre>{_text(_shown_value(details))}</pre></details>" if details else ""
 
 
-def _shown(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, default=str)
 
 

@@ -37,9 +37,9 @@ class Command:
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise TargetError(f"cannot start {self._words[0]!r}: {reason}") from None
-        said = finished.stderr.last.decode(errors="replace").strip()[-_TAIL:]
+        output = finished.stderr.last.decode(errors="replace").strip()[-_TAIL:]
         if finished.exit_code != 0:
-            raise TargetError(f"the command ended with {finished.how()}" + (f"; stderr: {said}" if said else ""))
+            raise TargetError(f"the command ended with {finished.how()}" + (f"; stderr: {output}" if output else ""))
         if finished.stdout.cut:
             raise TargetError(f"the command wrote {finished.stdout.size} bytes, more than are kept of an output")
         return ProviderReply(finished.stdout.kept.decode(errors="replace").strip())

@@ -47,7 +47,7 @@ class HttpProvider:
             request = await self._request(names, call)
         except (TemplateError, ScriptError, httpx.InvalidURL, ValueError) as error:
             raise TargetError(f"the request cannot be made: {error}", "template_error") from None
-        status, headers, text = await self._sent(request)
+        status, headers, text = await self._send(request)
         await self._accept(status, headers, text)
         return await self._read(status, headers, text, call)
 
@@ -64,12 +64,12 @@ class HttpProvider:
         body, content = config.get("body"), None
         made: Any = None
         if code := config.get("transformRequest"):
-            made = await self._made(code, call, names)
+            made = await self._transformed_request(code, call, names)
             names = names if isinstance(made, (dict, list)) else {**names, "prompt": made}
         if isinstance(body, (dict, list)):
-            body = _filled(body, names)
+            body = _filled_body(body, names)
         elif isinstance(body, str):
-            body = _written(body, names, headers)
+            body = _text_body(body, names, headers)
         if isinstance(made, dict) and isinstance(body, dict):
             body = {**body, **made}
         elif body is None or isinstance(made, (dict, list)):
@@ -84,7 +84,7 @@ class HttpProvider:
         url = url.copy_merge_params(query) if query else url  # httpx encodes the whole query again
         return self._client.build_request(method, url, headers=headers, content=content)
 
-    async def _made(self, code: Any, call: ProviderCall, names: Mapping[str, Any]) -> Any:
+    async def _transformed_request(self, code: Any, call: ProviderCall, names: Mapping[str, Any]) -> Any:
         """What `transformRequest` makes of the prompt: keys of the body, or another text for it."""
         given = {"prompt": call.prompt, "vars": call.context["vars"], "context": call.context}
         if in_file(code):
@@ -92,10 +92,10 @@ class HttpProvider:
         if not isinstance(code, str):
             return render_all(code, names)
         if "{{" in code and "=>" not in code:
-            return _parsed(render(code, names))
+            return _parsed_json(render(code, names))
         return await requested(code, given, self._folder)
 
-    async def _sent(self, request: httpx.Request) -> tuple[int, httpx.Headers, str]:
+    async def _send(self, request: httpx.Request) -> tuple[int, httpx.Headers, str]:
         try:
             response = await self._client.send(request, stream=True)
             try:
@@ -126,7 +126,7 @@ class HttpProvider:
             raise TargetError(message, kind, status=status, retry_after=retry_after(headers))
 
     async def _read(self, status: int, headers: httpx.Headers, text: str, call: ProviderCall) -> ProviderReply:
-        document = _parsed(text)
+        document = _parsed_json(text)
         code = self._config.get("transformResponse", self._config.get("responseParser"))
         if not code:
             return ProviderReply(text if document is None else document)
@@ -154,33 +154,33 @@ class HttpProvider:
         await self._client.aclose()
 
 
-def _filled(value: Any, names: Mapping[str, Any]) -> Any:
+def _filled_body(value: Any, names: Mapping[str, Any]) -> Any:
     """A body with its templates filled in; if the result is just a JSON value, the value itself."""
     if isinstance(value, dict):
-        return {key: _filled(one, names) for key, one in value.items()}
+        return {key: _filled_body(one, names) for key, one in value.items()}
     if isinstance(value, list):
-        return [_filled(one, names) for one in value]
+        return [_filled_body(one, names) for one in value]
     if not isinstance(value, str):
         return value
     text = render(value, names)
     if text != value and text[:1] in ("[", "{"):
-        return _parsed(text)
+        return _parsed_json(text)
     return text
 
 
-def _written(body: str, names: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
+def _text_body(body: str, names: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
     """A text body. If it is to be JSON, values are escaped where it needs that: not those that `dump` has quoted."""
     if any(name.lower() == "content-type" and "json" in value for name, value in headers.items()):
         try:
-            return _filled(json.loads(body), names)
+            return _filled_body(json.loads(body), names)
         except (ValueError, RecursionError):
             escaped = {key: compact_json(one)[1:-1] if isinstance(one, str) else one for key, one in names.items()}
-            found = (_parsed(render(body, values)) for values in (names, escaped))
+            found = (_parsed_json(render(body, values)) for values in (names, escaped))
             return next((one for one in found if not isinstance(one, str)), render(body, names))
     return render(body, names)
 
 
-def _parsed(text: str) -> Any:
+def _parsed_json(text: str) -> Any:
     try:
         return as_javascript(json.loads(text))
     except (ValueError, RecursionError):

@@ -24,11 +24,11 @@ class JavaScriptFile:
 
     async def __call__(self, call: ProviderCall) -> ProviderReply:
         try:
-            said = await provide(self._folder, self._file, self._name, self._options, [call.prompt, call.context])
+            returned = await provide(self._folder, self._file, self._name, self._options, [call.prompt, call.context])
         except ScriptError as error:
             kind = "timeout" if error.type == "timeout" else "provider_error"
             raise TargetError(str(error), kind) from None
-        return reply_in(said)
+        return reply_in(returned)
 
     def asks(self) -> Iterator[ChatRequest]:
         yield from ()

@@ -36,12 +36,12 @@ class PythonFile:
     async def __call__(self, call: ProviderCall) -> ProviderReply:
         options = {**self._options, "config": {**self._options["config"], **call.config}}
         try:
-            said = await called(self._function, (call.prompt, options, call.context), self._threads)
+            returned = await called(self._function, (call.prompt, options, call.context), self._threads)
         except ScriptError as error:
             raise TargetError(str(error), "provider_error") from error
-        if not isinstance(said, Mapping):
-            raise TargetError(f"{self._name} gave {type(said).__name__}, expected a mapping with output or error")
-        return reply_in(said)
+        if not isinstance(returned, Mapping):
+            raise TargetError(f"{self._name} gave {type(returned).__name__}, expected a mapping with output or error")
+        return reply_in(returned)
 
     def asks(self) -> Iterator[ChatRequest]:
         yield from ()

@@ -16,31 +16,34 @@ _REMARKS = ("cached", "finishReason", "guardrails", "logProbs")
 """What a provider may say of its output, which assertions read."""
 
 
-def reply_in(said: Any) -> ProviderReply:
+def reply_in(returned: Any) -> ProviderReply:
     """The reply in what a provider returned: a mapping with `output` or `error`. Raises TargetError."""
-    said = as_javascript(plain(said, "output", []))
-    if isinstance(said, str):
-        return ProviderReply(said)
-    if not isinstance(said, dict):
-        raise TargetError(f"the provider returned {type(said).__name__}, expected a mapping with output or error")
-    if said.get("error"):
-        raise TargetError(str(said["error"]), "provider_error")
-    if "output" not in said:
-        raise TargetError(f"the provider returned neither output nor error, but {', '.join(said) or 'nothing'}")
-    usage = said.get("tokenUsage")
+    returned = as_javascript(plain(returned, "output", []))
+    if isinstance(returned, str):
+        return ProviderReply(returned)
+    if not isinstance(returned, dict):
+        raise TargetError(f"the provider returned {type(returned).__name__}, expected a mapping with output or error")
+    if returned.get("error"):
+        raise TargetError(str(returned["error"]), "provider_error")
+    if "output" not in returned:
+        raise TargetError(f"the provider returned neither output nor error, but {', '.join(returned) or 'nothing'}")
+    usage = returned.get("tokenUsage")
     used = {key: n for key, one in usage.items() if (n := _count(one)) is not None} if isinstance(usage, dict) else {}
-    metadata = said.get("metadata")
+    metadata = returned.get("metadata")
     return ProviderReply(
-        said["output"],
-        _cost(said.get("cost")),
+        returned["output"],
+        _cost_of(returned.get("cost")),
         {key: used.get(key) for key in ("prompt", "completion")} if used else {},
         metadata if isinstance(metadata, dict) else {},
-        said.get("raw"),
-        {**{key: said[key] for key in _REMARKS if said.get(key) is not None}, **({"tokenUsage": used} if used else {})},
+        returned.get("raw"),
+        {
+            **{key: returned[key] for key in _REMARKS if returned.get(key) is not None},
+            **({"tokenUsage": used} if used else {}),
+        },
     )
 
 
-def _cost(value: Any) -> float | None:
+def _cost_of(value: Any) -> float | None:
     usable = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
     return float(value) if usable else None
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.evaluator import Asked, context_of
+from evalwright.formats.promptfoo.evaluator import AssertionInput, context_of
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.javascript_code import javascript_body
 from evalwright.formats.promptfoo.scripts import call_file, run_javascript, run_python
@@ -24,27 +24,27 @@ _STRUCTURES = frozenset(("namedScores", "namedScoreWeights", "tokensUsed", "asse
 _NAMES = {"pass_": "pass", "named_scores": "namedScores", "component_results": "componentResults"}
 
 
-async def javascript(question: Asked) -> Evaluation:
+async def javascript(question: AssertionInput) -> Evaluation:
     """The result of an expression, a function body or a file in JavaScript."""
-    return await _judged(question, javascript_language=True)
+    return await _judged_by_code(question, javascript_language=True)
 
 
-async def python(question: Asked) -> Evaluation:
+async def python(question: AssertionInput) -> Evaluation:
     """The same in Python."""
-    return await _judged(question, javascript_language=False)
+    return await _judged_by_code(question, javascript_language=False)
 
 
-async def _judged(question: Asked, *, javascript_language: bool) -> Evaluation:
+async def _judged_by_code(question: AssertionInput, *, javascript_language: bool) -> Evaluation:
     if not isinstance(question.value, str) or not question.value.strip():
         raise EvaluatorError(f"{question.kind} needs a value: expected code, found none", "bad_value")
     names = {"output": question.output, "context": context_of(question)}
     try:
         if in_file(question.value):
-            said = await call_file(question.folder, question.value, "get_assert", list(names.values()))
+            reply = await call_file(question.folder, question.value, "get_assert", list(names.values()))
         elif javascript_language:
-            said = await run_javascript(question.folder, javascript_body(question.value), names)
+            reply = await run_javascript(question.folder, javascript_body(question.value), names)
         else:
-            said = await run_python(question.value, names)
+            reply = await run_python(question.value, names)
     except ScriptError as error:
         if error.type == "unusable" and in_file(question.value) and javascript_language:
             # promptfoo: an error for files of JavaScript, a failure for all other code
@@ -53,73 +53,73 @@ async def _judged(question: Asked, *, javascript_language: bool) -> Evaluation:
             unusable = {"unusable": True} if error.type == "unusable" else {}
             return Evaluation(False, 0.0, f"the code raised {error}", {"threw": True, **unusable})
         raise EvaluatorError(f"the code {error}", error.type) from None
-    return _outcome(question, said if javascript_language else _read(said))
+    return _outcome(question, reply if javascript_language else _read(reply))
 
 
-def _read(said: Any) -> Any:
+def _read(reply: Any) -> Any:
     """The value returned by Python code: a string may be a word for a boolean, or JSON."""
-    if isinstance(said, str):
-        if said.lower() in ("true", "false"):
-            return said.lower() == "true"
-        if not said.startswith("{"):
-            number = _NUMBER.match(said)
-            return float(number[0]) if number else said
+    if isinstance(reply, str):
+        if reply.lower() in ("true", "false"):
+            return reply.lower() == "true"
+        if not reply.startswith("{"):
+            number = _NUMBER.match(reply)
+            return float(number[0]) if number else reply
         try:
-            said = json.loads(said)
+            reply = json.loads(reply)
         except ValueError:
-            return said
-    return _renamed(said)
+            return reply
+    return _with_promptfoo_names(reply)
 
 
-def _renamed(said: Any) -> Any:
+def _with_promptfoo_names(reply: Any) -> Any:
     """A result with promptfoo's names, also in the results that it consists of."""
-    if not isinstance(said, dict):
-        return said
-    found = {_NAMES.get(key, key): value for key, value in said.items()}
+    if not isinstance(reply, dict):
+        return reply
+    found = {_NAMES.get(key, key): value for key, value in reply.items()}
     if isinstance(parts := found.get("componentResults"), list):
-        found["componentResults"] = [_renamed(one) for one in parts]
+        found["componentResults"] = [_with_promptfoo_names(one) for one in parts]
     return found
 
 
-def _outcome(question: Asked, said: Any) -> Evaluation:
+def _outcome(question: AssertionInput, reply: Any) -> Evaluation:
     """The evaluation for the value returned by code: a boolean, a number, or a mapping."""
-    if isinstance(said, bool):
-        return question.of(said, "the code returned false", "the code returned true")
-    if isinstance(said, (int, float)) and math.isfinite(said):
-        reached = said > 0 if question.threshold is None else said >= question.threshold
+    if isinstance(reply, bool):
+        return question.of(reply, "the code returned false", "the code returned true")
+    if isinstance(reply, (int, float)) and math.isfinite(reply):
+        reached = reply > 0 if question.threshold is None else reply >= question.threshold
         passed = reached != question.negated
-        return Evaluation(passed, float(said), "" if passed else f"the code returned {said:g}")
-    if is_result(said):
-        return _described(question, said)
-    shown = "nothing" if said is None else f"{said!r:.80}"
+        return Evaluation(passed, float(reply), "" if passed else f"the code returned {reply:g}")
+    if is_result(reply):
+        return _evaluation_of(question, reply)
+    shown = "nothing" if reply is None else f"{reply!r:.80}"
     message = f"the code must give a truth, a number, or a mapping with pass, score and reason: found {shown}"
     return Evaluation(False, 0.0, message, {"threw": True})
 
 
-def is_result(said: Any) -> TypeGuard[Mapping[str, Any]]:
+def is_result(reply: Any) -> TypeGuard[Mapping[str, Any]]:
     """Whether promptfoo accepts it as a result: `pass`, `score` and `reason`, and the rest of the right types."""
     return (
-        isinstance(said, Mapping)
-        and isinstance(said.get("pass"), bool)
-        and finite(said.get("score")) is not None
-        and isinstance(said.get("reason"), str)
-        and all(said[key] is None or isinstance(said[key], (Mapping, list)) for key in _STRUCTURES & said.keys())
-        and isinstance(said.get("componentResults", []), list)
-        and isinstance(said.get("comment", ""), str)
+        isinstance(reply, Mapping)
+        and isinstance(reply.get("pass"), bool)
+        and finite(reply.get("score")) is not None
+        and isinstance(reply.get("reason"), str)
+        and all(reply[key] is None or isinstance(reply[key], (Mapping, list)) for key in _STRUCTURES & reply.keys())
+        and isinstance(reply.get("componentResults", []), list)
+        and isinstance(reply.get("comment", ""), str)
     )
 
 
-def _described(question: Asked, said: Mapping[str, Any]) -> Evaluation:
-    given, score = said["pass"], float(said["score"])
+def _evaluation_of(question: AssertionInput, reply: Mapping[str, Any]) -> Evaluation:
+    given, score = reply["pass"], float(reply["score"])
     # As in promptfoo: a threshold applies to numbers of both languages, but only to Python's mappings.
     short = question.kind == "python" and question.threshold is not None and score < question.threshold
     passed = given and not short
     if question.negated:
         passed = not passed
     detail: dict[str, Any] = {}
-    if named := finite_scores(said):
+    if named := finite_scores(reply):
         detail["named_scores"] = named
-    parts = [one for one in said.get("componentResults") or () if isinstance(one, Mapping)]
+    parts = [one for one in reply.get("componentResults") or () if isinstance(one, Mapping)]
     if parts:
         detail["components"] = [
             {
@@ -129,12 +129,12 @@ def _described(question: Asked, said: Mapping[str, Any]) -> Evaluation:
             }
             for one in parts
         ]
-    return Evaluation(passed, score, said["reason"] or ("" if passed else "the code says that it fails"), detail)
+    return Evaluation(passed, score, reply["reason"] or ("" if passed else "the code says that it fails"), detail)
 
 
-def finite_scores(said: Mapping[str, Any]) -> dict[str, float] | None:
+def finite_scores(reply: Mapping[str, Any]) -> dict[str, float] | None:
     """The named scores of a result; None if it has none."""
-    given = said.get("namedScores")
+    given = reply.get("namedScores")
     if not isinstance(given, Mapping):
         return None
     return {str(name): float(score) for name, score in given.items() if finite(score) is not None}

@@ -66,8 +66,8 @@ class PromptfooComparison:
         if len(taking_part) < 2:
             raise EvaluatorError(f"expected at least two outputs to compare, found {len(taking_part)}", "bad_value")
         best = self._best if self._assertion["type"] == "select-best" else self._highest
-        said = iter(await best(taking_part))
-        return [next(said) if cell in taking_part else Evaluation(False, skipped=True) for cell in cells]
+        message = iter(await best(taking_part))
+        return [next(message) if cell in taking_part else Evaluation(False, skipped=True) for cell in cells]
 
     async def _best(self, cells: _Cells) -> list[Evaluation]:
         """The choice of a judge that sees all outputs at once."""
@@ -79,9 +79,9 @@ class PromptfooComparison:
         outputs = [_output(trace) for trace, _ in cells]
         told = {**names, "criteria": criteria, "outputs": [*map(parsed_output, outputs)]}
         grader = grader_of(self._assertion, self._options, self._folder, "text", told)
-        index = self._decided(cells)
+        index = self._stored_choice(cells)
         if index is None:
-            index = await self._asked(grader, criteria, outputs, told)
+            index = await self._chosen_by(grader, criteria, outputs, told)
         name = cells[index][0].variant_name
         given = []
         for i, _ in enumerate(cells):
@@ -90,13 +90,13 @@ class PromptfooComparison:
         given[0].cost_usd = grader.cost_usd
         return given
 
-    def _decided(self, cells: _Cells) -> int | None:
+    def _stored_choice(self, cells: _Cells) -> int | None:
         """The choice that an earlier session stored for some of the cells, so that there are not two."""
-        said = (row.detail.get("best") for _, rows in cells for row in rows if row.evaluator_type == "select-best")
+        earlier = (row.detail.get("best") for _, rows in cells for row in rows if row.evaluator_type == "select-best")
         known = {trace.variant_name: i for i, (trace, _) in enumerate(cells)}
-        return next((known[name] for name in said if name in known), None)
+        return next((known[name] for name in earlier if name in known), None)
 
-    async def _asked(self, grader: Grader, criteria: str, outputs: Sequence[str], told: Mapping[str, Any]) -> int:
+    async def _chosen_by(self, grader: Grader, criteria: str, outputs: Sequence[str], told: Mapping[str, Any]) -> int:
         listed = "\n".join(f'<Text index="{i}">\n{output}\n</Text>' for i, output in enumerate(outputs))
         messages = await own_messages(self._assertion, self._options, told, self._folder) or [
             {"role": "system", "content": _BEST},
@@ -121,9 +121,9 @@ class PromptfooComparison:
         index = scores.index(most) if least is None or most >= least else None
         given = []
         for i, score in enumerate(scores):
-            said = f"its score is {score:.4g}, the highest is {most:.4g}"
-            said += "" if least is None else f", the threshold is {least:g}"
-            given.append(Evaluation(i == index, float(i == index), said, {"max_score": score}))
+            message = f"its score is {score:.4g}, the highest is {most:.4g}"
+            message += "" if least is None else f", the threshold is {least:g}"
+            given.append(Evaluation(i == index, float(i == index), message, {"max_score": score}))
         return given
 
     def _score(self, trace: Trace, rows: Sequence[EvaluationResult], value: Mapping[str, Any]) -> float:

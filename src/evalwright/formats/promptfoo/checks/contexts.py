@@ -13,7 +13,7 @@ from evalwright.evaluators.similarity.cosine import cosine
 from evalwright.formats.promptfoo.checks.embeddings import EPSILON
 from evalwright.formats.promptfoo.checks.replies import graded_reply, the_object
 from evalwright.formats.promptfoo.checks.rubrics import judge_of, messages_for, parsed_output, user_message
-from evalwright.formats.promptfoo.evaluator import Asked, context_of
+from evalwright.formats.promptfoo.evaluator import AssertionInput, context_of
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.graders import Grader, grader_of
 from evalwright.formats.promptfoo.prompts import TURNS
@@ -37,7 +37,7 @@ _WINDOW = 5
 """Turns that a judge is shown."""
 
 
-async def conversation_relevance(question: Asked) -> Evaluation:
+async def conversation_relevance(question: AssertionInput) -> Evaluation:
     """The share of turns whose answer fits the conversation up to there, of which a judge sees the last `windowSize`
     turns (5). The turns are those in the variable `_conversation`; without it, the prompt and the output are the only
     one."""
@@ -54,7 +54,7 @@ async def conversation_relevance(question: Asked) -> Evaluation:
     grader, missed = judge_of(question), []
     for number in range(1, len(turns) + 1):
         window = turns[max(0, number - size) : number]
-        shown = "\n".join(f"User: {_said(one, 'input')}\nAssistant: {_said(one, 'output')}" for one in window)
+        shown = "\n".join(f"User: {_turn_text(one, 'input')}\nAssistant: {_turn_text(one, 'output')}" for one in window)
         messages = await messages_for(question, {"messages": window}) or [
             {"role": "system", "content": _RELEVANT},
             {"role": "user", "content": f"<Conversation>\n{shown}\n</Conversation>"},
@@ -67,19 +67,19 @@ async def conversation_relevance(question: Asked) -> Evaluation:
     return found
 
 
-def _said(turn: Mapping[str, Any], part: str) -> str:
+def _turn_text(turn: Mapping[str, Any], part: str) -> str:
     value = turn.get(part, "")
     return value if isinstance(value, str) else compact_json(value)
 
 
 def _fitting_turn(text: str) -> tuple[bool, str]:
-    said = the_object(text, ("verdict",))
-    if (verdict := said.get("verdict")) not in ("yes", "no"):
+    reply = the_object(text, ("verdict",))
+    if (verdict := reply.get("verdict")) not in ("yes", "no"):
         raise BadReply(f"expected yes or no as 'verdict', found {verdict!r}")
-    return verdict == "yes", str(said.get("reason") or "")
+    return verdict == "yes", str(reply.get("reason") or "")
 
 
-async def context_recall(question: Asked) -> Evaluation:
+async def context_recall(question: AssertionInput) -> Evaluation:
     """The share of the value's sentences that the context supports, which without any is the prompt."""
     context = "\n\n".join(await _context(question, otherwise=question.trace.extra["promptfoo"]["prompt"]))
     names = {"context": context, "groundTruth": question.value}
@@ -101,24 +101,24 @@ def _marked_lines(text: str) -> list[str]:
     return lines
 
 
-async def context_relevance(question: Asked) -> Evaluation:
+async def context_relevance(question: AssertionInput) -> Evaluation:
     """The share of the context's sentences, or of its parts if it is a list, that the variable `query` needs."""
     parts = await _context(question)
-    names = {"context": "\n\n".join(parts), "query": _asked_in(question)}
+    names = {"context": "\n\n".join(parts), "query": _question_of(question)}
     wanted = (
         "Copy from the context, unchanged and one a line, only the sentences that are needed to answer the question."
         " If there are none, reply Insufficient Information.\n"
         f"<Context>\n{names['context']}\n</Context>\n<Question>\n{names['query']}\n</Question>"
     )
     grader = judge_of(question, names)
-    all_of_it = _plain(names["context"])
+    all_of_it = _folded_text(names["context"])
     in_lines = len(parts) > 1 or len(_full_lines(names["context"])) > 1
 
     def read(reply: str) -> set[str]:
         if "insufficient information" in reply.lower():
             return set()
         copied = {*(_full_lines(reply) if in_lines else _sentences(reply))}
-        if not any(_plain(_NUMBERED.sub("", one)) in all_of_it for one in copied):
+        if not any(_folded_text(_NUMBERED.sub("", one)) in all_of_it for one in copied):
             raise BadReply("no sentence of it is in the context")
         return copied
 
@@ -127,10 +127,10 @@ async def context_relevance(question: Asked) -> Evaluation:
     return _share(question, min(1.0, len(needed) / total), grader)
 
 
-async def context_faithfulness(question: Asked) -> Evaluation:
+async def context_faithfulness(question: AssertionInput) -> Evaluation:
     """The share of statements in the output that the context supports."""
     grader, context = judge_of(question), "\n\n".join(await _context(question))
-    asked = _asked_in(question)
+    asked = _question_of(question)
     wanted = (
         "Break the answer to the question into single statements, one a line, nothing else.\n"
         f"<Question>\n{asked}\n</Question>\n<Answer>\n{question.text}\n</Answer>"
@@ -144,8 +144,8 @@ async def context_faithfulness(question: Asked) -> Evaluation:
         + "\n</Statements>"
     )
     own = await messages_for(question, {"context": context, "statements": statements}, 1)
-    said, _ = await graded_reply(grader, own or user_message(wanted), partial(_final_verdicts, len(statements)))
-    return _share(question, said.count("yes") / len(said), grader)
+    claim, _ = await graded_reply(grader, own or user_message(wanted), partial(_final_verdicts, len(statements)))
+    return _share(question, claim.count("yes") / len(claim), grader)
 
 
 def _statements(text: str) -> list[str]:
@@ -157,13 +157,13 @@ def _statements(text: str) -> list[str]:
 
 def _final_verdicts(statements: int, text: str) -> list[str]:
     _, *marked = text.lower().split("final verdict for each statement in order:")
-    said = re.findall(r"\b(yes|no)\b", marked[-1]) if len(marked) == 1 else []
-    if len(said) != statements:
-        raise BadReply(f"{len(said)} final verdicts on {statements} statements")
-    return said
+    reply = re.findall(r"\b(yes|no)\b", marked[-1]) if len(marked) == 1 else []
+    if len(reply) != statements:
+        raise BadReply(f"{len(reply)} final verdicts on {statements} statements")
+    return reply
 
 
-async def answer_relevance(question: Asked) -> Evaluation:
+async def answer_relevance(question: AssertionInput) -> Evaluation:
     """How similar the questions that the output answers are to the one that was asked."""
     names = {"answer": parsed_output(question.text)}
     grader = judge_of(question, names)
@@ -176,14 +176,16 @@ async def answer_relevance(question: Asked) -> Evaluation:
     return _share(question, cosine(*given.vectors), grader)
 
 
-def _share(question: Asked, score: float, grader: Grader) -> Evaluation:
+def _share(question: AssertionInput, score: float, grader: Grader) -> Evaluation:
     limit = 0.5 if question.threshold is None else question.threshold
     passed = (score >= limit - EPSILON) != question.negated
-    said = "" if passed else f"{question.kind} is {score:.4g}, the threshold is {limit:g}"
-    return Evaluation(passed, 1 - score if question.negated else score, said, grader.detail, cost_usd=grader.cost_usd)
+    message = "" if passed else f"{question.kind} is {score:.4g}, the threshold is {limit:g}"
+    return Evaluation(
+        passed, 1 - score if question.negated else score, message, grader.detail, cost_usd=grader.cost_usd
+    )
 
 
-async def _context(question: Asked, otherwise: str = "") -> list[str]:
+async def _context(question: AssertionInput, otherwise: str = "") -> list[str]:
     """The parts of what the answer should rest on: what `contextTransform` finds in the provider's output, else the
     variable `context`. Raises EvaluatorError if there are none."""
     found: Any = question.names.get("context") or otherwise
@@ -201,7 +203,7 @@ async def _context(question: Asked, otherwise: str = "") -> list[str]:
     return parts
 
 
-def _asked_in(question: Asked) -> str:
+def _question_of(question: AssertionInput) -> str:
     """The question that the system was asked. Raises EvaluatorError if no variable has it."""
     query = question.names.get("query")
     if not isinstance(query, str):
@@ -220,5 +222,5 @@ def _sentences(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip() and not _ONLY_NUMBER.fullmatch(part.strip())]
 
 
-def _plain(text: str) -> str:
+def _folded_text(text: str) -> str:
     return " ".join(text.lower().split())

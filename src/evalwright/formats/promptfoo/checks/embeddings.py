@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.similarity.cosine import cosine
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.graders import grader_of
 from evalwright.formats.promptfoo.values import template_text
 from evalwright.model.result import Evaluation
@@ -40,7 +40,7 @@ _MEASURES = {
 }
 
 
-async def similar(question: Asked) -> Evaluation:
+async def similar(question: AssertionInput) -> Evaluation:
     """The embeddings of output and value are near enough: their cosine or dot product is at least `threshold` (0.75),
     their distance at most; for a list, with any of its values."""
     values = question.value if isinstance(question.value, list) else [question.value]
@@ -58,7 +58,7 @@ async def similar(question: Asked) -> Evaluation:
     nearest = reached[0] if reached and not question.negated else max(nearness)
     passed = nearest <= wanted + EPSILON if question.negated else bool(reached)
     score = 1 / (1 - nearest) if measure.is_distance else nearest
-    said = "" if passed else f"the {measure.name} is {abs(nearest):.4g}, the threshold is {limit:g}"
+    message = "" if passed else f"the {measure.name} is {abs(nearest):.4g}, the threshold is {limit:g}"
     return Evaluation(
-        passed, 1 - score if question.negated else score, said, {"embedder": model}, cost_usd=given.cost_usd
+        passed, 1 - score if question.negated else score, message, {"embedder": model}, cost_usd=given.cost_usd
     )

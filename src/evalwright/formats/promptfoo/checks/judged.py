@@ -18,7 +18,7 @@ from evalwright.formats.promptfoo.checks.replies import (
 )
 from evalwright.formats.promptfoo.checks.rubrics import Messages, judge_of, messages_for, parsed_output, user_message
 from evalwright.formats.promptfoo.checks.trajectory import traced_steps
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.graders import Grader
 from evalwright.formats.promptfoo.values import compact_json, template_text
 from evalwright.model.result import Evaluation
@@ -52,7 +52,7 @@ _FACTUALITY = (
 _CLOSED = "Say whether a submission meets a criterion. Reason first; then the last line is Y if it does, else N."
 
 
-async def llm_rubric(question: Asked) -> Evaluation:
+async def llm_rubric(question: AssertionInput) -> Evaluation:
     """A judge says that the output meets the rubric."""
     value = question.value
     rubric = value if isinstance(value, str) else "" if value is None else compact_json(value)
@@ -61,10 +61,10 @@ async def llm_rubric(question: Asked) -> Evaluation:
         {"role": "system", "content": _RUBRIC},
         {"role": "user", "content": f"<Output>\n{question.text}\n</Output>\n<Rubric>\n{rubric}\n</Rubric>"},
     ]
-    return await _passed(question, names, messages)
+    return await _passed_by_judge(question, names, messages)
 
 
-async def goal_success(question: Asked) -> Evaluation:
+async def goal_success(question: AssertionInput) -> Evaluation:
     """A judge says that the traced steps and the output reach the goal."""
     value = question.value
     goal = value.get("goal") if isinstance(value, Mapping) else value
@@ -80,10 +80,10 @@ async def goal_success(question: Asked) -> Evaluation:
             f"<Output>\n{question.text}\n</Output>",
         },
     ]
-    return await _passed(question, names, messages)
+    return await _passed_by_judge(question, names, messages)
 
 
-async def _passed(question: Asked, names: Mapping[str, Any], messages: Messages) -> Evaluation:
+async def _passed_by_judge(question: AssertionInput, names: Mapping[str, Any], messages: Messages) -> Evaluation:
     """The result of a judge that replies with `pass`, `score` and `reason`."""
     grader = judge_of(question, names)
 
@@ -91,8 +91,8 @@ async def _passed(question: Asked, names: Mapping[str, Any], messages: Messages)
         found = the_object(reply, ("pass", "score"))
         return found, *passes_and_score(found)
 
-    (said, passed, score), text = await graded_reply(grader, messages, read)
-    reason = said.get("reason")
+    (verdict, passed, score), text = await graded_reply(grader, messages, read)
+    reason = verdict.get("reason")
     reached = passed and (question.threshold is None or score >= question.threshold)
     return Evaluation(
         reached != question.negated,
@@ -103,7 +103,7 @@ async def _passed(question: Asked, names: Mapping[str, Any], messages: Messages)
     )
 
 
-async def factuality(question: Asked) -> Evaluation:
+async def factuality(question: AssertionInput) -> Evaluation:
     """A judge compares the facts of the output with those of the value."""
     names = {
         "input": question.trace.extra["promptfoo"]["prompt"], "ideal": question.value,
@@ -136,7 +136,7 @@ def _category(text: str) -> tuple[str, dict[str, Any]]:
     return category, found or {}
 
 
-async def model_graded_closedqa(question: Asked) -> Evaluation:
+async def model_graded_closedqa(question: AssertionInput) -> Evaluation:
     """A judge's reply ends with Y. As in promptfoo, `not-` does not invert that."""
     names = {
         "input": question.trace.extra["promptfoo"]["prompt"], "criteria": question.value,
@@ -152,8 +152,8 @@ async def model_graded_closedqa(question: Asked) -> Evaluation:
     ]
     grader = judge_of(question, names)
     letter, text = await graded_reply(grader, messages, _last_letter)
-    said = "" if letter == "Y" else f"the judge says: {shorten(text.strip())}"
-    return Evaluation(letter == "Y", float(letter == "Y"), said, grader.detail, cost_usd=grader.cost_usd)
+    message = "" if letter == "Y" else f"the judge says: {shorten(text.strip())}"
+    return Evaluation(letter == "Y", float(letter == "Y"), message, grader.detail, cost_usd=grader.cost_usd)
 
 
 def _last_letter(text: str) -> str:
@@ -163,7 +163,7 @@ def _last_letter(text: str) -> str:
     return last[1]
 
 
-async def g_eval(question: Asked) -> Evaluation:
+async def g_eval(question: AssertionInput) -> Evaluation:
     """A judge derives steps from the criteria, then scores the output by them from 0 to 10."""
     criteria = question.value if isinstance(question.value, list) else [question.value]
     grader, scores, reasons = judge_of(question), [], []
@@ -178,7 +178,7 @@ async def g_eval(question: Asked) -> Evaluation:
     return Evaluation(passed, score, "\n\n".join(filter(None, reasons)), grader.detail, cost_usd=grader.cost_usd)
 
 
-async def _g_eval(question: Asked, grader: Grader, criteria: str) -> tuple[float, str]:
+async def _g_eval(question: AssertionInput, grader: Grader, criteria: str) -> tuple[float, str]:
     """The score from 0 to 1, and the reason. A `rubricPrompt` has the two prompts under `steps` and `evaluate`."""
     source = question.trace.extra["promptfoo"]["prompt"]
     steps_wanted = (
@@ -211,8 +211,8 @@ def _steps(text: str) -> list[Any]:
 
 
 def _score_of_ten(text: str) -> tuple[float, str]:
-    said = the_object(text, ("score",))
-    score = score_in(said.get("score"))
+    reply = the_object(text, ("score",))
+    score = score_in(reply.get("score"))
     if not 0 <= score <= 10:
         raise BadReply("no score from 0 to 10")
-    return score, str(said.get("reason") or "")
+    return score, str(reply.get("reason") or "")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.model.result import Evaluation
 
 __all__ = ["cost_limit", "latency_limit"]
 
 
-def latency_limit(question: Asked) -> Evaluation:
+def latency_limit(question: AssertionInput) -> Evaluation:
     """The call took at most `threshold` milliseconds."""
     limit, took = _limit(question, "milliseconds"), question.trace.latency_ms
     if took is None:
@@ -19,7 +19,7 @@ def latency_limit(question: Asked) -> Evaluation:
     )
 
 
-def cost_limit(question: Asked) -> Evaluation:
+def cost_limit(question: AssertionInput) -> Evaluation:
     """The call cost at most `threshold` US dollars."""
     limit, spent = _limit(question, "US dollars"), question.trace.metrics.cost_usd
     if spent is None:
@@ -28,7 +28,7 @@ def cost_limit(question: Asked) -> Evaluation:
     return question.of(spent <= limit, f"{found}, the limit is {limit:g}", f"{found}, expected more than {limit:g}")
 
 
-def _limit(question: Asked, unit: str) -> float:
+def _limit(question: AssertionInput, unit: str) -> float:
     if question.threshold is None:
         raise EvaluatorError(f"{question.kind} needs a threshold in {unit}", "bad_value")
     return question.threshold

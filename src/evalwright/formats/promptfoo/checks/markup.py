@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 from xml.parsers import expat
 
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.model.result import Evaluation
 
 __all__ = ["contains_html", "contains_xml", "is_html", "is_xml"]
@@ -49,23 +49,23 @@ _SIGNS = (
 """How much each pattern in a text says that it contains HTML; two points are enough."""
 
 
-def is_xml(question: Asked) -> Evaluation:
+def is_xml(question: AssertionInput) -> Evaluation:
     """The whole text is XML, and has the elements of the value (`root.child`)."""
     found = _paths(question.text.strip())
-    lacking = [one for one in _wanted(question) if one not in (found or ())]
+    lacking = [one for one in _wanted_elements(question) if one not in (found or ())]
     missing = "not XML" if found is None else f"no {', '.join(lacking)}"
     return question.of(found is not None and not lacking, missing, "the output is such XML")
 
 
-def contains_xml(question: Asked) -> Evaluation:
+def contains_xml(question: AssertionInput) -> Evaluation:
     """Some part of the text is such XML."""
-    wanted = _wanted(question)
+    wanted = _wanted_elements(question)
     parts = (_paths(match[0]) for match in _ELEMENT.finditer(question.text))
     found = any(p is not None and set(wanted) <= p for p in parts)
     return question.of(found, "there is no such XML in the output", "there is such XML in the output")
 
 
-def is_html(question: Asked) -> Evaluation:
+def is_html(question: AssertionInput) -> Evaluation:
     """The whole text is HTML: a known element, and no text outside elements unless there is a `<body>`."""
     text = question.text.strip()
     page = _Page()
@@ -76,7 +76,7 @@ def is_html(question: Asked) -> Evaluation:
     return question.of(found, "the output is not HTML", "the output is HTML")
 
 
-def contains_html(question: Asked) -> Evaluation:
+def contains_html(question: AssertionInput) -> Evaluation:
     """There are enough signs of HTML in the text."""
     text = question.text
     points = bool(_OPENING.search(text)) + bool(_CLOSING.search(text)) + ("-->" in text.partition("<!--")[2])
@@ -84,7 +84,7 @@ def contains_html(question: Asked) -> Evaluation:
     return question.of(points >= 2, "there is no HTML in the output", "there is HTML in the output")
 
 
-def _wanted(question: Asked) -> Sequence[str]:
+def _wanted_elements(question: AssertionInput) -> Sequence[str]:
     value = question.value
     if isinstance(value, dict):
         value = value.get("requiredElements")

@@ -10,7 +10,7 @@ from typing import Any
 from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.ajv import validator_of
 from evalwright.formats.promptfoo.checks.structures import objects_in
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.providers import called_of, provider_kind
 from evalwright.model.result import Evaluation
 
@@ -29,7 +29,7 @@ _OF_SERVER = re.compile(r"MCP Tool (Error|Result)")
 """How promptfoo shows what a server of tools has answered already."""
 
 
-def is_refusal(question: Asked) -> Evaluation:
+def is_refusal(question: AssertionInput) -> Evaluation:
     """The text refuses to answer. What is no text, or an empty one, counts as a refusal, but scores 0."""
     text = _SPACES.sub(" ", question.text.replace("’", "'")).strip().lower()
     if not text or not isinstance(question.output, str):
@@ -37,27 +37,27 @@ def is_refusal(question: Asked) -> Evaluation:
     return question.of(any(one in text for one in _REFUSALS), "the output is not a refusal", "the output is a refusal")
 
 
-def tool_call_f1(question: Asked) -> Evaluation:
+def tool_call_f1(question: AssertionInput) -> Evaluation:
     """The harmonic mean of precision and recall of the called tools is at least `threshold` (1)."""
     value = question.value
     names = value.split(",") if isinstance(value, str) else value
     wanted = {str(one).strip() for one in names} - {""} if isinstance(names, list) else set()
     if not wanted:
         raise EvaluatorError("tool-call-f1 needs a value: expected a list of tools", "bad_value")
-    called = set(_called(question.output))
+    called = set(_called_tools(question.output))
     common = len(called & wanted)
     precision, recall = common / len(called) if called else 0.0, common / len(wanted)
     score = 2 * precision * recall / (precision + recall) if common else 0.0  # in promptfoo's steps
     passed = (score >= (1 if question.threshold is None else question.threshold)) != question.negated
-    said = "" if passed else f"called {', '.join(sorted(called)) or 'no tool'}, expected {', '.join(sorted(wanted))}"
-    return Evaluation(passed, score, said)  # as in promptfoo, `not-` does not invert the score
+    message = "" if passed else f"called {', '.join(sorted(called)) or 'no tool'}, expected {', '.join(sorted(wanted))}"
+    return Evaluation(passed, score, message)  # as in promptfoo, `not-` does not invert the score
 
 
-def _called(output: Any) -> Iterator[str]:
+def _called_tools(output: Any) -> Iterator[str]:
     """The names of the tools that are called in an output: in a structure, in JSON, or in text with JSON objects."""
     if isinstance(output, str):
         try:
-            yield from _called(json.loads(output))
+            yield from _called_tools(json.loads(output))
         except ValueError:
             for one in objects_in(output):
                 yield from _called_in(one)
@@ -88,40 +88,40 @@ def _names(calls: Iterable[Any]) -> Iterator[str]:
     return (one["name"] for one in calls if isinstance(one, dict) and isinstance(one.get("name"), str))
 
 
-def is_valid_openai_tools_call(question: Asked) -> Evaluation:
+def is_valid_openai_tools_call(question: AssertionInput) -> Evaluation:
     """The output consists of calls of the provider's `tools`, with arguments that are valid by their schemas.
 
     As in promptfoo, `not-` does not invert that.
     """
     answers = set(_OF_SERVER.findall(question.text))
     if answers:
-        return _plain("" if "Error" not in answers else f"the server of a tool failed: {question.text:.200}")
+        return _plain_evaluation("" if "Error" not in answers else f"the server of a tool failed: {question.text:.200}")
     output = question.output
     calls = output["tool_calls"] if isinstance(output, dict) and "tool_calls" in output else output
     listed = calls if isinstance(calls, list) else []
     functions = [one["function"] for one in listed if isinstance(one, dict) and _is_call(one.get("function"))]
     if not functions or len(functions) < len(listed):
-        return _plain(f"the output is no list of calls: {question.text:.200}")
-    tools = _offered(question).get("tools")
+        return _plain_evaluation(f"the output is no list of calls: {question.text:.200}")
+    tools = _provider_config(question).get("tools")
     if not tools:
-        return _plain("the provider has no tools in its configuration")
+        return _plain_evaluation("the provider has no tools in its configuration")
     known = [one["function"] for one in tools if isinstance(one, dict) and isinstance(one.get("function"), dict)]
-    return _plain(next(filter(None, (_mistake(one, known) for one in functions)), ""))
+    return _plain_evaluation(next(filter(None, (_mistake(one, known) for one in functions)), ""))
 
 
-def is_valid_function_call(question: Asked) -> Evaluation:
+def is_valid_function_call(question: AssertionInput) -> Evaluation:
     """The output is a call of one of the model's `functions`, with valid arguments; not inverted, either."""
     output = question.output
     call = output["function_call"] if isinstance(output, dict) and "function_call" in output else output
     if provider_kind(called_of(question.trace.extra["promptfoo"]["provider"])) != "chat":
-        return _plain("the provider is no model with functions")
+        return _plain_evaluation("the provider is no model with functions")
     if not isinstance(call, dict) or not _is_call(call):
-        return _plain(f"the output is no call: {question.text:.200}")
-    functions = _offered(question).get("functions")
-    return _plain(_mistake(call, functions if isinstance(functions, list) else []))
+        return _plain_evaluation(f"the output is no call: {question.text:.200}")
+    functions = _provider_config(question).get("functions")
+    return _plain_evaluation(_mistake(call, functions if isinstance(functions, list) else []))
 
 
-def _plain(reason: str) -> Evaluation:
+def _plain_evaluation(reason: str) -> Evaluation:
     return Evaluation(not reason, float(not reason), reason)
 
 
@@ -129,7 +129,7 @@ def _is_call(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("name", "arguments"))
 
 
-def _offered(question: Asked) -> Mapping[str, Any]:
+def _provider_config(question: AssertionInput) -> Mapping[str, Any]:
     found: Mapping[str, Any] = question.trace.extra["promptfoo"].get("offered", {})
     return found
 

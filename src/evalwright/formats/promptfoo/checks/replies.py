@@ -43,17 +43,17 @@ async def graded_reply(grader: Grader, messages: list[dict[str, Any]], read: Cal
             problem = str(error)
         if left:
             grader.complaints.append(problem)
-            question = [*messages, *_complaint(text, problem)]
+            question = [*messages, *_repeated_request(text, problem)]
     for one in asked:  # or the same unreadable replies would come from the cache for ever
         grader.forget(one)
     raise _unreadable(grader, text, problem)
 
 
-def _complaint(text: str, problem: str) -> list[dict[str, Any]]:
+def _repeated_request(text: str, problem: str) -> list[dict[str, Any]]:
     # some servers reject an empty message of the assistant
-    said = [{"role": "assistant", "content": text[:_SHOWN]}] if text.strip() else []
+    reply = [{"role": "assistant", "content": text[:_SHOWN]}] if text.strip() else []
     complaint = f"This reply cannot be used: {problem}. Reply once more, only in the form that was asked for."
-    return [*said, {"role": "user", "content": complaint}]
+    return [*reply, {"role": "user", "content": complaint}]
 
 
 def the_object(text: str, keys: Iterable[str]) -> dict[str, Any]:
@@ -77,14 +77,14 @@ def one_object(text: str, keys: Iterable[str]) -> dict[str, Any] | None:
     return next(iter(verdicts or found), None)
 
 
-def passes_and_score(said: Mapping[str, Any]) -> tuple[bool, float]:
+def passes_and_score(reply: Mapping[str, Any]) -> tuple[bool, float]:
     """`pass` and `score` of a reply; each can be derived from the other, as in promptfoo, where a score in words says
     no more than `pass`. Raises BadReply."""
-    if said.keys().isdisjoint(("pass", "score")):
+    if reply.keys().isdisjoint(("pass", "score")):
         raise BadReply("expected 'pass' or 'score', found neither")
-    if "pass" not in said:
-        return True, 0.0 if said["score"] is None else score_in(said["score"])
-    passed, score = _truth(said["pass"]), said.get("score", "")
+    if "pass" not in reply:
+        return True, 0.0 if reply["score"] is None else score_in(reply["score"])
+    passed, score = _truth(reply["pass"]), reply.get("score", "")
     try:
         return passed, 0.0 if score is None else score_in(score)
     except BadReply:

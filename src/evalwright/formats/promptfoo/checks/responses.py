@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.model.result import Evaluation
 
 __all__ = ["finish_reason", "guardrails", "perplexity", "perplexity_score", "skill_used"]
 
 
-def finish_reason(question: Asked) -> Evaluation:
+def finish_reason(question: AssertionInput) -> Evaluation:
     """The reply ended for the reason in the value, in upper or lower case."""
     wanted, ended = question.value, _remarks(question).get("finishReason")
     if not isinstance(wanted, str):
@@ -26,11 +26,11 @@ def finish_reason(question: Asked) -> Evaluation:
     return question.of(wanted.lower() == str(ended).lower(), f"{found}, expected {wanted!r}", found)
 
 
-def guardrails(question: Asked) -> Evaluation:
+def guardrails(question: AssertionInput) -> Evaluation:
     """The provider has not flagged prompt or output. Without a word on it, as in promptfoo, nothing is flagged. With
     `purpose: redteam`, a flag says that an attack was blocked, and the test passes."""
-    said = _remarks(question).get("guardrails")
-    flags: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
+    verdict = _remarks(question).get("guardrails")
+    flags: Mapping[str, Any] = verdict if isinstance(verdict, Mapping) else {}
     if not flags.get("flagged"):
         return question.of(True, "nothing was flagged")
     part = "the prompt" if flags.get("flaggedInput") else "the output" if flags.get("flaggedOutput") else "the content"
@@ -41,16 +41,16 @@ def guardrails(question: Asked) -> Evaluation:
     return found
 
 
-def perplexity(question: Asked) -> Evaluation:
+def perplexity(question: AssertionInput) -> Evaluation:
     """The perplexity of the tokens is at most `threshold`; without one, it passes."""
     found = _perplexity(question)
     if question.threshold is None:
         return Evaluation(True, 1.0)
-    said, limit = f"perplexity {found:.4g}", question.threshold
-    return question.of(found <= limit, f"{said}, the threshold is {limit:g}", f"{said}, expected more than {limit:g}")
+    value, limit = f"perplexity {found:.4g}", question.threshold
+    return question.of(found <= limit, f"{value}, the threshold is {limit:g}", f"{value}, expected more than {limit:g}")
 
 
-def perplexity_score(question: Asked) -> Evaluation:
+def perplexity_score(question: AssertionInput) -> Evaluation:
     """A score from 0 to 0.5, the inverse of one more than the perplexity, is at least `threshold`; without one, it
     passes."""
     found = 1 / (1 + _perplexity(question))
@@ -60,12 +60,12 @@ def perplexity_score(question: Asked) -> Evaluation:
     return Evaluation(passed, 1 - found if question.negated else found, reason)
 
 
-def _remarks(question: Asked) -> Mapping[str, Any]:
+def _remarks(question: AssertionInput) -> Mapping[str, Any]:
     found: Mapping[str, Any] = question.trace.extra.get("promptfoo", {}).get("remarks", {})
     return found
 
 
-def _perplexity(question: Asked) -> float:
+def _perplexity(question: AssertionInput) -> float:
     """From 1, if every token was certain, up to infinity. Raises EvaluatorError."""
     found = _remarks(question).get("logProbs")
     if not isinstance(found, list) or not found:
@@ -78,7 +78,7 @@ def _perplexity(question: Asked) -> float:
         return math.inf
 
 
-def skill_used(question: Asked) -> Evaluation:
+def skill_used(question: AssertionInput) -> Evaluation:
     """The provider's metadata list calls of all skills in the value, or as many calls of one as `min` and `max` say.
 
     Inverted, none of them was called.
@@ -87,7 +87,7 @@ def skill_used(question: Asked) -> Evaluation:
     called = ", ".join(names) or "no skill"
     value = question.value
     if isinstance(value, Mapping):
-        return _counted(question, value, names, called)
+        return _counted_calls(question, value, names, called)
     wanted = [value] if isinstance(value, str) else value
     if not isinstance(wanted, list) or not wanted or not all(isinstance(one, str) and one.strip() for one in wanted):
         raise _unusable(f"expected a name, a list of names or a mapping, found {value!r:.60}")
@@ -97,7 +97,7 @@ def skill_used(question: Asked) -> Evaluation:
     return Evaluation(passed, float(passed), "" if passed else reason)
 
 
-def _counted(question: Asked, value: Mapping[str, Any], names: Sequence[str], called: str) -> Evaluation:
+def _counted_calls(question: AssertionInput, value: Mapping[str, Any], names: Sequence[str], called: str) -> Evaluation:
     name, pattern = (str(value.get(key) or "").strip() for key in ("name", "pattern"))
     if not (name or pattern):
         raise _unusable("expected name or pattern in its mapping")
@@ -117,7 +117,7 @@ def _counted(question: Asked, value: Mapping[str, Any], names: Sequence[str], ca
     return Evaluation(passed, float(passed), "" if passed else reason)
 
 
-def _skill_calls(question: Asked) -> list[Mapping[str, Any]]:
+def _skill_calls(question: AssertionInput) -> list[Mapping[str, Any]]:
     calls = question.trace.extra.get("promptfoo", {}).get("metadata", {}).get("skillCalls")
     return [
         one

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.graders import Grader, grader_of
 from evalwright.formats.promptfoo.models import messages_in
@@ -37,13 +37,13 @@ def parsed_output(text: str) -> Any:
         return text
 
 
-def judge_of(question: Asked, names: Mapping[str, Any] | None = None) -> Grader:
+def judge_of(question: AssertionInput, names: Mapping[str, Any] | None = None) -> Grader:
     """The judge, with the variables of the test and those that the user's own prompts have."""
     known = {**question.names, **(names or {"output": question.text})}
     return grader_of(question.assertion, question.options, question.folder, "text", known)
 
 
-async def messages_for(question: Asked, names: Mapping[str, Any], part: Part | None = None) -> Messages:
+async def messages_for(question: AssertionInput, names: Mapping[str, Any], part: Part | None = None) -> Messages:
     """The messages of the configuration's own prompt; empty if there is none. Raises EvaluatorError."""
     known = {**question.names, **names}
     return await own_messages(question.assertion, question.options, known, question.folder, part)
@@ -63,7 +63,7 @@ async def own_messages(
     try:
         if in_file(prompt):
             prompt = await call_file(folder, prompt, "get_prompt", [])
-        return messages_in(_rendered(prompt if isinstance(prompt, str) else compact_json(prompt), names))
+        return messages_in(_rendered_prompt(prompt if isinstance(prompt, str) else compact_json(prompt), names))
     except ScriptError as error:
         raise EvaluatorError(f"rubricPrompt: {error}", error.type) from None
     except TemplateError as error:
@@ -81,7 +81,7 @@ def _part(prompt: Any, part: Part | None) -> Any:
     return found.get("content") if isinstance(found, dict) else found
 
 
-def _rendered(prompt: str, names: Mapping[str, Any]) -> str:
+def _rendered_prompt(prompt: str, names: Mapping[str, Any]) -> str:
     """A prompt that is JSON is rendered text by text, so that nothing in an output can break it."""
     known = _with_texts(names)
     try:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.checks.treebank import treebank_words
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.shared.javascript.characters import CLASSES, code_units
 from evalwright.model.result import Evaluation
 
@@ -23,7 +23,7 @@ _LARGEST = 10**10
 """Cells in the table of an edit distance: for two texts of 100,000 characters, some seconds."""
 
 
-def levenshtein(question: Asked) -> Evaluation:
+def levenshtein(question: AssertionInput) -> Evaluation:
     """The edit distance in code units is at most `threshold` (5)."""
     value, limit = _text(question), 5 if question.threshold is None else question.threshold
     distance = _distance(code_units(question.text), code_units(value))
@@ -31,11 +31,13 @@ def levenshtein(question: Asked) -> Evaluation:
     return question.of(distance <= limit, f"{found}, the limit is {limit:g}", f"{found}, expected more than {limit:g}")
 
 
-def rouge_n(question: Asked) -> Evaluation:
+def rouge_n(question: AssertionInput) -> Evaluation:
     """ROUGE-1, the harmonic mean of precision and recall, is at least `threshold` (0.75)."""
     words, others = Counter(treebank_words(question.text.lower())), Counter(treebank_words(_text(question).lower()))
     common = (words & others).total()
-    return _scored(question, _harmonic_mean(common / words.total(), common / others.total()) if common else 0.0, 0.75)
+    return _scored_evaluation(
+        question, _harmonic_mean(common / words.total(), common / others.total()) if common else 0.0, 0.75
+    )
 
 
 def _harmonic_mean(one: float, other: float) -> float:
@@ -44,30 +46,30 @@ def _harmonic_mean(one: float, other: float) -> float:
     return low if low == high else min(high, low * (2 / (1 + low / high)))
 
 
-def bleu(question: Asked) -> Evaluation:
+def bleu(question: AssertionInput) -> Evaluation:
     """BLEU with up to four words at a time is at least `threshold` (0.5)."""
-    return _scored(question, _bleu(question.text, _texts(question)), 0.5)
+    return _scored_evaluation(question, _bleu(question.text, _texts(question)), 0.5)
 
 
-def gleu(question: Asked) -> Evaluation:
+def gleu(question: AssertionInput) -> Evaluation:
     """GLEU with up to four words at a time, with the nearest of the texts, is at least `threshold` (0.5)."""
-    return _scored(question, max(_gleu(question.text, one) for one in _texts(question)), 0.5)
+    return _scored_evaluation(question, max(_gleu(question.text, one) for one in _texts(question)), 0.5)
 
 
-def _scored(question: Asked, found: float, default: float) -> Evaluation:
+def _scored_evaluation(question: AssertionInput, found: float, default: float) -> Evaluation:
     limit = default if question.threshold is None else question.threshold
     passed = (found >= limit) != question.negated
-    said = "" if passed else f"{question.kind} is {found:.4g}, the threshold is {limit:g}"
-    return Evaluation(passed, 1 - found if question.negated else found, said)
+    message = "" if passed else f"{question.kind} is {found:.4g}, the threshold is {limit:g}"
+    return Evaluation(passed, 1 - found if question.negated else found, message)
 
 
-def _text(question: Asked) -> str:
+def _text(question: AssertionInput) -> str:
     if not isinstance(question.value, str):
         raise EvaluatorError(f"{question.kind} needs a value: expected a text", "bad_value")
     return question.value
 
 
-def _texts(question: Asked) -> Sequence[str]:
+def _texts(question: AssertionInput) -> Sequence[str]:
     value = question.value
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         return value

@@ -11,7 +11,7 @@ from typing import Any
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.files import yaml
-from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.model.result import Evaluation
 
@@ -26,9 +26,9 @@ _COMMENTS = re.compile(r"""\"(?:\\.|[^"\\\n])*"|(?<![a-zA-Z])'(?:\\.|[^'\\\n])*'
 _NOTHING = object()
 
 
-def is_json(question: Asked) -> Evaluation:
+def is_json(question: AssertionInput) -> Evaluation:
     """The whole text is JSON, and valid by the schema if there is one."""
-    found = _parsed(question)
+    found = _parsed_output(question)
     if found is _NOTHING:
         return question.of(False, "the output is not JSON")
     if not question.value:
@@ -36,28 +36,28 @@ def is_json(question: Asked) -> Evaluation:
     return _by_schema(question, [found])
 
 
-def contains_json(question: Asked) -> Evaluation:
+def contains_json(question: AssertionInput) -> Evaluation:
     """The text contains an object; with a schema, a valid one."""
-    found = list(_embedded(question.text))
+    found = list(_embedded_objects(question.text))
     if not found or not question.value:
         return question.of(bool(found), "there is no object in the output", "there is an object in the output")
     return _by_schema(question, found)
 
 
-def _parsed(question: Asked) -> Any:
+def _parsed_output(question: AssertionInput) -> Any:
     if isinstance(question.output, (dict, list)):
         return question.output
     try:
-        return as_javascript(json.loads(question.text, parse_constant=_refused))
+        return as_javascript(json.loads(question.text, parse_constant=_reject_constant))
     except (ValueError, RecursionError):
         return _NOTHING
 
 
-def _refused(word: str) -> Any:
+def _reject_constant(word: str) -> Any:
     raise ValueError(word)
 
 
-def _embedded(text: str) -> Iterator[Any]:
+def _embedded_objects(text: str) -> Iterator[Any]:
     """The objects that promptfoo sees in a text: it counts braces, even within quotation marks."""
     position = tried = 0
     while tried < _MOST_OPENINGS and (start := text.find("{", position)) >= 0:
@@ -131,7 +131,7 @@ def _tolerant(text: str) -> Any:
         return None
 
 
-def _by_schema(question: Asked, found: list[Any]) -> Evaluation:
+def _by_schema(question: AssertionInput, found: list[Any]) -> Evaluation:
     from evalwright.formats.promptfoo.ajv import validator_of
 
     try:

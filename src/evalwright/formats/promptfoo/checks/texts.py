@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from evalwright.errors import EvaluatorError, counted
-from evalwright.formats.promptfoo.evaluator import Asked, expected_or_forbidden
+from evalwright.formats.promptfoo.evaluator import AssertionInput, expected_or_forbidden
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, number_text
 from evalwright.model.result import Evaluation
 
@@ -30,19 +30,19 @@ _FIELD = re.compile(r'"((?:\\["\\]|""|[^"])*+)"\s*(?=,|\Z)|([^",][^,]*)')
 _ESCAPED = re.compile(r'\\(["\\])|""')
 
 
-def contains(question: Asked) -> Evaluation:
+def contains(question: AssertionInput) -> Evaluation:
     """The text contains the value."""
     value = _text(question)
     return question.of(value in question.text, *_lacks(f"{value!r:.{_SHOWN}}"))
 
 
-def icontains(question: Asked) -> Evaluation:
+def icontains(question: AssertionInput) -> Evaluation:
     """The same, both in lower case."""
     value = _text(question)
     return question.of(value.lower() in question.text.lower(), *_lacks(f"{value!r:.{_SHOWN}}"))
 
 
-def starts_with(question: Asked) -> Evaluation:
+def starts_with(question: AssertionInput) -> Evaluation:
     """The text begins with the value."""
     value = question.value
     if not isinstance(value, str) or not value:
@@ -52,38 +52,38 @@ def starts_with(question: Asked) -> Evaluation:
     return question.of(question.text.startswith(value), found, f"the output must not {start}")
 
 
-def contains_any(question: Asked) -> Evaluation:
+def contains_any(question: AssertionInput) -> Evaluation:
     """The text contains an element of the value."""
     values = _texts(question)
     return question.of(any(one in question.text for one in values), *_lacks(f"any of {values!r:.{_SHOWN}}"))
 
 
-def contains_all(question: Asked) -> Evaluation:
+def contains_all(question: AssertionInput) -> Evaluation:
     """The text contains every element of the value."""
-    return _all(question, question.text, _texts(question))
+    return _contains_all(question, question.text, _texts(question))
 
 
-def icontains_any(question: Asked) -> Evaluation:
+def icontains_any(question: AssertionInput) -> Evaluation:
     """`contains-any`, in lower case."""
     text, values = question.text.lower(), _texts(question)
     return question.of(any(one.lower() in text for one in values), *_lacks(f"any of {values!r:.{_SHOWN}}"))
 
 
-def icontains_all(question: Asked) -> Evaluation:
+def icontains_all(question: AssertionInput) -> Evaluation:
     """`contains-all`, in lower case."""
-    return _all(question, question.text.lower(), [one.lower() for one in _texts(question)])
+    return _contains_all(question, question.text.lower(), [one.lower() for one in _texts(question)])
 
 
-def equals(question: Asked) -> Evaluation:
+def equals(question: AssertionInput) -> Evaluation:
     """The text equals the value; mappings and lists are compared with the parsed text."""
     value = question.value
     if isinstance(value, (dict, list)):
-        found = question.output if isinstance(question.output, (dict, list)) else _parsed(question.text)
-        return question.of(_same(found, value), *_is_not(compact_json(value)[:_SHOWN]))
-    return question.of(question.text == _written(value), *_is_not(f"{_written(value)!r:.{_SHOWN}}"))
+        found = question.output if isinstance(question.output, (dict, list)) else _parsed_json(question.text)
+        return question.of(_is_equal(found, value), *_is_not(compact_json(value)[:_SHOWN]))
+    return question.of(question.text == _value_text(value), *_is_not(f"{_value_text(value)!r:.{_SHOWN}}"))
 
 
-def regex(question: Asked) -> Evaluation:
+def regex(question: AssertionInput) -> Evaluation:
     """The pattern, a JavaScript regular expression, is found."""
     from evalwright.formats.shared.javascript.characters import InvalidPattern
     from evalwright.formats.shared.javascript.patterns import pattern_of
@@ -99,7 +99,7 @@ def regex(question: Asked) -> Evaluation:
     return question.of(found, f"the output does not match {pattern}", f"the output matches {pattern}")
 
 
-def word_count(question: Asked) -> Evaluation:
+def word_count(question: AssertionInput) -> Evaluation:
     """The number of words is the value, or lies within its `min` and `max`."""
     count, value = len(question.text.split()), question.value
     given = [value.get("min"), value.get("max")] if isinstance(value, dict) else [value, value]
@@ -135,14 +135,14 @@ def _is_not(what: str) -> tuple[str, str]:
     return f"expected {what}", f"the output is {what}"
 
 
-def _text(question: Asked) -> str:
+def _text(question: AssertionInput) -> str:
     value = question.value
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
         raise _needs(question, "a text or a number")
-    return _written(value)
+    return _value_text(value)
 
 
-def _texts(question: Asked) -> list[str]:
+def _texts(question: AssertionInput) -> list[str]:
     if not (values := listed_texts(question.value)):
         raise _needs(question, "a list of texts, or texts between commas")
     return values
@@ -152,7 +152,7 @@ def listed_texts(value: Any) -> list[str]:
     """The texts to look for: those in a list, or those between commas; none if quotes in the text are unbalanced."""
     if isinstance(value, str):
         return _between_commas(value)
-    return [_written(one) for one in value] if isinstance(value, list) else []
+    return [_value_text(one) for one in value] if isinstance(value, list) else []
 
 
 def _between_commas(text: str) -> list[str]:
@@ -175,12 +175,12 @@ def _after_gap(text: str, at: int) -> int:
     return at
 
 
-def _needs(question: Asked, what: str) -> EvaluatorError:
+def _needs(question: AssertionInput, what: str) -> EvaluatorError:
     found = "none" if question.value in (None, "") else f"{question.value!r:.60}"
     return EvaluatorError(f"{question.kind} needs a value: expected {what}, found {found}", "bad_value")
 
 
-def _written(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -188,7 +188,7 @@ def _written(value: Any) -> str:
     return number_text(value) if isinstance(value, (int, float)) else compact_json(value)
 
 
-def _all(question: Asked, text: str, values: list[str]) -> Evaluation:
+def _contains_all(question: AssertionInput, text: str, values: list[str]) -> Evaluation:
     lacking = [one for one in values if one not in text]
     present = f"the output contains all of {values!r:.{_SHOWN}}"
     found = question.of(not lacking, f"missing: {', '.join(lacking)}", present)
@@ -196,12 +196,12 @@ def _all(question: Asked, text: str, values: list[str]) -> Evaluation:
     return found
 
 
-def _parsed(text: str) -> Any:
+def _parsed_json(text: str) -> Any:
     try:
         return as_javascript(json.loads(text))
     except ValueError:
         return None
 
 
-def _same(left: Any, right: Any) -> bool:
+def _is_equal(left: Any, right: Any) -> bool:
     return bool(type(left) is type(right) and left == right)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.evaluator import Asked, expected_or_forbidden
+from evalwright.formats.promptfoo.evaluator import AssertionInput, expected_or_forbidden
 from evalwright.model.result import Evaluation
 from evalwright.model.trace import Span, Trace
 
@@ -54,7 +54,7 @@ class TracedStep(NamedTuple):
         return f"{self.type}:{self.name}"
 
 
-def traced_steps(question: Asked) -> list[TracedStep]:
+def traced_steps(question: AssertionInput) -> list[TracedStep]:
     """The steps of the cell in the order in which they began: its spans, then the calls that models requested and that
     have no span of their own. Raises EvaluatorError if nothing was traced."""
     spans = sorted(_spans(question), key=lambda span: span.started_at or _UNDATED)
@@ -65,27 +65,29 @@ def traced_steps(question: Asked) -> list[TracedStep]:
     return steps + [TracedStep("tool", call.name, (call.name,), call.arguments) for call in calls]
 
 
-def tool_used(question: Asked) -> Evaluation:
+def tool_used(question: AssertionInput) -> Evaluation:
     """All tools in the value were called, or one as often as `min` and `max` say; inverted, none of them was."""
     tools = _tools(question)
     value = question.value
     if isinstance(value, Mapping):
         least, most = _range(value)
-        found = sum(_matches(step, _named(value, question.kind)) for step in tools)
+        found = sum(_matches(step, _as_mapping(value, question.kind)) for step in tools)
         least = 1 if least is None else least
         wanted = f"{least} to {most}" if most is not None else f"at least {least}"
-        said = f"{_label(value)}: called {found} times"
-        return question.of(found >= least and (most is None or found <= most), *expected_or_forbidden(said, wanted))
+        message = f"{_label(value)}: called {found} times"
+        return question.of(found >= least and (most is None or found <= most), *expected_or_forbidden(message, wanted))
     wanted_tools = [value] if isinstance(value, str) else value
     if not isinstance(wanted_tools, list) or not wanted_tools or not all(isinstance(one, str) for one in wanted_tools):
         raise _unusable(question, f"expected the name of a tool, a list of names or a mapping, found {value!r:.60}")
     called = [any(_matches(step, {"pattern": one}) for step in tools) for one in wanted_tools]
     passed = not any(called) if question.negated else all(called)
-    reason = f"called {_listed(tools)}, {'forbidden' if question.negated else 'expected'} {', '.join(wanted_tools)}"
+    reason = (
+        f"called {_listed_tools(tools)}, {'forbidden' if question.negated else 'expected'} {', '.join(wanted_tools)}"
+    )
     return Evaluation(passed, float(passed), "" if passed else reason)
 
 
-def tool_sequence(question: Asked) -> Evaluation:
+def tool_sequence(question: AssertionInput) -> Evaluation:
     """The tools were called in this order, with others between them unless `mode` is `exact`."""
     value = question.value
     given = {"steps": value} if isinstance(value, list) else value
@@ -93,7 +95,7 @@ def tool_sequence(question: Asked) -> Evaluation:
         raise _unusable(question, f"expected a list of steps, or a mapping with steps, found {value!r:.60}")
     if (mode := given.get("mode", "in_order")) not in ("in_order", "exact"):
         raise _unusable(question, f"mode: expected in_order or exact, found {mode!r:.40}")
-    wanted = [{"pattern": one} if isinstance(one, str) else _named(one, question.kind) for one in given["steps"]]
+    wanted = [{"pattern": one} if isinstance(one, str) else _as_mapping(one, question.kind) for one in given["steps"]]
     tools = _tools(question)
     if mode == "exact":
         found = len(tools) == len(wanted) and all(map(_matches, tools, wanted))
@@ -101,10 +103,10 @@ def tool_sequence(question: Asked) -> Evaluation:
         rest = iter(tools)
         found = all(any(_matches(step, one) for step in rest) for one in wanted)
     steps = f"{', '.join(map(_label, wanted))} ({mode})"
-    return question.of(found, *expected_or_forbidden(f"called {_listed(tools)}", steps))
+    return question.of(found, *expected_or_forbidden(f"called {_listed_tools(tools)}", steps))
 
 
-def tool_args_match(question: Asked) -> Evaluation:
+def tool_args_match(question: AssertionInput) -> Evaluation:
     """Some call of the tool had these `args`: at least them, or exactly them, without those in `ignore` and those that
     equal `defaults`."""
     value = question.value
@@ -119,17 +121,17 @@ def tool_args_match(question: Asked) -> Evaluation:
         raise _unusable(question, f"defaults: expected a mapping, found {defaults!r:.40}")
     if not isinstance(ignored, list) or not all(isinstance(one, str) and one.strip() for one in ignored):
         raise _unusable(question, f"ignore: expected names of arguments, found {ignored!r:.40}")
-    calls = [step for step in _tools(question) if _matches(step, _named(value, question.kind))]
+    calls = [step for step in _tools(question) if _matches(step, _as_mapping(value, question.kind))]
     given = [step.args for step in calls if step.args is not _NOTHING]
     expected = _without(wanted, ignored, {})
-    fits = _same if mode == "exact" else _contains
+    fits = _is_equal if mode == "exact" else _contains
     found = any(fits(_without(one, ignored, defaults), expected) for one in given)
     shown = "; ".join(json.dumps(one, default=str) for one in given) or ("no arguments" if calls else "no call")
-    said = f"{_label(value)}: found {shown:.300}"
-    return question.of(found, *expected_or_forbidden(said, f"{json.dumps(wanted, default=str):.200}"))
+    message = f"{_label(value)}: found {shown:.300}"
+    return question.of(found, *expected_or_forbidden(message, f"{json.dumps(wanted, default=str):.200}"))
 
 
-def step_count(question: Asked) -> Evaluation:
+def step_count(question: AssertionInput) -> Evaluation:
     """There were from `min` to `max` steps of this `type` and name."""
     value = question.value
     if not isinstance(value, Mapping) or _range(value) == (None, None):
@@ -137,10 +139,10 @@ def step_count(question: Asked) -> Evaluation:
     least, most = _range(value)
     found = sum(_matches(step, value) for step in traced_steps(question))
     within = (least is None or found >= least) and (most is None or found <= most)
-    return question.of(within, *expected_or_forbidden(f"{found} steps", _wanted(least, most)))
+    return question.of(within, *expected_or_forbidden(f"{found} steps", _wanted_range(least, most)))
 
 
-def span_count(question: Asked) -> Evaluation:
+def span_count(question: AssertionInput) -> Evaluation:
     """From `min` to `max` spans have a name that fits `pattern`."""
     value = question.value
     if not isinstance(value, Mapping) or not value.get("pattern"):
@@ -148,10 +150,10 @@ def span_count(question: Asked) -> Evaluation:
     least, most = _range(value)
     found = len(_fitting(question, value))
     passed = (least is None or found >= least) and (most is None or found <= most)
-    return _plain(passed, f"{found} spans fit {value['pattern']!r}, expected {_wanted(least, most)}")
+    return _plain_evaluation(passed, f"{found} spans fit {value['pattern']!r}, expected {_wanted_range(least, most)}")
 
 
-def span_duration(question: Asked) -> Evaluation:
+def span_duration(question: AssertionInput) -> Evaluation:
     """The spans, or their `percentile`, took at most `max` ms."""
     value = question.value
     if not isinstance(value, Mapping) or not _is_number(value.get("max")):
@@ -167,10 +169,10 @@ def span_duration(question: Asked) -> Evaluation:
     if not took:
         return Evaluation(True, 1.0)
     found = took[max(0, math.ceil(share / 100 * len(took)) - 1)]
-    return _plain(found <= value["max"], f"{found:.0f} ms, expected at most {value['max']:g} ms")
+    return _plain_evaluation(found <= value["max"], f"{found:.0f} ms, expected at most {value['max']:g} ms")
 
 
-def error_spans(question: Asked) -> Evaluation:
+def error_spans(question: AssertionInput) -> Evaluation:
     """At most `max_count` spans failed, by default none, or at most `max_percentage` of them."""
     value = question.value
     limits = {"max_count": value} if _is_number(value) else value if isinstance(value, Mapping) else {}
@@ -183,15 +185,15 @@ def error_spans(question: Asked) -> Evaluation:
         share is None or not spans or 100 * len(failed) / len(spans) <= share
     )
     names = ", ".join(f"{span.name} ({span.error})" if span.error else span.name for span in failed[:3])
-    return _plain(passed, f"{len(failed)} of {len(spans)} spans failed: {names}")
+    return _plain_evaluation(passed, f"{len(failed)} of {len(spans)} spans failed: {names}")
 
 
-def _plain(passed: bool, reason: str) -> Evaluation:
+def _plain_evaluation(passed: bool, reason: str) -> Evaluation:
     """As in promptfoo, `not-` does not invert what is asked of spans."""
     return Evaluation(passed, float(passed), "" if passed else reason)
 
 
-def _spans(question: Asked) -> Sequence[Span]:
+def _spans(question: AssertionInput) -> Sequence[Span]:
     trace: Trace = question.trace
     if not trace.spans and not trace.tool_calls:
         raise EvaluatorError(
@@ -244,11 +246,11 @@ def _command_in(args: Any) -> str:
     return " ".join(str(one).strip() for one in (given if isinstance(given, list) else [given])).strip()
 
 
-def _tools(question: Asked) -> list[TracedStep]:
+def _tools(question: AssertionInput) -> list[TracedStep]:
     return [step for step in traced_steps(question) if step.type == "tool"]
 
 
-def _named(value: Any, kind: str) -> Mapping[str, Any]:
+def _as_mapping(value: Any, kind: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not (value.get("pattern") or value.get("name")):
         raise EvaluatorError(f"{kind}: expected name or pattern of a step, found {value!r:.60}", "bad_value")
     return value
@@ -269,7 +271,7 @@ def _fits(name: str, pattern: str) -> bool:
     return re.fullmatch(written, name, re.IGNORECASE) is not None
 
 
-def _fitting(question: Asked, value: Mapping[str, Any]) -> list[Span]:
+def _fitting(question: AssertionInput, value: Mapping[str, Any]) -> list[Span]:
     pattern = str(value.get("pattern") or "*")
     return [span for span in _spans(question) if _fits(span.name, pattern)]
 
@@ -289,7 +291,7 @@ def _without(args: Any, ignored: Sequence[str], defaults: Mapping[str, Any]) -> 
         key: value
         for key, value in args.items()
         if not any(_fits(str(key), one) if set("*?") & set(one) else key == one for one in ignored)
-        and not (key in defaults and _same(value, defaults[key]))
+        and not (key in defaults and _is_equal(value, defaults[key]))
     }
 
 
@@ -299,15 +301,17 @@ def _contains(found: Any, wanted: Any) -> bool:
         return isinstance(found, list) and len(found) == len(wanted) and all(map(_contains, found, wanted))
     if _is_mapping(wanted):
         return _is_mapping(found) and all(key in found and _contains(found[key], one) for key, one in wanted.items())
-    return _same(found, wanted)
+    return _is_equal(found, wanted)
 
 
-def _same(found: Any, wanted: Any) -> bool:
+def _is_equal(found: Any, wanted: Any) -> bool:
     """Equality in which true is not 1."""
     if isinstance(wanted, list):
-        return isinstance(found, list) and len(found) == len(wanted) and all(map(_same, found, wanted))
+        return isinstance(found, list) and len(found) == len(wanted) and all(map(_is_equal, found, wanted))
     if _is_mapping(wanted):
-        return _is_mapping(found) and found.keys() == wanted.keys() and all(_same(found[k], wanted[k]) for k in wanted)
+        return (
+            _is_mapping(found) and found.keys() == wanted.keys() and all(_is_equal(found[k], wanted[k]) for k in wanted)
+        )
     return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
 
 
@@ -316,7 +320,7 @@ def _range(value: Mapping[str, Any]) -> tuple[float | None, float | None]:
     return least, most
 
 
-def _wanted(least: float | None, most: float | None) -> str:
+def _wanted_range(least: float | None, most: float | None) -> str:
     if least is None or most is None:
         return f"at most {most}" if least is None else f"at least {least}"
     return f"{least} to {most}"
@@ -334,9 +338,9 @@ def _label(wanted: Mapping[str, Any]) -> str:
     return str(wanted.get("pattern") or wanted.get("name"))
 
 
-def _listed(steps: Sequence[TracedStep]) -> str:
+def _listed_tools(steps: Sequence[TracedStep]) -> str:
     return ", ".join(step.name for step in steps) or "no tool"
 
 
-def _unusable(question: Asked, why: str) -> EvaluatorError:
+def _unusable(question: AssertionInput, why: str) -> EvaluatorError:
     return EvaluatorError(f"{question.kind}: {why}", "bad_value")

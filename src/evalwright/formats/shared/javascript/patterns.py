@@ -49,7 +49,7 @@ class ScriptPattern:
         return search(self._python, text if "u" in self._flags else code_units(text)) is not None
 
     def _found_by_node(self, text: str) -> bool:
-        from evalwright.sandbox.workers import ask_worker, awaited_now, script_command
+        from evalwright.sandbox.workers import awaited_now, call_worker, script_command
 
         given = {"source": self._expression, "flags": self._flags, "text": text}
         request = {"code": _SEARCH, "names": [*given], "arguments": [*given.values()], "seconds": _WAITED}
@@ -59,13 +59,13 @@ class ScriptPattern:
         except EvaluatorError as error:
             shown = f"the pattern {self._expression!r:.80}"
             raise EvaluatorError(f"{shown} is not one for Python ({self.beyond}); {error}", error.type) from None
-        reply = awaited_now(ask_worker(command, request, on_stdio=True))
+        reply = awaited_now(call_worker(command, request, on_stdio=True))
         if "error" in reply:
             raise EvaluatorError(f"searching for {self._expression!r:.80} {reply.get('message')}", reply["error"])
-        said = reply["value"]
-        if "invalid" in said:
-            raise InvalidPattern(said["invalid"])
-        return bool(said["found"])
+        found = reply["value"]
+        if "invalid" in found:
+            raise InvalidPattern(found["invalid"])
+        return bool(found["found"])
 
 
 @lru_cache(512)

@@ -115,7 +115,7 @@ class _Reader(Characters):
     def _sequence(self, known: Set[int]) -> tuple[str, Set[int]]:
         parts, own = [], frozenset[int]()
         while self._next() not in ("", "|", ")"):
-            part = self._repeated(self._term(known | own))
+            part = self._repeated_part(self._term(known | own))
             parts.append(part.text)
             own |= part.groups
         return "".join(parts), own
@@ -137,7 +137,7 @@ class _Reader(Characters):
             return _Part(self._begin if sign == "^" else self._end, repeatable=False)
         return _Part(self._any if sign == "." else self._sign(ord(sign)))
 
-    def _repeated(self, part: _Part) -> _Part:
+    def _repeated_part(self, part: _Part) -> _Part:
         found = self._match(_QUANTIFIER) if part.repeatable else None
         if found is None:
             return part
