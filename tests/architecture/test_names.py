@@ -1,6 +1,7 @@
 """A public name has one home: a reader who meets it knows where it comes from."""
 
 import ast
+import re
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,15 @@ ALLOWED = {
     "text_of": "of an exception; of a reply over HTTP",
 }
 """Other names with two homes: what each means there. Add no more without need."""
+
+SPOKEN = {
+    "complain": "report",
+    "hear": "receive, adopt or handle",
+    "say": "print, report or return",
+    "tell": "report, notify or send",
+}
+"""Verbs that say nothing of what a function does with its arguments, and what to say instead."""
+FORMS = {"complaint": "complain", "heard": "hear", "said": "say", "saying": "say", "told": "tell"}
 
 
 def homes() -> dict[str, set[str]]:
@@ -104,3 +114,22 @@ def test_what_a_module_gives_to_others_is_among_its_public_names() -> None:
                     {f"{node.module}.{name}" for name in named.difference(public)} if node.module in paths else set()
                 )
     assert sorted(taken - paths.keys()) == []
+
+
+def spoken_words(name: str) -> list[str]:
+    """The verbs of `SPOKEN` in a name, in any form."""
+    words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+", name)]
+    roots = [FORMS.get(word.removesuffix("s"), word.removesuffix("s")) for word in words]
+    return [root for root in roots if root in SPOKEN]
+
+
+def test_functions_and_classes_are_not_named_after_talking() -> None:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    names = [(module, node.name) for path, module in modules() for node in nodes(path) if isinstance(node, kinds)]
+    assert [(*place, SPOKEN[word]) for place in names for word in spoken_words(place[1])] == []
+
+
+def test_a_verb_of_talking_is_seen_in_every_form() -> None:
+    found = ("_said_by", "Tell", "tells", "_Sayings", "heard", "complaints", "_told_once")
+    assert all(map(spoken_words, found))
+    assert not any(map(spoken_words, ("essay", "_whole", "hearts", "satellite")))
