@@ -47,7 +47,7 @@ class Bench:
         self._judge = Judge(plan, watchdog, clock)
         self._turns = asyncio.Semaphore(plan.run.max_concurrency)
         self._rules: dict[str, Judge | None] = {}
-        self.cost_usd = 0.0
+        self.cost_usd: float = 0.0
         """What calls of models have cost."""
         self.uses_artifact: bool = self._judge.uses_artifact
 

@@ -65,11 +65,11 @@ class Counts:
     """What is known so far."""
 
     def __init__(self) -> None:
-        self.traces = 0
-        self.not_passing = 0
-        self.unjudged = 0
+        self.traces: int = 0
+        self.not_passing: int = 0
+        self.unjudged: int = 0
         self.survivors: list[Survivor] = []
-        self.error_example = ""
+        self.error_example: str = ""
         self._all = _Rate()
         self._groups: dict[str, str] = {}
         self._mutations = {name: _Mutation() for name in MUTATIONS}

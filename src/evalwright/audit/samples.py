@@ -24,7 +24,7 @@ class Sample:
 
     def __init__(self, reader: RunReader, limit: int) -> None:
         self._reader = reader
-        self.passed = 0
+        self.passed: int = 0
         """Cells of the run that passed, chosen or not."""
         self._chosen = dict.fromkeys(nsmallest(limit, self._counted(), key=_place), True)
         failed = map(_key, newest_verdicts(reader, FAILED))

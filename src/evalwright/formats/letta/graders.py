@@ -188,7 +188,7 @@ class Graders:
         known = [known for known in names("extractors") if known != "python_extractor"]
         if name not in known:
             own = registered(self._graders, self._files, "extractor")
-            if name in own:
+            if isinstance(name, str) and name in own:
                 return Plugin("python_extractor", {"function": own[name], "config": config})
             known += own
             self._report(
