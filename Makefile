@@ -6,9 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-# Three workers for two cores, as some tests wait. Compiled tests and source save each worker, and each process that a
+# Four workers for two cores, as many tests wait. Compiled tests and source save each worker, and each process that a
 # test starts, from compiling them again.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4
 
 .PHONY: demo test test-rest test-litellm test-all test-quick lint types check format faults mutants bench docs clean
 

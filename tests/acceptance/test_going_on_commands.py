@@ -17,7 +17,7 @@ def stopped(tmp_path: Path) -> tuple[Project, Path]:
     made = project(tmp_path, {"a": "thanks", "b": "slow"})
 
     def begun() -> bool:
-        return any(path.stat().st_size for path in tmp_path.glob("runs/*/verdicts.jsonl"))
+        return any(path.stat().st_size for path in tmp_path.glob("runs/[!.]*/verdicts.jsonl"))
 
     ended = interrupted(tmp_path, "run", "eval.yaml", "--quiet", "--concurrency", "1", begun=begun)
     assert ended.code == 130
