@@ -68,7 +68,7 @@ def split_thinking(text: str) -> tuple[str, str]:
 
 
 def ends_thinking(text: str, rest: str) -> bool:
-    """Whether a text that consists of thinking and `said` broke off while still thinking."""
+    """Whether a text that consists of thinking and `rest` broke off while still thinking."""
     if text == rest or rest.strip():
         return False
     in_fence = _FENCED.match(text) is not None

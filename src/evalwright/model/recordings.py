@@ -52,13 +52,13 @@ def _complete(trace: Trace) -> None:
     recording = trace.extra.get(RECORDING)
     if trace.messages or not isinstance(recording, dict) or not isinstance(messages := recording.get("messages"), list):
         return
-    told = _ReadableConversation()
-    conversation = _read(messages, told)
+    readable = _ReadableConversation()
+    conversation = _read(messages, readable)
     recording["messages"] = _JudgedConversation(messages, conversation)
     trace.output = Output(conversation.final_response)
-    trace.messages, trace.tool_calls, trace.tool_results = told.messages, told.calls, told.results
-    if told.wrong:
-        trace.error = TraceError("malformed_messages", "; ".join(told.wrong))
+    trace.messages, trace.tool_calls, trace.tool_results = readable.messages, readable.calls, readable.results
+    if readable.wrong:
+        trace.error = TraceError("malformed_messages", "; ".join(readable.wrong))
 
 
 class _ReadableConversation:
@@ -100,16 +100,16 @@ def normalized(messages: Sequence[Any]) -> Conversation:
     return _read(messages)
 
 
-def _read(messages: Sequence[Any], told: _ReadableConversation | None = None) -> Conversation:
-    """See `normalized`; `told` gets the same conversation for readers, in which any role may speak."""
+def _read(messages: Sequence[Any], readable: _ReadableConversation | None = None) -> Conversation:
+    """See `normalized`; `readable` gets the same conversation for readers, in which any role may speak."""
     found = Conversation(list(messages))
     for message in messages:
         if not isinstance(message, dict):
             continue
         role, content = message.get("role"), message.get("content")
-        if told is not None and (content is not None or role != "assistant") and isinstance(role, str):
+        if readable is not None and (content is not None or role != "assistant") and isinstance(role, str):
             name = message.get("name")
-            told.messages.append(TraceMessage(role, content, None, None, name if isinstance(name, str) else None))
+            readable.messages.append(TraceMessage(role, content, None, None, name if isinstance(name, str) else None))
         if role == "user" or role == "system":
             text = text_of(content)
             if text is not None:
@@ -118,16 +118,16 @@ def _read(messages: Sequence[Any], told: _ReadableConversation | None = None) ->
             if "tool_calls" in message or "function_call" in message:
                 calls = _calls_in(message)
                 found.tool_calls += calls
-                if told is not None:
-                    _add_calls(told, calls, message, messages)
+                if readable is not None:
+                    _add_calls(readable, calls, message, messages)
             if text := text_of(content):
                 found.assistant_messages.append(text)
                 found.final_response = text
         elif role == "tool":
             output = ToolOutput(_text_or_none(message.get("tool_call_id")), _text_or_none(message.get("name")), content)
             found.tool_outputs.append(output)
-            if told is not None:
-                told.results.append(ToolResult(output.name or "", _content(content), output.tool_call_id))
+            if readable is not None:
+                readable.results.append(ToolResult(output.name or "", _content(content), output.tool_call_id))
     return found
 
 

@@ -83,7 +83,7 @@ class _Line(msgspec.Struct, gc=False):
     reason: str
     kind: int
     line: bytes
-    told: bytes = b""
+    why_not: bytes = b""
     """What the verdict says of it, in JSON; nothing if it keeps no cell from passing."""
     cost_usd: float | None = None
     error: TraceError | None = None
@@ -141,10 +141,10 @@ class _EarlierLines:
             )
         )
         kind = given.passed + 2 * given.skipped + 4 * (2 if score is None else int(score))
-        line_of = _Line(given, self._name, given.passed, given.skipped, score, given.misses, reason, kind, line)
-        if (told := failure_reason(line_of)) is not None:
-            line_of.told = _encode(told)
-        return line_of
+        result = _Line(given, self._name, given.passed, given.skipped, score, given.misses, reason, kind, line)
+        if (why_not := failure_reason(result)) is not None:
+            result.why_not = _encode(why_not)
+        return result
 
 
 class _Kind:
@@ -157,9 +157,9 @@ class _Kind:
         self.n = 0
         self.variant = _fields(variant_name=trace.variant_name)
         self.begin = _fields(status=verdict.status) + _GAP
-        self.tells: bool = verdict.status != "pass" and any(row.told for row in rows)
+        self.gives_reasons: bool = verdict.status != "pass" and any(row.why_not for row in rows)
         """Whether the verdict says for each cell why it did not pass."""
-        reasons = [] if self.tells else verdict.reasons
+        reasons = [] if self.gives_reasons else verdict.reasons
         self.judged: bytes = _fields(score=verdict.score, reasons=reasons).removesuffix(b"]")
 
 
@@ -251,8 +251,8 @@ class JudgedLines:
         head = _CASE + _encode(trace.case_id) + kind.variant
         self._results += (head, head.join(map(_line_of, rows)))
         index = trace.case_index
-        told = b",".join([row.told for row in rows if row.told]) if kind.tells else b""
-        self._verdicts += (head, kind.begin, whose, kind.judged, told, _INDEX, _encode(index), _END)
+        reasons = b",".join([row.why_not for row in rows if row.why_not]) if kind.gives_reasons else b""
+        self._verdicts += (head, kind.begin, whose, kind.judged, reasons, _INDEX, _encode(index), _END)
         if self._note is not None:
             self._cells.append((index, trace.trial, trace.attempt, trace.finished_at, kind.alike))
         if self._counts_alike and trace.group is UNSET:

@@ -264,11 +264,11 @@ def _side_rows(table: CellTable, variant: str, names: Mapping[str, str]) -> Iter
 
 
 class _Making(NamedTuple):
-    """A comparison of two runs as they were at a moment; `told` once a page has shown it."""
+    """A comparison of two runs as they were at a moment; `shown` once a page has shown it."""
 
     stamps: tuple[str, str]
     result: Future[PairedRuns]
-    told: threading.Event
+    shown: threading.Event
 
 
 class Pairings:
@@ -284,7 +284,7 @@ class Pairings:
         with self._lock:
             found = self._known.get(key)
             # For a run that keeps growing, it must not be restarted before it has been shown once.
-            if found is None or (found.stamps != stamps and found.told.is_set()):
+            if found is None or (found.stamps != stamps and found.shown.is_set()):
                 self._known.pop(key, None)
                 done = [one for one, making in self._known.items() if making.result.done()]
                 for one in done[: max(0, len(done) + 1 - _MOST)]:
@@ -296,7 +296,7 @@ class Pairings:
         wait([result], _PATIENCE)
         if not result.done():
             return None
-        found.told.set()
+        found.shown.set()
         if result.exception() is not None or result.result().problem:
             with self._lock:  # reported once, and tried again at the next request
                 if self._known.get(key) is found:

@@ -62,8 +62,8 @@ def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool
             print_out([harmless(f"  - {message}") for message in messages])
             continue
         print_out(["", f" {harmless(ran.name)} ".center(120, "=")])
-        told: dict[str, int] = {}
-        print_out([line for n, entry in enumerate(ran.entries, 1) for line in _lines(n, entry, verbose, told)])
+        first_of: dict[str, int] = {}
+        print_out([line for n, entry in enumerate(ran.entries, 1) for line in _lines(n, entry, verbose, first_of)])
         left = f", {ran.pending} pending" if ran.pending else ""
         print_out([f"  {ran.passed}/{len(ran.entries)} passed{left}"])
         datasets.append(ran)
@@ -102,21 +102,20 @@ def _ran(file: Path, options: Mapping[str, Any]) -> _Ran:
     return _Ran(suite.name, entries, any(state.stopping for state in states))
 
 
-def _lines(number: int, entry: Entry, verbose: bool, told: dict[str, int]) -> Iterator[str]:
-    """The line of an entry, and why it has no score. `told` has the causes so far and the entry where each first
-    occurred."""
+def _lines(number: int, entry: Entry, verbose: bool, first_of: dict[str, int]) -> Iterator[str]:
+    """The line of an entry, and why it has no score. `first_of` has the first entry of each cause so far."""
     title = entry.case.description or entry.case.id
     title = title if len(title) <= _WIDEST else title[:_WIDEST] + "…"
     labels = ", ".join(row.evaluator for row in entry.results)
     scores = ", ".join(_score(row) for row in entry.results)
     yield harmless(f"  [{number}] {title} ({labels}) [{scores}] {_mark(entry)}")
-    yield from _causes(number, entry, told)
+    yield from _causes(number, entry, first_of)
     for row in entry.results if verbose else ():
         if row.error is None and row.score is not None and row.score < _PASSES:
             yield f"      {one_line(f'{row.evaluator}: {row.reason}')}"
 
 
-def _causes(number: int, entry: Entry, told: dict[str, int]) -> Iterator[str]:
+def _causes(number: int, entry: Entry, first_of: dict[str, int]) -> Iterator[str]:
     """Why there is no score; each cause in full where it first occurs."""
     failure = entry.trace.error
     causes: dict[str, list[str]] = {}
@@ -126,7 +125,7 @@ def _causes(number: int, entry: Entry, told: dict[str, int]) -> Iterator[str]:
         if row.error is not None and (failure is None or row.error.type != "no_output"):
             causes.setdefault(f"{row.error.type}: {row.error.message}", []).append(row.evaluator)
     for cause, named in causes.items():
-        first = told.setdefault(cause, number)
+        first = first_of.setdefault(cause, number)
         why = cause if first == number else f"as [{first}]"
         yield "      " + one_line(f"{', '.join(named)}: {why}")
 

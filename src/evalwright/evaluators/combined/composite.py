@@ -262,19 +262,17 @@ def _doubts_of_members(members: Sequence[Any]) -> Iterator[Problem]:
 
 def _doubts_of_rule(rule: Mapping[str, Any], members: Sequence[Any]) -> list[Problem]:
     if rule.get("type") == "threshold" and rule.get("threshold") == 0:
-        member_results = "every trace passes: name the share of members that must pass"
-        return [Problem("", member_results, key="aggregator.threshold")]
+        message = "every trace passes: name the share of members that must pass"
+        return [Problem("", message, key="aggregator.threshold")]
     if rule.get("type") == "safety_gate" and not rule.get("required"):
         return [Problem("", "no member is required: the gate never closes", key="aggregator.required")]
     own = rule.get("weights") or {}
     if rule.get("type", "weighted_average") not in _WEIGHED or not isinstance(own, dict):
         return []
     weights = [own.get(member.get("name"), member.get("weight", 1)) for member in members if isinstance(member, dict)]
-    member_results = "all members have the weight 0, and no trace passes"
+    message = "all members have the weight 0, and no trace passes"
     return (
-        []
-        if any(weights) or not weights
-        else [Problem("", member_results, key="aggregator.weights" if own else "evaluators")]
+        [] if any(weights) or not weights else [Problem("", message, key="aggregator.weights" if own else "evaluators")]
     )
 
 
