@@ -78,9 +78,9 @@ class Bench:
     ) -> Status:
         """The status by all evaluators of a case, or by all but one."""
         rows = [copy.copy(row) for row in results if row.evaluator != left_out]  # the rule may withdraw rows
-        asked = msgspec.structs.replace(case, evaluators=[spec for spec in specs if spec.name != left_out])
+        reduced = msgspec.structs.replace(case, evaluators=[spec for spec in specs if spec.name != left_out])
         rule = self._rule(left_out)
-        return "skip" if rule is None else rule.conclude(asked, trace, rows, _written_nowhere).status
+        return "skip" if rule is None else rule.conclude(reduced, trace, rows, _written_nowhere).status
 
     def _rule(self, left_out: str) -> Judge | None:
         """Concludes by the evaluators that it is given with a case; None if nothing that is required is left."""

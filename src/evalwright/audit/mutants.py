@@ -42,9 +42,9 @@ def mutants_of(trace: Trace, other: Output | None) -> Iterator[Mutant]:
     """The mutants of a trace, one for each mutation; `other` is a different answer, of another case."""
     whole = msgspec.to_builtins(trace)
     answer = trace.output
-    said = bool(answer.final_answer or answer.structured)
+    has_answer = bool(answer.final_answer or answer.structured)
     for mutation, mutate in ANSWER_MUTATIONS.items():
-        changed = mutate(answer, other) if said else None
+        changed = mutate(answer, other) if has_answer else None
         if changed is None or _same(changed, answer):
             yield Mutant(mutation, None)
         else:

@@ -96,8 +96,8 @@ def _other_argument(calls: Sequence[ToolCall], random: Random) -> MutatedCalls |
     call = calls[chosen]
     given = _other(call.arguments[key])
     changed = msgspec.structs.replace(call, arguments={**call.arguments, key: given})
-    said = f"{call.name}({key}={json.dumps(given, ensure_ascii=False)})"
-    return MutatedCalls([[changed if i == chosen else one] for i, one in enumerate(calls)], said)
+    change = f"{call.name}({key}={json.dumps(given, ensure_ascii=False)})"
+    return MutatedCalls([[changed if i == chosen else one] for i, one in enumerate(calls)], change)
 
 
 def _other(value: Any) -> Any:

@@ -64,8 +64,8 @@ def _fitting(location: str, own: Format) -> Iterator[None]:
     except EvalwrightError:
         raise
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        said = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise InputError(f"{location}: the records are not those of a run of {own.title} ({said})") from error
+        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"{location}: the records are not those of a run of {own.title} ({message})") from error
 
 
 def _export_of(own: Format) -> str:
