@@ -119,6 +119,14 @@ def test_messages_of_another_shape_are_no_reply(body):
     assert (failed(outcome), len(server.requests)) == ("bad_reply", 3)
 
 
+@pytest.mark.parametrize("model", ["gpt-test", "claude-test"])
+@pytest.mark.parametrize("error", [{"message": "no provider is free", "code": 502}, "no provider is free"], ids=type)
+def test_an_error_with_status_200_is_quoted(model, error):
+    (outcome,), _ = asked([reply({"error": error}, headers=JSON)], request(model=model), rules=Patient())
+    assert failed(outcome) == "bad_reply"
+    assert str(outcome).endswith(": no provider is free")
+
+
 def test_a_model_that_thought_up_to_its_limit_is_not_asked_again():
     body = {"choices": [{"message": {"role": "assistant", "content": None}, "finish_reason": "length"}]}
     (outcome,), server = asked([reply(body, headers=JSON)])

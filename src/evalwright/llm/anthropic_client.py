@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalwright.llm.connections import bounded
-from evalwright.llm.failures import CallFailed, failure_of
+from evalwright.llm.failures import failure_of
 from evalwright.llm.fitting import ANTHROPIC_TOKENS, Fit
 from evalwright.llm.posts import body_and_options, objects_of, posted
-from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent, tool_content
+from evalwright.llm.replies import checked_reply, count_of, empty_reply, reading_reply, silent, tool_content
 from evalwright.llm.routes import Route
 from evalwright.llm.streamed_replies import anthropic_message
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, ServedCall, Usage
@@ -176,7 +176,7 @@ def _block(part: Any) -> Any:
 def _reply(response: Any, model: str, latency_ms: int, fit: Fit) -> ChatReply:
     blocks = getattr(response, "content", None)
     if not isinstance(blocks, list):
-        raise CallFailed("bad_reply", "the reply has no content", retryable=True)
+        raise empty_reply(response, "content")
     texts = [b.text for b in blocks if b.type == "text"]
     thinking = [b.thinking for b in blocks if b.type == "thinking"]
     calls = [_call(b) for b in blocks if b.type == "tool_use"]

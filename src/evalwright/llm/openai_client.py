@@ -15,7 +15,7 @@ from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.fitting import Fit
 from evalwright.llm.posts import body_and_options, objects_of, posted
-from evalwright.llm.replies import arguments_in, checked_reply, count_of, reading_reply, silent
+from evalwright.llm.replies import arguments_in, checked_reply, count_of, empty_reply, reading_reply, silent
 from evalwright.llm.routes import DEPLOYMENTS, Route
 from evalwright.llm.streamed_replies import openai_completion
 from evalwright.llm.thinking import content_and_thinking
@@ -192,7 +192,7 @@ def _refusal(message: Any) -> str | None:
 def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = None) -> ChatReply:
     """The reply in a response of the chat completions API, at most `limit` tokens. Raises CallFailed."""
     if not getattr(response, "choices", None):
-        raise CallFailed("bad_reply", "the reply has no choices", retryable=True)
+        raise empty_reply(response, "choices")
     with reading_reply():
         choice = response.choices[0]
         message = choice.message

@@ -19,6 +19,7 @@ __all__ = [
     "checked_reply",
     "count_of",
     "cut_by_budget",
+    "empty_reply",
     "is_truncated",
     "is_unfinished",
     "reading_reply",
@@ -68,6 +69,17 @@ def reading_reply() -> Iterator[None]:
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         message = f"the reply cannot be read: {type(error).__name__}: {str(error)[:200]}"
         raise CallFailed("bad_reply", message, retryable=True) from error
+
+
+def empty_reply(response: Any, missing: str) -> CallFailed:
+    """The failure of a reply with status 200 that lacks what all replies have.
+
+    Gateways such as OpenRouter send the error of the provider behind them this way; its message is then quoted.
+    """
+    error = getattr(response, "error", None)
+    message = error.get("message") if isinstance(error, dict) else error
+    why = f": {message!s:.500}" if message else ""
+    return CallFailed("bad_reply", f"the reply has no {missing}{why}", retryable=True)
 
 
 def silent(finish_reason: str | None, limit: int | None = None) -> CallFailed:
