@@ -148,9 +148,14 @@ def test_a_failure_later_keeps_what_was_said_before() -> None:
 def test_an_answer_that_was_cut_off_is_doubted(reason: str, doubts: list[str]) -> None:
     found, _ = answered(says("The order is", finish_reason=reason))
     assert (found.output.final_answer, found.error) == ("The order is", None)
-    assert [(one.what, one.example) for one in found.doubts] == [
-        ("the reply was cut off", f"it ended with {ending!r}") for ending in doubts
-    ]
+    assert [one.what for one in found.doubts] == [f"the reply was cut off, ending with {end!r}," for end in doubts]
+
+
+@pytest.mark.parametrize("fields", [{"finish_reason": "stop"}, {"finish_reason": "refusal"}])
+def test_a_refusal_is_doubted_as_one(fields: dict[str, str]) -> None:
+    found, _ = answered(says("", refusal="I cannot help.", **fields))
+    assert found.output.final_answer == "I cannot help."
+    assert [one.what for one in found.doubts] == ["the model refused"]
 
 
 @pytest.mark.parametrize("reason", ["length", "max_tokens", "content_filter"])

@@ -218,9 +218,12 @@ class _Talk:
 
 
 def _doubts(last: ChatReply) -> Iterator[Doubt]:
-    """That the answer is not all that the model would have said, which evaluators cannot see."""
-    if is_unfinished(last.finish_reason):
-        yield Doubt("the reply was cut off", f"it ended with {last.finish_reason!r:.40}")
+    """That the model refused or was cut off, which evaluators cannot see."""
+    if last.refusal:
+        yield Doubt("the model refused")
+    elif is_unfinished(last.finish_reason):
+        # in the words that do not end in an example, as the replies of one system may end for several reasons
+        yield Doubt(f"the reply was cut off, ending with {last.finish_reason!r:.40},")
 
 
 def _totals(replies: Sequence[ChatReply]) -> Metrics:
