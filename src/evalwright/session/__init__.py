@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -33,6 +34,7 @@ __all__ = [
     "process_environment",
     "refuse_network",
     "session",
+    "session_began",
 ]
 
 
@@ -61,6 +63,8 @@ class Session:
         """
         self.owns_process: bool = owns_process
         self.pid: int = os.getpid()
+        self.began: float = time.monotonic()
+        """Seconds of `time.monotonic`."""
         self._make_models = models
         self._models: Models | None = None
         self._making = threading.Lock()
@@ -180,6 +184,12 @@ def session() -> Session:
     if found is None:
         raise RuntimeError("there is no run here: models can be called within a Session only")
     return found
+
+
+def session_began() -> float:
+    """When the current session began, in seconds of `time.monotonic`; outside any, this moment."""
+    found = _innermost_session()
+    return time.monotonic() if found is None else found.began
 
 
 def environment() -> Mapping[str, str]:

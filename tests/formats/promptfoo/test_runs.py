@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -10,7 +11,9 @@ from evalwright.cli import main
 from evalwright.errors import InputError
 from evalwright.formats.loading import format_at, load_suite
 from evalwright.formats.promptfoo.file import with_environment
+from evalwright.formats.promptfoo.target import PromptfooTarget
 from evalwright.run.resumption import resume
+from evalwright.session import Session
 from formats.promptfoo.runs import ECHO, Ran, asserted, run, run_at, write
 
 
@@ -177,6 +180,22 @@ def test_after_the_time_of_an_evaluation_nothing_is_called(tmp_path):
         ("time_limit", "the 0.02 s of maxEvalTimeMs are over")
     ] * 2
     assert run(tmp_path, {**ECHO, "evaluateOptions": {"maxEvalTimeMs": 60_000}}).statuses == ["pass"]
+
+
+def test_the_time_of_an_evaluation_counts_from_the_beginning_of_its_session_for_all_columns(tmp_path):
+    suite = load_suite(write(tmp_path, {**ECHO, "evaluateOptions": {"maxEvalTimeMs": 60_000}, "tests": [{"vars": {}}]}))
+    target = PromptfooTarget(suite.variants[0])
+
+    async def answer():
+        await target.open()
+        return await target.run(suite.cases[0], 0)
+
+    with Session() as here:
+        assert asyncio.run(answer()).error is None
+        here.began -= 60
+        error = asyncio.run(answer()).error
+    assert error is not None
+    assert error.type == "time_limit"
 
 
 def test_scores_are_weighted_and_a_threshold_replaces_that_all_must_pass(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,7 +28,7 @@ from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output
-from evalwright.session import environment
+from evalwright.session import environment, session_began
 from evalwright.targets.answers import traced
 from evalwright.targets.failures import target_failure
 
@@ -68,7 +69,8 @@ class PromptfooTarget:
     async def open(self) -> None:
         self._environment = {**environment(), **self._config.get("env", {})}
         most: float | None = self._config.get("max_seconds")
-        self._end = None if most is None else asyncio.get_running_loop().time() + most
+        # of the session, and not of this target: the end is the same for all columns
+        self._end = None if most is None else session_began() + most
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         own = _of_test(case)
@@ -89,7 +91,7 @@ class PromptfooTarget:
                 f"it goes on from {missing[0]}, which was not answered in this session: run the whole suite",
                 "earlier_turn_missing",
             )
-        end = asyncio.timeout_at(self._end)
+        end = asyncio.timeout(None if self._end is None else self._end - time.monotonic())
         try:
             async with end:
                 await asyncio.sleep(0)  # or what never waits would be done after the end, too
