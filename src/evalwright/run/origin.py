@@ -18,6 +18,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import evaluator_digests
 from evalwright.run.used_files import file_digest_of
 from evalwright.stores.documents import missing_key
+from evalwright.stores.local_files.lines import unresolved_in
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -122,16 +123,29 @@ def runnable(reader: RunReader, trust: Trust, *, idle: bool = False) -> Runnable
     owners = [(v.name, v.config) for v in plan.variants] + [(m.type, m.config) for m in plan.mirrors]
     missing = [name for name in reader.unresolved if variable_of(name) not in os.environ]
     lacking = [(owner, name) for owner, config in owners for name in missing if _stands_in(name, config)]
-    if not lacking:
+    in_case = None if idle else _lacking_in_case(reader, os.environ)
+    if not lacking and in_case is None:
         return Runnable(unseen=unseen)
     for suite in (trust.suite, _suite_of_origin(plan)):
         if suite is not None and config_hash(suite) == plan.config_hash:
-            return Runnable(suite, unseen=unseen)
-    owner, name = lacking[0]
+            # the suite may have taken the secret from a variable that is no longer set
+            in_case = in_case and _lacking_in_case(reader, {**os.environ, **suite.secrets})
+            if in_case is None:
+                return Runnable(suite, unseen=unseen)
+    owner, name = in_case or (f"the configuration of {lacking[0][0]!r}", lacking[0][1])
     raise InputError(
-        f"the configuration of {owner!r} needs the secret {name}, which is never stored: "
+        f"{owner} needs the secret {name}, which is never stored: "
         f"set the environment variable {name}, or keep {plan.config_path} as it was when the run started"
     )
+
+
+def _lacking_in_case(reader: RunReader, environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """A case and the name of a secret in it that `environ` lacks: it would be sent, and compared, as `${NAME}`."""
+    lines: Callable[[], Iterable[bytes]] = getattr(reader, "case_lines", tuple)  # those of other stores are whole
+    for case, name in unresolved_in(lines(), environ):
+        if (variable := variable_of(name)) not in environ:
+            return f"the case {case!r}", variable
+    return None
 
 
 def must_be_own(reader: RunReader, plan: Plan) -> None:

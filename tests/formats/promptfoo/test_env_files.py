@@ -111,3 +111,46 @@ def test_variables_of_a_provider_that_nothing_reads_are_told(tmp_path):
     assert [(one.key, one.message) for one in suite.warnings] == [
         ("providers[0].env.SHOP_TOWN", "nothing reads this variable")
     ]
+
+
+WITH_CREDENTIALS = """
+prompts: ["{{q}}"]
+providers: ["file://agent.py"]
+tests:
+  - vars: {q: a, api_key: k9-literal-key}
+    assert: [{type: contains, value: "{{api_key}}"}]
+  - vars: {q: b}
+    assert: [{type: equals, value: {password: hunter2pass}}]
+  - vars: {q: c}
+    assert: [{type: not-contains, value: "k9-literal-key"}]
+"""
+UNTIL_FIXED = """
+from pathlib import Path
+
+def call_api(prompt, options, context):
+    if not Path(__file__).with_name("fixed").exists():
+        return {"error": "down"}
+    return {"output": {"password": "hunter2pass"} if prompt == "b" else "it is k9-literal-key"}
+"""
+
+
+def test_a_retry_compares_with_the_credentials_that_its_cases_contain(tmp_path):
+    ran = run(tmp_path, WITH_CREDENTIALS, agent__py=UNTIL_FIXED)
+    assert ran.statuses == ["error"] * 3
+    (tmp_path / "fixed").touch()
+    assert Ran(retry(ran.outcome.run_dir)).statuses == ["pass", "pass", "fail"]
+    stored = [path.read_text() for path in ran.outcome.run_dir.rglob("*") if path.is_file()]
+    assert not [text for text in stored if "k9-literal-key" in text or "hunter2pass" in text]
+
+
+def test_a_retry_without_the_credentials_of_its_cases_is_rejected(tmp_path, monkeypatch):
+    ran = run(tmp_path, WITH_CREDENTIALS, agent__py=UNTIL_FIXED)
+    (tmp_path / "fixed").touch()
+    write(tmp_path, WITH_CREDENTIALS.replace("q: c", "q: d"))
+    with pytest.raises(InputError, match="the case 'test-0' needs the secret api_key, which is never stored"):
+        retry(ran.outcome.run_dir)
+    monkeypatch.setenv("api_key", "k9-literal-key")
+    with pytest.raises(InputError, match="the case 'test-1' needs the secret password, which is never stored"):
+        retry(ran.outcome.run_dir)
+    monkeypatch.setenv("password", "hunter2pass")
+    assert Ran(retry(ran.outcome.run_dir)).statuses == ["pass", "pass", "fail"]

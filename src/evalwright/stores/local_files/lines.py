@@ -47,6 +47,7 @@ __all__ = [
     "decoded_case",
     "decoded_line",
     "reserved_words",
+    "unresolved_in",
 ]
 
 T = TypeVar("T")
@@ -162,6 +163,21 @@ def decoded_case(file: str, line: bytes, number: int, environ: Mapping[str, str]
         return case
     what = damage[0].removeprefix(f":{number}: ") if damage else "a blank line"
     raise InputError(Problem(file, f"cannot be read: {what}", number))
+
+
+def unresolved_in(lines: Iterable[bytes], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The secrets in stored cases that `environ` lacks: the id of each case, and the name of the secret.
+
+    Damaged lines are left out, because reading the cases reports them.
+    """
+    for line in lines:
+        if line.endswith(_MARK_ENDS):
+            unresolved: dict[str, str] = {}
+            try:
+                case = expand(msgspec.json.decode(line), environ, unresolved)
+            except (ValueError, RecursionError):
+                continue
+            yield from ((str(case.get("id")), name) for name in unresolved)
 
 
 class _Version(msgspec.Struct, gc=False):
