@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from evalwright.decisions.approximations import approximations_of
 from evalwright.decisions.changes import changed_part
 from evalwright.decisions.guards import guard_parts
 from evalwright.decisions.identity import Identity, some_names
@@ -23,8 +24,6 @@ from evalwright.statistics.rates import rate_of_units, score_ends
 
 __all__ = ["EXIT_CODES", "decision_of", "side_rate"]
 
-_FEW_GROUPS = 8
-"""With fewer effective groups, error rates only approximate those asked for."""
 EXIT_CODES: dict[DecisionVerdict, int] = {"ship": 0, "dont": 1, "undecided": 3}
 
 
@@ -82,7 +81,7 @@ def decision_of(
     if looks is not None:
         _leave_fixed_numbers_out(decision)
     _settle(decision, terms.slice_margin)
-    decision.warnings = list(_warnings(decision, identity, terms, scale))
+    decision.warnings = list(_warnings(decision, identity, ground, counting))
     if decision.verdict == "undecided" and looks is None:
         decision.next = next_part(decision, pairs, b, better=terms.better)
     return decision
@@ -164,9 +163,10 @@ def _cases_of_one_side(one: Mapping[str, CaseTotal], other: Mapping[str, CaseTot
     return sorted(one.keys() - other.keys()), sorted(other.keys() - one.keys())
 
 
-def _warnings(decision: Decision, identity: Identity, terms: Terms, scale: ValueRange) -> list[str]:
+def _warnings(decision: Decision, identity: Identity, ground: Ground, counting: Counting) -> list[str]:
     """What a reader must know besides the numbers."""
     lines = []
+    terms, scale = ground.terms, ground.scale
     shared, what = identity.shared, "compared anyway" if terms.keep_changed else "left out"
     if identity.cases:
         lines.append(
@@ -182,9 +182,7 @@ def _warnings(decision: Decision, identity: Identity, terms: Terms, scale: Value
         lines.append("whether cases or evaluators changed was not checked: no hashes")
     if decision.n and not scale.width:
         lines.append("no spread: all scores of both sides are the same, and their type declares no range")
-    if decision.units < decision.n and decision.effective_units < _FEW_GROUPS:
-        effective = f"{decision.effective_units:.1f} effective groups of {decision.units}"
-        lines.append(f"units: only {effective}: error rates are approximate")
+    lines += approximations_of(decision, ground, counting)
     for name, side in (("A", decision.a), ("B", decision.b)):
         if decision.n * 2 < side.n:
             lines.append(f"only {decision.n:,} of the {side.n:,} cases of {name} are paired")

@@ -1,0 +1,86 @@
+"""Warnings where a decision errs more often than its alpha says."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalwright.decisions.engine import decision_of
+from evalwright.decisions.identity import Identity
+from evalwright.decisions.pairing import Labelled
+from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.decisions.terms import Terms
+from evalwright.model.decision import Decision
+
+
+def side(shares: list[float], trials: int) -> SideCounts:
+    passes = {f"c{i}": CaseTotal(float(round(share * trials)), trials) for i, share in enumerate(shares)}
+    return SideCounts("v", passes=passes)
+
+
+def decided(a: SideCounts, b: SideCounts, **terms: object) -> Decision:
+    return decision_of(a, b, Terms(**terms), Identity(), Labelled())  # type: ignore[arg-type]
+
+
+def lines(found: Decision, start: str) -> list[str]:
+    return [line for line in found.warnings if line.startswith(start)]
+
+
+SOME_OF_TEN_FAIL = [0.9, 1.0] * 15
+ONE_IN_30_FAILS = [1.0] * 29 + [0.0]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_few_trials_against_many_at_a_rate_near_one_are_named(turned: bool) -> None:
+    few, many = side(ONE_IN_30_FAILS, 1), side(SOME_OF_TEN_FAIL, 10)
+    found = decided(many, few) if turned else decided(few, many)
+    assert found.method == "t"
+    assert lines(found, "trials") == [
+        f"trials: {'B' if turned else 'A'} has only 30, the other side 300, and most end alike (pass rate 95.2 %): "
+        "error rates may be three times alpha"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (side([1.0, 0.0] * 20, 1), side([0.5, 0.6] * 20, 10)),  # both outcomes are common
+        (side([1.0] * 450 + [0.0] * 50, 1), side([0.9] * 500, 10)),  # many cases
+        (side(SOME_OF_TEN_FAIL, 10), side([*SOME_OF_TEN_FAIL[1:], 0.9], 10)),  # as many trials
+        (side([0.8, 1.0] * 15, 5), side(SOME_OF_TEN_FAIL, 10)),  # not more than twice as many
+        (side([1.0] * 30, 1), side([1.0] * 29 + [0.9], 10)),  # the guarded interval is wide enough
+    ],
+)
+def test_trials_that_differ_harmlessly_are_not_named(a: SideCounts, b: SideCounts) -> None:
+    assert not lines(decided(a, b), "trials")
+
+
+def test_cases_of_one_side_are_no_trials_of_a_pair() -> None:
+    few, many = side(ONE_IN_30_FAILS, 1), side(SOME_OF_TEN_FAIL, 10)
+    few.passes = {**few.passes, **{f"more{i}": CaseTotal(0.0, 1) for i in range(500)}}
+    assert lines(decided(few, many), "trials")
+
+
+def test_cases_that_would_miss_a_rare_failure_are_named_where_they_let_ship() -> None:
+    a, b = side([0.9, 1.0] * 50, 10), side([1.0, 0.9] * 50, 10)
+    found = decided(a, b, margin=0.02)
+    assert (found.method, found.verdict) == ("t", "ship")
+    assert lines(found, "cases") == [
+        "cases: if 2 % of all cases failed in every trial with B, a sample of 100 cases would miss them all with a "
+        "chance of 13 %"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cases", "terms"),
+    [
+        (200, {"margin": 0.02}),  # a rare failure would be among them
+        (100, {"margin": 0.0}),
+        (100, {"margin": 0.02, "better": True}),
+        (100, {"margin": 0.02, "population": "suite"}),
+    ],
+)
+def test_enough_cases_and_other_claims_are_not_in_doubt(cases: int, terms: dict[str, object]) -> None:
+    a, b = side([0.9, 1.0] * (cases // 2), 10), side([1.0] * cases, 10)
+    found = decided(a, b, **terms)
+    assert found.verdict == "ship"
+    assert not lines(found, "cases")
