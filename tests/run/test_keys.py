@@ -147,6 +147,15 @@ def test_judging_again_needs_the_keys_of_judges_only(tmp_path, monkeypatch):
         re_evaluate(outcome.run_dir, suite=suite(tmp_path, ["hello"], evaluators=[JUDGE]))
 
 
+def test_judging_again_by_another_suite_names_that_suite_for_a_missing_key(tmp_path):
+    outcome = run_suite(suite(tmp_path, ["hello"]))
+    other = suite(tmp_path, ["hello"], evaluators=[JUDGE])
+    other.source = tmp_path / "judged.yaml"
+    with pytest.raises(InputError, match="OPENAI_API_KEY") as raised:
+        re_evaluate(outcome.run_dir, suite=other)
+    assert {problem.file for problem in raised.value.problems} == {str(tmp_path / "judged.yaml")}
+
+
 def test_judging_again_needs_no_key_where_the_users_cache_holds_replies(tmp_path):
     outcome = run_suite(suite(tmp_path, ["hello"]))
     holding_replies(default_path())

@@ -74,7 +74,7 @@ def audit_run(
         with here, watch(state) if watch else nullcontext():
             here.import_paths(plan.import_paths)
             if judges:
-                must_have_keys(plan, writer, models, judging="")
+                must_have_keys(plan, writer, models, judging="", suite=suite)
             with signals.raising(KeyboardInterrupt):
                 case_of = case_finder(writer, stored, suite)
                 writer.plan = stored  # by it, verdicts are derived in a folder that another program wrote

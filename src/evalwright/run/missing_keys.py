@@ -46,7 +46,7 @@ def with_keys(plan: Plan, cases: Iterable[Case], models: ModelChoices | None) ->
 
     Other models without a price become a warning of the plan.
     """
-    return _checked_cases(plan, cases, models or ModelChoices(), _targets(plan), plan.evaluators)
+    return _checked_cases(plan, cases, models or ModelChoices(), _targets(plan), plan.evaluators, plan.config_path)
 
 
 def check_models(suite: Suite, options: RunOptions) -> None:
@@ -59,25 +59,40 @@ def check_models(suite: Suite, options: RunOptions) -> None:
                 pass
 
 
-def must_have_keys(plan: Plan, reader: RunReader, models: ModelChoices | None, *, judging: str | None = None) -> None:
+def must_have_keys(
+    plan: Plan,
+    reader: RunReader,
+    models: ModelChoices | None,
+    *,
+    judging: str | None = None,
+    suite: Suite | None = None,
+) -> None:
     """Raise InputError as `with_keys` does, for a stored run.
 
     With `judging`, only its evaluators will call models: the one of this name, or all of them for "". The cache may
-    then have replies to their calls from the run itself.
+    then have replies to their calls from the run itself. The message names `suite` if they are evaluators of it.
     """
     targets = _targets(plan) if judging is None else []
     specs = [spec for spec in plan.evaluators if not judging or spec.name == judging]
     if not (targets or plan.evaluators_by_case or any(map(_asks, specs))):
         return
     if judging is None or not _holds_replies(models or ModelChoices()):
-        for _ in _checked_cases(plan, reader.cases(), models or ModelChoices(), targets, specs):
+        source = plan.config_path if suite is None else str(suite.source)
+        for _ in _checked_cases(plan, reader.cases(), models or ModelChoices(), targets, specs, source):
             pass
 
 
 def _checked_cases(
-    plan: Plan, cases: Iterable[Case], models: ModelChoices, targets: Sequence[_Caller], specs: Sequence[EvaluatorSpec]
+    plan: Plan,
+    cases: Iterable[Case],
+    models: ModelChoices,
+    targets: Sequence[_Caller],
+    specs: Sequence[EvaluatorSpec],
+    source: str,
 ) -> Iterator[Case]:
-    """Recordings need no key, and a cache that the user names may have the judges' replies.
+    """Messages name the suite file `source`.
+
+    Recordings need no key, and a cache that the user names may have the judges' replies.
 
     The user's default cache does not count here: if anything had ever been judged with such a model, a run could begin
     without a key that it needs. The message names that cache instead.
@@ -85,7 +100,7 @@ def _checked_cases(
     if models.replay is not None or models.no_network:
         yield from cases
         return
-    judged, unpriced = models.cache is None or not _holds_replies(models), _Unpriced(plan, models)
+    judged, unpriced = models.cache is None or not _holds_replies(models), _Unpriced(plan, models, source)
     asking = [*targets, *(_evaluators(specs) if judged else ())]
     missing: dict[tuple[str, bool, str, str], None] = {}
     packages: dict[tuple[str, str], None] = {}
@@ -114,17 +129,17 @@ def _checked_cases(
                     interfaces.add(route.interface)
         yield case
     problems = unpriced.problems()
-    problems += [_problem(plan, name, message) for name, message in (*nowhere, *packages)]
+    problems += [_problem(source, name, message) for name, message in (*nowhere, *packages)]
     problems += [
-        _problem(plan, name, f"{model!r} does not support batches: leave out --batch") for name, model in alone
+        _problem(source, name, f"{model!r} does not support batches: leave out --batch") for name, model in alone
     ]
-    problems += _beyond_budget(plan, targets, models)
+    problems += _beyond_budget(plan, targets, models, source)
     if missing or problems:
         from evalwright.llm.cache import default_path
 
         cached = f"or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
         keys = [
-            _problem(plan, name, message, ", ".join([*([cached] if judges else ()), *_local_server(variable)]))
+            _problem(source, name, message, ", ".join([*([cached] if judges else ()), *_local_server(variable)]))
             for name, judges, message, variable in missing
         ]
         raise InputError([*keys, *problems])
@@ -151,19 +166,20 @@ def _local_server(variable: str) -> Iterator[str]:
         yield f"or the address of a local server in {variable}"
 
 
-def _beyond_budget(plan: Plan, targets: Sequence[_Caller], models: ModelChoices) -> list[Problem]:
+def _beyond_budget(plan: Plan, targets: Sequence[_Caller], models: ModelChoices, source: str) -> list[Problem]:
     """The systems whose calls a budget cannot limit, because processes of their own make them."""
     isolated = {variant.name for variant in plan.variants if variant.isolation == "process"}
     found = [] if models.budget_usd is None else [one.name for one in targets if one.name in isolated]
     message = "a budget cannot limit a model that another process calls: leave out isolation: process"
-    return [_problem(plan, name, message) for name in found]
+    return [_problem(source, name, message) for name in found]
 
 
 class _Unpriced:
     """Models without a known price: a limit on money could not be enforced for them."""
 
-    def __init__(self, plan: Plan, models: ModelChoices) -> None:
-        self._plan, self._models, self._list_prices = plan, models, plan.has_list_prices
+    def __init__(self, plan: Plan, models: ModelChoices, source: str) -> None:
+        self._plan, self._models, self._source = plan, models, source
+        self._list_prices = plan.has_list_prices
         self._refused: dict[tuple[str, str, str], None] = {}
         self._unpriced: dict[str, None] = {}
         self._priced: set[str] = set()
@@ -186,7 +202,7 @@ class _Unpriced:
     def problems(self) -> list[Problem]:
         return [
             _problem(
-                self._plan,
+                self._source,
                 name,
                 f"no price is known for {model!r}, so {limit} cannot be enforced: add it to the price table "
                 "(metrics.price_table_path)",
@@ -216,8 +232,8 @@ def _holds_replies(models: ModelChoices) -> bool:
         return False
 
 
-def _problem(plan: Plan, name: str, message: str, option: str = "") -> Problem:
-    return Problem(str(seen_from_here(Path(plan.config_path))), message, key=name, option=option)
+def _problem(source: str, name: str, message: str, option: str = "") -> Problem:
+    return Problem(str(seen_from_here(Path(source))), message, key=name, option=option)
 
 
 def _targets(plan: Plan) -> list[_Caller]:

@@ -75,7 +75,7 @@ def re_evaluate(
         )
         with here, watch(state) if watch else nullcontext():
             here.import_paths(plan.import_paths)  # because systems are not built here, which would add their folders
-            must_have_keys(plan, writer, models, judging=add or "")
+            must_have_keys(plan, writer, models, judging=add or "", suite=suite)
             judged = judge_again(
                 calls,
                 writer,
