@@ -24,7 +24,7 @@ from evalwright.viewer.access import Access, Gatekeeper
 from evalwright.viewer.changes import ChangeTally
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.links import ServerLinks
-from evalwright.viewer.pages import NotThere, Page
+from evalwright.viewer.pages import NotThere, Page, StillReading, table_of_cells
 from evalwright.viewer.pages.cell import cell_page, stored_records, whole_text
 from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.label import Labelling, label_page, store_label
@@ -32,7 +32,7 @@ from evalwright.viewer.pages.run import run_page
 from evalwright.viewer.pages.runs import runs_page
 from evalwright.viewer.query import BadQuery, single_values, whole_number
 from evalwright.viewer.rendering import assets
-from evalwright.viewer.shelf import RunSource, Shelf
+from evalwright.viewer.shelf import OpenRun, RunSource, Shelf
 
 if TYPE_CHECKING:
     from evalwright.viewer.pairing import Pairings
@@ -84,6 +84,7 @@ def viewer(
         Route("/assets/{name}", site.asset),
     ]
     handlers: dict[Any, Any] = {404: site.missing, 500: site.broken, BadQuery: site.misread, NotThere: site.missing}
+    handlers[StillReading] = site.unready
     handlers[EvalwrightError] = site.unreadable
     handlers[StorageError] = site.failing
     handlers[OSError] = site.unreadable  # a folder can be removed between any two steps
@@ -103,6 +104,12 @@ class _Site:
     def _answer(self, page: Page, status: int = 200) -> HTMLResponse:
         _, text = page.fitted({"links": self._links, "labels": self._labels})
         return HTMLResponse(text, status)
+
+    def _read(self, request: Request) -> OpenRun:
+        """The run, once its cells are read. Files and labels wait for them, while pages load themselves again."""
+        run = self._shelf.open(_run_of(request, self._shelf))
+        run.whole_table()
+        return run
 
     def runs(self, request: Request) -> Response:
         return self._answer(runs_page(self._shelf, self._changes, request.query_params.multi_items()))
@@ -137,10 +144,10 @@ class _Site:
         run_id = _run_of(request, self._shelf)
         given = single_values(request.query_params.multi_items(), ("case", "variant", "trial"))
         trial = whole_number("trial", given["trial"]) if "trial" in given else None
-        table = self._shelf.open(run_id).table
+        run = self._shelf.open(run_id)
         if not (case := given.get("case", "")):
             raise BadQuery("expected the id of a case as 'case', found none")
-        every = [] if table is None else table.of_case(case, None)
+        every = table_of_cells(run).of_case(case, None)
         rows = [row for row in every if given.get("variant") in (None, row.variant) and trial in (None, row.trial)]
         if not rows:
             cells = ", ".join(f"{row.variant} trial {row.trial}" for row in every[:20])
@@ -151,7 +158,7 @@ class _Site:
         return RedirectResponse(self._links.cell(run_id, rows[0].key), 303)
 
     def records(self, request: Request) -> Response:
-        run = self._shelf.open(_run_of(request, self._shelf))
+        run = self._read(request)
         single_values(request.query_params.multi_items(), ())
         body = msgspec.json.format(msgspec.json.encode(stored_records(run, request.path_params["key"])), indent=2)
         name = f"{request.path_params['key']}.json"
@@ -160,18 +167,15 @@ class _Site:
         )
 
     def whole(self, request: Request) -> Response:
-        run = self._shelf.open(_run_of(request, self._shelf))
+        run = self._read(request)
         part = single_values(request.query_params.multi_items(), ("part",)).get("part", "")
         text = whole_text(stored_records(run, request.path_params["key"]), part)
         return Response(text.encode("utf-8", "backslashreplace"), media_type="text/plain")
 
     def table(self, request: Request) -> Response:
-        run = self._shelf.open(_run_of(request, self._shelf))
-        chosen, table = Filter.of(request.query_params.multi_items()), run.table
-        if table is None:
-            raise NotThere("The cells are still being read: try again soon.", self._links.run(run.id))
+        run, chosen = self._read(request), Filter.of(request.query_params.multi_items())
         check_values([run], chosen)
-        lines = _csv(table.every(chosen))
+        lines = _csv(run.whole_table().every(chosen))
         headers = {"Content-Disposition": 'attachment; filename="cells.csv"'}
         return StreamingResponse(lines, headers=headers, media_type="text/csv")
 
@@ -214,7 +218,7 @@ class _Site:
         return await run_in_threadpool(self._store_label, request, form)
 
     def _store_label(self, request: Request, form: dict[str, str]) -> Response:
-        run = self._shelf.open(_run_of(request, self._shelf))
+        run = self._read(request)
         return RedirectResponse(store_label(run, form, self._labelling, self._links), 303)
 
     def compare(self, request: Request) -> Response:
@@ -261,6 +265,10 @@ class _Site:
     def missing(self, request: Request, error: Exception) -> Response:
         text = str(error) if isinstance(error, NotThere) else "There is no such page."
         return self._problem(404, "Not found", text, getattr(error, "back", "/"))
+
+    def unready(self, request: Request, error: StillReading) -> Response:
+        run = self._shelf.open(error.run_id)
+        return self._answer(Page("reading.html", f"{run.plan.name} · evalwright", {"run": run}))
 
     def misread(self, request: Request, error: Exception) -> Response:
         return self._problem(400, "Not understood", str(error), request.url.path)

@@ -138,6 +138,11 @@ class OpenRun:
         """The share of the traces that are in the table so far."""
         return min(0.99, self.read / max(1, self.summary.cells_total))
 
+    @property
+    def indexing(self) -> str:
+        """How far the table is, or why it cannot be made, as text."""
+        return self.problem or f"indexing {100 * self.progress:.0f} %"
+
     def search(self, chosen: Filter) -> MessageSearch | None:
         """The search for the words of a filter in all records; None while there is no table."""
         table, words = self.table, tuple(chosen.words)

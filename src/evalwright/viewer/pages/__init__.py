@@ -13,7 +13,7 @@ from evalwright.viewer.rendering import page_text
 if TYPE_CHECKING:
     from evalwright.viewer.table import CellRow, CellTable
 
-__all__ = ["LARGEST", "NotThere", "Page", "ShownRun"]
+__all__ = ["LARGEST", "NotThere", "Page", "ShownRun", "StillReading", "table_of_cells"]
 
 LARGEST = 100_000
 """Bytes of a page, except one that was asked to show everything."""
@@ -72,3 +72,21 @@ class NotThere(Exception):
     def __init__(self, message: str, back: str) -> None:
         super().__init__(message)
         self.back = back
+
+
+class StillReading(Exception):
+    """The cells of a run are still being read: later, the same address leads to them."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"the cells of {run_id} are still being read")
+        self.run_id = run_id
+
+
+def table_of_cells(run: ShownRun) -> CellTable:
+    """Raises StillReading while it is being made, and NotThere if it cannot be."""
+    table = run.table
+    if table is not None:
+        return table
+    if run.problem is not None:
+        raise NotThere(run.problem, f"/runs/{run.id}")
+    raise StillReading(run.id)

@@ -16,7 +16,7 @@ from evalwright.stores.artifacts import read_artifact
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import LabelFile, StoredLabel
 from evalwright.viewer.links import Links
-from evalwright.viewer.pages import NotThere, Page, ShownRun
+from evalwright.viewer.pages import NotThere, Page, ShownRun, table_of_cells
 from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
 from evalwright.viewer.pages.conversation import MOST_ON_A_PAGE, ends, shown_messages, unsaid_calls
 from evalwright.viewer.pages.evaluator_results import evaluator_results
@@ -40,7 +40,6 @@ __all__ = [
     "whole_text",
 ]
 
-_LATER = "The cells are still being read: try again soon."
 _ROOM_OF_ALL = 2_000_000
 """Characters of all texts of a page with all messages."""
 _NOTHING: tuple[Any, ...] = (None, [], {}, "")
@@ -58,10 +57,8 @@ class Trial(NamedTuple):
 
 
 def find_row(run: ShownRun, key: str) -> CellRow:
-    """Raises NotThere."""
-    table = run.table
-    if table is None:
-        raise NotThere(run.problem or _LATER, f"/runs/{run.id}")
+    """Raises NotThere and StillReading."""
+    table = table_of_cells(run)
     row = table.by_key(key)
     if row is None:
         raise NotThere(
@@ -98,7 +95,7 @@ def whole_text(records: dict[str, Any], part: str) -> str:
 
 
 def cell_page(run: ShownRun, key: str, pairs: Sequence[tuple[str, str]], links: Links, labels: LabelFile) -> Page:
-    """Raises NotThere and BadQuery."""
+    """Raises NotThere, StillReading and BadQuery."""
     chosen, wanted = Filter.of(pairs, ("messages",)), dict(pairs).get("messages") or ""
     if wanted not in ("", "all"):
         raise unknown_value("messages", wanted, ("all",))

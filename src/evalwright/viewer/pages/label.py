@@ -14,7 +14,7 @@ from evalwright.model.trace import Trace
 from evalwright.reports import numbers
 from evalwright.viewer.labels import ORDERS, LabelFile, LabelOrder, StoredLabel, now
 from evalwright.viewer.links import ServerLinks
-from evalwright.viewer.pages import NotThere, Page
+from evalwright.viewer.pages import NotThere, Page, table_of_cells
 from evalwright.viewer.pages.blocks import Blocks
 from evalwright.viewer.pages.cell import expected_parts, input_parts
 from evalwright.viewer.pages.conversation import ends, shown_messages, unsaid_calls
@@ -56,10 +56,8 @@ def _id(row: CellRow) -> tuple[str, str, int]:
 
 
 def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
-    """Raises BadQuery, NotThere."""
-    table = run.table
-    if table is None:
-        raise NotThere(run.problem or "The cells are still being read: try again soon.", f"/runs/{run.id}")
+    """Raises BadQuery, NotThere, StillReading."""
+    table = table_of_cells(run)
     judged = table.values("evaluator")
     names = [spec.name for spec in run.plan.evaluators if spec.name in judged] or judged
     if not names:
@@ -122,7 +120,7 @@ def _next(state: _State) -> int | None:
 
 
 def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labelling, links: ServerLinks) -> Page:
-    """Raises BadQuery, NotThere."""
+    """Raises BadQuery, NotThere, StillReading."""
     given = single_values(pairs, _KEYS)
     for name in given.keys() & {"show", "replaced"}:
         _one_of(name, given[name], ("1",))
@@ -222,7 +220,8 @@ def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> d
 
 
 def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, links: ServerLinks) -> str:
-    """Store a submitted form and return the address of the next answer. Raises BadQuery, NotThere, StorageError."""
+    """Store a submitted form and return the address of the next answer. Raises BadQuery, NotThere,
+    StillReading, StorageError."""
     state = _state(run, form, labelling.labeller)
     asked, verdict = state.asked, _one_of("verdict", form.get("verdict", ""), list(VERDICTS))
     file = LabelFile(run.source.labels_path())

@@ -126,7 +126,7 @@ def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress |
         ),
         "trials": trials,
         "chosen": chosen,
-        "indexing": None if table is not None else run.problem or f"indexing {100 * run.progress:.0f} %",
+        "indexing": None if table is not None else run.indexing,
         "warnings": list(dict.fromkeys([*summary.warnings, *(f"cannot be read: {note}" for note in run.unread)])),
     }
     return context | (_nothing() if table is None else _cells(run, table, chosen, of_trials=bool(trials.rows)))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
 
-from evalwright.viewer.pages import NotThere, Page
+from evalwright.viewer.pages import NotThere, Page, table_of_cells
 from evalwright.viewer.pages.blocks import ROOM
 from evalwright.viewer.pages.cell import same_answers
 from evalwright.viewer.query import single_values
@@ -30,11 +30,10 @@ class ShownTrial(NamedTuple):
 
 
 def trials_page(run: OpenRun, pairs: Iterable[tuple[str, str]]) -> Page:
-    """Raises BadQuery, NotThere."""
+    """Raises BadQuery, NotThere, StillReading."""
     given = single_values(pairs, ("case", "variant"))
-    table = run.table
     case = given.get("case", "")
-    rows = [] if table is None else table.of_case(case, given.get("variant"))
+    rows = table_of_cells(run).of_case(case, given.get("variant"))
     if not rows:
         raise NotThere(f"The run {run.id} has no case {case[:200]!r} with this variant.", f"/runs/{run.id}")
     found = same_answers(row for row in rows if row.variant == rows[0].variant)
