@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -34,6 +35,7 @@ __all__ = [
     "StorageError",
     "TargetError",
     "Unsent",
+    "below",
     "code_of_others",
     "counted",
     "did_you_mean",
@@ -190,6 +192,16 @@ class AllMistakes:
         listed = [problem for error in self._found for problem in error.listed]
         every = [*with_others(listed, beside)]
         raise self._found[0] if len(self._found) == 1 and every == listed else InputError(every)
+
+
+@contextmanager
+def below(place: str) -> Iterator[None]:
+    """Put the keys of an InputError from the block below `place`: a part knows only its own."""
+    try:
+        yield
+    except InputError as error:
+        keys = [(problem, f"{place}.{problem.key}".rstrip(".")) for problem in error.listed]
+        raise InputError([replace(problem, key=key) for problem, key in keys]) from error
 
 
 class RunLockedError(InputError):

@@ -168,6 +168,14 @@ def test_evaluators_of_one_name_and_their_unknown_keys_are_warnings(project):
             },
             "aggregator.weights",
         ),
+        (
+            {
+                "type": "composite",
+                "evaluators": [{"name": "m", "type": "is_json"}],
+                "aggregator": {"type": "minimum", "prompt": "Is it good?"},
+            },
+            "aggregator.prompt",
+        ),
         ({"type": "tool_trajectory", "expected": [{"tool": "a", "arg": {}}]}, "expected[0].arg"),
         ({"type": "field_accuracy", "fields": [{"path": "a", "wieght": 2}]}, "fields[0].wieght"),
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalwright.evaluators.combined.composite import AGGREGATORS
+from evalwright.evaluators.combined.aggregators import AGGREGATORS, MEMBER_RESULTS
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.prompts import missing_file, text_or_file
@@ -13,8 +13,7 @@ from evalwright.formats.agentv.vocabulary import NEWER_AGGREGATORS
 
 __all__ = ["read_aggregator"]
 
-RESULTS = "EVALUATOR_RESULTS_JSON"
-DEFAULT_PROMPT = f"Judge the whole by the results of its parts:\n\n{{{{{RESULTS}}}}}\n"
+DEFAULT_PROMPT = f"Judge the whole by the results of its parts:\n\n{{{{{MEMBER_RESULTS}}}}}\n"
 _OF_JUDGE = ("prompt", "target", "temperature", "max_tokens")
 
 
@@ -29,10 +28,12 @@ def read_aggregator(
         return {}
     kind = str(written.get("type", "")).replace("-", "_")
     kind = NEWER_AGGREGATORS.get(kind, kind)
-    known = {"type", *(AGGREGATORS.get(kind, ()) or _OF_JUDGE)}
+    rule = {**written, "type": kind}
     if kind in AGGREGATORS:
+        keys = AGGREGATORS[kind]
+        known = {"type", *(_OF_JUDGE if keys is None else keys)}
         report.unknown_keys(place, written, known)
-    rule = {**{key: value for key, value in written.items() if key in known or kind not in AGGREGATORS}, "type": kind}
+        rule = {key: value for key, value in rule.items() if key in known}
     names = [member["name"] for member in members]
     for name in rule["weights"] if isinstance(rule.get("weights"), dict) else ():
         if name not in names:
@@ -49,6 +50,6 @@ def _prompt(written: Any, place: str, files: Files, report: Notes) -> str:
     path, text = (None, written) if "\n" in written else text_or_file(written, place, files, report)
     if path is None and (problem := missing_file(written, files)):
         report(place, problem)
-    elif RESULTS not in (text or ""):
-        report.warn(place, f"prompt: the judge sees no results of the members without {{{{{RESULTS}}}}}")
+    elif MEMBER_RESULTS not in (text or ""):
+        report.warn(place, f"prompt: the judge sees no results of the members without {{{{{MEMBER_RESULTS}}}}}")
     return text or ""

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from evalwright.evaluators.combined.aggregators import MEMBER_RESULTS
 from evalwright.evaluators.tools.calls import TracedCall, calls_of, messages_of
 from evalwright.evaluators.wording import shorten
 from evalwright.formats.agentv.message_texts import without_places
@@ -59,6 +60,7 @@ def prompt_values(case: Case, trace: Trace) -> dict[str, str]:
         "metadata": _json(case.metadata),
         "metadata_json": json.dumps(case.metadata, ensure_ascii=False, separators=(",", ":")),
         "tool_calls": "\n".join(map(_call_line, calls_of(trace))),
+        **({MEMBER_RESULTS: extra[MEMBER_RESULTS]} if MEMBER_RESULTS in extra else {}),
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from evalwright.evaluators.catalogue import catalogue
-from evalwright.evaluators.combined.composite import AGGREGATORS
+from evalwright.evaluators.combined.aggregators import AGGREGATORS
 from evalwright.formats.agentv.assertions import FIELD_AGGREGATIONS
 from evalwright.formats.agentv.case_keys import CASE_KEYS, EXECUTION_KEYS
 from evalwright.formats.agentv.conversations import AFTER_FAILURE, OF_TURN, TURN_AGGREGATIONS
