@@ -105,7 +105,7 @@ def _span(
     metrics = metrics if isinstance(metrics, dict) else {}
     attributes: dict[str, Any] = {"openinference.span.kind": _KINDS.get(kind, "CHAIN")}
     if kind == "llm":
-        asked = request_messages(given if isinstance(given, dict) else {"messages": given})
+        asked = request_messages(given)
         choices = isinstance(output, list) and any("message" in one for one in dictionaries(output))
         replied = reply_messages({"choices" if choices else "messages": output} if isinstance(output, list) else output)
         attributes |= {"llm.input_messages": asked} if asked else {}
@@ -115,6 +115,7 @@ def _span(
     if isinstance(metadata, dict) and metadata:
         attributes["metadata"] = metadata
         attributes |= {"llm.model_name": metadata["model"]} if text_of(metadata.get("model")) else {}
+    attributes |= {"tag.tags": row["tags"]} if isinstance(row.get("tags"), list) else {}
     attributes |= {"input.value": given} if given is not None and "llm.input_messages" not in attributes else {}
     attributes |= {"output.value": output} if output is not None and "llm.output_messages" not in attributes else {}
     return WireSpan(

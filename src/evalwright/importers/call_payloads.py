@@ -1,4 +1,5 @@
-"""What was sent to a model and came back, as its SDK recorded it: messages in the forms of LangChain and of OpenAI."""
+"""What was sent to a model and came back, as its SDK recorded it: messages in the forms of LangChain, OpenAI (both
+of its APIs), Anthropic and Gemini."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import msgspec
 
 from evalwright.importers.blocks import dictionaries
 
-__all__ = ["reply_messages", "request_messages"]
+__all__ = ["chat_message", "reply_messages", "request_messages"]
 
 _ROLES = {
     "HumanMessage": "user", "AIMessage": "assistant", "SystemMessage": "system", "ToolMessage": "tool",
@@ -19,44 +20,63 @@ _ROLES = {
 
 def request_messages(inputs: Any) -> list[dict[str, Any]]:
     """The messages in the inputs of a call of a model."""
-    given = inputs.get("messages") if isinstance(inputs, dict) else None
-    if isinstance(given, list) and given and isinstance(given[0], list):
-        given = given[0]  # LangChain sends batches, with one list of messages per run
-    return [message for one in dictionaries(given) if (message := _message(one)) is not None]
+    given = inputs if isinstance(inputs, dict) else {"messages": inputs}
+    told = next((given[key] for key in ("system", "instructions") if given.get(key)), None)
+    messages = next((given[key] for key in ("messages", "input", "contents") if given.get(key)), None)
+    if isinstance(messages, list) and messages and isinstance(messages[0], list):
+        messages = messages[0]  # LangChain sends batches, with one list of messages per run
+    if isinstance(messages, str) and isinstance(inputs, dict):
+        messages = [{"role": "user", "content": messages}]
+    found = [message for one in dictionaries(messages) if (message := chat_message(one)) is not None]
+    return [{"role": "system", "content": told}, *found] if found and isinstance(told, str | list) else found
 
 
 def reply_messages(outputs: Any) -> list[dict[str, Any]]:
-    """The reply of a model in the forms of LangChain and of OpenAI."""
+    """The reply of a model."""
     if not isinstance(outputs, dict):
         return []
     if isinstance(outputs.get("generations"), list):
         first = outputs["generations"][0] if outputs["generations"] else None
         parts = [*dictionaries(first if isinstance(first, list) else [first])]
-        found = [_message(part["message"]) for part in parts if isinstance(part.get("message"), dict)]
+        found = [chat_message(part["message"]) for part in parts if isinstance(part.get("message"), dict)]
         texts = [{"role": "assistant", "content": part["text"]} for part in parts if isinstance(part.get("text"), str)]
         return [one for one in found if one is not None] or texts
-    choices = [one["message"] for one in dictionaries(outputs.get("choices")) if isinstance(one.get("message"), dict)]
-    messages = choices or [*dictionaries(outputs.get("messages"))] or ([outputs] if "role" in outputs else [])
-    return [message for one in messages if (message := _message(one)) is not None]
+    held = (("choices", "message"), ("candidates", "content"))
+    choices = [
+        one[key] for name, key in held for one in dictionaries(outputs.get(name)) if isinstance(one.get(key), dict)
+    ]
+    listed = next((outputs[key] for key in ("messages", "output") if isinstance(outputs.get(key), list)), None)
+    messages = choices or [*dictionaries(listed)] or ([outputs] if "role" in outputs else [])
+    return [message for one in messages if (message := chat_message(one)) is not None]
 
 
-def _message(one: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A message in OpenAI's form, from LangChain's constructor, from its fields, or already in that form."""
+def chat_message(one: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A message in OpenAI's form, from LangChain's constructor, from its fields, from an item of a response, or already
+    in that form; None for anything else."""
     if isinstance(one.get("kwargs"), dict):
         path = one.get("id")
         name = str(path[-1]).removesuffix("Chunk") if isinstance(path, list) and path else ""
-        one = {"type": name, **one["kwargs"]}
-        one = {**one, "type": name or one.get("type")}
+        one = {**one["kwargs"], "type": name or one["kwargs"].get("type")}
+    if (item := _item(one)) is not None:
+        return item
     role = one.get("role") or _ROLES.get(str(one.get("type")))
     if not isinstance(role, str):
         return None
     calls = [_call(call) for call in dictionaries(one.get("tool_calls"))]
-    return {
-        "role": role,
-        "content": one.get("content"),
-        **({"tool_calls": calls} if calls else {}),
-        **({"tool_call_id": one["tool_call_id"]} if isinstance(one.get("tool_call_id"), str) else {}),
-    }
+    kept = {key: one[key] for key in ("name", "tool_call_id", "parts") if one.get(key)}
+    return {"role": role, "content": one.get("content"), **({"tool_calls": calls} if calls else {}), **kept}
+
+
+def _item(one: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The message that an item of OpenAI's Responses API is, unless it has a role."""
+    match one.get("type"):
+        case "function_call":
+            called = {"name": one.get("name"), "arguments": one.get("arguments")}
+            call = {"id": one.get("call_id"), "type": "function", "function": called}
+            return {"role": "assistant", "content": None, "tool_calls": [call]}
+        case "function_call_output":
+            return {"role": "tool", "content": one.get("output"), "tool_call_id": one.get("call_id")}
+    return None
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from evalwright.importers.call_payloads import reply_messages, request_messages
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import langsmith_scores
 from evalwright.importers.span_files import Lose
+from evalwright.importers.span_messages import json_content
 from evalwright.importers.spans import import_spans
 from evalwright.importers.wire_spans import WireSpan, moment_ns
 from evalwright.model.import_result import ImportResult
@@ -26,6 +27,9 @@ _USED = {
     "llm.token_count.completion": ("completion_tokens", "output_tokens"),
     "llm.cost.total": ("total_cost",),
 }
+_PACKED = ("inputs", "outputs", "extra", "tags", "feedback_stats")
+"""Fields that are text with JSON in exports of many runs at once, as which they are columns of a table."""
+_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens", "input_tokens", "output_tokens")
 _GIVEN = ("input_token_details", "prompt_token_details", "prompt_tokens_details")
 _SAID = ("output_token_details", "completion_token_details", "completion_tokens_details")
 _PARTS = {
@@ -61,9 +65,11 @@ def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
 
 def _span(run: Mapping[str, Any]) -> WireSpan:
     faults: list[str] = []
+    run = {**run, **{key: json_content(run.get(key)) for key in _PACKED}}
     kind = str(run["run_type"]).lower()
-    error = run.get("error")
-    inputs, outputs = run.get("inputs"), run.get("outputs")
+    error, inputs, outputs = run.get("error"), run["inputs"], run["outputs"]
+    if kind == "tool":
+        inputs, outputs = _of_tool(inputs, "input"), _of_tool(outputs, "output")
     attributes: dict[str, Any] = {"openinference.span.kind": _KINDS.get(kind, "CHAIN")}
     if kind == "llm":
         asked, replies = request_messages(inputs), reply_messages(outputs)
@@ -71,6 +77,7 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
         attributes |= {"llm.output_messages": replies} if replies else {}
     attributes |= {"input.value": inputs} if inputs else {}
     attributes |= {"output.value": outputs} if outputs else {}
+    attributes |= _about(run)
     attributes |= _usage_of(run, kind)
     return WireSpan(
         text_of(run.get("trace_id")) or str(run["id"]),
@@ -83,8 +90,26 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
         str(error) if error else None,
         attributes,
         faults=faults,
-        scores=[*langsmith_scores(run.get("feedback_stats"))],
+        scores=[*langsmith_scores(run["feedback_stats"])],
     )
+
+
+def _about(run: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata and tags of a run, and its model."""
+    extra = run["extra"] if isinstance(run["extra"], dict) else {}
+    metadata, parameters = (extra.get(key) for key in ("metadata", "invocation_params"))
+    named = ((metadata, "ls_model_name"), (parameters, "model"), (parameters, "model_name"))
+    models = (text_of(holder.get(key)) for holder, key in named if isinstance(holder, dict))
+    found = {"metadata": metadata, "tag.tags": run["tags"], "llm.model_name": next(filter(None, models), None)}
+    return {name: value for name, value in found.items() if value}
+
+
+def _of_tool(value: Any, key: str) -> Any:
+    """What a tool was given or returned, if it is a text or a single value that LangChain put below a key."""
+    inside = value.get(key) if isinstance(value, dict) and value.keys() == {key} else None
+    if key == "input" and not (isinstance(inside, str) and inside.startswith("{")):
+        return value
+    return value if inside is None else inside
 
 
 def _usage_of(run: Mapping[str, Any], kind: str) -> dict[str, float]:
@@ -93,7 +118,9 @@ def _usage_of(run: Mapping[str, Any], kind: str) -> dict[str, float]:
     Runs of other kinds repeat the replies that they get, whose tokens would count twice.
     """
     found: dict[str, float] = {}
-    for holder in [run, *(_usages(run) if kind == "llm" else ())]:
+    # the service writes zeros for runs whose tokens nobody counted
+    counted = run if any(number_under(run, key) for key in _COUNTS) else {"total_cost": run.get("total_cost") or None}
+    for holder in [counted, *(_usages(run) if kind == "llm" else ())]:
         for name, keys in _USED.items():
             _take(found, name, [holder], keys)
         for name, (places, keys) in _PARTS.items():

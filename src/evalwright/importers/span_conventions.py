@@ -6,11 +6,14 @@ form of OpenAI's chat completions, whatever their own.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from evalwright.importers.span_messages import Message, json_content, plain_messages
-from evalwright.importers.wire_spans import WireSpan
+from evalwright.importers.wire_spans import WireSpan, storable
 
 __all__ = [
     "SpanUsage",
@@ -30,16 +33,23 @@ _KINDS = {
     "retriever": "retriever", "invoke_workflow": "chain", "workflow": "chain", "task": "chain", "chain": "chain",
 }  # fmt: skip
 _KIND_KEYS = ("openinference.span.kind", "gen_ai.operation.name", "traceloop.span.kind", "llm.request.type")
-_INPUTS = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "llm.prompts")
+_INPUTS = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "llm.prompts", "pydantic_ai.all_messages")
 _OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion")
-_SHOWN_INPUTS = ("input.value", "gen_ai.tool.call.arguments", "traceloop.entity.input", "tool.parameters")
-_SHOWN_OUTPUTS = ("output.value", "gen_ai.tool.call.result", "traceloop.entity.output")
+_SHOWN_INPUTS = (
+    "input.value", "gen_ai.tool.call.arguments", "traceloop.entity.input", "tool.parameters", "tool_arguments",
+)  # fmt: skip
+_SHOWN_OUTPUTS = (
+    "output.value", "gen_ai.tool.call.result", "traceloop.entity.output", "tool_response", "final_result",
+)  # fmt: skip
+_COSTS = ("llm.cost.total", "gen_ai.usage.cost", "operation.cost")
 _ROLE_EVENTS = {
     "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }  # fmt: skip
 _MOST = 10_000
 """Messages of a span that are read at most."""
+_LONGEST = 64 * 1024
+"""Characters of a text that may be a Python dictionary."""
 
 
 class SpanUsage(NamedTuple):
@@ -84,7 +94,7 @@ def usage_of(attributes: Mapping[str, Any]) -> SpanUsage | None:
             "gen_ai.usage.reasoning_tokens",
             "llm.token_count.completion_details.reasoning",
         ),
-        _dollars(attributes.get("llm.cost.total", attributes.get("gen_ai.usage.cost"))),
+        _dollars(next((attributes[key] for key in _COSTS if key in attributes), None)),
         _tokens(
             attributes,
             "gen_ai.usage.cache_read.input_tokens",
@@ -109,7 +119,23 @@ def tool_of(span: WireSpan) -> Tool:
     if not isinstance(name, str):
         name = (span.name or "").removeprefix("execute_tool ") or "(unnamed)"
     call_id = given.get("gen_ai.tool.call.id", given.get("tool_call.id", given.get("tool.id")))
-    return Tool(name, call_id if isinstance(call_id, str) else None, shown_input(span), shown_output(span))
+    arguments, result = shown_input(span), shown_output(span)
+    if isinstance(result, dict) and (message := plain_messages([result], "user")[0])["role"] == "tool":
+        result, call_id = message["content"], call_id or message["tool_call_id"]
+    if isinstance(arguments, str):
+        arguments = _dictionary_of(arguments)
+    return Tool(name, call_id if isinstance(call_id, str) else None, arguments, result)
+
+
+def _dictionary_of(text: str) -> Any:
+    """The value of the text of a Python dictionary, as which LangChain gives arguments; any other text as it is."""
+    if not text.startswith("{") or len(text) > _LONGEST:
+        return text
+    try:
+        found = ast.literal_eval(text)
+        return json_content(msgspec.json.encode(storable(found)).decode())
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return text
 
 
 def shown_input(span: WireSpan) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.importers.call_payloads import chat_message
 from evalwright.importers.recordings import too_deep
 
 __all__ = ["Message", "content_of", "json_content", "plain_messages", "text_content"]
@@ -61,6 +62,8 @@ def _plain_messages(message: Any, default: str) -> list[Message]:
     original, message = message, json_content(message)
     if isinstance(message, dict) and isinstance(message.get("message"), dict):
         message = message["message"]
+    if isinstance(message, dict) and "role" not in message:
+        message = chat_message(message) or message
     if not isinstance(message, dict) or not _MESSAGE_KEYS & message.keys():
         text = original if isinstance(original, str) else msgspec.json.encode(original).decode()
         return [{"role": default, "content": text}]
@@ -157,7 +160,9 @@ def _calls(message: Message, parts: list[dict[str, Any]]) -> list[dict[str, Any]
     calls = [*(listed if isinstance(listed, list) else ()), *(part for part in parts if _type(part) in _CALLS)]
     if isinstance(legacy := message.get("function_call_name"), str):
         calls.append({"name": legacy, "arguments": message.get("function_call_arguments_json")})
-    return [found for call in calls if (found := _call(call)) is not None]
+    found = [one for call in calls if (one := _call(call)) is not None]
+    # LangChain repeats the calls in an answer of Anthropic's beside its parts
+    return [*{one["id"] or number: one for number, one in enumerate(found)}.values()]
 
 
 def _call(call: Any) -> dict[str, Any] | None:
@@ -188,6 +193,8 @@ def _result(part: Message) -> Message:
     keys = ("response", "server_tool_call_response", "result", "content", "output")
     value = next((part[key] for key in keys if part.get(key) is not None), "")
     value = json_content(value)
+    if isinstance(value, dict) and value.keys() == {"type", "value"}:  # as Vercel's AI SDK wraps them
+        value = value["value"]
     if not isinstance(value, str | dict):
         value = msgspec.json.encode(value).decode()
     name = part.get("name")

@@ -125,7 +125,9 @@ class _Cases:
         for _, encoded in spool:
             records = [decode(record) for record in encoded]
             if not any(record.name is not None for record in records):
-                self._losses.add(f"trace {records[0].trace_id}", "has events, but none of its spans is in the file")
+                self._losses.add(
+                    f"trace {records[0].trace_id}", "none of its spans is in the file, but what belongs to them"
+                )
                 continue
             trace, about, facts = trace_of_spans(records, self._origin)
             self._note(trace)

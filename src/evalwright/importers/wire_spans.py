@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.importers.ai_sdk_spans import with_gen_ai_names
 from evalwright.importers.recordings import described
 
 __all__ = [
@@ -45,7 +46,8 @@ class WireEvent(msgspec.Struct):
 class WireSpan(msgspec.Struct):
     """A span as it was exported, whatever its conventions; times are in nanoseconds since 1970.
 
-    Without a name, it stands for events, scores and facts that were exported apart from that span.
+    Without a name, it stands for events, scores, facts and attributes that were exported apart from that span; without
+    an id, too, from the span around all others.
     """
 
     trace_id: str
@@ -90,7 +92,7 @@ def otlp_span(raw: dict[str, Any], service: str | None) -> WireSpan:
         finished_at=_nanoseconds(raw, ("endTimeUnixNano", "end_time_unix_nano"), faults),
         status=_status(status.get("code")),
         message=_text(status.get("message")) or None,
-        attributes=otlp_attributes(raw.get("attributes"), faults),
+        attributes=with_gen_ai_names(otlp_attributes(raw.get("attributes"), faults)),
         events=[_otlp_event(one, faults) for one in _objects(raw.get("events"), "events", faults)],
         service=service,
         faults=faults,
@@ -139,7 +141,7 @@ def plain_span(raw: dict[str, Any], service: str | None) -> WireSpan:
         finished_at=moment_ns(_either(raw, "end_time", "endTime"), "end_time", faults),
         status=_status(_either(status, "status_code", "code")),
         message=_text(_either(status, "description", "message") or raw.get("status_message")) or None,
-        attributes=attributes,
+        attributes=with_gen_ai_names(attributes),
         events=[_plain_event(one, faults) for one in _objects(raw.get("events"), "events", faults)],
         service=_text(about.get("service.name")) or service,
         faults=faults,

@@ -1,0 +1,63 @@
+"""Spans of Vercel's AI SDK: their attributes in OpenTelemetry's GenAI conventions, which the SDK follows in part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.importers.span_messages import json_content
+
+__all__ = ["with_gen_ai_names"]
+
+_OPERATION = "ai.operationId"
+_OPERATIONS = {"doGenerate": "chat", "doStream": "chat", "doEmbed": "embeddings", "toolCall": "execute_tool"}
+_RENAMED = {
+    "ai.toolCall.name": "gen_ai.tool.name",
+    "ai.toolCall.id": "gen_ai.tool.call.id",
+    "ai.toolCall.args": "gen_ai.tool.call.arguments",
+    "ai.toolCall.result": "gen_ai.tool.call.result",
+    "ai.prompt.messages": "gen_ai.input.messages",
+    "ai.model.id": "gen_ai.request.model",
+    "ai.usage.promptTokens": "gen_ai.usage.input_tokens",
+    "ai.usage.inputTokens": "gen_ai.usage.input_tokens",
+    "ai.usage.completionTokens": "gen_ai.usage.output_tokens",
+    "ai.usage.outputTokens": "gen_ai.usage.output_tokens",
+    "ai.usage.reasoningTokens": "gen_ai.usage.reasoning_tokens",
+    "ai.usage.cachedInputTokens": "gen_ai.usage.cache_read.input_tokens",
+    "ai.telemetry.functionId": "gen_ai.agent.name",
+}
+
+
+def with_gen_ai_names(attributes: dict[str, Any]) -> dict[str, Any]:
+    """The attributes, with those of the AI SDK under the names of the conventions as well."""
+    operation = attributes.get(_OPERATION)
+    if not isinstance(operation, str):
+        return attributes
+    found: dict[str, Any] = {name: attributes[key] for key, name in _RENAMED.items() if key in attributes}
+    found["gen_ai.operation.name"] = _OPERATIONS.get(operation.rpartition(".")[2], "invoke_agent")
+    if (asked := _prompt(json_content(attributes.get("ai.prompt")))) and "gen_ai.input.messages" not in found:
+        found["gen_ai.input.messages"] = asked
+    if (reply := _reply(attributes)) is not None:
+        found["gen_ai.output.messages"] = [reply]
+    return {**found, **attributes}
+
+
+def _prompt(given: Any) -> list[Any]:
+    """The messages of `ai.prompt`, which has a text or messages, and the instructions apart."""
+    if not isinstance(given, dict):
+        return []
+    told, messages = given.get("system"), given.get("messages") or given.get("prompt")
+    asked = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    first = [{"role": "system", "content": told}] if isinstance(told, str) else []
+    return [*first, *asked] if isinstance(asked, list) else []
+
+
+def _reply(given: Mapping[str, Any]) -> dict[str, Any] | None:
+    text, thinking = (given.get(f"ai.response.{key}") for key in ("text", "reasoning"))
+    text = given.get("ai.response.object") if text is None else text
+    calls = json_content(given.get("ai.response.toolCalls"))
+    if text is None and calls is None:
+        return None
+    thought = [{"type": "reasoning", "content": thinking}] if isinstance(thinking, str) and thinking else []
+    said = [{"type": "text", "content": text}] if text else []
+    return {"role": "assistant", "parts": [*thought, *said], "tool_calls": calls}

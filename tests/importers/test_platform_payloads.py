@@ -1,0 +1,211 @@
+"""What the SDKs of models and of agents leave in spans: messages, calls and results, in each of their forms."""
+
+import json
+from typing import Any
+
+import pytest
+
+from importers.spans import START, exported, span
+from importers.test_platforms import langsmith, lc, mlflow_span, row
+from importers.transcripts import imported, spoken, written
+
+ASKED = "Where is order 7?"
+CALLED = [
+    ("user", ASKED, None), ("assistant", None, "track"), ("tool", "Bonn", None), ("assistant", "In Bonn", None)
+]  # fmt: skip
+CALL = {"name": "track", "args": {"order": 7}, "id": "c1", "type": "tool_call"}
+BLOCK = {"type": "tool_use", "id": "c1", "name": "track", "input": {"order": 7}}
+
+
+def constructor(kind: str, **fields: object) -> dict[str, object]:
+    """A message of LangChain, as it makes it from its class."""
+    return lc(f"{kind.title().replace('Ai', 'AI')}Message", type=kind, **fields)
+
+
+def fields(kind: str, **fields: object) -> dict[str, object]:
+    """A message of LangChain, as LangGraph keeps it in its state."""
+    return {"type": kind, **fields}
+
+
+def graph(message: Any) -> list[dict[str, object]]:
+    """A run of LangGraph's agent, which called a model of Anthropic's twice and a tool once."""
+    human = message("human", content=ASKED)
+    call = message("ai", content=[BLOCK], tool_calls=[CALL])
+    result = message("tool", content="Bonn", name="track", tool_call_id="c1")
+    reply = message("ai", content="In Bonn")
+
+    def model(id: str, start: int, given: list[Any], said: Any) -> dict[str, object]:
+        outputs = {"generations": [[{"text": "", "message": said}]]}
+        return langsmith(id, "llm", "graph", start, start + 1, inputs={"messages": [given]}, outputs=outputs)
+
+    return [
+        langsmith(
+            "graph", "chain", None, 0, 9, inputs={"messages": [human]},
+            outputs={"messages": [human, call, result, reply]},
+        ),
+        model("first", 1, [human], call),
+        langsmith("track", "tool", "graph", 2, 3, inputs={"input": "{'order': 7}"}, outputs={"output": result}),
+        model("second", 4, [human, call, result], reply),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("message", [constructor, fields])
+@pytest.mark.parametrize("packed", [False, True], ids=["", "packed"])
+def test_a_run_of_langgraph_has_the_texts_calls_and_results_of_its_messages(tmp_path, message, packed):
+    """LangSmith's exports of many runs have inputs and outputs as JSON in a text."""
+    runs = graph(message)
+    if packed:
+        runs = [{**run, **{key: json.dumps(run[key]) for key in ("inputs", "outputs")}} for run in runs]
+    _, [case] = imported(tmp_path, "langsmith", written(tmp_path / "runs.jsonl", runs))
+    trace = case["embedded_trace"]
+    assert (case["input"]["user_message"], trace["output"]["final_answer"]) == (ASKED, "In Bonn")
+    assert spoken(trace) == CALLED
+    assert [(call["id"], call["arguments"]) for call in trace["tool_calls"]] == [("c1", {"order": 7})]
+    assert [(one["name"], one["content"]) for one in trace["tool_results"]] == [("track", "Bonn")]
+
+
+ITEMS = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": ASKED}]},
+    {"type": "function_call", "call_id": "c1", "name": "track", "arguments": '{"order": 7}'},
+    {"type": "function_call_output", "call_id": "c1", "output": "Bonn"},
+]
+REPLIES = {
+    "responses": (
+        {"model": "m", "instructions": "be kind", "input": ITEMS},
+        {"output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "In Bonn"}]}]},
+    ),
+    "anthropic": (
+        {"model": "m", "system": "be kind", "messages": [
+            {"role": "user", "content": ASKED}, {"role": "assistant", "content": [BLOCK]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "Bonn"}]},
+        ]},
+        {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "In Bonn"}]},
+    ),
+    "gemini": (
+        {"model": "m", "system": "be kind", "contents": [
+            {"role": "user", "parts": [{"text": ASKED}]},
+            {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "track", "args": {"order": 7}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"id": "c1", "name": "track", "response": "Bonn"}}]},
+        ]},
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "In Bonn"}]}}]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", REPLIES)
+@pytest.mark.parametrize("format", ["langsmith", "mlflow"])
+def test_a_call_of_a_model_alone_has_its_messages_and_their_last_text_as_its_answer(tmp_path, format, form):
+    asked, said = REPLIES[form]
+    record: dict[str, Any] = langsmith("call", "llm", None, 0, 1, inputs=asked, outputs=said)
+    if format == "mlflow":
+        call = mlflow_span(b"a", None, "call", "CHAT_MODEL", 0, spanInputs=asked, spanOutputs=said)
+        record = {"info": {}, "data": {"spans": [call]}}
+    _, [case] = imported(tmp_path, format, written(tmp_path / "x.jsonl", [record]))
+    trace = case["embedded_trace"]
+    assert spoken(trace) == [("system", "be kind", None), *CALLED]
+    assert (case["input"], trace["output"]["final_answer"]) == ({"user_message": ASKED}, "In Bonn")
+
+
+def test_items_of_a_response_in_braintrust_are_messages(tmp_path):
+    reply = REPLIES["responses"][1]["output"]
+    _, [case] = imported(
+        tmp_path, "braintrust", written(tmp_path / "x.jsonl", [row("c", "llm", None, 0, 1, input=ITEMS, output=reply)])
+    )
+    assert spoken(case["embedded_trace"]) == CALLED
+
+
+def test_a_call_of_openinference_alone_has_the_reply_as_its_answer_and_not_the_whole_response(tmp_path):
+    whole = {"choices": [{"message": {"role": "assistant", "content": "In Bonn"}}], "usage": {"prompt_tokens": 3}}
+    call = span(1, "ChatCompletion", {
+        "openinference.span.kind": "LLM", "input.value": json.dumps({"messages": [], "model": "m"}),
+        "output.value": json.dumps(whole), "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": ASKED, "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": "In Bonn",
+    })  # fmt: skip
+    _, [case] = imported(tmp_path, "otlp-json", written(tmp_path / "x.jsonl", [exported(call)]))
+    assert (case["input"], case["embedded_trace"]["output"]["final_answer"]) == ({"user_message": ASKED}, "In Bonn")
+    assert case["embedded_trace"]["output"]["structured"] is None
+
+
+def test_runs_of_langsmith_without_counted_tokens_have_none_and_hide_none(tmp_path):
+    """Its API writes zeros for them, also below a run with tokens."""
+    zeros = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0, "total_cost": 0}
+    runs = [langsmith("agent", "chain", None, 0, 3, inputs={"q": "a"}, outputs={"a": "b"}, **zeros)]
+    _, [case] = imported(tmp_path, "langsmith", written(tmp_path / "none.jsonl", runs))
+    metrics = case["embedded_trace"]["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["cost_usd"]) == (None, None, None)
+    model = langsmith("model", "llm", "agent", 1, 2, prompt_tokens=15, completion_tokens=3)
+    runs += [model, langsmith("parser", "chain", "model", 1, 2, **zeros)]
+    _, [case] = imported(tmp_path / "some", "langsmith", written(tmp_path / "some.jsonl", runs))
+    assert case["embedded_trace"]["metrics"]["token_input"] == 15
+
+
+def test_metadata_tags_and_model_of_a_run_of_langsmith_are_kept(tmp_path):
+    extra = {"metadata": {"tier": "gold", "ls_model_name": "m-1"}, "invocation_params": {"model": "m"}}
+    run = langsmith("agent", "llm", None, 0, 1, inputs={"q": "a"}, extra=json.dumps(extra), tags=["new"])
+    _, [case] = imported(tmp_path, "langsmith", written(tmp_path / "x.jsonl", [run]))
+    assert case["metadata"] == {"tier": "gold", "ls_model_name": "m-1", "tags": ["new"]}
+    assert case["embedded_trace"]["spans"][0]["attributes"]["llm.model_name"] == "m-1"
+
+
+AI_SDK = [
+    span(1, "ai.generateText", {
+        "ai.operationId": "ai.generateText", "ai.prompt": json.dumps({"system": "be kind", "prompt": ASKED}),
+        "ai.response.text": "In Bonn", "ai.usage.promptTokens": 35, "ai.usage.completionTokens": 7,
+    }),
+    span(2, "ai.generateText.doGenerate", {
+        "ai.operationId": "ai.generateText.doGenerate", "gen_ai.usage.input_tokens": 15,
+        "gen_ai.usage.output_tokens": 3, "gen_ai.request.model": "m",
+        "ai.prompt.messages": json.dumps([{"role": "user", "content": [{"type": "text", "text": ASKED}]}]),
+        "ai.response.toolCalls": json.dumps([{"toolCallId": "c1", "toolName": "track", "input": '{"order": 7}'}]),
+    }, below=1, endTimeUnixNano=str(START + 3_000_000)),
+    span(3, "ai.toolCall", {
+        "ai.operationId": "ai.toolCall", "ai.toolCall.name": "track", "ai.toolCall.id": "c1",
+        "ai.toolCall.args": '{"order": 7}', "ai.toolCall.result": '"Bonn"',
+    }, below=1),
+    span(4, "ai.generateText.doGenerate", {
+        "ai.operationId": "ai.generateText.doGenerate", "ai.usage.inputTokens": 20, "ai.usage.outputTokens": 4,
+        "ai.usage.cachedInputTokens": 6, "ai.response.text": "In Bonn", "ai.prompt.messages": json.dumps([
+            {"role": "user", "content": [{"type": "text", "text": ASKED}]},
+            {"role": "assistant", "content": [
+                {"type": "tool-call", "toolCallId": "c1", "toolName": "track", "input": {"order": 7}}]},
+            {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "toolName": "track",
+                                          "output": {"type": "text", "value": "Bonn"}}]},
+        ]),
+    }, below=1),
+]  # fmt: skip
+
+
+def test_spans_of_vercels_ai_sdk_are_an_agent_with_models_and_tools(tmp_path):
+    _, [case] = imported(tmp_path, "otlp-json", written(tmp_path / "x.jsonl", [exported(*AI_SDK)]))
+    trace = case["embedded_trace"]
+    assert [one["kind"] for one in trace["spans"]] == ["agent", "llm", "tool", "llm"]
+    assert (case["input"]["user_message"], trace["output"]["final_answer"]) == (ASKED, "In Bonn")
+    assert spoken(trace) == CALLED
+    assert [(call["name"], call["id"], call["arguments"]) for call in trace["tool_calls"]] == [
+        ("track", "c1", {"order": 7})
+    ]
+    assert [one["content"] for one in trace["tool_results"]] == ["Bonn"]
+    used = trace["metrics"]
+    assert (used["token_input"], used["token_output"], used["custom"]) == (35, 7, {"cache_read_tokens": 6})
+
+
+def test_spans_of_pydantic_ai_have_their_answer_tools_and_cost(tmp_path):
+    told = [{"role": "user", "parts": [{"type": "text", "content": ASKED}]}]
+    spans = [
+        span(1, "agent run", {"pydantic_ai.all_messages": json.dumps(told), "final_result": "In Bonn"}),
+        span(2, "chat m", {"gen_ai.operation.name": "chat", "operation.cost": 0.5}, below=1),
+        span(3, "running tool", {
+            "gen_ai.tool.name": "track", "tool_arguments": '{"order": 7}', "tool_response": "Bonn"}, below=1),
+    ]  # fmt: skip
+    _, [case] = imported(tmp_path, "otlp-json", written(tmp_path / "x.jsonl", [exported(*spans)]))
+    trace = case["embedded_trace"]
+    assert (case["input"]["user_message"], trace["output"]["final_answer"]) == (ASKED, "In Bonn")
+    assert [call["arguments"] for call in trace["tool_calls"]] == [{"order": 7}]
+    assert ([one["content"] for one in trace["tool_results"]], trace["metrics"]["cost_usd"]) == (["Bonn"], 0.5)
+
+
+def test_metadata_and_tags_of_openinference_are_those_of_the_case(tmp_path):
+    given = {"openinference.span.kind": "CHAIN", "metadata": '{"tier": "gold"}', "tag.tags": ["a", "b"]}
+    _, [case] = imported(tmp_path, "otlp-json", written(tmp_path / "x.jsonl", [exported(span(1, "shop", given))]))
+    assert case["metadata"] == {"tier": "gold", "tags": ["a", "b"], "service": "shop"}
