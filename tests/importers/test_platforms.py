@@ -241,15 +241,19 @@ ASSESSED = [
     {"assessment_name": "right", "feedback": {"value": False}, "valid": False},
     {"assessment_name": "tone", "feedback": {"value": "warm"}, "span_id": (b"b" * 8).hex()},
     {"assessment_name": "answer", "expectation": {"value": "Bonn"}},
+    {"assessment_name": "all", "expectation": {"serialized_value": {"value": "[1]"}}},
+    {"assessment_name": "issue"},
 ]
 
 
 def test_traces_of_mlflow_keep_their_calls_usage_and_feedback(tmp_path):
-    info = {"trace_id": "tr-7", "assessments": ASSESSED, "trace_metadata": {"mlflow.trace.session": "s"}}
+    info = {"trace_id": "tr-7", "assessments": ASSESSED, "tags": {"tier": "gold", "mlflow.x": "y"},
+            "trace_metadata": {"mlflow.trace.session": "s"}}  # fmt: skip
     path = written(tmp_path / "traces.jsonl", [{"info": info, "data": {"spans": MLFLOW}}])
     assert detected(head_of(path)) == "mlflow"
     result, [case] = imported(tmp_path, "mlflow", path)
-    assert "1 assessment without feedback, such as expectations" in str(result.notes)
+    assert result.notes == ["lost: line 1: 1 assessment without feedback and expectation"]
+    assert case["expected"] == {"facts": {"answer": "Bonn", "all": [1]}}
     trace = case["embedded_trace"]
     assert [(one["role"], one["content"]) for one in trace["messages"]] == [
         ("user", "Where is order 7?"), ("assistant", None),
@@ -265,7 +269,7 @@ def test_traces_of_mlflow_keep_their_calls_usage_and_feedback(tmp_path):
     assert [(one["kind"], one["attributes"]["step"]) for one in trace["spans"]] == [
         ("agent", "4"), ("llm", "4"), ("tool", "4"),
     ]  # fmt: skip
-    assert case["metadata"]["session.id"] == "s"
+    assert case["metadata"] == {"session.id": "s", "tier": "gold"}
 
 
 def test_a_trace_of_mlflow_2_that_failed_is_an_error(tmp_path):

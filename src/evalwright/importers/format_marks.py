@@ -95,9 +95,18 @@ def _is_langfuse(head: Head) -> bool:
     def is_observation(one: dict[str, Any]) -> bool:
         return {"startTime", "type"} <= one.keys()
 
+    def is_row(one: dict[str, Any]) -> bool:
+        """Whether it is an observation, a score or a trace in a file of a scheduled export."""
+        return "project_id" in one and any(
+            marks <= one.keys()
+            for marks in ({"trace_id", "parent_observation_id"}, {"trace_id", "data_type"}, {"bookmarked", "timestamp"})
+        )
+
     listed = [*head.records, *dictionaries(head.mapping.get("data"))]
     return any(
-        ("traceId" in one and is_observation(one)) or any(map(is_observation, dictionaries(one.get("observations"))))
+        ("traceId" in one and is_observation(one))
+        or any(map(is_observation, dictionaries(one.get("observations"))))
+        or is_row(one)
         for one in listed
     )
 

@@ -1,10 +1,13 @@
-"""Traces of Langfuse: in the forms of its API and its export, with `observations`, or observations alone.
+"""Traces of Langfuse: with `observations`, or observations alone, in the forms of its API, of the download of a trace
+and of its scheduled exports to files.
 
-The shapes are those of its API's models. Older names of usage and cost are read, too.
+The shapes are those of its API's models and of its reference of exported fields. Older names of usage and cost are
+read, too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,10 +27,15 @@ _KINDS = {
     "GENERATION": "LLM", "TOOL": "TOOL", "AGENT": "AGENT", "CHAIN": "CHAIN", "RETRIEVER": "RETRIEVER",
     "EMBEDDING": "EMBEDDING",
 }  # fmt: skip
+_VALUES = (("input", "input.value"), ("output", "output.value"))
+_IDS = (("sessionId", "session.id"), ("userId", "user.id"))
+_WORD = re.compile("_([a-z])")
+"""The beginning of a word in a name, but the first one."""
 
 
 class LangfuseTraces:
-    """Traces of Langfuse with their observations, or observations alone, as its API returns them."""
+    """Traces of Langfuse with their observations, or observations alone, as its API returns and its exports have
+    them."""
 
     @staticmethod
     def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
@@ -38,15 +46,32 @@ def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
     """The spans of a file: a trace with its observations is the span around them."""
     for place, one in platform_objects(source, lose):
         listed = one.get("data") if isinstance(one.get("data"), list) else [one]
-        for item in dictionaries(listed):
+        for item in map(_as_api, dictionaries(listed)):
+            trace_id = text_of(item.get("traceId"))
             if isinstance(item.get("observations"), list):
                 yield from _of_trace(item, place, lose)
-            elif isinstance(item.get("traceId"), str):
+            elif trace_id is not None and "dataType" in item and "startTime" not in item:
+                for observation, score in langfuse_scores([item], place, lose):
+                    yield WireSpan(trace_id, observation or "", scores=[score])
+            elif trace_id is not None:
                 span = _observation(item, None)
                 span.scores = [score for _, score in langfuse_scores(item.get("scores"), place, lose)]
                 yield span
+            elif "bookmarked" in item and (id := text_of(item.get("id"))) is not None:
+                yield WireSpan(id, "", attributes=_attributes(item))
             else:
-                lose(place, "expected a trace with observations, or an observation with a traceId")
+                lose(place, "expected a trace with observations, an observation with a traceId, or a score of one")
+
+
+def _as_api(item: dict[str, Any]) -> dict[str, Any]:
+    """An object in the form of the API; a downloaded trace is beside its observations, and exports to files have other
+    names and empty texts."""
+    trace, observations = item.get("trace"), item.get("observations")
+    if isinstance(trace, dict) and isinstance(observations, list):
+        return {**trace, "observations": observations}
+    if "project_id" not in item and "trace_id" not in item:
+        return item
+    return {_WORD.sub(lambda found: found[1].upper(), key): value for key, value in item.items() if value != ""}
 
 
 def _of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterator[WireSpan]:
@@ -82,12 +107,7 @@ def _of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterator[Wire
         only.message if only is not None else None,
         {
             "openinference.span.kind": "CHAIN",
-            **_trace_attributes(trace),
-            **{
-                name: trace[key]
-                for key, name in (("sessionId", "session.id"), ("userId", "user.id"))
-                if isinstance(trace.get(key), str)
-            },
+            **_attributes(trace),
         },
         faults=faults,
         scores=scores.get(None, []),
@@ -113,7 +133,7 @@ def _observation(one: Mapping[str, Any], trace_id: str | None) -> WireSpan:
             **({"openinference.span.kind": _KINDS[kind]} if kind in _KINDS else {}),
             **({"llm.model_name": model} if (model := _model(one)) is not None else {}),
             **(_messages(one) if kind == "GENERATION" else {}),
-            **_trace_attributes(one),
+            **_attributes(one),
             **_usage(one),
         },
         faults=faults,
@@ -124,9 +144,13 @@ def _model(one: Mapping[str, Any]) -> str | None:
     return text_of(one.get("model")) or text_of(one.get("providedModelName"))
 
 
-def _trace_attributes(one: Mapping[str, Any]) -> dict[str, Any]:
-    pairs = (("input", "input.value"), ("output", "output.value"))
-    return {name: one[key] for key, name in pairs if one.get(key) is not None}
+def _attributes(one: Mapping[str, Any]) -> dict[str, Any]:
+    """What traces and observations have in common."""
+    found = {name: one[key] for key, name in _VALUES if one.get(key) is not None}
+    found |= {name: one[key] for key, name in _IDS if text_of(one.get(key)) is not None}
+    metadata, tags = json_content(one.get("metadata")), one.get("tags")
+    found |= {"metadata": metadata} if isinstance(metadata, dict) and metadata else {}
+    return found | ({"tag.tags": tags} if isinstance(tags, list) and tags else {})
 
 
 def _messages(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,11 +189,13 @@ def _usage(one: Mapping[str, Any]) -> dict[str, Any]:
     found["llm.cost.total"] = number_under(costs, "total") if isinstance(costs, dict) else None
     for name, keys in _OLDER.items():
         if found[name] is None:
-            found[name] = next((number for key in keys if (number := number_under(one, key)) is not None), None)
+            # zeros are those of observations that nothing was counted for, or whose model has no price
+            found[name] = next((number for key in keys if (number := number_under(one, key))), None)
     return {key: value for key, value in found.items() if value is not None}
 
 
 def _sum(given: Mapping[str, Any], words: Sequence[str]) -> float | None:
-    parts = [number_under(given, key) for key in given if any(word in key.lower() for word in words)]
+    named = [key for key in given if any(word in key.lower() for word in words) and "cost" not in key.lower()]
+    parts = [number_under(given, key) for key in named]
     known = [part for part in parts if part is not None]
     return sum(known) if known else None

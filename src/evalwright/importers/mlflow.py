@@ -9,7 +9,7 @@ from typing import Any
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.call_payloads import reply_messages, request_messages
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
-from evalwright.importers.platform_scores import mlflow_scores
+from evalwright.importers.platform_scores import mlflow_facts, mlflow_scores
 from evalwright.importers.span_files import Lose
 from evalwright.importers.span_messages import json_content
 from evalwright.importers.spans import import_spans
@@ -71,10 +71,19 @@ def _with_scores(spans: list[WireSpan], info: Mapping[str, Any], place: str, los
             next(span for span in spans if span.span_id == id).scores.append(score)
         elif top is not None:
             top.scores.append(score if id is None else {**score, "span": id})
-    about = info.get("trace_metadata", info.get("request_metadata"))
-    if top is not None and isinstance(about, dict):
-        top.attributes |= {name: about[key] for key, name in _ABOUT.items() if text_of(about.get(key)) is not None}
+    if top is not None:
+        top.facts |= mlflow_facts(info.get("assessments"))
+        top.attributes |= _about(info)
     return spans
+
+
+def _about(info: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known about a whole trace: its session and user, and what the application itself added."""
+    given = (info.get(key) for key in ("tags", "request_metadata", "trace_metadata"))
+    about = {key: value for one in given if isinstance(one, dict) for key, value in one.items()}
+    added = {key: value for key, value in about.items() if not key.startswith("mlflow.")}
+    found = {name: about[key] for key, name in _ABOUT.items() if text_of(about.get(key)) is not None}
+    return {**found, **({"metadata": added} if added else {})}
 
 
 def _span(raw: Mapping[str, Any]) -> WireSpan:

@@ -9,8 +9,16 @@ from evalwright.errors import counted
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.platform_documents import number_under, text_of
 from evalwright.importers.span_files import Lose
+from evalwright.importers.span_messages import json_content
 
-__all__ = ["braintrust_scores", "langfuse_scores", "langsmith_scores", "mlflow_scores", "scores_by_name"]
+__all__ = [
+    "braintrust_scores",
+    "langfuse_scores",
+    "langsmith_scores",
+    "mlflow_facts",
+    "mlflow_scores",
+    "scores_by_name",
+]
 
 
 def braintrust_scores(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -31,7 +39,7 @@ def langfuse_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | 
     for one in found:
         score = number_under(one, "value") if not isinstance(one.get("value"), bool) else float(one["value"])
         kind, label = one.get("dataType"), text_of(one.get("stringValue"))
-        if kind == "CATEGORICAL":
+        if kind in ("CATEGORICAL", "TEXT", "CORRECTION"):  # whose numbers mean nothing
             score, label = None, label or text_of(one.get("value"))
         about = {"source": text_of(one.get("source")), "label": label if kind != "BOOLEAN" else None}
         passed = bool(score) if kind == "BOOLEAN" and score is not None else None
@@ -52,8 +60,9 @@ def mlflow_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | No
     """The feedback on a trace, each with the id of the span that it is about, if it is about one."""
     listed = given if isinstance(given, list) else []
     found = [one for one in dictionaries(listed) if isinstance(one.get("feedback"), dict)]
-    if len(found) < len(listed):
-        lose(place, f"{counted(len(listed) - len(found), 'assessment')} without feedback, such as expectations")
+    unread = len(listed) - len(found) - len(_expected(given))
+    if unread:
+        lose(place, f"{counted(unread, 'assessment')} without feedback and expectation")
     for one in found:
         if one.get("valid") is False:  # replaced by a later one
             continue
@@ -66,6 +75,20 @@ def mlflow_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | No
         }
         name = text_of(one.get("assessment_name")) or "feedback"
         yield text_of(one.get("span_id")), _recorded(name, passed, score, one.get("rationale"), about)
+
+
+def mlflow_facts(given: Any) -> dict[str, Any]:
+    """What was expected of a trace, by name; the later one of a name, which replaced the earlier."""
+    facts = {}
+    for one in _expected(given):
+        packed = one["expectation"].get("serialized_value")
+        value = json_content(packed.get("value")) if isinstance(packed, dict) else one["expectation"].get("value")
+        facts[text_of(one.get("assessment_name")) or "expected"] = value
+    return facts
+
+
+def _expected(given: Any) -> list[dict[str, Any]]:
+    return [one for one in dictionaries(given) if isinstance(one.get("expectation"), dict)]
 
 
 def _recorded(
