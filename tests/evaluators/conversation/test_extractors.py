@@ -196,6 +196,15 @@ def test_evaluators_of_every_format_judge_the_extracted_text_and_keep_it(kind, c
     assert (judged.passed, judged.detail["submission"]) == (True, "12")
 
 
+def test_a_kept_text_is_in_no_other_result():
+    plain, extracting = (
+        EvaluatorSpec("e", "unnecessary_tool_loop", extractor=extractor) for extractor in (None, Plugin("last_turn"))
+    )
+    without_steps = trace([[says("a secret of this cell")]])
+    assert build(extracting).evaluate(Case("c", "q"), without_steps).detail["submission"] == "a secret of this cell"
+    assert build(plain).evaluate(Case("d", "q"), without_steps).detail == {}
+
+
 def test_a_text_that_could_not_be_judged_is_kept_too():
     spec = EvaluatorSpec("e", "semantic_similarity", SIMILAR, extractor=Plugin("last_assistant"))
     with Session(models=Unreachable), pytest.raises(EvaluatorError) as raised:

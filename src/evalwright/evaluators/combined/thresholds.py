@@ -6,6 +6,8 @@ import operator
 from collections.abc import Awaitable
 from typing import Any
 
+import msgspec
+
 from evalwright.model.protocols import Evaluator
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -30,6 +32,7 @@ class Threshold:
         return self._with_threshold(await judging)
 
     def _with_threshold(self, evaluation: Evaluation) -> Evaluation:
-        if evaluation.score is not None and not evaluation.skipped:
-            evaluation.passed = bool(self._compare(evaluation.score, self._threshold))
-        return evaluation
+        if evaluation.score is None or evaluation.skipped:
+            return evaluation
+        # Not in place: an evaluator may return the same evaluation again, for other cells.
+        return msgspec.structs.replace(evaluation, passed=bool(self._compare(evaluation.score, self._threshold)))

@@ -98,8 +98,8 @@ def _with_answer(trace: Trace, text: str) -> Trace:
 
 
 def _with_text(evaluation: Evaluation, text: str) -> Evaluation:
-    evaluation.detail = {**evaluation.detail, "submission": text}
-    return evaluation
+    # Not in place: an evaluator may return the same evaluation again, for other cells.
+    return msgspec.structs.replace(evaluation, detail={**evaluation.detail, "submission": text})
 
 
 async def _kept_later(judging: Awaitable[Evaluation], text: str) -> Evaluation:

@@ -62,10 +62,8 @@ class _Lenient(msgspec.Struct, frozen=True):
         better = evaluation if self.strict else self._evaluation(case, trace, True)
         if (better.passed, better.skipped) != (evaluation.passed, evaluation.skipped):
             verdict = "with strict it would " + ("pass" if better.passed else "fail")
-            evaluation.detail = {
-                **evaluation.detail,
-                "warning": ": ".join(part for part in (verdict, better.reason) if part),
-            }
+            warning = ": ".join(part for part in (verdict, better.reason) if part)
+            return msgspec.structs.replace(evaluation, detail={**evaluation.detail, "warning": warning})
         return evaluation
 
     def _evaluation(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
