@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from evaluators.scripted_models import Scripted, case, fails, judged, problems, says, trace
-from evalwright.errors import EvaluatorError
-from evalwright.evaluators.build import build_extractor
+from evalwright.errors import EvaluatorError, InputError
+from evalwright.evaluators.build import build_evaluator, build_extractor
 from evalwright.evaluators.tools.arguments import matches_subset
 from evalwright.sandbox import patterns
 from evalwright.sandbox.patterns import find_all, search
@@ -26,6 +26,9 @@ CATASTROPHIC = [
     (r"\s+$", " " * 200_000 + "x"),
     (r"^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 60),
 ]
+
+
+UNUSABLE = ["(", "a{99999999999}", "(" * 5_000 + ")" * 5_000]
 
 
 @pytest.fixture
@@ -167,3 +170,26 @@ def test_an_answer_that_is_not_there_does_not_match():
 def test_mistakes_of_regex_are_told_at_once():
     found = problems("regex", {"pattern": "(", "flags": ["verbose"]})
     assert found.keys() == {"pattern", "flags"}
+
+
+@pytest.mark.parametrize("pattern", UNUSABLE, ids=["unbalanced", "too large", "too deep"])
+@pytest.mark.parametrize(
+    ("build", "kind", "config", "key"),
+    [
+        (build_evaluator, "text_check", {"check": "regex"}, "value"),
+        (build_evaluator, "regex", {}, "pattern"),
+        (build_evaluator, "field_check", {"field": "output.final_answer"}, "matches"),
+        (build_extractor, "pattern", {}, "pattern"),
+    ],
+)
+def test_a_pattern_that_cannot_be_compiled_is_a_mistake_at_its_key(build, kind, config, key, pattern):
+    with pytest.raises(InputError, match="regular expression") as raised:
+        build(kind, {**config, key: pattern})
+    assert [problem.key for problem in raised.value.problems] == [key]
+
+
+@pytest.mark.parametrize("pattern", UNUSABLE, ids=["unbalanced", "too large", "too deep"])
+def test_a_ground_truth_that_cannot_be_compiled_matches_nothing(pattern):
+    evaluation = build_evaluator("ground_truth_matches", {"ground_truth": pattern}).evaluate(case(), trace())
+    assert not evaluation.passed
+    assert "is not a regular expression" in evaluation.reason

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from evalwright.errors import EvaluatorError
 
-__all__ = ["SEARCH_LIMIT", "find_all", "search"]
+__all__ = ["SEARCH_LIMIT", "compiled_pattern", "find_all", "search"]
 
 SEARCH_LIMIT = 1.0
 """Seconds of processor time that one search may take."""
@@ -26,6 +26,14 @@ T = TypeVar("T")
 
 class _Late(BaseException):
     pass
+
+
+def compiled_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    """A user's regular expression. Raises ValueError for text that is none, also if it is too large or too deep."""
+    try:
+        return re.compile(text, flags)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(str(error)) from error
 
 
 def search(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

@@ -48,7 +48,7 @@ def test_limits_of_time_are_checked(grader, timeout, error):
         grader("p", GOOD, timeout_ms=timeout)
 
 
-@pytest.mark.parametrize(("pattern", "flags"), [("(a", None), ("a", ["verbose"])])
+@pytest.mark.parametrize(("pattern", "flags"), [("(a", None), ("a{99999999999}", None), ("a", ["verbose"])])
 def test_mistakes_of_patterns_are_value_errors(pattern, flags):
     with pytest.raises(ValueError, match="r: "):
         RegexGrader("r", pattern, flags=flags)

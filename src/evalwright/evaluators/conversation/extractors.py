@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.conversation.turns import Turn, assistant_texts, text_or_json
-from evalwright.sandbox.patterns import find_all, search
+from evalwright.sandbox.patterns import compiled_pattern, find_all, search
 
 __all__ = [
     "AfterMarker",
@@ -82,8 +82,8 @@ class Pattern(msgspec.Struct, frozen=True):
         if not isinstance(pattern, str):
             return []
         try:
-            compiled = re.compile(pattern)
-        except re.error as error:
+            compiled = compiled_pattern(pattern)
+        except ValueError as error:
             return [Problem("", f"'pattern' is not a regular expression: {error}", key="pattern")]
         group, groups = values.get("group", 0), compiled.groups
         if isinstance(group, str) and (values.get("search_all") or group not in compiled.groupindex):

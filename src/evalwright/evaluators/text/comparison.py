@@ -16,7 +16,7 @@ from evalwright.evaluators.values.json_text import as_text, loaded_json
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.sandbox.patterns import search
+from evalwright.sandbox.patterns import compiled_pattern, search
 
 __all__ = ["TextCheck"]
 
@@ -42,10 +42,10 @@ class TextCheck(Onlooker, frozen=True):
 
     @staticmethod
     def config_problems(values: dict[str, Any]) -> list[Problem]:
-        check, flags = values.get("check"), values.get("flags", "")
-        if check in (None, msgspec.UNSET, "is_json"):
+        check, value, flags = values.get("check"), values.get("value"), values.get("flags", "")
+        if check in (None, msgspec.UNSET, "is_json") or value is msgspec.UNSET:
             return []
-        if values.get("value") is None:
+        if value is None:
             return [Problem("", f"needs 'value', the text to look for, with check: {check}", key="value")]
         if check != "regex":
             return []
@@ -53,8 +53,8 @@ class TextCheck(Onlooker, frozen=True):
             expected = f"'flags' must be some of {', '.join(_FLAGS)}"
             return [Problem("", f"{expected}, found {unknown[0]!r}", key="flags")]
         try:
-            re.compile(str(values.get("value")))
-        except re.error as error:
+            compiled_pattern(as_text(value))
+        except ValueError as error:
             return [Problem("", f"'value' is not a regular expression: {error}", key="value")]
         return []
 

@@ -6,7 +6,6 @@ The ground truth is the configuration's `ground_truth`, else the case's: `extra.
 
 from __future__ import annotations
 
-import re
 from typing import ClassVar
 
 from evalwright.evaluators.onlooker import Onlooker
@@ -14,7 +13,7 @@ from evalwright.evaluators.wording import shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.sandbox.patterns import search
+from evalwright.sandbox.patterns import compiled_pattern, search
 
 __all__ = ["AsciiPrintableOnly", "Contained", "Equals", "Matches"]
 
@@ -57,10 +56,10 @@ class Matches(_WithTruth, frozen=True):
 
     def compared(self, answer: str, truth: str) -> Evaluation:
         try:
-            found = search(re.compile(truth), answer) is not None
-        except re.error as error:
+            pattern = compiled_pattern(truth)
+        except ValueError as error:
             return Evaluation(False, 0.0, f"the ground truth {shown(truth)} is not a regular expression: {error}")
-        return _evaluation(found, "matches", "does not match", truth)
+        return _evaluation(search(pattern, answer) is not None, "matches", "does not match", truth)
 
 
 class AsciiPrintableOnly(Onlooker, frozen=True):

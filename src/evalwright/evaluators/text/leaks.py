@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +27,7 @@ from evalwright.evaluators.wording import listed
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.sandbox.patterns import search
+from evalwright.sandbox.patterns import compiled_pattern, search
 
 __all__ = ["ThinkingDoesNotLeak"]
 
@@ -110,10 +111,8 @@ class ThinkingDoesNotLeak(JudgeSettings, frozen=True, kw_only=True, dict=True):
 
 def _compiled(text: str) -> re.Pattern[str]:
     if text.startswith(_REGEX):
-        try:
-            return re.compile(text.removeprefix(_REGEX))
-        except (re.error, OverflowError, RecursionError):
-            pass
+        with suppress(ValueError):
+            return compiled_pattern(text.removeprefix(_REGEX))
     return re.compile(re.escape(text))
 
 

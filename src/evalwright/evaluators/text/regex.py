@@ -16,7 +16,7 @@ from evalwright.model.recordings import json_text
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.sandbox.patterns import search
+from evalwright.sandbox.patterns import compiled_pattern, search
 
 __all__ = ["Regex"]
 
@@ -46,8 +46,8 @@ class Regex(Onlooker, frozen=True):
             if flag.lower() not in _FLAGS
         ]
         try:
-            re.compile(pattern if isinstance(pattern, str) else "")
-        except (re.error, OverflowError, RecursionError) as error:
+            compiled_pattern(pattern if isinstance(pattern, str) else "")
+        except ValueError as error:
             problems.append(Problem("", f"'pattern' is not a regular expression: {error}", key="pattern"))
         return problems
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from evalwright.errors import EvaluatorError
-from evalwright.sandbox.patterns import search
+from evalwright.sandbox.patterns import compiled_pattern, search
 
 __all__ = ["matches_subset"]
 
@@ -35,6 +35,6 @@ def matches_subset(expected: Any, actual: Any) -> bool:
 @lru_cache(maxsize=4096)
 def _pattern(text: str) -> re.Pattern[str]:
     try:
-        return re.compile(text)
-    except re.error as error:
+        return compiled_pattern(text)
+    except ValueError as error:
         raise EvaluatorError(f"invalid pattern {text!r}: {error}", "error") from error

@@ -20,7 +20,7 @@ from evalwright.evaluators.wording import number, shorten, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.sandbox.patterns import search
+from evalwright.sandbox.patterns import compiled_pattern, search
 
 __all__ = ["ExactMatch", "FieldCheck", "SchemaMatch", "schema_problems"]
 
@@ -235,8 +235,8 @@ class FieldCheck(Onlooker, frozen=True):
             expected = ", ".join(map(repr, comparisons))
             return [Problem("", f"needs one of 'equals', {expected}, found none", key="equals")]
         try:
-            re.compile(values["matches"] if isinstance(values.get("matches"), str) else "")
-        except (re.error, OverflowError, RecursionError) as error:
+            compiled_pattern(values["matches"] if isinstance(values.get("matches"), str) else "")
+        except ValueError as error:
             return [Problem("", f"'matches' must be a regular expression, found: {error}", key="matches")]
         return []
 

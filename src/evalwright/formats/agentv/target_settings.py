@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from evalwright.files.key_paths import bracketed
+from evalwright.sandbox.patterns import compiled_pattern
 
 __all__ = ["AGENTS", "BOOLEANS", "KEYS", "NO_EFFECT", "OPTIONAL", "checked", "settings_schema"]
 
@@ -34,8 +34,8 @@ class _Response(BaseModel):
     @classmethod
     def _is_pattern(cls, pattern: str) -> str:
         try:
-            re.compile(pattern)
-        except (re.error, RecursionError, OverflowError) as error:
+            compiled_pattern(pattern)
+        except ValueError as error:
             raise ValueError(f"not a regular expression: {error}") from None
         return pattern
 

@@ -12,6 +12,7 @@ from evalwright.formats.shared.findings import Findings
 from evalwright.formats.skills.criteria import LISTS, Criterion, criteria_of
 from evalwright.formats.skills.files import files_of
 from evalwright.formats.skills.skill import Skill
+from evalwright.sandbox.patterns import compiled_pattern
 
 __all__ = ["DOCUMENT_KEYS", "EVAL_KEYS", "PATTERNS", "SILENT", "TEXTS", "AuthoredEval", "evals_of"]
 
@@ -191,7 +192,7 @@ class _Reading:
             texts = self._texts(key)
             for i, text in enumerate(texts if key in PATTERNS else ()):
                 try:
-                    re.compile(text)
-                except re.error as error:
+                    compiled_pattern(text)
+                except ValueError as error:
                     self._findings.report((*self._place, key, i), f"{text!r} is not a regular expression: {error}")
             yield key, texts

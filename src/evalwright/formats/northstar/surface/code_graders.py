@@ -29,6 +29,8 @@ class RegexGrader(Grader):
             re.compile(pattern)
         except re.error as error:
             raise BadPatternError(f"{name}: {error.msg}", error.pattern, error.pos) from None
+        except (OverflowError, RecursionError) as error:
+            raise BadPatternError(f"{name}: {error}", pattern) from None
         super().__init__(name, "regex", {"pattern": pattern, "target": target, "flags": self.flags})
 
 
