@@ -135,9 +135,7 @@ def _checked_cases(
     ]
     problems += _beyond_budget(plan, targets, models, source)
     if missing or problems:
-        from evalwright.llm.cache import default_path
-
-        cached = f"or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
+        cached = _cache_option(models)
         keys = [
             _problem(source, name, message, ", ".join([*([cached] if judges else ()), *_local_server(variable)]))
             for name, judges, message, variable in missing
@@ -158,6 +156,13 @@ def _not_found(route: Route) -> str:
     except InputError as error:
         return str(error.problems[0].message)
     return ""
+
+
+def _cache_option(models: ModelChoices) -> str:
+    """How to judge without a key: by the cache that holds replies, if there is one."""
+    from evalwright.llm.cache import default_path
+
+    return f"or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
 
 
 def _local_server(variable: str) -> Iterator[str]:
