@@ -129,18 +129,11 @@ def _checked_cases(
                     interfaces.add(route.interface)
         yield case
     problems = unpriced.problems()
-    problems += [_problem(source, name, message) for name, message in (*nowhere, *packages)]
-    problems += [
-        _problem(source, name, f"{model!r} does not support batches: leave out --batch") for name, model in alone
-    ]
+    batches = [(name, f"{model!r} does not support batches: leave out --batch") for name, model in alone]
+    problems += [_problem(source, name, message) for name, message in (*nowhere, *packages, *batches)]
     problems += _beyond_budget(plan, targets, models, source)
     if missing or problems:
-        cached = _cache_option(models)
-        keys = [
-            _problem(source, name, message, ", ".join([*([cached] if judges else ()), *_local_server(variable)]))
-            for name, judges, message, variable in missing
-        ]
-        raise InputError([*keys, *problems])
+        raise InputError([*_lacking_keys(source, missing, models), *problems])
     unpriced.warn()
     if plan.run.places_judges and judged and not functions:
         message = "run.executor.judges has no effect: no judge's model is a Python function (python:module:attribute)"
@@ -158,11 +151,15 @@ def _not_found(route: Route) -> str:
     return ""
 
 
-def _cache_option(models: ModelChoices) -> str:
-    """How to judge without a key: by the cache that holds replies, if there is one."""
+def _lacking_keys(source: str, missing: Iterable[tuple[str, bool, str, str]], models: ModelChoices) -> list[Problem]:
+    """Who lacks a key, and how to do without: by the cache that holds replies of judges, or by a local server."""
     from evalwright.llm.cache import default_path
 
-    return f"or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
+    cached = f"or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
+    return [
+        _problem(source, name, message, ", ".join([*([cached] if judges else ()), *_local_server(variable)]))
+        for name, judges, message, variable in missing
+    ]
 
 
 def _local_server(variable: str) -> Iterator[str]:
