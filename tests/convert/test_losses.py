@@ -5,7 +5,9 @@ import json
 import pytest
 import yaml
 
+from evalwright.convert.conversion import convert
 from evalwright.convert.losses import unread_keys
+from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 
 CASES = "cases:\n- {id: a, input: {q: hi}, colour: red}\n"
@@ -84,3 +86,13 @@ def test_the_keys_that_nothing_reads_are_listed(tmp_path, name, suite, keys):
     path.write_text(json.dumps(suite) if name.endswith("json") else yaml.safe_dump(suite))
     found = unread_keys(load_suite(path, to_run=False))
     assert sorted({one.key for one in found}) == keys.split()
+
+
+def test_defaults_of_variables_in_templates_are_listed(tmp_path):
+    tones = "{{q}} {{ env.TONE or 'mild' }} {{ env['PLACE'] | default('here') }} {{env.NEEDED}}"
+    path = tmp_path / "promptfooconfig.yaml"
+    path.write_text(yaml.safe_dump({**PROMPTFOO, "prompts": [tones]}))
+    with pytest.raises(InputError) as refused:
+        convert(path, "native", tmp_path / "out")
+    listed = [one.message for one in refused.value.problems if "default" in one.message]
+    assert listed == [f"the default in ${{{one}}} is not written" for one in ("PLACE:-here", "TONE:-mild")]

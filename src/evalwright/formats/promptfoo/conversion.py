@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.formats.promptfoo.file import env_names, mapping_of
+from evalwright.formats.promptfoo.file import env_defaults, env_names, mapping_of
 
 __all__ = ["names_in"]
 
@@ -16,3 +16,5 @@ def names_in(source: Path, options: Mapping[str, Any]) -> Iterator[str]:
     _, raw = mapping_of(source, source.resolve().parent)
     for name in dict.fromkeys(env_names(raw)):
         yield "${" + name + "}"
+    for name, default in dict.fromkeys(env_defaults(raw)):
+        yield f"${{{name}:-{default}}}"

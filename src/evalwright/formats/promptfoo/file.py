@@ -17,7 +17,7 @@ from evalwright.formats.promptfoo.scripts import evaluated_file
 from evalwright.formats.promptfoo.templates import render
 from evalwright.formats.promptfoo.values import as_it_was, as_javascript
 
-__all__ = ["env_names", "mapping_of", "resolved", "with_environment"]
+__all__ = ["env_defaults", "env_names", "mapping_of", "resolved", "with_environment"]
 
 _TEMPLATE = re.compile(r"\{\{(?:[^}]|\}(?!\}))*\}\}")
 _VARIABLE = re.compile(r"\benv(?:\.(\w+)|\[\s*['\"]([^'\"]+)['\"]\s*\])")
@@ -111,11 +111,24 @@ def mapping_of(path: Path, folder: Path) -> tuple[yaml.Document, dict[str, Any]]
 
 def env_names(value: Any, *, with_default: bool = True) -> Iterator[str]:
     """The names of the variables to which there are references; also of those that have a default."""
+    for template in _env_templates(value):
+        if with_default or not _DEFAULT.search(template):
+            for found in _VARIABLE.finditer(template):
+                yield found[1] or found[2]
+
+
+def env_defaults(value: Any) -> Iterator[tuple[str, str]]:
+    """The names of variables that have a default, and what is rendered in their place if they are not set."""
+    for template in _env_templates(value):
+        if _DEFAULT.search(template) and (named := _VARIABLE.search(template)):
+            yield named[1] or named[2], _with_environment(template, {})
+
+
+def _env_templates(value: Any) -> Iterator[str]:
+    """The expressions that name variables, in all texts of a value."""
     if isinstance(value, str):
-        for template in _TEMPLATE.findall(value) if "env" in value else ():
-            if with_default or not _DEFAULT.search(template):
-                for found in _VARIABLE.finditer(template):
-                    yield found[1] or found[2]
+        if "env" in value:
+            yield from (found for found in _TEMPLATE.findall(value) if _VARIABLE.search(found))
     elif isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:
-            yield from env_names(one, with_default=with_default)
+            yield from _env_templates(one)
