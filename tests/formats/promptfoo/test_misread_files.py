@@ -191,3 +191,13 @@ def test_mistakes_in_files_are_told_with_their_names_and_lines(tmp_path, monkeyp
         ["own/t/b.jsonl:1", "asert"],
         ["own/t/b.jsonl:3", "assert[0].type"],
     ]
+
+
+def test_mistakes_in_a_table_are_reported_with_their_lines(tmp_path):
+    table = 'q,__expected,__expected1\n"two\nlines",contains:a,is-sql\nb,webhook:http://a,contains:\n'
+    with pytest.raises(InputError) as refused:
+        load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": table}))
+    assert [(Path(one.file).name, one.line, one.key) for one in refused.value.problems] == [
+        ("t.csv", 2, "assert[1].type"),
+        ("t.csv", 4, "assert[0].type"),
+    ]

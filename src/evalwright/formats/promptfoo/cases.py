@@ -231,18 +231,18 @@ class Tests:
             origin.report(made)
 
     def _of_file(self, path: Path, origin: Origin) -> Iterator[_Test]:
+        shown = self._sources.shown(path)
         if path.suffix == ".csv":
-            for one in tests_in(self._sources.text(path, origin), path.name, origin):
-                yield _Test(one, origin)
+            for number, test in tests_in(self._sources.text(path, origin), path.name, origin):
+                yield _Test(test, self._at_line(test, number, shown))
         elif path.suffix == ".jsonl":
-            shown = self._sources.shown(path)
             for number, line in enumerate(self._sources.lines(path, origin), 1):
                 if line.strip():
                     yield from self._line(line, number, shown, origin)
         elif path.suffix in _OF_TESTS:
             document = self._sources.document(path, origin)
             if document is not None:
-                inner = Origin(Findings(self._sources.shown(path), document))
+                inner = Origin(Findings(shown, document))
                 self._borrow(inner)
                 yield from self._tests(as_javascript(document.value), inner)
         else:
@@ -254,9 +254,12 @@ class Tests:
         except ValueError as error:
             origin.report(f"{path.name}:{number}: broken JSON: {error}")
             return
+        yield from self._test(test, self._at_line(test, number, path))
+
+    def _at_line(self, test: Any, number: int, path: Path) -> Origin:
         inner = Origin(Findings(path, OneLine(path.name, test, number)))
         self._borrow(inner)
-        yield from self._test(test, inner)
+        return inner
 
     def _with_vars(self, raw: dict[str, Any], origin: Origin) -> dict[str, Any]:
         """The test with the variables from the files that it names."""

@@ -22,7 +22,7 @@ _ELSEWHERE = {
 
 
 class OneLine(Document):
-    """One line of a file of JSON Lines."""
+    """What one line of a file says, which is of JSON Lines or a table."""
 
     def __init__(self, file: str, value: Any, number: int) -> None:
         super().__init__(file, value)

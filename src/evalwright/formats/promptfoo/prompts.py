@@ -164,8 +164,8 @@ class _Reading:
             for line in filter(str.strip, self._sources.lines(path, origin)):
                 yield {"raw": line, "label": line}
             return
-        for _, row in rows:
-            cells = dict(zip(header, row, strict=True))
+        for row in rows:
+            cells = dict(zip(header, row.cells, strict=True))
             if cells["prompt"]:
                 own = {_OF_ROW: cells["label"]} if cells.get("label") else {}
                 yield {"raw": cells["prompt"], "label": cells["prompt"], **own}

@@ -22,8 +22,9 @@ _NEARLY = re.compile(r"_(expected\d*|prefix|suffix|description|providerOutput|me
 _PLAIN = ("__description", "__providerOutput", "__threshold", "__metric", "__prefix", "__suffix")
 
 
-def tests_in(text: str, file: str, origin: Origin) -> list[dict[str, Any]]:
-    """The tests, as they would be written in YAML; mistakes and doubts are reported with file and line."""
+def tests_in(text: str, file: str, origin: Origin) -> list[tuple[int, dict[str, Any]]]:
+    """The tests, as they would be written in YAML, each with its line; mistakes and doubts are reported with file and
+    line."""
     header, rows = rows_of(text, file, origin)
     header = [column.strip() for column in header]
     for column, number in Counter(header).items():
@@ -35,8 +36,8 @@ def tests_in(text: str, file: str, origin: Origin) -> list[dict[str, Any]]:
             origin.warn(f"{file}:1: the column 'expected' is a variable: '__expected' has what the output must be")
         elif column.startswith("__") and not _is_known(column):
             origin.warn(f"{file}:1: nothing reads the column {column!r}", unread=True)
-    tests = [_test(dict(zip(header, cells, strict=True)), origin, place) for place, cells in rows]
-    return [{"description": f"Row #{number}", **test} for number, test in enumerate(tests, 1)]
+    tests = [(line, _test(dict(zip(header, cells, strict=True)), origin, place)) for place, cells, line in rows]
+    return [(line, {"description": f"Row #{number}", **test}) for number, (line, test) in enumerate(tests, 1)]
 
 
 def _is_known(column: str) -> bool:

@@ -16,6 +16,7 @@ class CsvRow(NamedTuple):
     place: str
     """File and line."""
     cells: list[str]
+    line: int = 0
 
 
 _CELL = re.compile(r'"((?:[^"]++|"")*+)"(?=[,\r\n]|\Z)|[^,\r\n]*+')
@@ -47,7 +48,7 @@ def _records(text: str, file: str, origin: Origin) -> Iterator[CsvRow]:
                 break
             at += 1
         at += 2 if text.startswith("\r\n", at) else 1
-        yield CsvRow(place, cells)
+        yield CsvRow(place, cells, line)
 
 
 def _fitting(records: Iterator[CsvRow], header: Sequence[str], origin: Origin) -> Iterator[CsvRow]:
