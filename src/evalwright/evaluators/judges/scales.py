@@ -40,6 +40,8 @@ def scale_problem(scoring: Scoring) -> str | None:
     """What is wrong with a scale; None if nothing is."""
     if not scoring.max_score > scoring.min_score:
         return "max_score must be greater than min_score"
+    if wrong := [key for key in scoring.labels or () if not _is_score(key)]:
+        return f"labels must have scores as keys, found {wrong[0]!r}"
     if scoring.mode == "binary":
         return None  # the verdict decides, whatever its passing score is
     if scoring.passing_score is None:
@@ -47,6 +49,13 @@ def scale_problem(scoring: Scoring) -> str | None:
     if not scoring.min_score <= scoring.passing_score <= scoring.max_score:
         return "passing_score must be within min_score and max_score"
     return None
+
+
+def _is_score(key: str) -> bool:
+    try:
+        return math.isfinite(float(key))
+    except ValueError:
+        return False
 
 
 class Reading(NamedTuple):

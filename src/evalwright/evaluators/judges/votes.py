@@ -69,7 +69,7 @@ def majority(outcomes: Sequence[JudgeOutcome[T]], passes: Callable[[T], bool]) -
 
 
 def first_error(outcomes: Sequence[JudgeOutcome[Any]]) -> EvaluatorError:
-    """The first error among the judges; None if there is none."""
+    """The first error among the judges, of which at least one has one."""
     return next(outcome.error for outcome in outcomes if outcome.error is not None)
 
 
