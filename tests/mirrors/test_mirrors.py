@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -201,16 +202,19 @@ def test_the_applications_own_tracing_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "config",
+    ("config", "keys"),
     [
-        {"protocol": "smoke"},
-        {"endpoint": 5},
-        {"headers": ["a"]},
-        {"headers": {"a": 1}},
-        {"headers": {"a": "of an unset variable "}},
-        {"timeout_seconds": "soon"},
+        ({"protocol": "smoke"}, ["protocol"]),
+        ({"endpoint": 5}, ["endpoint"]),
+        ({"headers": ["a"]}, ["headers"]),
+        ({"headers": {"a": 1}}, ["headers.a"]),
+        ({"headers": {"a": "of an unset variable "}}, ["headers.a"]),
+        ({"timeout_seconds": "soon"}, ["timeout_seconds"]),
+        ({"timeout_seconds": math.inf}, ["timeout_seconds"]),
+        ({"protocol": "smoke", "endpoint": 5, "timeout_seconds": 0}, ["protocol", "endpoint", "timeout_seconds"]),
     ],
 )
-def test_an_exporter_that_cannot_be_made_is_refused(config):
-    with pytest.raises(InputError):
+def test_every_mistake_of_an_exporter_is_reported_at_its_key(config, keys):
+    with pytest.raises(InputError) as raised:
         load("mirrors", "otel")(config)
+    assert [problem.key for problem in raised.value.problems] == keys

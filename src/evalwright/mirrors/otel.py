@@ -7,6 +7,7 @@ own tracer provider is not touched.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -53,20 +54,9 @@ class OpenTelemetry:
     config_keys: tuple[str, ...] = ("endpoint", "headers", "protocol", "timeout_seconds")
 
     def __init__(self, config: dict[str, Any]) -> None:
-        protocol = config.get("protocol", _PROTOCOLS[0])
-        if protocol not in _PROTOCOLS:
-            raise InputError(
-                Problem("", f"'protocol' must be one of {', '.join(_PROTOCOLS)}, found {protocol!r}", key="protocol")
-            )
-        endpoint = config.get("endpoint")
-        if endpoint is not None and not isinstance(endpoint, str):
-            raise InputError(Problem("", f"'endpoint' must be a URL, found {endpoint!r}", key="endpoint"))
-        if problems := [Problem("", message, key=key) for key, message in header_mistakes(config.get("headers"))]:
+        if problems := [Problem("", message, key=key) for key, message in _mistakes(config)]:
             raise InputError(problems)
-        limit = config.get("timeout_seconds", _TIMEOUT)
-        if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
-            raise InputError(Problem("", f"expected a number above 0, found {limit!r}", key="timeout_seconds"))
-        self._exporter = _exporter(protocol, endpoint, config)
+        self._exporter = _exporter(config)
         self._started: dict[tuple[str, str, int, int], Any] = {}
         self._failures = self._unflushed = 0
 
@@ -204,11 +194,27 @@ class _Watched:
         return bool(self._exporter.force_flush(timeout_millis))
 
 
-def _exporter(protocol: str, endpoint: str | None, config: dict[str, Any]) -> Any:
-    given = {"endpoint": endpoint, "headers": config.get("headers"), "timeout": config.get("timeout_seconds", _TIMEOUT)}
-    settings = {key: value for key, value in given.items() if value is not None}
+def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    protocol, endpoint = config.get("protocol", _PROTOCOLS[0]), config.get("endpoint")
+    if protocol not in _PROTOCOLS:
+        yield "protocol", f"'protocol' must be one of {', '.join(_PROTOCOLS)}, found {protocol!r}"
+    if endpoint is not None and not isinstance(endpoint, str):
+        yield "endpoint", f"'endpoint' must be a URL, found {endpoint!r}"
+    yield from header_mistakes(config.get("headers"))
+    limit = config.get("timeout_seconds", _TIMEOUT)
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < math.inf:
+        yield "timeout_seconds", f"expected a number above 0, found {limit!r}"
+
+
+def _exporter(config: dict[str, Any]) -> Any:
+    settings = {
+        "endpoint": config.get("endpoint"),
+        "headers": config.get("headers"),
+        "timeout": config.get("timeout_seconds", _TIMEOUT),
+    }
+    settings = {key: value for key, value in settings.items() if value is not None}
     try:
-        if protocol == "grpc":
+        if config.get("protocol") == "grpc":
             return import_module("opentelemetry.exporter.otlp.proto.grpc.trace_exporter").OTLPSpanExporter(**settings)
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
