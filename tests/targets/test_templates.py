@@ -25,6 +25,7 @@ def render(text: str, **options: bool) -> str:
         ("{{ input.list.0 }}{{ input.list.1.b }}", "a2"),
         ("{{ case_id }} {{ case.id }} {{ case.metadata.k }} {{ case.input.word }}", "c1 c1 3 hi"),
         ("{{ input.no | default(\"\") }}|{{ input.no | default('a | b') | json }}", '|"a | b"'),
+        ('{{ input.no | default("it\'s") | json }}|{{ input.no | default(\'say "|"\') }}', '"it\'s"|say "|"'),
         ("{{ input.word | default('x') }}", "hi"),
         ('{"a": {"b": {}}} { x } {{ open', '{"a": {"b": {}}} { x } {{ open'),
     ],

@@ -25,6 +25,8 @@ _PLACE = re.compile(r"\{\{([^{}]*)\}\}")
 _UNCLOSED = re.compile(r"\{\{\s*([\w-]+(?:\.[\w-]+)+)\s*(?:\}(?!\})|$)")
 _PATH = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _DEFAULT = re.compile(r"""default\(\s*("[^"]*"|'[^']*')\s*\)""")
+_BAR = re.compile(r"""\|(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")
+"""Separates filters; between quotes it is text of a default, and so is the other kind of quote."""
 _EVALH = re.compile(r"\{\{([^{}|]+)(\|\s*json\s*)?\}\}")
 """What evalh fills in; it leaves everything else between braces as it is."""
 _OF_CASE = ("id", "input", "metadata")
@@ -149,8 +151,8 @@ def _unclosed_places(literals: Iterable[str]) -> Iterator[str]:
 
 
 def _split(inside: str) -> list[str]:
-    """The path and the filters; a `|` between quotes belongs to the text of a default."""
-    return re.split(r"""\|(?=(?:[^"']*["'][^"']*["'])*[^"']*$)""", inside)
+    """The path and the filters."""
+    return _BAR.split(inside)
 
 
 def _wrong(path: str) -> str:
