@@ -39,6 +39,7 @@ def test_an_image_is_an_address_data_or_a_file(tmp_path, photo, sent):
         ("2.png", r"input\.photo: there is no image '2\.png' in photos"),
         ("../secret.png", "there is no image"),
         ("link.png", "there is no image"),
+        ("a" * 5000, "there is no image"),
         ("text.png", "input.photo: not a PNG, JPEG, GIF or WebP image"),
         (5, "expected an image as an address"),
         ([""], "expected an image as an address"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ class Images:
     def _image_bytes(self, name: str, place: str) -> bytes:
         for folder in self._folders:
             path = (folder / name).resolve()
-            if path.is_relative_to(folder) and path.is_file():
+            if path.is_relative_to(folder) and os.path.isfile(path):
                 if path.stat().st_size > LARGEST_IMAGE:
                     raise ValueError(f"{name} is larger than {LARGEST_IMAGE // 2**20} MiB")
                 return path.read_bytes()
