@@ -8,11 +8,12 @@ unread keys at deeper levels, as key and message.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from evalwright.errors import did_you_mean
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target, Traits
 from evalwright.registry import is_built_in, knows, load
@@ -21,6 +22,7 @@ from evalwright.session import import_from
 __all__ = [
     "WITHOUT_EFFECT",
     "Unread",
+    "build_inner_target",
     "build_target",
     "default_timeout",
     "inside",
@@ -56,6 +58,20 @@ def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
     from evalwright.targets.plugin import PluginTarget
 
     return PluginTarget(target)
+
+
+def build_inner_target(inner: Variant, adapter_key: str, config_key: str) -> Target:
+    """The target of a system inside another, whose keys `adapter_key` and `config_key` name and configure it.
+
+    Raises InputError with keys of the outer system.
+    """
+    try:
+        return build_target(inner, ())
+    except InputError as error:
+        if not error.problems:
+            raise InputError(Problem("", error.headline, key=adapter_key)) from error
+        placed = [replace(p, key=f"{config_key}.{p.key}".strip(".")) for p in error.problems]
+        raise InputError(placed) from error
 
 
 def default_timeout(adapter: str, config: Mapping[str, Any]) -> float:

@@ -10,18 +10,17 @@ from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import AllMistakes, InputError, Problem
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
-from evalwright.targets.build import Unread, build_target, inside, unread_of
+from evalwright.targets.build import Unread, build_inner_target, inside, unread_of
 from evalwright.targets.settings import settings
 
 __all__ = ["Health", "Served", "ServedConfig", "Service", "free_port", "with_port"]
 
 C = TypeVar("C", bound="ServedConfig")
-T = TypeVar("T")
 
 _ANY_PORT = 80
 """Stands for the port while the configuration is checked, when the port is not known yet."""
@@ -66,27 +65,22 @@ class Served:
     def __init__(self, variant: Variant, kind: type[C], seconds: float, service_of: Callable[[C], Service]) -> None:
         """`kind` is the shape of the configuration; `seconds` to become healthy, unless the configuration sets another
         time."""
-        problems: list[Problem] = []
-        if variant.isolation == "process":
-            why = f"'isolation: process' has no meaning for {variant.adapter}: the service is a process of its own"
-            problems.append(Problem("", why, key="isolation"))
-        config = _noting_problems(problems, lambda: settings(kind, variant.config))
-        if config is None:
-            raise InputError(problems)
-        self._variant, self._config = variant, config
-        patience = config.healthcheck_timeout_seconds
-        health = _noting_problems(
-            problems, lambda: Health(config.healthcheck, seconds if patience is None else patience)
-        )
-        inner = _noting_problems(
-            problems, lambda: self._built(_ANY_PORT)
-        )  # its mistakes are reported before anything is started
-        service = _noting_problems(problems, lambda: service_of(config))
-        if problems or health is None or inner is None or service is None:
-            raise InputError(problems)
-        self._health: Health = health
-        self._inner: Target = inner
-        self._service: Service = service
+        mistakes = AllMistakes()
+        with mistakes:
+            if variant.isolation == "process":
+                why = f"'isolation: process' has no meaning for {variant.adapter}: the service is a process of its own"
+                raise InputError(Problem("", why, key="isolation"))
+        with mistakes:
+            config = settings(kind, variant.config)
+            self._variant, self._config = variant, config
+            patience = config.healthcheck_timeout_seconds
+            with mistakes:
+                self._health = Health(config.healthcheck, seconds if patience is None else patience)
+            with mistakes:  # now rather than in `open`, so that nothing is started with a mistake in it
+                self._inner: Target = self._built(_ANY_PORT)
+            with mistakes:
+                self._service: Service = service_of(config)
+        mistakes.refuse()
 
     @property
     def address(self) -> str | None:
@@ -95,15 +89,8 @@ class Served:
 
     def _built(self, port: int) -> Target:
         config = with_port(self._config.inner_config, port)
-        try:
-            return build_target(
-                msgspec.structs.replace(self._variant, adapter=self._config.inner_adapter, config=config), []
-            )
-        except InputError as error:
-            if not error.problems:
-                raise InputError(Problem("", error.headline, key="inner_adapter")) from error
-            inner = [Problem("", p.message, key=f"inner_config.{p.key}".rstrip(".")) for p in error.problems]
-            raise InputError(inner) from error
+        inner = msgspec.structs.replace(self._variant, adapter=self._config.inner_adapter, config=config)
+        return build_inner_target(inner, "inner_adapter", "inner_config")
 
     async def open(self) -> None:
         port = free_port()
@@ -123,15 +110,6 @@ class Served:
         finally:
             # Whatever closing raises: a service that is not stopped would outlive the evaluation.
             await self._service.stop()
-
-
-def _noting_problems(problems: list[Problem], build: Callable[[], T]) -> T | None:
-    """What `build` returns, or None if it raises InputError, whose problems are added to `problems`."""
-    try:
-        return build()
-    except InputError as error:
-        problems += error.listed
-        return None
 
 
 class Health:

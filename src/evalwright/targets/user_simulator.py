@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from traceback import format_exception
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from evalwright.errors import EvaluatorError, InputError, Problem, TargetError
+from evalwright.errors import AllMistakes, EvaluatorError, InputError, Problem, TargetError, below
 from evalwright.files.plain import clean_text
 from evalwright.model.chat import ChatMessage, ChatRequest, Usage
 from evalwright.model.plan import Variant
@@ -17,16 +16,23 @@ from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Doubt, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
 from evalwright.session import session
-from evalwright.targets.build import Unread, build_target, inside, keys_of, optional_parts, target_traits, unread_of
+from evalwright.targets.build import (
+    Unread,
+    build_inner_target,
+    inside,
+    keys_of,
+    optional_parts,
+    target_traits,
+    unread_of,
+)
 from evalwright.targets.chat.messages import GOING_ON
 from evalwright.targets.failures import target_failure
 from evalwright.targets.settings import settings
-from evalwright.targets.stop import StopRule, stop_rule, unread_of_rule
+from evalwright.targets.stop import stop_rule, unread_of_rule
 from evalwright.targets.totals import add_metrics, add_usage, doubts_of_all, joined, sum_of_all
 
 __all__ = ["UserSimulator"]
 
-T = TypeVar("T")
 Party = Literal["agent", "user", "environment"]
 
 _Count = Annotated[int, msgspec.Meta(gt=0)]
@@ -95,21 +101,18 @@ class UserSimulator:
             yield from inside("inner_system", unread_of(system["adapter"], system, _OF_INNER))
 
     def __init__(self, variant: Variant) -> None:
-        problems: list[Problem] = []
-        chosen = _collecting_problems(problems, "", lambda: settings(_Settings, variant.config))
-        stop, inner = None, None
-        if isinstance(variant.config.get("stopping_criterion"), dict):
-            criterion = variant.config["stopping_criterion"]
-            stop = _collecting_problems(problems, "stopping_criterion", lambda: stop_rule(criterion))
-        if isinstance(variant.config.get("inner_system"), dict):
-            system = variant.config["inner_system"]
-            inner = _collecting_problems(problems, "inner_system", lambda: _inner_target(variant, system))
-        if problems or chosen is None or stop is None or inner is None:
-            raise InputError(problems)
-        self._settings: _Settings = chosen
+        criterion, system = variant.config.get("stopping_criterion"), variant.config.get("inner_system")
+        mistakes = AllMistakes()
+        with mistakes:
+            self._settings = settings(_Settings, variant.config)
+        if isinstance(criterion, dict):
+            with mistakes, below("stopping_criterion"):
+                self._stop = stop_rule(criterion)
+        if isinstance(system, dict):
+            with mistakes, below("inner_system"):
+                self._inner = _inner_target(variant, system)
+        mistakes.refuse()
         self._may_be_silent = variant.evalh_rules or "final_answer" in optional_parts(variant.config)
-        self._stop: StopRule = stop
-        self._inner: Target = inner
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         yield ChatRequest(self._settings.user_model, [])
@@ -226,18 +229,7 @@ def _inner_target(variant: Variant, system: Mapping[str, Any]) -> Target:
     config = {key: value for key, value in system.items() if key not in _OF_INNER}
     metadata = {**variant.metadata, **metadata}
     inner = msgspec.structs.replace(variant, adapter=adapter, config=config, metadata=metadata)
-    return build_target(inner, ())
-
-
-def _collecting_problems(problems: list[Problem], place: str, make: Callable[[], T]) -> T | None:
-    """What `make` returns, or None if it raises InputError, whose problems are added with keys below `place`."""
-    try:
-        return make()
-    except InputError as error:
-        for found in error.problems or [Problem("", error.headline, key="adapter")]:
-            key = ".".join(part for part in (place, found.key) if part)
-            problems.append(replace(found, key=key))
-        return None
+    return build_inner_target(inner, "adapter", "")
 
 
 class _Talk:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, Interrupted, LimitExceeded, Problem
+from evalwright.errors import AllMistakes, InputError, Interrupted, LimitExceeded, Problem
 from evalwright.files.plain import plain
 from evalwright.model.trace import ToolCall, ToolResult
 from evalwright.session.named_objects import named_object
@@ -37,14 +37,11 @@ class Tools:
         self._functions: dict[str, Callable[..., Any]] = {}
         self.offers: list[dict[str, Any]] = []
         self._threads = Threads()
-        problems: list[Problem] = []
+        mistakes = AllMistakes()
         for number, tool in enumerate(given):
-            try:
+            with mistakes:
                 self._add(tool, f"tools[{number}]")
-            except InputError as error:
-                problems += error.listed
-        if problems:
-            raise InputError(problems)
+        mistakes.refuse()
 
     def _add(self, tool: ToolSettings, place: str) -> None:
         function = named_object(tool.function, f"{place}.function")
