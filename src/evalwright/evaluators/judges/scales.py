@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from evalwright.evaluators.judges.replies import only_object
+from evalwright.evaluators.judges.replies import keys_once, number_in, only_object
 
 __all__ = ["Reading", "Scale", "Scoring", "scale_problem"]
 
@@ -157,13 +156,13 @@ class Scale(NamedTuple):
         if self.mode == "binary":
             raw = self.high if _truth(found.get("passed")) else self.low
         else:
-            raw = _number(found.get("score"), "score", self.low, self.high, truths=truths)
+            raw = number_in(found.get("score"), "'score'", self.low, self.high, truths=truths)
         label, confidence, evidence = found.get("label"), found.get("confidence"), found.get("evidence", [])
         if label is not None and not isinstance(label, str):
             raise ValueError("label: expected text or null")
         if not isinstance(evidence, list) or not all(isinstance(item, str) for item in evidence):
             raise ValueError("evidence: expected a list of texts")
-        sure = None if confidence is None else _number(confidence, "confidence", 0.0, 1.0, truths=truths)
+        sure = None if confidence is None else number_in(confidence, "'confidence'", 0.0, 1.0, truths=truths)
         return Reading(raw, _text(found, "reason"), _text(found, "feedback"), label, sure, evidence)
 
 
@@ -182,14 +181,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         yield found
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    for key, number in Counter(key for key, _ in pairs).items():
-        if number > 1:
-            raise ValueError(f"the key {key!r} comes {number} times")
-    return dict(pairs)
-
-
-_decoder = json.JSONDecoder(object_pairs_hook=_once)
+_decoder = json.JSONDecoder(object_pairs_hook=keys_once)
 
 
 def _unfenced(text: str) -> str:
@@ -206,17 +198,6 @@ def _text(found: dict[str, Any], key: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{key}: expected text that is not blank, found {value!r}")
     return value.strip()
-
-
-def _number(value: Any, key: str, low: float, high: float, *, truths: bool) -> float:
-    usable = isinstance(value, (int, float, str)) and (truths or not isinstance(value, bool))
-    try:
-        number = float(value) if usable else math.nan
-    except (ValueError, OverflowError):
-        number = math.nan
-    if not low <= number <= high:
-        raise ValueError(f"{key}: expected a number from {low:g} to {high:g}, found {value!r}")
-    return number
 
 
 def _truth(value: Any) -> bool:
