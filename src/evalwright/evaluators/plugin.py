@@ -29,29 +29,29 @@ class PluginEvaluator:
         return getattr(self._evaluator, name)
 
     def evaluate(self, case: Case, trace: Trace, *more: Any) -> Evaluation | Awaitable[Evaluation]:
-        given = self._evaluator.evaluate(case, trace, *more)
-        return _awaited_evaluation(given) if isinstance(given, Awaitable) else readable(given)
+        evaluation = self._evaluator.evaluate(case, trace, *more)
+        return _awaited_evaluation(evaluation) if isinstance(evaluation, Awaitable) else readable(evaluation)
 
     async def compare(self, case: Case, cells: Sequence[Any]) -> list[Evaluation]:
-        asked: Any = self._evaluator
-        return [readable(given) for given in await asked.compare(case, cells)]
+        comparing: Any = self._evaluator
+        return [readable(evaluation) for evaluation in await comparing.compare(case, cells)]
 
 
-async def _awaited_evaluation(given: Awaitable[Evaluation]) -> Evaluation:
-    return readable(await given)
+async def _awaited_evaluation(evaluation: Awaitable[Evaluation]) -> Evaluation:
+    return readable(await evaluation)
 
 
-def readable(given: object) -> Evaluation:
+def readable(evaluation: object) -> Evaluation:
     """An evaluation of users' code: with a part of another type no reader could read the result back.
 
     Verdict and score are checked for all evaluators, when the result is stored. Raises EvaluatorError.
     """
-    if not isinstance(given, Evaluation):
-        raise EvaluatorError(f"expected an Evaluation, found {type(given).__name__}")
+    if not isinstance(evaluation, Evaluation):
+        raise EvaluatorError(f"expected an Evaluation, found {type(evaluation).__name__}")
     try:
-        msgspec.convert({"passed": False, **{name: getattr(given, name) for name in _PARTS}}, Evaluation)
+        msgspec.convert({"passed": False, **{name: getattr(evaluation, name) for name in _PARTS}}, Evaluation)
     except msgspec.ValidationError as error:
         raise EvaluatorError(f"the Evaluation cannot be stored: {error}") from None
-    if given.cost_usd is not None and not 0 <= given.cost_usd < math.inf:
-        raise EvaluatorError(f"the Evaluation's cost_usd is {given.cost_usd}, expected a finite number from 0 on")
-    return given
+    if evaluation.cost_usd is not None and not 0 <= evaluation.cost_usd < math.inf:
+        raise EvaluatorError(f"the Evaluation's cost_usd is {evaluation.cost_usd}, expected a finite number from 0 on")
+    return evaluation

@@ -180,48 +180,48 @@ class Spending:
     def _admit(self, funds: Funds) -> None:
         """Give the waiting calls what they need, in their order, as far as the money goes."""
         while self._waiting:
-            asked = self._waiting[0]
-            if not asked.turn.done():  # otherwise its call was cancelled while it waited
-                found = self._fare(asked, funds)
-                if found is None:
+            call = self._waiting[0]
+            if not call.turn.done():  # otherwise its call was cancelled while it waited
+                fare = self._fare(call, funds)
+                if fare is None:
                     break
-                if isinstance(found, CallFailed):
-                    asked.turn.set_exception(found)
+                if isinstance(fare, CallFailed):
+                    call.turn.set_exception(fare)
                 else:
-                    self._under_way.add(found.number)
-                    self._set_aside += found.pico
-                    asked.turn.set_result(found)
+                    self._under_way.add(fare.number)
+                    self._set_aside += fare.pico
+                    call.turn.set_result(fare)
             self._waiting.popleft()
         self._note_waiting(len(self._waiting))
 
     def _dismiss(self) -> None:
         """Give up all waiting calls: no part of them was sent."""
         waiting, self._waiting = self._waiting, deque()
-        for asked in waiting:
-            if not asked.turn.done():
-                asked.turn.set_exception(Unsent())
+        for call in waiting:
+            if not call.turn.done():
+                call.turn.set_exception(Unsent())
         self._note_waiting(0)
 
-    def _fare(self, asked: _WaitingCall, funds: Funds) -> Fare | CallFailed | None:
+    def _fare(self, call: _WaitingCall, funds: Funds) -> Fare | CallFailed | None:
         """The reservation for a call, why it cannot be made, or None while the money that it needs may still come."""
-        unspent, tokens = _pico(funds.granted) - self._spent, asked.most.token_output
+        unspent, tokens = _pico(funds.granted) - self._spent, call.most.token_output
         room = unspent - self._set_aside
-        least, most = (self._most_pico(asked, limit) for limit in (asked.most.least_output, tokens))
+        least, most = (self._most_pico(call, limit) for limit in (call.most.least_output, tokens))
         lacking = max(least - unspent, 0 if self._under_way else most - room)
         if most > room and self._may_get_more(funds, lacking, most - room):
             return None
         if least > unspent:
             used = f"{money(self.spent)} spent of {funds}"
-            taken = f"{asked.most.token_input:,} tokens in, {asked.most.choices * asked.most.least_output:,} out"
+            taken = f"{call.most.token_input:,} tokens in, {call.most.choices * call.most.least_output:,} out"
             wanted = f"a call of up to {money(least / _PICO)} ({taken})"
             return CallFailed("cost_limit", f"budget: {used}; {wanted} would exceed it")
         if most > room:
             if self._under_way:
                 return None
             # Nothing is left to wait for: a default limit is lowered to what the money pays for.
-            tokens = bisect_right(range(tokens), room, key=lambda n: self._most_pico(asked, n)) - 1
+            tokens = bisect_right(range(tokens), room, key=lambda n: self._most_pico(call, n)) - 1
         self._number += 1
-        return Fare(asked.model, asked.most, tokens, asked.share, self._most_pico(asked, tokens), self._number)
+        return Fare(call.model, call.most, tokens, call.share, self._most_pico(call, tokens), self._number)
 
     def _may_get_more(self, funds: Funds, least: int, wanted: int) -> bool:
         """Whether more money may come; the waiting calls are then looked at again."""
@@ -237,9 +237,9 @@ class Spending:
         else:
             self._admit(funds)
 
-    def _most_pico(self, asked: _WaitingCall, token_output: int) -> int:
-        token_input = math.ceil(asked.most.token_input * self._counted.get(asked.model, 1))
-        return _pico(asked.share * most_dollars(asked.price, token_input, asked.most.choices * token_output))
+    def _most_pico(self, call: _WaitingCall, token_output: int) -> int:
+        token_input = math.ceil(call.most.token_input * self._counted.get(call.model, 1))
+        return _pico(call.share * most_dollars(call.price, token_input, call.most.choices * token_output))
 
     def _learn(self, fare: Fare, usage: Usage) -> None:
         """Learn from a reply that used more than it should: its server counts differently, or ignores the limit."""
@@ -271,10 +271,10 @@ class Spending:
         """Explain, once, that calls are made a few at a time although a limit on their replies would allow more."""
         if len(self._waiting) <= len(self._under_way):
             return
-        asked = self._waiting[0]
-        if asked.most.least_output < asked.most.token_output:
-            each = money(self._most_pico(asked, asked.most.token_output) / _PICO)
-            why = f"one of {asked.model!r} may cost {each}: a smaller `max_tokens` lets more be made at a time"
+        call = self._waiting[0]
+        if call.most.least_output < call.most.token_output:
+            each = money(self._most_pico(call, call.most.token_output) / _PICO)
+            why = f"one of {call.model!r} may cost {each}: a smaller `max_tokens` lets more be made at a time"
             many = f"budget: {counted(len(self._waiting), 'call')} waited for {len(self._under_way)} under way, as"
             self._warn_once("waiting", "", f"{many} {why}")
 

@@ -139,9 +139,9 @@ class Pace:
         """Wait for the next free moment."""
         if self._gap:
             now = _now()
-            mine = max(now, self._next)
-            self._next = mine + self._gap  # taken before the wait, so that callers who come meanwhile queue up behind
-            await asyncio.sleep(mine - now)
+            slot = max(now, self._next)
+            self._next = slot + self._gap  # taken before the wait, so that callers who come meanwhile queue up behind
+            await asyncio.sleep(slot - now)
 
 
 def _now() -> float:

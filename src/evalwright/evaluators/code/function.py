@@ -22,18 +22,18 @@ from evalwright.session.named_objects import named_object
 
 __all__ = ["FunctionEvaluator"]
 
-_GIVEN: dict[str, Callable[[Case, Trace, Any], Any]] = {
-    "input": lambda case, trace, third: case.input,
-    "output": lambda case, trace, third: _output(trace),
-    "expected": lambda case, trace, third: case.expected,
-    "case": lambda case, trace, third: case,
-    "trace": lambda case, trace, third: trace,
-    "artifact": lambda case, trace, third: third,
-    "results": lambda case, trace, third: {row.evaluator: row for row in third},
+_ARGUMENTS: dict[str, Callable[[Case, Trace, Any], Any]] = {
+    "input": lambda case, trace, extra: case.input,
+    "output": lambda case, trace, extra: _output(trace),
+    "expected": lambda case, trace, extra: case.expected,
+    "case": lambda case, trace, extra: case,
+    "trace": lambda case, trace, extra: trace,
+    "artifact": lambda case, trace, extra: extra,
+    "results": lambda case, trace, extra: {row.evaluator: row for row in extra},
 }
-"""What a parameter gets by its name; the third argument is the artifact or the results."""
+"""What a parameter gets by its name; `extra` is the artifact or the results."""
 
-Third = Artifact | Sequence[EvaluationResult] | None
+Extra = Artifact | Sequence[EvaluationResult] | None
 
 
 class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
@@ -83,52 +83,53 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def blocks(self) -> bool:
-        return not inspect.iscoroutinefunction(self._function_found)
+        return not inspect.iscoroutinefunction(self._function)
 
     @cached_property
-    def _function_found(self) -> Callable[..., Any]:
+    def _function(self) -> Callable[..., Any]:
         found: Callable[..., Any] = named_object(self.function, "function")
         return found
 
     @cached_property
     def _parameters(self) -> list[str]:
-        return [name for name in _names(self._function_found) if name in _GIVEN]
+        return [name for name in _names(self._function) if name in _ARGUMENTS]
 
-    def evaluate(self, case: Case, trace: Trace, third: Third = None) -> Evaluation | Awaitable[Evaluation]:
+    def evaluate(self, case: Case, trace: Trace, extra: Extra = None) -> Evaluation | Awaitable[Evaluation]:
         if trace.error is not None and "trace" not in self._parameters:
             raise EvaluatorError(f"there is no answer to evaluate: {trace.error.type}", "no_answer")
         # copies: what a function changes must not be what the next evaluator, trial or variant sees
-        given = self._function_found(**{name: deepcopy(_GIVEN[name](case, trace, third)) for name in self._parameters})
-        if isinstance(given, Awaitable):
-            return self._awaited_evaluation(given)
-        return self._evaluation(given)
+        arguments = {name: deepcopy(_ARGUMENTS[name](case, trace, extra)) for name in self._parameters}
+        returned = self._function(**arguments)
+        if isinstance(returned, Awaitable):
+            return self._awaited_evaluation(returned)
+        return self._evaluation(returned)
 
-    async def _awaited_evaluation(self, given: Awaitable[Any]) -> Evaluation:
-        return self._evaluation(await given)
+    async def _awaited_evaluation(self, returned: Awaitable[Any]) -> Evaluation:
+        return self._evaluation(await returned)
 
-    def _evaluation(self, given: Any) -> Evaluation:
-        if isinstance(given, Evaluation):
-            return readable(given)
-        if isinstance(given, Mapping):
-            return self._of_mapping(given)
+    def _evaluation(self, returned: Any) -> Evaluation:
+        if isinstance(returned, Evaluation):
+            return readable(returned)
+        if isinstance(returned, Mapping):
+            return self._of_mapping(returned)
         reason = ""
-        if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
-            given, reason = given
-        passed, score = self._verdict(given)
+        if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], str):
+            returned, reason = returned
+        passed, score = self._verdict(returned)
         return Evaluation(passed, score, reason)
 
-    def _of_mapping(self, given: Mapping[str, Any]) -> Evaluation:
-        unknown = sorted(map(str, given.keys() - {"passed", "score", "reason"}))
-        if unknown or given.keys().isdisjoint({"passed", "score"}):
-            found = ", ".join(map(repr, given)) or "none"
+    def _of_mapping(self, returned: Mapping[str, Any]) -> Evaluation:
+        unknown = sorted(map(str, returned.keys() - {"passed", "score", "reason"}))
+        if unknown or returned.keys().isdisjoint({"passed", "score"}):
+            found = ", ".join(map(repr, returned)) or "none"
             raise EvaluatorError(f"expected a mapping with 'passed' or 'score', and maybe 'reason', found keys {found}")
-        passed, score = given.get("passed"), given.get("score")
+        passed, score = returned.get("passed"), returned.get("score")
         verdicts = [self._verdict(value) for value in (passed, score) if value is not None]
         if not verdicts or (passed is not None and not isinstance(_scalar(passed), bool)):
             raise EvaluatorError(f"expected a bool at 'passed', found {shown(passed)}")
         if isinstance(_scalar(score), bool):
             raise EvaluatorError(f"expected a number from 0 to 1 at 'score', found {score}: a bool belongs at 'passed'")
-        return Evaluation(verdicts[0][0], verdicts[-1][1], str(given.get("reason") or ""))
+        return Evaluation(verdicts[0][0], verdicts[-1][1], str(returned.get("reason") or ""))
 
     def _verdict(self, value: Any) -> tuple[bool, float]:
         value = _scalar(value)
@@ -157,27 +158,27 @@ def _output(trace: Trace) -> Any:
     return output.structured if output.final_answer is None and output.structured is not None else output.final_answer
 
 
-def _faults(found: Any) -> list[str]:
-    if not callable(found):
-        return [f"expected a function, found {type(found).__name__}"]
-    known = ", ".join(_GIVEN)
-    required = _names(found, required=True)
+def _faults(function: Any) -> list[str]:
+    if not callable(function):
+        return [f"expected a function, found {type(function).__name__}"]
+    known = ", ".join(_ARGUMENTS)
+    required = _names(function, required=True)
     faults = [
-        f"unknown parameter {name!r}{did_you_mean(name, _GIVEN)} (a function may take {known})"
+        f"unknown parameter {name!r}{did_you_mean(name, _ARGUMENTS)} (a function may take {known})"
         for name in required
-        if name not in _GIVEN
+        if name not in _ARGUMENTS
     ]
-    by_position = [name for name in required if name in _GIVEN and name not in _names(found)]
+    by_position = [name for name in required if name in _ARGUMENTS and name not in _names(function)]
     faults += [f"the parameter {name!r} accepts no keyword, by which it would be filled" for name in by_position]
-    if {"artifact", "results"} <= set(_names(found)):
+    if {"artifact", "results"} <= set(_names(function)):
         faults.append("expected 'artifact' or 'results' as a parameter, found both")
     return faults
 
 
-def _names(found: Callable[..., Any], *, required: bool = False) -> list[str]:
+def _names(function: Callable[..., Any], *, required: bool = False) -> list[str]:
     """Names of parameters that can be passed by name."""
     try:
-        parameters = inspect.signature(found).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return []
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

@@ -25,27 +25,27 @@ def _with_text(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "content": json.dumps(content, indent=2)} if isinstance(content, dict) else message
 
 
-def events_of(told: Sequence[dict[str, Any]], calls: Sequence[TracedCall], answer: str) -> list[dict[str, Any]]:
+def events_of(messages: Sequence[dict[str, Any]], calls: Sequence[TracedCall], answer: str) -> list[dict[str, Any]]:
     """Messages, tool calls and their results in order, then the answer; `calls` are those of the last messages."""
-    counts = [len(message.get("tool_calls") or ()) for message in told]
+    counts = [len(message.get("tool_calls") or ()) for message in messages]
     before = sum(counts) - len(calls)
-    found: list[dict[str, Any]] = []
-    last, number = None, 0
-    for index, message in enumerate(told):
-        place = {"event_id": f"message-{index}", "ordinal": len(found), "type": "message"}
+    events: list[dict[str, Any]] = []
+    last_reply, calls_seen = None, 0
+    for index, message in enumerate(messages):
+        place = {"event_id": f"message-{index}", "ordinal": len(events), "type": "message"}
         kept = known({key: message.get(key) for key in _OF_MESSAGES})
-        found.append({**place, "message": kept, "metadata": {"message_index": index}})
-        last = found[-1] if message.get("role") == "assistant" else last
+        events.append({**place, "message": kept, "metadata": {"message_index": index}})
+        last_reply = events[-1] if message.get("role") == "assistant" else last_reply
         for tool_index, raw in enumerate(message.get("tool_calls") or ()):
-            call = calls[number - before] if number >= before else None
-            number += 1
+            call = calls[calls_seen - before] if calls_seen >= before else None
+            calls_seen += 1
             metadata = {"message_index": index, "tool_index": tool_index}
-            found += _of_call(raw, call, f"message-{index}", len(found), metadata)
-    if last is not None:
-        place = {"event_id": "final-response", "parent_event_id": last["event_id"], "ordinal": len(found)}
-        final = {**last["message"], "content": answer}
-        found.append({**place, "type": "final_response", "message": final, "metadata": last["metadata"]})
-    return found
+            events += _of_call(raw, call, f"message-{index}", len(events), metadata)
+    if last_reply is not None:
+        place = {"event_id": "final-response", "parent_event_id": last_reply["event_id"], "ordinal": len(events)}
+        final = {**last_reply["message"], "content": answer}
+        events.append({**place, "type": "final_response", "message": final, "metadata": last_reply["metadata"]})
+    return events
 
 
 def _of_call(
@@ -53,16 +53,16 @@ def _of_call(
 ) -> Iterator[dict[str, Any]]:
     """The call, with what the trace records about it, and its result if there is one."""
     place = {"event_id": f"{parent}-tool-{metadata['tool_index']}", "parent_event_id": parent, "ordinal": ordinal}
-    given, output, duration = (raw.get("input"), raw.get("output"), None)
+    arguments, output, duration = (raw.get("input"), raw.get("output"), None)
     if call is not None:
-        given, output, duration = call.args, call.output, call.duration_ms
+        arguments, output, duration = call.args, call.output, call.duration_ms
     tool = {"name": raw.get("tool"), "call_id": raw.get("id"), "status": raw.get("status", "ok")}
-    asked = known({**tool, "input": given, "output": output})
-    yield {**known({**place, "type": "tool_call", "duration_ms": duration}), "tool": asked, "metadata": metadata}
+    call_record = known({**tool, "input": arguments, "output": output})
+    yield {**known({**place, "type": "tool_call", "duration_ms": duration}), "tool": call_record, "metadata": metadata}
     if output is not None:
         result = {"event_id": f"{place['event_id']}-result", "parent_event_id": place["event_id"]}
-        answered = known({**tool, "output": output})
-        yield {**result, "ordinal": ordinal + 1, "type": "tool_result", "tool": answered, "metadata": metadata}
+        result_record = known({**tool, "output": output})
+        yield {**result, "ordinal": ordinal + 1, "type": "tool_result", "tool": result_record, "metadata": metadata}
 
 
 def known(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,11 +24,11 @@ def banded(
     `pass`."""
     clamped = min(max(score, 0.0), 1.0) if math.isfinite(score) else 0.0
     verdict_name = verdict or band(clamped)
-    given = reason or "; ".join(misses)
+    text = reason or "; ".join(misses)
     return Evaluation(
         verdict_name == "pass",
         clamped,
-        given,
+        text,
         {"verdict": verdict_name, **(detail or {})},
         hits=[*hits],
         misses=[*misses],
@@ -37,6 +37,6 @@ def banded(
 
 def details_of(detail: Mapping[str, Any]) -> dict[str, Any]:
     """What AgentV calls the `details` of a result: a program's own, and the scores of rubrics with ranges."""
-    own = detail.get("details")
-    raw = {"raw_scores": detail["raw_scores"]} if "raw_scores" in detail else {}
-    return {**(own if isinstance(own, dict) else {}), **raw}
+    details = detail.get("details")
+    scores = {"raw_scores": detail["raw_scores"]} if "raw_scores" in detail else {}
+    return {**(details if isinstance(details, dict) else {}), **scores}

@@ -130,7 +130,7 @@ class JudgeOutcome(Generic[T]):
 
 
 async def ask(
-    asking: JudgeSettings,
+    settings: JudgeSettings,
     questions: Sequence[tuple[str, Prompt, int]],
     schema: dict[str, Any],
     read: Callable[[str], T],
@@ -139,12 +139,12 @@ async def ask(
 
     Raises EvaluatorError `cost_limit_exceeded`, before anything is sent if the estimate is above the limit.
     """
-    limit = asking.cost_limit_usd
+    limit = settings.cost_limit_usd
     if limit is not None:
-        estimate = sum(prompt.estimate(_price(model), asking.limit) for model, prompt, _ in questions)
+        estimate = sum(prompt.estimate(_price(model), settings.limit) for model, prompt, _ in questions)
         if estimate > limit:
             raise _too_costly("would cost about", estimate, limit)
-    outcomes = await all_given(_outcome(asking, *question, schema, read, len(questions)) for question in questions)
+    outcomes = await all_given(_outcome(settings, *question, schema, read, len(questions)) for question in questions)
     spent = sum(_reply_cost(reply) or 0.0 for outcome in outcomes for reply in outcome.replies)
     if limit is not None and spent > limit:
         raise _too_costly("cost", spent, limit, outcomes)
@@ -152,7 +152,7 @@ async def ask(
 
 
 async def _outcome(
-    asking: JudgeSettings,
+    settings: JudgeSettings,
     model: str,
     prompt: Prompt,
     repeat: int,
@@ -164,34 +164,34 @@ async def _outcome(
         model,
         [ChatMessage("user", prompt.user)],
         system=prompt.system,
-        temperature=asking.temperature,
-        max_tokens=asking.limit,
+        temperature=settings.temperature,
+        max_tokens=settings.limit,
         schema=schema,
         repeat=repeat,
-        base_url=asking.base_url,
-        api_key_env=asking.api_key_env,
-        extra=asking.extra,
-        default_limit=True if asking.max_tokens is None else msgspec.UNSET,
+        base_url=settings.base_url,
+        api_key_env=settings.api_key_env,
+        extra=settings.extra,
+        default_limit=True if settings.max_tokens is None else msgspec.UNSET,
     )
 
     def affordable(replies: Sequence[ChatReply]) -> bool:
         # each judge has its share of the limit, and the next reply may cost as much as the last one
-        share = None if asking.cost_limit_usd is None else asking.cost_limit_usd / judges
+        share = None if settings.cost_limit_usd is None else settings.cost_limit_usd / judges
         costs = [_reply_cost(reply) or 0.0 for reply in replies]
         return share is None or sum(costs) + costs[-1] <= share
 
     try:
-        found = await readable_reply(request, lambda reply: _read(reply, read), asking.reply_retries, affordable)
+        reply = await readable_reply(request, lambda reply: _read(reply, read), settings.reply_retries, affordable)
     except EvaluatorError as error:
         kind = error.type if error.type in OF_THE_RUN else "adapter_error"
         detail = {**error.detail, "failure": error.type}
         return JudgeOutcome(model, error=EvaluatorError(unheard(model, error), kind, detail, error.cost_usd))
-    if found.value is not None:
-        return JudgeOutcome(model, found.value, found.replies, None, found.problems)
-    times = f", asked {len(found.replies)} times" if found.problems else ""
-    message = f"the reply of the judge {model} cannot be used{times}: {found.problem}"
-    detail = {"judge_reply": shorten(found.replies[-1].text, _KEPT)}
-    return JudgeOutcome(model, None, found.replies, EvaluatorError(message, "adapter_error", detail), found.problems)
+    if reply.value is not None:
+        return JudgeOutcome(model, reply.value, reply.replies, None, reply.problems)
+    times = f", asked {len(reply.replies)} times" if reply.problems else ""
+    message = f"the reply of the judge {model} cannot be used{times}: {reply.problem}"
+    detail = {"judge_reply": shorten(reply.replies[-1].text, _KEPT)}
+    return JudgeOutcome(model, None, reply.replies, EvaluatorError(message, "adapter_error", detail), reply.problems)
 
 
 def _read(reply: ChatReply, read: Callable[[str], T]) -> T:
@@ -287,5 +287,5 @@ def _backend_problem(model: str) -> str | None:
     provider, slash, rest = model.partition("/")
     if (slash and provider and rest) or _KNOWN.fullmatch(model) or model.startswith("python:"):
         return None
-    own = f"'openai/{model}' is a model of the server at base_url or OPENAI_BASE_URL"
-    return f"no backend for the model {model!r}, expected 'claude-...', 'gpt-...', 'o1...' or 'provider/model'; {own}"
+    hint = f"'openai/{model}' is a model of the server at base_url or OPENAI_BASE_URL"
+    return f"no backend for the model {model!r}, expected 'claude-...', 'gpt-...', 'o1...' or 'provider/model'; {hint}"

@@ -77,12 +77,12 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         return bool(traces) and all(isinstance(self.material(case, trace), str) for trace in traces)
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        asked = self.question_for(case, trace)
-        if isinstance(asked, Evaluation):
-            return asked
-        scale = asked.scale
-        found = await readable_reply(asked.request, lambda reply: scale.read(reply.text), self.reply_retries)
-        return self.verdict(asked, found)
+        question = self.question_for(case, trace)
+        if isinstance(question, Evaluation):
+            return question
+        scale = question.scale
+        reply = await readable_reply(question.request, lambda reply: scale.read(reply.text), self.reply_retries)
+        return self.verdict(question, reply)
 
     def question_for(self, case: Case, trace: Trace) -> Question | Evaluation:
         """The request to the model, or a skipped evaluation if there is nothing to evaluate."""
@@ -106,9 +106,9 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         counts = {f"trace_context_{key[:-1]}_count": len(steps[key]) for key in ("spans", "events") if key in steps}
         return Question(request, scale, counts)
 
-    def verdict(self, asked: Question, found: JudgeReply[Reading]) -> Evaluation:
+    def verdict(self, question: Question, found: JudgeReply[Reading]) -> Evaluation:
         """The result from a reply. Raises EvaluatorError if it has no clear verdict."""
-        scale, reading, reply = asked.scale, found.value, found.replies[-1]
+        scale, reading, reply = question.scale, found.value, found.replies[-1]
         sent = {**found.detail, **what_was_sent(found.replies)}
         if reading is None:
             raw = {"raw_response": reply.text[:_KEPT], "judge_model": self.model, **sent}
@@ -125,7 +125,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
             "raw_score": reading.raw,
             "passing_score": scale.passing,
             "scale": [scale.low, scale.high],
-            **asked.counts,
+            **question.counts,
             **sent,
         }
         if reply.thinking:

@@ -80,18 +80,18 @@ class BadToolFailureRecovery(msgspec.Struct, frozen=True):
         failed = [span for span in steps.spans if span.kind == "tool" and span.failed]
         if not failed:
             return _skipped("no tool failed")
-        lost = [span for span in failed if not _recovered(span, steps)]
-        found = [{"span_id": span.id, "tool": span.name, "error": span.error} for span in lost]
-        names = listed(dict.fromkeys(span.name for span in lost))
-        reason = f"nothing was said or reasoned after the failure of {names}" if lost else ""
-        detail = {"failed_tools": found[:_MOST_SHOWN]} if lost else {}
-        return graded(not lost, reason, {"failed_tool_count": len(failed), **detail})
+        unrecovered = [span for span in failed if not _recovered(span, steps)]
+        listed_spans = [{"span_id": span.id, "tool": span.name, "error": span.error} for span in unrecovered]
+        names = listed(dict.fromkeys(span.name for span in unrecovered))
+        reason = f"nothing was said or reasoned after the failure of {names}" if unrecovered else ""
+        detail = {"failed_tools": listed_spans[:_MOST_SHOWN]} if unrecovered else {}
+        return graded(not unrecovered, reason, {"failed_tool_count": len(failed), **detail})
 
 
 def _recovered(span: Step, steps: Steps) -> bool:
-    own = [event.order for event in steps.events if event.span_id == span.id]
-    if own:
-        return any(event.order > max(own) and event.type in _SAYING for event in steps.events)
+    orders = [event.order for event in steps.events if event.span_id == span.id]
+    if orders:
+        return any(event.order > max(orders) and event.type in _SAYING for event in steps.events)
     return any(event.type in _SAYING and _after(event, span) for event in steps.events)
 
 
@@ -116,13 +116,13 @@ class UnnecessaryToolLoop(_Lenient, frozen=True):
             return _skipped("fewer than two calls of tools")
         limit = _expected_of_trace(case).max_repeated_tool_calls or _REPEATS
         names = {span.id: span.name for span in steps.spans}
-        made: dict[tuple[str, str], list[str]] = {}
+        event_ids: dict[tuple[str, str], list[str]] = {}
         for event in calls:
             if event.span_id in names:
-                made.setdefault(_signature(names[event.span_id], event.content, strict), []).append(event.id)
-        loops = [(call, ids) for call, ids in made.items() if len(ids) > limit]
-        found = ", ".join(f"{tool} {len(ids)} times" for (tool, _), ids in loops[:3])
-        reason = f"called with the same arguments: {found}; at most {limit} times expected" if loops else ""
+                event_ids.setdefault(_signature(names[event.span_id], event.content, strict), []).append(event.id)
+        loops = [(call, ids) for call, ids in event_ids.items() if len(ids) > limit]
+        listed_loops = ", ".join(f"{tool} {len(ids)} times" for (tool, _), ids in loops[:3])
+        reason = f"called with the same arguments: {listed_loops}; at most {limit} times expected" if loops else ""
         signatures = [
             {"signature": " ".join(call), "event_ids": ids[:_MOST_SHOWN], "count": len(ids)}
             for call, ids in loops[:_MOST_SHOWN]
@@ -185,20 +185,21 @@ class RetrievalPrecisionRecall(_Lenient, frozen=True):
     """
 
     def _evaluation(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
-        steps, asked = steps_of_trace(trace), _expected_of_trace(case)
-        limits = [limit for limit in (asked.min_retrieval_precision, asked.min_retrieval_recall) if limit is not None]
+        steps, expected = steps_of_trace(trace), _expected_of_trace(case)
+        least = (expected.min_retrieval_precision, expected.min_retrieval_recall)
+        limits = [limit for limit in least if limit is not None]
         if steps is None:
             return _NO_STEPS
-        if asked.relevant_retrieval_ids is None or not limits:
+        if expected.relevant_retrieval_ids is None or not limits:
             return _skipped("the case expects no retrieval (relevant_retrieval_ids with a least precision or recall)")
         retrieved = {name for event in steps.events if event.type == "tool_result" for name in _ids(event.content)}
         if not retrieved and not strict:
             return _skipped("nothing was retrieved")
-        relevant = set(asked.relevant_retrieval_ids)
+        relevant = set(expected.relevant_retrieval_ids)
         hits = retrieved & relevant
         precision = len(hits) / len(retrieved) if retrieved else 1.0
         recall = len(hits) / len(relevant) if relevant else 1.0
-        passed = precision >= (asked.min_retrieval_precision or 0) and recall >= (asked.min_retrieval_recall or 0)
+        passed = precision >= (expected.min_retrieval_precision or 0) and recall >= (expected.min_retrieval_recall or 0)
         detail = {
             "threshold": max(limits),
             "retrieved_ids": sorted(retrieved)[:_MOST_SHOWN],
@@ -209,8 +210,8 @@ class RetrievalPrecisionRecall(_Lenient, frozen=True):
             "true_positive_count": len(hits),
             "precision": round(precision, 4),
             "recall": round(recall, 4),
-            "min_precision": asked.min_retrieval_precision,
-            "min_recall": asked.min_retrieval_recall,
+            "min_precision": expected.min_retrieval_precision,
+            "min_recall": expected.min_retrieval_recall,
         }
         reason = f"precision {precision:.2f}, recall {recall:.2f}"
         return Evaluation(passed, min(precision, recall), reason, detail)

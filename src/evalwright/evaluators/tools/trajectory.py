@@ -98,11 +98,11 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         if self.mode == "subset":
             return self._only_expected_calls(calls)
         if self.mode in ("any_order", "superset"):
-            found, asked = self._in_any_order(calls), len(self.expected)
+            found, total = self._in_any_order(calls), len(self.expected)
         elif self.mode == "in_order":
-            found, asked = self._in_order(calls), len(self.expected)
+            found, total = self._in_order(calls), len(self.expected)
         else:
-            found, asked, extra = self._exactly(calls)
+            found, total, extra = self._exactly(calls)
         hits = [f"{item.tool} was called as expected" for item, call, _ in found if call is not None]
         misses = [why for _, call, why in found if call is None] + extra
         enough, few = _minimums_met(self.minimums, calls)
@@ -111,7 +111,7 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
             made = f"no call is expected; calls made: {len(calls)}" if calls else ""
             return banded(1.0, ["no call is expected"], reason=made, detail={"calls": [call.name for call in calls]})
         met = len(hits) + len(enough) + len(quick)
-        total = asked + len(self.minimums) + len(quick) + len(slow)
+        total = total + len(self.minimums) + len(quick) + len(slow)
         detail = {"calls": [call.name for call in calls]}
         missed = misses + few + slow
         reason = "; ".join([*missed, *_calls_without_time(found)])

@@ -51,7 +51,7 @@ class _Outcome(NamedTuple):
     path: str
     score: float
     weight: float
-    said: str
+    message: str
 
 
 class FieldAccuracy(msgspec.Struct, frozen=True):
@@ -69,8 +69,8 @@ class FieldAccuracy(msgspec.Struct, frozen=True):
         outcomes = [
             outcome for field in self.fields if (outcome := _compared_field(field, expected, answer)) is not None
         ]
-        hits = [outcome.said for outcome in outcomes if outcome.score]
-        misses = [outcome.said for outcome in outcomes if not outcome.score]
+        hits = [outcome.message for outcome in outcomes if outcome.score]
+        misses = [outcome.message for outcome in outcomes if not outcome.score]
         reason = f"{len(hits)}/{len(self.fields)} fields matched"
         return banded(self._score(outcomes), hits[:_MOST_LISTED], misses[:_MOST_LISTED], reason)
 

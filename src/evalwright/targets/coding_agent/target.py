@@ -202,12 +202,12 @@ class CodingAgent:
 
 def prompt_of(case: Case) -> str:
     """What a case asks. Raises TargetError."""
-    asked = case.input
-    if isinstance(asked, dict):
-        asked = next((asked[key] for key in ("prompt", "user_message") if key in asked), None)
-    if not isinstance(asked, str) or not asked.strip():
+    prompt = case.input
+    if isinstance(prompt, dict):
+        prompt = next((prompt[key] for key in ("prompt", "user_message") if key in prompt), None)
+    if not isinstance(prompt, str) or not prompt.strip():
         raise TargetError("the case has no prompt: expected input.prompt or input.user_message (or prompt_template)")
-    return asked
+    return prompt
 
 
 def _skills_by_name(skills: list[str] | dict[str, str]) -> list[tuple[str, Path]]:
