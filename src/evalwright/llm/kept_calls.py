@@ -92,8 +92,8 @@ def kept_call(
     if calls is None:
         yield KeptCall(None, mask)
         return
-    asked = messages() if callable(messages) else [dict(message) for message in messages]
-    entry: dict[str, Any] = {"model": model, "messages": _masked_and_cut(asked, mask), "reply": None, "cached": False}
+    listed = messages() if callable(messages) else [dict(message) for message in messages]
+    entry: dict[str, Any] = {"model": model, "messages": _masked_and_cut(listed, mask), "reply": None, "cached": False}
     entry |= {"usage": {}, "cost_usd": None, "latency_ms": None, "error": {"type": "unfinished", "message": ""}}
     calls.append(entry)  # before the reply: concurrent calls keep the order in which they began
     kept = KeptCall(entry, mask)

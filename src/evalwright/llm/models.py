@@ -94,10 +94,10 @@ class LiveModels:
     async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply:
         request = writable(request)
         route = route_of(request, self._environment)
-        asked = key_of(request, at=None)
+        key = key_of(request, at=None)
         with kept_call(request.model, lambda: questions_of(request), self._masked_text) as kept:
             reply: ChatReply = await self._recorded_or_live(
-                purpose, "chat", asked, request, lambda: self._chat(request, route, purpose)
+                purpose, "chat", key, request, lambda: self._chat(request, route, purpose)
             )
             # the words of a system or a simulated user stay as they are
             answer = _judge_reply(reply) if purpose == "judge" else reply
@@ -135,7 +135,7 @@ class LiveModels:
         wanted = self._fits.of(route, request, adapts=adapts).max_tokens
         need = Demand(*likely_tokens(request, wanted))
 
-        async def asked(fare: Fare, again: Again) -> ChatReply:
+        async def call(fare: Fare, again: Again) -> ChatReply:
             affordable = fare.token_output if self._spending.has_cap else None
             return await self._retried_call(
                 route,
@@ -146,7 +146,7 @@ class LiveModels:
                 again,
             )
 
-        reply = await self._paid_reply(request.model, self._highest_cost(request, route, wanted), asked)
+        reply = await self._paid_reply(request.model, self._highest_cost(request, route, wanted), call)
         if is_truncated(reply.finish_reason) and reply.limit is not None and reply.limit < (wanted or sys.maxsize):
             raise cut_by_budget(reply, purpose)
         return reply
@@ -166,7 +166,7 @@ class LiveModels:
         if not hasattr(client, "batches"):
             raise CallFailed("bad_request", f"{route.model!r} does not support batches: leave out --batch")
 
-        async def asked(fare: Fare, _: Again) -> ChatReply:
+        async def call(fare: Fare, _: Again) -> ChatReply:
             affordable = fare.token_output if self._spending.has_cap else None
             fit = self._fits.of(route, request, adapts=True, affordable=affordable)
             body = await batches.ask(key, client.batches, client.batch_question(route.model, request, fit))
@@ -175,7 +175,7 @@ class LiveModels:
                 reply, reply_format=fit.reply_format, left_out=[*fit.left_out], limit=fit.max_tokens
             )
 
-        return await self._paid_reply(request.model, self._highest_cost(request, route, wanted), asked, SHARE_OF_PRICE)
+        return await self._paid_reply(request.model, self._highest_cost(request, route, wanted), call, SHARE_OF_PRICE)
 
     async def _paid_reply(
         self, model: str, most: Most, call: Callable[[Fare, Again], Awaitable[P]], share: float = 1.0
@@ -197,40 +197,40 @@ class LiveModels:
         return msgspec.structs.replace(reply, cost_usd=cost)
 
     async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
-        asked = writable(ChatRequest(model, [ChatMessage("user", list(texts))], tool_choice="embed"))
-        route = route_of(asked, self._environment)
+        request = writable(ChatRequest(model, [ChatMessage("user", list(texts))], tool_choice="embed"))
+        route = route_of(request, self._environment)
 
-        def embedded(_: Fare, again: Again) -> Awaitable[Embedding]:
+        def call(_: Fare, again: Again) -> Awaitable[Embedding]:
             return self._retried_call(
                 route,
-                lambda client: method_of(client, "embed", route)(route.model, asked.messages[0].content),
+                lambda client: method_of(client, "embed", route)(route.model, request.messages[0].content),
                 again=again,
             )
 
         async def live() -> Embedding:
             cache = self._cache_for(route) if purpose == "judge" else None
-            key = key_of(asked, at=route.base_url or route.interface)
+            key = key_of(request, at=route.base_url or route.interface)
             known = None if cache is None else cache.find(key, Embedding)
             if known is not None:
                 return known
-            made: Embedding = await self._paid_reply(model, most_of(asked, 0), embedded)
+            embedding: Embedding = await self._paid_reply(model, most_of(request, 0), call)
             if cache is not None:
-                cache.keep(key, made)
-            return made
+                cache.keep(key, embedding)
+            return embedding
 
-        found: Embedding = await self._recorded_or_live(purpose, "embed", key_of(asked, at=None), asked, live)
+        found: Embedding = await self._recorded_or_live(purpose, "embed", key_of(request, at=None), request, live)
         return found
 
     async def moderate(self, model: str, text: str) -> Moderation:
-        asked = writable(ChatRequest(model, [ChatMessage("user", text)], tool_choice="moderate"))
-        route = route_of(asked, self._environment)
+        request = writable(ChatRequest(model, [ChatMessage("user", text)], tool_choice="moderate"))
+        route = route_of(request, self._environment)
         found: Moderation = await self._recorded_or_live(
             "judge",
             "moderate",
-            key_of(asked, at=None),
-            asked,
+            key_of(request, at=None),
+            request,
             lambda: self._retried_call(
-                route, lambda client: method_of(client, "moderate", route)(route.model, asked.messages[0].content)
+                route, lambda client: method_of(client, "moderate", route)(route.model, request.messages[0].content)
             ),
         )
         return found
@@ -247,15 +247,15 @@ class LiveModels:
         self._cache = None
 
     async def _recorded_or_live(
-        self, purpose: Purpose, kind: str, key: str, asked: ChatRequest, live: Callable[[], Awaitable[Any]]
+        self, purpose: Purpose, kind: str, key: str, request: ChatRequest, live: Callable[[], Awaitable[Any]]
     ) -> Any:
         """The recorded reply if there is a recording, else the live one, which is recorded if the user wants it."""
         try:
-            reply = await live() if self._recording is None else self._recording.find(key, asked)
+            reply = await live() if self._recording is None else self._recording.find(key, request)
         except CallFailed as failure:
             raise error_for(purpose, failure, self._masked_text(str(failure))) from None
         if self._recorder is not None:
-            self._recorder.keep(key, kind, asked, reply)
+            self._recorder.keep(key, kind, request, reply)
         return reply
 
     def _masked_text(self, text: str) -> str:

@@ -40,7 +40,7 @@ class OpenAIClient:
         address, _, query = (route.base_url or "").partition("?")
         options = dict(parse_qsl(query))
         dated = DEPLOYMENTS in address
-        own = {"api_version": options["api-version"]} if dated else {"default_query": options or None}
+        addressing = {"api_version": options["api-version"]} if dated else {"default_query": options or None}
         client_class: Any = openai.AsyncAzureOpenAI if dated else openai.AsyncOpenAI
         self._client = client_class(
             api_key=route.key or _NO_KEY,
@@ -48,7 +48,7 @@ class OpenAIClient:
             max_retries=0,
             timeout=None,
             http_client=bounded(openai.DefaultAsyncHttpxClient),
-            **own,
+            **addressing,
         )
         self._errors: type[Exception] = openai.OpenAIError
 
@@ -139,8 +139,8 @@ def request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
     if request.schema is not None and fit.reply_format != "prompt":
         body["response_format"] = _format(request.schema, fit.reply_format)
     if request.tools:
-        own = [{"type": "function", "function": tool} for tool in request.tools]
-        body["tools"] = [*request.extra.get("tools", ()), *own]
+        tools = [{"type": "function", "function": tool} for tool in request.tools]
+        body["tools"] = [*request.extra.get("tools", ()), *tools]
     if request.tool_choice:
         named = request.tool_choice not in ("auto", "none", "required")
         body["tool_choice"] = (
@@ -206,12 +206,12 @@ def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = Non
         if content is None and not (calls or refusal):
             raise silent(choice.finish_reason, limit)
         details = getattr(response.usage, "completion_tokens_details", None)
-        asked = getattr(response.usage, "prompt_tokens_details", None)
+        input_details = getattr(response.usage, "prompt_tokens_details", None)
         usage = Usage(
             count_of(response.usage, "prompt_tokens"),
             count_of(response.usage, "completion_tokens"),
             count_of(details, "reasoning_tokens"),
-            count_of(asked, "cached_tokens"),
+            count_of(input_details, "cached_tokens"),
         )
         reply = ChatReply(
             text="" if content is None else content,

@@ -35,8 +35,8 @@ class CallRecorder:
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
-    def keep(self, key: str, kind: str, asked: Any, reply: Any) -> None:
-        row = {"key": key, "kind": kind, "asked": msgspec.to_builtins(asked), "reply": msgspec.to_builtins(reply)}
+    def keep(self, key: str, kind: str, request: Any, reply: Any) -> None:
+        row = {"key": key, "kind": kind, "asked": msgspec.to_builtins(request), "reply": msgspec.to_builtins(reply)}
         self._file.write(self._mask(json.dumps(row, ensure_ascii=False)) + "\n")
         self._file.flush()  # an interrupted run keeps what it has paid for
 
@@ -76,10 +76,10 @@ class RecordedCalls:
         if problems:
             raise InputError(problems)
 
-    def find(self, key: str, asked: ChatRequest | str) -> Any:
+    def find(self, key: str, request: ChatRequest | str) -> Any:
         """The reply. Raises CallFailed `not_recorded`."""
         replies = self._replies.get(key)
         if not replies:
-            what = asked.model if isinstance(asked, ChatRequest) else asked
+            what = request.model if isinstance(request, ChatRequest) else request
             raise CallFailed("not_recorded", f"this call of {what!r} is not recorded in {self._path}")
         return (replies.pop(0) if len(replies) > 1 else replies[0])[1]

@@ -82,8 +82,8 @@ class Template:
                 written += (_written_value(value, field.as_json), field.after)
         if missing:
             place = f"{self._key}: " if self._key else ""
-            said = (f"{place}the case has no {path}{_instead(path, roots)}" for path in dict.fromkeys(missing))
-            raise TargetError("; ".join(said))
+            problems = (f"{place}the case has no {path}{_instead(path, roots)}" for path in dict.fromkeys(missing))
+            raise TargetError("; ".join(problems))
         return "".join(written)
 
     def missing(self, case: Case | EvalCase) -> dict[str, str]:
@@ -182,8 +182,8 @@ def _value_at(value: Any, path: list[str]) -> Any:
 
 
 def _roots_of(case: Case | EvalCase) -> dict[str, Any]:
-    inside = {"id": case.id, "input": case.input, "metadata": case.metadata}
-    return {"input": case.input, "case_id": case.id, "case": inside}
+    of_case = {"id": case.id, "input": case.input, "metadata": case.metadata}
+    return {"input": case.input, "case_id": case.id, "case": of_case}
 
 
 def _instead(path: str, roots: dict[str, Any]) -> str:
