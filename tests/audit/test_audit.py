@@ -95,6 +95,21 @@ def test_errors_on_mutants_are_neither_caught_nor_survived(tmp_path: Path) -> No
     assert "counts: " in report.error_example
 
 
+@pytest.mark.parametrize(
+    ("without_error", "note"),
+    [
+        ("output", "decides nothing here: no mutant makes it fail"),
+        ("output == 'Order 1 is open.'", "not tested: it had an error on every mutant"),
+    ],
+)
+def test_an_evaluator_decides_nothing_by_errors(tmp_path: Path, without_error: str, note: str) -> None:
+    (tmp_path / "breaking.py").write_text(f"def check(output):\n    return 1 / bool({without_error}) > 0\n")
+    breaks = {"name": "breaks", "type": "python_function", "config": {"function": "breaking:check"}}
+    found = evaluator(audited(tmp_path, {"a": "Order 1 is open."}, says("open", "is open"), breaks), "breaks")
+    assert found.errors
+    assert (found.changes, found.note) == (0, note)
+
+
 def test_errors_on_originals_are_counted_and_do_not_pass_for_failures(tmp_path: Path) -> None:
     check = tmp_path / "mended.py"
     check.write_text("def check(output):\n    return True\n")

@@ -111,8 +111,10 @@ class Counts:
             self.survivors.append(Survivor(*whose, mutant.mutation, mutant.change))
 
     def _add_changes(self, judged: JudgedTrace) -> None:
+        """An evaluator with an error leaves a trace without a verdict: it decided nothing there."""
         for name, status in judged.without.items():
-            self._evaluators.setdefault(name, _Evaluator()).changes += status != judged.status
+            found = self._evaluators.setdefault(name, _Evaluator())
+            found.changes += judged.status != "error" and status != judged.status
 
     def _add_results(self, case: str, before: JudgedTrace, judged: JudgedTrace) -> None:
         passed = {row.evaluator for row in before.results if row.status == "pass"}

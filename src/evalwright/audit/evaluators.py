@@ -54,6 +54,8 @@ class AuditedEvaluators:
             note = "not tested: it passed no trace that has mutants"
         elif found.changes:
             return found
+        elif found.errors == found.mutants:
+            note = "not tested: it had an error on every mutant"
         elif found.noticed.value:
             note = "redundant here: without it, every verdict is the same"
         elif any(spec.name == found.evaluator and _looks_elsewhere(spec) for spec in self.plan.evaluators):
