@@ -36,6 +36,18 @@ def test_trials_lower_the_number_of_cases_and_the_cheapest_is_marked() -> None:
     assert not found.reached
 
 
+def test_cases_that_seldom_change_show_less_than_students_t_says() -> None:
+    """Simulated: 60 cases of 3 trials at 98 % are shown to be within 2 points in 1 % of runs, by t it would be 27 %."""
+    run, aim = side(*[(3, 3)] * 56, *[(2, 3)] * 4), Aim(0.0, 0.02, 0.05, 0.8)
+    row = suite_plan("s", 60, [run], [3], aim).rows[0]
+    by_t = power_trials(60, 0.0, 2 / 90, 2 / 90, 3, 3, 0.0, 0.02)
+    assert (row.power or 0) < 0.03 < 0.2 < (by_t.power or 0)
+    needed = row.needs[1].cases or 0
+    assert needed > 1.05 * (by_t.n_required or 0)
+    now, before = (suite_plan("s", n, [run], [3], aim).rows[0].power or 0 for n in (needed, needed - 1))
+    assert before < 0.8 <= now
+
+
 def test_groups_multiply_the_cases_and_a_margin_lowers_them() -> None:
     def cases(**given: float) -> int:
         spread = Spread("", 0.0, 0.2, design_effect=given.get("effect", 1.0))

@@ -11,6 +11,8 @@ from evalwright.statistics import (
     power_proportions,
     power_trials,
 )
+from evalwright.statistics.changes import flip_chance_at
+from evalwright.statistics.power import detectable_difference, power_of_cases
 
 
 def test_cases_for_a_paired_difference() -> None:
@@ -77,3 +79,37 @@ def test_exact_power_of_mcnemar_has_the_reference_numbers() -> None:
 def test_a_difference_beyond_the_changed_pairs_is_refused() -> None:
     with pytest.raises(ValueError, match="p_discordant"):
         power_mcnemar_exact(100, 0.1, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("n", "trials", "rate", "delta", "margin", "simulated"),
+    [
+        (20, 3, 0.95, 0.0, 0.05, 0.001),
+        (60, 3, 0.98, 0.0, 0.02, 0.012),
+        (50, 3, 0.95, 0.0, 0.03, 0.123),
+        (30, 5, 0.9, 0.0, 0.05, 0.275),
+        (100, 5, 0.95, 0.02, 0.0, 0.374),
+        (10, 1, 0.7, 0.25, 0.0, 0.03),
+        (50, 1, 0.9, 0.0, 0.1, 0.348),
+    ],
+)
+def test_power_of_cases_is_that_of_simulated_decisions(
+    n: int, trials: int, rate: float, delta: float, margin: float, simulated: float
+) -> None:
+    """Of 1,500 to 2,000 pairs of runs, decided as `decide_difference` does."""
+    variance = (rate * (1 - rate) + (rate + delta) * (1 - rate - delta)) / trials
+    found = power_of_cases(n, variance, delta, margin, trials, flip_chance_at(rate, trials, trials))
+    assert found == pytest.approx(simulated, abs=0.03)
+
+
+def test_a_difference_is_not_detectable_by_fewer_cases_than_a_test_needs() -> None:
+    """Of 30 single trials at 97 %, McNemar's test needs 6 that all change in one way: 20 points at least."""
+    found = detectable_difference(30, 0.0, 0.97 * 0.03, 1, 0.0)
+    assert found is not None
+    assert power_mcnemar_exact(30, found, found).power == pytest.approx(0.8, abs=0.001)
+    assert detectable_difference(4, 0.0, 0.1, 1, 0.0) is None
+
+
+def test_detectable_differences_of_many_changing_cases_are_those_of_students_t() -> None:
+    expected = power_trials(188, 0.0, 0.2, 0.2, 3, 3, 0.1).detectable_difference
+    assert detectable_difference(188, 0.0, 0.2, 3, 0.6) == pytest.approx(expected)

@@ -11,13 +11,22 @@ import msgspec
 from evalwright.decisions.gate_planning import GatePlan, gate_plan
 from evalwright.decisions.sides import SideCounts
 from evalwright.decisions.spreads import Spread, guessed_spreads, repeats_share, spreads_of
-from evalwright.statistics.power import power_mcnemar_exact, power_of_t, power_proportions, power_trials
+from evalwright.statistics.power import (
+    detectable_difference,
+    power_mcnemar_exact,
+    power_of_cases,
+    power_proportions,
+    power_trials,
+)
 
 __all__ = ["Aim", "Need", "PlanRow", "SuitePlan", "planned", "suite_plan"]
 
 POWERS = (0.5, 0.8, 0.9)
 _CURVE = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Multiples of the cases needed at which the power is shown."""
+_MOST_CASES = 10_000_000
+"""The largest number of cases that is considered."""
+_ROUNDING = 1e-9
 
 
 class Need(msgspec.Struct):
@@ -150,7 +159,6 @@ def _cases_at(row: PlanRow, power: float) -> int | None:
 
 
 def _row(spread: Spread, cases: int, k: int, aim: Aim, concurrency: int) -> PlanRow:
-    sigma = spread.sigma2
     needs = []
     for level in sorted({*POWERS, aim.power}):
         needed = _cases_needed(spread, k, aim._replace(power=level))
@@ -159,9 +167,7 @@ def _row(spread: Spread, cases: int, k: int, aim: Aim, concurrency: int) -> Plan
         cost = None if cells is None or spread.cell_usd is None else cells * spread.cell_usd
         minutes = None if cells is None or spread.cell_ms is None else cells * spread.cell_ms / 60_000 / concurrency
         needs.append(Need(level, total, cost, minutes))
-    shown = power_trials(
-        cases / spread.design_effect, spread.omega2, sigma, sigma, k, k, aim.detect, aim.margin, aim.alpha, aim.power
-    ).detectable_difference
+    shown = _detectable(spread, cases, k, aim)
     # A rate cannot change by more than the share of pairs that change at all.
     most = 1.0 if spread.changed is None else spread.changed
     now = _power(spread, cases, k, aim)
@@ -185,7 +191,27 @@ def _cases_needed(spread: Spread, k: int, aim: Aim) -> int | None:
     if _exact(spread, k, aim):
         return _pairs_needed(spread.changed or 0.0, aim.detect, aim.alpha, aim.power)
     sigma = spread.sigma2
-    return power_trials(0, spread.omega2, sigma, sigma, k, k, *aim).n_required
+    low = power_trials(0, spread.omega2, sigma, sigma, k, k, *aim).n_required
+    if low is None or _power_of(spread, low, k, aim) >= aim.power - _ROUNDING:
+        return low
+    # so few cases change that Student's t seldom decides
+    high = low * 2
+    while _power_of(spread, high, k, aim) < aim.power:
+        low, high = high, high * 2
+        if high > _MOST_CASES:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _power_of(spread, middle, k, aim) >= aim.power else (middle, high)
+    return high
+
+
+def _detectable(spread: Spread, cases: float, k: int, aim: Aim) -> float | None:
+    """The smallest difference that this many cases show."""
+    independent, omega, sigma = cases / spread.design_effect, spread.omega2, spread.sigma2
+    if not aim.margin:
+        return detectable_difference(independent, omega, sigma, k, spread.changing(k), aim.alpha, aim.power)
+    return power_trials(independent, omega, sigma, sigma, k, k, *aim).detectable_difference
 
 
 def _power(spread: Spread, cases: float, k: int, aim: Aim) -> float | None:
@@ -193,7 +219,13 @@ def _power(spread: Spread, cases: float, k: int, aim: Aim) -> float | None:
     independent = cases / spread.design_effect
     if _exact(spread, k, aim):
         return power_mcnemar_exact(int(independent), spread.changed or 0.0, aim.detect, aim.alpha).power
-    return power_of_t(independent, spread.omega2 + 2 * spread.sigma2 / k, aim.detect + aim.margin, aim.alpha)
+    return _power_of(spread, independent, k, aim) if independent >= 2 else None
+
+
+def _power_of(spread: Spread, n: float, k: int, aim: Aim) -> float:
+    """The same for independent cases, if the share of pairs that change is not known."""
+    variance = spread.omega2 + 2 * spread.sigma2 / k
+    return power_of_cases(n, variance, aim.detect, aim.margin, k, spread.changing(k), aim.alpha) or 0.0
 
 
 def _curve(spread: Spread, row: PlanRow, aim: Aim) -> list[tuple[int, float]]:

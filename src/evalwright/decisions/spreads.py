@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from evalwright.decisions.kinds import tallied
 from evalwright.decisions.sides import CaseTotal, SideCounts, units_of_cases
+from evalwright.statistics.changes import flipping_share
 from evalwright.statistics.means import mean_of, variance_of
 from evalwright.statistics.rates import rate_of_units
 from evalwright.statistics.trials import repeated_runs, within_variance
@@ -33,6 +35,13 @@ class Spread(NamedTuple):
     cell_ms: float | None = None
     rate: float | None = None
     """The current pass rate, if known."""
+    shares: Mapping[float, int] = {}
+    """The number of cases with each share of passed trials, if known; of single trials, all cases at the pass rate."""
+
+    def changing(self, trials: int) -> float:
+        """The share of cases that an unchanged system shows as changed, with so many trials per side; all of them
+        if nothing is known."""
+        return flipping_share(self.shares, trials) if self.shares else 1.0
 
 
 def guessed_spreads(run: SideCounts | None = None) -> list[Spread]:
@@ -57,7 +66,7 @@ def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
             []
             if not sigma
             else [
-                Spread(label, omega, sigma, None, effect, cost, latency, _rate(a.passes))
+                Spread(label, omega, sigma, None, effect, cost, latency, _rate(a.passes), _shares(a.passes))
                 for label, omega in (("the same system", 0.0), ("cases change as much as trials do", sigma))
             ]
         )
@@ -71,7 +80,8 @@ def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
     omega = max(0.0, spread - sum(noise) / len(noise)) if noise else 0.0
     if not omega + sigma + other:
         return []
-    return [Spread("these two runs", omega, (sigma + other) / 2, changed, effect, cost, latency, _rate(a.passes))]
+    known = effect, cost, latency, _rate(a.passes), _shares(a.passes)
+    return [Spread("these two runs", omega, (sigma + other) / 2, changed, *known)]
 
 
 def repeats_share(side: SideCounts) -> float | None:
@@ -91,6 +101,14 @@ def judged_side(sides: Mapping[str, SideCounts]) -> SideCounts | None:
 
 def _rate(outcomes: Mapping[str, CaseTotal]) -> float | None:
     return mean_of([one.value for one in outcomes.values() if one.judged])
+
+
+def _shares(outcomes: Mapping[str, CaseTotal]) -> Mapping[float, int]:
+    judged = [one for one in outcomes.values() if one.judged]
+    if all(one.judged == 1 for one in judged):
+        rate = _rate(outcomes)
+        return {} if rate is None else {rate: len(judged)}
+    return Counter(one.value for one in judged)
 
 
 def _within(outcomes: Mapping[str, CaseTotal]) -> float:

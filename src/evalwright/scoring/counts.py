@@ -381,11 +381,12 @@ class VariantCount:
         within = within_variance(trials) if most > 1 else rate * (1 - rate)
         if not within:
             return None
+        from evalwright.statistics.changes import flipping_share
         from evalwright.statistics.power import detectable_difference
 
         if (self.grouped or self.group_counts) and (ends := self._design().effective_n):
             cases = cases / max(1.0, rate_of_counts(shares).effective_n / ends)
-        found = detectable_difference(cases, 0.0, within, most)
+        found = detectable_difference(cases, 0.0, within, most, flipping_share(shares, most))
         return found if found is not None and 0 < found <= 1 else None
 
     def _shares(self) -> dict[float, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import comb, exp, fsum, sqrt
 from typing import NamedTuple
 
@@ -10,7 +10,16 @@ from evalwright.statistics.corrections import false_discovery
 from evalwright.statistics.distributions import Interval, log_choose
 from evalwright.statistics.means import t_interval, variance_of
 
-__all__ = ["ChangedCases", "FlakeRate", "changed_cases", "fisher_exact", "flake_rate", "flip_chance"]
+__all__ = [
+    "ChangedCases",
+    "FlakeRate",
+    "changed_cases",
+    "fisher_exact",
+    "flake_rate",
+    "flip_chance",
+    "flip_chance_at",
+    "flipping_share",
+]
 
 _SLACK = 1 + 1e-7
 """Tables as likely as the one seen count as such, in spite of rounding."""
@@ -77,7 +86,11 @@ def fisher_exact(passed_a: int, trials_a: int, passed_b: int, trials_b: int) -> 
 
 def flip_chance(passed_a: int, trials_a: int, passed_b: int, trials_b: int) -> float:
     """The chance that two draws of so many trials from an unchanged case, at the pooled rate, have different shares."""
-    rate = (passed_a + passed_b) / (trials_a + trials_b)
+    return flip_chance_at((passed_a + passed_b) / (trials_a + trials_b), trials_a, trials_b)
+
+
+def flip_chance_at(rate: float, trials_a: int, trials_b: int) -> float:
+    """The same for a case that passes at a known rate."""
     if rate in (0.0, 1.0):
         return 0.0
     same = fsum(
@@ -86,6 +99,12 @@ def flip_chance(passed_a: int, trials_a: int, passed_b: int, trials_b: int) -> f
         if k * trials_b % trials_a == 0
     )
     return max(0.0, 1 - same)
+
+
+def flipping_share(shares: Mapping[float, int], trials: int) -> float:
+    """The share of cases that two draws of so many trials show as changed, from the number of cases with each rate."""
+    number = sum(shares.values())
+    return fsum(n * flip_chance_at(rate, trials, trials) for rate, n in shares.items()) / number if number else 0.0
 
 
 def _mass(k: int, n: int, p: float) -> float:

@@ -14,6 +14,7 @@ from evalwright.statistics.distributions import (
     smooth_root,
     t_quantile,
 )
+from evalwright.statistics.units import FEW_UNITS
 
 __all__ = [
     "McNemarPower",
@@ -23,6 +24,7 @@ __all__ = [
     "TrialsPower",
     "detectable_difference",
     "power_mcnemar_exact",
+    "power_of_cases",
     "power_of_t",
     "power_paired_difference",
     "power_paired_t",
@@ -155,15 +157,69 @@ def _power_of_effect(effect: float, n: float, alpha: float) -> float:
     return noncentral_t_above(t_quantile(1 - alpha / 2, n - 1), n - 1, effect * sqrt(n))
 
 
-def detectable_difference(
-    n: float, omega2: float, sigma2: float, trials: int, alpha: float = 0.05, power: float = 0.8
-) -> float | None:
-    """The smallest true difference that `n` cases with so many trials a side show; None below two cases.
+_MANY_CHANGES = 100
+"""With so many cases that change, Student's t is exact enough."""
 
-    As in `power_trials`, for two sides with the same variance within a case.
+
+def power_of_cases(
+    n: float, variance: float, delta: float, margin: float, trials: int, changing: float, alpha: float = 0.05
+) -> float | None:
+    """The chance that `n` cases, whose differences have this variance, show that a difference of `delta` is above
+    -margin; None below two cases.
+
+    Of several trials, Student's t decides only where 12 cases or more changed (a share `changing` of them does), else
+    the interval of `guarded_difference`, wider by far; of single trials, McNemar's test.
     """
-    spread = sqrt(omega2 + 2 * sigma2 / trials)
-    return None if n < 2 else spread * _least_effect(n, alpha, power) if spread else 0.0
+    by_t = power_of_t(n, variance, delta + margin, alpha)
+    if by_t is None or variance <= 0:
+        return by_t
+    if trials == 1:
+        few_changed = n * variance < _MANY_CHANGES and not margin
+        share = min(1.0, max(variance, abs(delta)))
+        return power_mcnemar_exact(int(n), share, delta, alpha).power if few_changed else by_t
+    share = min(1.0, max(changing, abs(delta)))
+    few = binomial_cdf(FEW_UNITS - 1, int(n), share) if n >= FEW_UNITS else 1.0
+    return (1 - few) * by_t + few * _power_guarded(n, variance, delta, margin, alpha)
+
+
+def _power_guarded(n: float, variance: float, delta: float, margin: float, alpha: float) -> float:
+    """The same for the guarded interval, whose standard error varies little from sample to sample."""
+    centre = delta * n / (n + 2)
+    error = sqrt(max(0.0, (n * (variance + delta**2) + 2) / (n + 2) - centre**2) / (n + 2))
+    shift = centre + margin - t_quantile(1 - alpha / 2, max(1.0, n - 1)) * error
+    return normal_cdf(shift / (sqrt(variance * n) / (n + 2)))
+
+
+_CLOSE = 0.05
+
+
+def detectable_difference(
+    n: float, omega2: float, sigma2: float, trials: int, changing: float, alpha: float = 0.05, power: float = 0.8
+) -> float | None:
+    """The smallest true difference that `n` cases with so many trials a side show; None below two cases, and where no
+    difference is shown with this power.
+
+    As in `power_trials`, for two sides with the same variance within a case, if that has the power. Where few cases
+    change, by themselves a share `changing` of them (if trials are several), it does not: then by the power of the
+    tests that decide.
+    """
+    if n < 2:
+        return None
+    variance = omega2 + 2 * sigma2 / trials
+    by_t = sqrt(variance) * _least_effect(n, alpha, power) if variance else 0.0
+
+    def shown(delta: float) -> float:
+        return power_of_cases(n, variance, delta, 0.0, trials, changing, alpha) or 0.0
+
+    if by_t <= 1 and shown(by_t) >= power - _CLOSE:
+        return by_t
+    if shown(1.0) < power:
+        return None
+    low, high = min(by_t, 1.0), 1.0
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if shown(middle) >= power else (middle, high)
+    return high
 
 
 def _least_effect(n: float, alpha: float, power: float) -> float:
