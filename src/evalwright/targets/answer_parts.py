@@ -69,8 +69,8 @@ def answer_from(returned: dict[str, Any], notes: list[str]) -> Answer:
             results = enumerate(_items(returned, "tool_results"))
             answer.tool_results = [_tool_result(result, f"tool_results[{i}]", notes) for i, result in results]
         if returned.get("messages") is not None:
-            answer.messages, results = _messages(_items(returned, "messages"), notes)
-            answer.tool_results = answer.tool_results or results
+            answer.messages, results_of_messages = _messages(_items(returned, "messages"), notes)
+            answer.tool_results = answer.tool_results or results_of_messages
         if returned.get("metrics") is not None:
             answer.metrics = _metrics(returned["metrics"], notes)
         if returned.get("extra") is not None:
