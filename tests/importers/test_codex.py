@@ -262,3 +262,48 @@ def test_the_copy_in_an_older_fork_of_codex_ends_where_its_times_do(tmp_path):
     ]
     _, trace, _ = codex(tmp_path, lines)
     assert (trace["metrics"]["token_input"], trace["started_at"]) == (30, "2026-03-04T09:00:08Z")
+
+
+def asked_and_answered(second: int, name: str) -> list[dict]:
+    call = {"type": "function_call", "name": "sh", "arguments": "{}", "call_id": name}
+    output = {"type": "function_call_output", "call_id": name, "output": "Exit code: 1\nOutput:\n"}
+    return [
+        rollout_line(second, "response_item", item)
+        for item in (said("user", f"ask {name}"), call, output, said("assistant", f"answer {name}"))
+    ]
+
+
+@pytest.mark.parametrize(("turns", "left"), [(1, "b"), (2, "a"), (9, None)])
+def test_turns_that_were_rolled_back_are_left_out_with_their_calls(tmp_path, turns, left):
+    lines = [line for second, name in enumerate("abc") for line in asked_and_answered(second, name)]
+    lines.append(rollout_line(5, "event_msg", {"type": "thread_rolled_back", "num_turns": turns}))
+    last = asked_and_answered(6, "d")
+    done, trace, case = codex(tmp_path, [*lines, *last])
+    names = {None: "d", "a": "ad", "b": "abd"}[left]
+    assert [one["content"] for one in trace["messages"] if one["role"] == "user"] == [f"ask {name}" for name in names]
+    assert [call["id"] for call in trace["tool_calls"]] == [*names]
+    assert [result["tool_call_id"] for result in trace["tool_results"]] == [*names]
+    assert trace["metrics"]["custom"]["failed_tool_results"] == len(names)
+    assert case["input"]["user_message"] == f"ask {names[0]}"
+    assert any(f"turns that were rolled back: {4 - len(names)}" in note for note in done.notes)
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        ("Exit code: 2\nWall time: 0.1 seconds\nOutput:\nmake: no rule", "error"),
+        ("Chunk ID: 1\nProcess exited with code 1\nOriginal token count: 9\nOutput:\n", "error"),
+        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nExit code: 2", "ok"),
+        ("Exit code: 2\nis what it printed", "ok"),
+    ],
+)
+def test_a_command_failed_if_the_head_of_its_output_says_so(tmp_path, output, status):
+    call = {"type": "function_call", "name": "exec_command", "arguments": "{}", "call_id": "c"}
+    lines = [
+        rollout_line(0, "response_item", said("user", "fix")),
+        rollout_line(1, "response_item", call),
+        rollout_line(2, "response_item", {"type": "function_call_output", "call_id": "c", "output": output}),
+    ]
+    _, trace, _ = codex(tmp_path, lines)
+    assert [span["status"] for span in trace["spans"] if span["kind"] == "tool"] == [status]
+    assert trace["tool_results"][0]["content"] == output

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
+from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import Tokens, token_count
-from evalwright.importers.transcript import AgentTurn, Transcript, arguments_of
+from evalwright.importers.transcript import Transcript, arguments_of
 
 __all__ = [
     "Content",

@@ -13,12 +13,13 @@ from typing import Any
 
 import msgspec
 
+from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import Content, assistant_blocks, tokens_of, user_blocks
 from evalwright.importers.claude_lines import SessionLine, SessionMessage
 from evalwright.importers.recordings import described, in_utc, too_deep
 from evalwright.importers.sources import ImportNotes, Mistakes
 from evalwright.importers.token_counts import recorded_dollars, recorded_milliseconds
-from evalwright.importers.transcript import AgentTurn, Transcript
+from evalwright.importers.transcript import Transcript
 from evalwright.model.trace import TraceError
 
 __all__ = ["CUT", "ClaudeSession"]

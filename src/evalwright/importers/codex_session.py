@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from evalwright.importers.blocks import texts_of, thoughts_in
+from evalwright.importers.codex_outputs import exec_call, exec_output, output_of
 from evalwright.importers.codex_threads import CopiedHistory, ThreadMeta
 from evalwright.importers.json_lines import LineForm
 from evalwright.importers.recordings import in_utc, moment
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import Tokens, token_count
-from evalwright.importers.transcript import Transcript, arguments_of, object_or_text, shallow
+from evalwright.importers.transcript import Transcript, arguments_of, shallow
 from evalwright.model.trace import TraceError
 
 __all__ = ["CODEX_LINES", "CodexLine", "CodexSession"]
@@ -35,9 +36,8 @@ _KNOWN_EVENTS = {
     "mcp_tool_call_begin", "mcp_tool_call_end", "web_search_begin", "web_search_end", "context_compacted",
 }  # fmt: skip
 """Events that are read, and those that repeat response items."""
+_UNDONE = "thread_rolled_back"
 _BEGINS = ("task_started", "turn_started")
-_READY = (dict, str)
-"""Types of results that are kept as they are."""
 _COUNTS = ("input_tokens", "output_tokens", "reasoning_output_tokens", "cached_input_tokens")
 
 
@@ -61,6 +61,7 @@ class _Payload(ThreadMeta, gc=False):
     output: Any = None
     info: Any = None
     reason: Any = None
+    num_turns: Any = None
     message: Any = ""
     text: Any = ""
 
@@ -127,7 +128,7 @@ class CodexSession:
             if kind == "turn_context" or payload.type in _BEGINS:
                 self._copied.turn_begins(payload.turn_id, at)
             if self._copied.here:
-                if self._is_agent or kind != "response_item":
+                if self._is_agent or (kind != "response_item" and payload.type != _UNDONE):
                     return
                 at = None  # when it ran, it ran in another session
         if at is not None:
@@ -165,7 +166,7 @@ class CodexSession:
     def _leave_open(self) -> None:
         """Add the calls that were begun and never ended; the reasoning before them belongs to no recorded answer."""
         for id, item in self._open.items():
-            called = _exec_call(item)
+            called = exec_call(item)
             if called is not None:
                 self._talk.calls_in(self._talk.turn(), called[0], id, called[1])
         self._open.clear()
@@ -190,9 +191,7 @@ class CodexSession:
             case "function_call":
                 talk.call(str(item.name), call_id, arguments_of(item.arguments), at)
             case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
-                output, failed = item.output, False
-                if type(output) is not str or output.lstrip()[:1] == "{":
-                    output, failed = _output(output, self._notes)
+                output, failed = output_of(item.output, self._notes)
                 talk.result(call_id, output, None, at, failed)
             case "message":
                 self._items += 1
@@ -236,6 +235,10 @@ class CodexSession:
             case "error":
                 self._end = TraceError("agent_error", str(event.message or "error"))
             case "task_started" | "turn_started":
+                self._end = None
+            case _ if kind == _UNDONE:
+                undone = self._talk.undo(event.num_turns if type(event.num_turns) is int else 0)
+                self._notes.lose("turns that were rolled back", undone)
                 self._end = None
             case "user_message":
                 self._repeated.append(("user", str(event.message), at))
@@ -283,58 +286,16 @@ class CodexSession:
             talk.add_text(str(item.get("text", "")))
         elif kind == "reasoning":
             talk.think(str(item.get("text", "")))
-        elif (called := _exec_call(item)) is not None:
+        elif (called := exec_call(item)) is not None:
             id = item.get("id") if isinstance(item.get("id"), str) else None
             talk.call(called[0], id, called[1])
-            if (output := _exec_output(item, self._notes)) is not None:
+            if (output := exec_output(item, self._notes)) is not None:
                 broke = item.get("status") == "failed" or bool(item.get("error"))
                 talk.result(id, output, failed=broke or item.get("exit_code") not in (0, None))
         elif kind == "error":
             self._notes.add_text(f"{self._file.name}: {item.get('message')}")
         else:
             self._notes.lose(f"items of type {kind!r}")
-
-
-def _exec_call(item: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """The name and arguments of an item that is a call; None for other items."""
-    match item.get("type") or item.get("item_type"):
-        case "command_execution":
-            return "command_execution", {"command": item.get("command")}
-        case "file_change":
-            return "file_change", {"changes": item.get("changes")}
-        case "mcp_tool_call":
-            return f"{item.get('server')}.{item.get('tool')}", arguments_of(item.get("arguments"))
-        case "collab_tool_call":
-            asked = ("prompt", "receiver_thread_ids")
-            return str(item.get("tool")), {key: item[key] for key in asked if item.get(key)}
-        case "web_search":
-            return "web_search", {"query": item.get("query")}
-        case "todo_list":
-            return "todo_list", {"items": item.get("items")}
-    return None
-
-
-def _exec_output(item: dict[str, Any], notes: ImportNotes) -> Any:
-    if "aggregated_output" in item:
-        return str(item["aggregated_output"] or "")
-    if item.get("agents_states"):
-        return {"agents_states": item["agents_states"]}
-    error = item.get("error")
-    if error:
-        return str(error.get("message", error)) if isinstance(error, dict) else str(error)
-    result = item.get("result")
-    if isinstance(result, dict) and isinstance(result.get("content"), list):
-        return texts_of(result["content"], notes)
-    return result if isinstance(result, dict | str | None) else str(result)
-
-
-def _output(value: Any, notes: ImportNotes) -> tuple[Any, bool]:
-    """A result: text, an object, or text of an object that wraps the text; and whether its command failed."""
-    read = object_or_text(value) if isinstance(value, str) else value
-    if isinstance(read, dict) and "metadata" in read and isinstance(read.get("output"), str):
-        about = read["metadata"]
-        return read["output"], isinstance(about, dict) and about.get("exit_code") not in (0, None)
-    return (read if isinstance(read, _READY) else texts_of(read, notes)), False
 
 
 def _tokens(usage: dict[str, Any], notes: ImportNotes) -> Tokens:

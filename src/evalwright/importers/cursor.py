@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.agent_sessions import imported_sessions
+from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, record_key
 from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_milliseconds, token_count
 from evalwright.importers.traces import TraceImporter
-from evalwright.importers.transcript import AgentTurn, Transcript, arguments_of, shallow
+from evalwright.importers.transcript import Transcript, arguments_of, shallow
 from evalwright.model.trace import TraceError
 
 __all__ = ["Cursor"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.openai_responses import read_item
@@ -13,7 +14,7 @@ from evalwright.importers.recordings import described, moment
 from evalwright.importers.sources import ImportNotes, json_document, stem
 from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
 from evalwright.importers.traces import TraceImporter
-from evalwright.importers.transcript import AgentTurn, Transcript, arguments_of
+from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
 __all__ = ["MiniSweAgent"]

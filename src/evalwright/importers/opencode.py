@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.agent_sessions import imported_session, imported_sessions
+from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import placed_records
@@ -16,7 +17,7 @@ from evalwright.importers.recordings import described, moment
 from evalwright.importers.sources import ImportNotes, json_value, lines, record_key
 from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
 from evalwright.importers.traces import TraceImporter
-from evalwright.importers.transcript import AgentTurn, Transcript, arguments_of
+from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
 __all__ = ["OpenCode"]

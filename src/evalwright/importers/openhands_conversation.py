@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
-from evalwright.importers.transcript import AgentTurn, Transcript
+from evalwright.importers.transcript import Transcript
 from evalwright.model.trace import TraceError
 
 __all__ = ["OpenHandsConversation"]

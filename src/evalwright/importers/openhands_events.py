@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.openhands_conversation import OpenHandsConversation
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.transcript import AgentTurn, arguments_of
+from evalwright.importers.transcript import arguments_of
 
 __all__ = ["OpenHandsEvents", "active_branch"]
 

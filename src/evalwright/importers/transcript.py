@@ -15,48 +15,14 @@ from typing import Any
 
 import msgspec
 
+from evalwright.importers.agent_turns import AgentTurn, joined_text
 from evalwright.importers.recording import UNKNOWN_TIME
 from evalwright.importers.recordings import too_deep
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import Tokens
 from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, Trace, TraceError, TraceMessage
 
-__all__ = ["AgentTurn", "Transcript", "arguments_of", "object_or_text", "shallow"]
-
-
-class AgentTurn(msgspec.Struct, gc=False):
-    """One turn of the assistant. Its lists are created on demand: most turns have one part."""
-
-    id: str | None = None
-    model: str | None = None
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    texts: list[str] | None = None
-    thinking: list[str] | None = None
-    calls: list[ToolCall] | None = None
-
-    def add_text(self, text: str) -> None:
-        """Add a text; a message with an empty one has none."""
-        if not text:
-            return
-        if self.texts is None:
-            self.texts = [text]
-        else:
-            self.texts.append(text)
-
-    def think(self, text: str) -> None:
-        if self.thinking is None:
-            self.thinking = [text]
-        else:
-            self.thinking.append(text)
-
-    @property
-    def text(self) -> str | None:
-        return _joined_text(self.texts)
-
-    @property
-    def empty(self) -> bool:
-        return not (self.texts or self.calls or self.thinking)
+__all__ = ["Transcript", "arguments_of", "object_or_text", "shallow"]
 
 
 class _Laid(msgspec.Struct, gc=False):
@@ -65,10 +31,6 @@ class _Laid(msgspec.Struct, gc=False):
     messages: list[TraceMessage]
     calls: list[ToolCall]
     spans: list[Span]
-
-
-def _joined_text(texts: list[str] | None) -> str | None:
-    return None if not texts else texts[0] if len(texts) == 1 else "\n".join(texts)
 
 
 class Transcript:
@@ -95,6 +57,8 @@ class Transcript:
         self._ended: dict[str, tuple[datetime | None, bool, Any]] = {}
         self._pending: list[str] = []
         self._failed = 0
+        self._asked: list[tuple[int, int, int]] = []
+        """How many entries, results and failed results were before each request of the user."""
         self._first: datetime | None = None
         self._last: datetime | None = None
 
@@ -129,9 +93,20 @@ class Transcript:
 
     def user(self, text: str, *, asks: bool = True) -> None:
         """Add a message of the user; with `asks` false, one that a tool wrote in the user's name."""
-        if asks and self.user_message is None:
-            self.user_message = text
+        if asks:
+            self._asked.append((len(self._entries), len(self.results), self._failed))
+            self.user_message = text if self.user_message is None else self.user_message
         self._entries.append(TraceMessage("user", text))
+
+    def undo(self, requests: int) -> int:
+        """Leave out the last requests of the user with all that followed; returns how many there were."""
+        undone = self._asked[-requests:] if requests > 0 else []
+        if undone:
+            entries, results, self._failed = undone[0]
+            del self._entries[entries:], self.results[results:], self._asked[-len(undone) :]
+        if not self._asked:
+            self.user_message = None
+        return len(undone)
 
     def turn(self, id: str | None = None, at: datetime | None = None, model: str | None = None) -> AgentTurn:
         """Begin a new turn of the assistant."""
@@ -245,7 +220,7 @@ class Transcript:
             finished_at=self._last or UNKNOWN_TIME,
             latency_ms=self.latency_ms if self.latency_ms is not None else self._elapsed(),
             input={},
-            output=Output(self.answer or last.text, _joined_text(last.thinking), self.structured),
+            output=Output(self.answer or last.text, joined_text(last.thinking), self.structured),
             messages=laid.messages,
             tool_calls=laid.calls,
             tool_results=self.results,
@@ -287,7 +262,7 @@ class Transcript:
                 message(entry)
                 continue
             number += 1
-            calls, text, thought = entry.calls, _joined_text(entry.texts), _joined_text(entry.thinking)
+            calls, text, thought = entry.calls, joined_text(entry.texts), joined_text(entry.thinking)
             if calls is None and text is None and thought is None:
                 continue
             message(TraceMessage("assistant", text, thought, calls[0] if calls else None))
