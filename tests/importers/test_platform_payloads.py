@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from evalwright.importers.detection import detected
+from evalwright.importers.file_heads import head_of
 from importers.spans import START, exported, span
 from importers.test_platforms import langsmith, lc, mlflow_span, row
 from importers.transcripts import imported, spoken, written
@@ -209,3 +211,35 @@ def test_metadata_and_tags_of_openinference_are_those_of_the_case(tmp_path):
     given = {"openinference.span.kind": "CHAIN", "metadata": '{"tier": "gold"}', "tag.tags": ["a", "b"]}
     _, [case] = imported(tmp_path, "otlp-json", written(tmp_path / "x.jsonl", [exported(span(1, "shop", given))]))
     assert case["metadata"] == {"tier": "gold", "tags": ["a", "b"], "service": "shop"}
+
+
+def stored(kind: str, **more: object) -> dict[str, object]:
+    """A message of LangChain, as `messages_to_dict` stores it."""
+    return {"type": kind, "data": {"type": kind, **more}}
+
+
+@pytest.mark.parametrize("message", [constructor, fields, stored])
+def test_the_messages_of_langchain_are_a_conversation(tmp_path, message):
+    said = [
+        message("system", content="be kind"), message("human", content=ASKED),
+        message("ai", content=[{"type": "text", "text": "Looking"}, BLOCK], tool_calls=[CALL]),
+        message("tool", content="Bonn", tool_call_id="c1"), message("ai", content="In Bonn"),
+    ]  # fmt: skip
+    path = written(tmp_path / "x.jsonl", [{"messages": said}])
+    assert detected(head_of(path)) == "openai-messages"
+    _, [case] = imported(tmp_path, "openai-messages", path)
+    trace = case["embedded_trace"]
+    asked, _, *rest = CALLED
+    assert spoken(trace) == [("system", "be kind", None), asked, ("assistant", "Looking", "track"), *rest]
+    assert [(call["id"], call["arguments"]) for call in trace["tool_calls"]] == [("c1", {"order": 7})]
+
+
+def test_what_the_commands_of_a_shell_printed_is_their_result(tmp_path):
+    printed = [{"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
+    output = [
+        {"type": "shell_call", "call_id": "s", "action": {"commands": ["ls"]}},
+        {"type": "shell_call_output", "call_id": "s", "output": printed},
+    ]
+    path = written(tmp_path / "x.jsonl", [{"object": "response", "id": "r", "output": output}])
+    _, [case] = imported(tmp_path, "openai-responses", path)
+    assert case["embedded_trace"]["tool_results"][0]["content"] == {"output": printed}

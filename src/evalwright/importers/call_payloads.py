@@ -51,12 +51,14 @@ def reply_messages(outputs: Any) -> list[dict[str, Any]]:
 
 
 def chat_message(one: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A message in OpenAI's form, from LangChain's constructor, from its fields, from an item of a response, or already
-    in that form; None for anything else."""
+    """A message in OpenAI's form, from LangChain's constructor, from its fields (which may be below `data`), from an
+    item of a response, or already in that form; None for anything else."""
     if isinstance(one.get("kwargs"), dict):
         path = one.get("id")
         name = str(path[-1]).removesuffix("Chunk") if isinstance(path, list) and path else ""
         one = {**one["kwargs"], "type": name or one["kwargs"].get("type")}
+    elif isinstance(one.get("data"), dict):
+        one = {**one["data"], "type": one.get("type")}
     if (item := _item(one)) is not None:
         return item
     role = one.get("role") or _ROLES.get(str(one.get("type")))

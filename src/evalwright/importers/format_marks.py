@@ -225,7 +225,8 @@ def _is_pydantic_evals(head: Head) -> bool:
 def _is_anthropic(head: Head) -> bool:
     def has_blocks(one: dict[str, Any]) -> bool:
         messages = [one, *dictionaries(one.get("messages"))]
-        blocks = (block for message in messages for block in dictionaries(message.get("content")))
+        said = (message for message in messages if "role" in message)  # LangChain's have a type instead
+        blocks = (block for message in said for block in dictionaries(message.get("content")))
         return any(str(block.get("type")).endswith(("tool_use", "tool_result")) for block in blocks)
 
     def is_response(one: Any) -> bool:

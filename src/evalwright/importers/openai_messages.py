@@ -1,4 +1,4 @@
-"""Recorded conversations in the form of OpenAI's chat completions, as cases with their traces.
+"""Recorded conversations in the form of OpenAI's chat completions, or of LangChain, as cases with their traces.
 
 `import_files` reads any JSON or JSON Lines file whose records contain such a conversation somewhere; a mapping says
 where (see `mapping`). The roles `developer` and `function` become `system` and `tool`; parts of a message that are not
@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import lost_with
+from evalwright.importers.call_payloads import chat_message
 from evalwright.importers.imported_cases import import_recordings
 from evalwright.importers.recording import RecordedConversation, ReportMistake
 from evalwright.importers.recordings import described
+from evalwright.importers.span_messages import plain_messages
 from evalwright.importers.transcript import arguments_of, object_or_text
 from evalwright.model.import_result import ImportResult
 from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
@@ -60,6 +62,10 @@ class _Reader:
     def read(self, message: Any, at: str) -> None:
         if not isinstance(message, dict):
             self._report(at, f"expected a message, found {described(message)}")
+            return
+        if "role" not in message and chat_message(message) is not None:  # as LangChain writes it
+            for plain in plain_messages([message], "user"):
+                self.read(plain, at)
             return
         match message.get("role"):
             case "system" | "developer":

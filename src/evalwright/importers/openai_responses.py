@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalwright.importers.blocks import texts_of, thoughts_in
+from evalwright.importers.blocks import dictionaries, texts_of, thoughts_in
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import placed_records
 from evalwright.importers.recordings import described, moment
@@ -108,6 +108,8 @@ def read_item(
             report(f"{key}.call_id", f"the output of a missing call: {call_id!r}")
             return
         output = item.get("output")
+        if any("stdout" in part for part in dictionaries(output)):
+            output = {"output": output}  # of a shell: what each command printed, and how it ended
         talk.result(call_id, output if isinstance(output, dict) else texts_of(output, reading.notes))
     elif kind == "reasoning":
         for text in thoughts_in(item.get("summary"), item.get("content")):
