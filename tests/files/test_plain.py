@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from evalwright.errors import TargetError
@@ -67,3 +71,44 @@ def test_objects_are_their_fields_or_else_their_text() -> None:
     assert notes == []
     assert plain([Odd()], "answer", notes) == ["<odd>"]
     assert notes == ["answer[0]: <odd> has no JSON form, kept as text"]
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.characters(categories=["Cs"])
+    | st.binary()
+    | st.dates()
+    | st.complex_numbers(),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(st.text() | st.integers(), inner)
+        | st.tuples(inner)
+        | st.frozensets(st.text())
+    ),
+    max_leaves=20,
+)
+
+
+@given(ANYTHING)
+def test_plain_data_survives_a_round_trip_unchanged(value: Any) -> None:
+    cleaned = plain(value, "x", [])
+    assert msgspec.json.decode(msgspec.json.encode(cleaned)) == cleaned
+    assert plain(cleaned, "x", []) == cleaned
+
+
+@given(st.recursive(st.none() | st.booleans() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+def test_json_data_is_left_as_it_is(value: Any) -> None:
+    notes: list[str] = []
+    assert plain(value, "x", notes) == json.loads(json.dumps(value))
+    assert notes == []
+
+
+def test_the_depth_that_is_taken_can_be_stored() -> None:
+    value: object = "x"
+    for _ in range(MAX_DEPTH - 1):
+        value = [value]
+    assert msgspec.json.encode(plain(value, "x", []))
