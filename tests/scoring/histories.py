@@ -30,6 +30,11 @@ def plan(**fields: Any) -> Plan:
     return a_plan(**{**defaults, **fields})
 
 
+def plan_of_one(**fields: Any) -> Plan:
+    """The same with the first variant only."""
+    return plan(variants=[Variant(VARIANTS[0], "replay")], **fields)
+
+
 def stored(records: list[Record], of: Plan) -> MemoryRun:
     run = MemoryStore().create(of, [], {})
     for record in records:
@@ -130,3 +135,8 @@ def counted(cells: list[tuple[str, str, Status]], of: Plan, **trace: Any) -> Tal
         found = a_trace(case_id=case, variant_name=variant, **trace)
         tally.add(found, [], a_verdict(case_id=case, variant_name=variant, status=status))
     return tally
+
+
+def repeated(case: str, *statuses: Status, variant: str = "v0") -> list[tuple[str, str, Status]]:
+    """The trials of a case, for `counted`."""
+    return [(case, variant, status) for status in statuses]
