@@ -21,7 +21,7 @@ from evalwright.model.plan import Plugin
 from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome
-from evalwright.run.start import run_suite as run
+from evalwright.run.start import run_suite_here
 from evalwright.run.stored_run import open_run
 from evalwright.stores.ordered import OrderedCells
 
@@ -121,9 +121,10 @@ async def run_suite(
 ) -> RunnerResult:
     """Run a suite and return its results; with `output_path` they are also written there, in the original's files.
 
-    A progress callback is called in the caller's event loop. Addresses and keys of a Letta server are accepted but not
-    needed. Raises FileNotFoundError, ValueError for a suite that cannot be run or for both a callback and a style, and
-    the callback's exceptions.
+    Agents and a progress callback are called in the caller's event loop. Cancelling the call stops the run, which can
+    be resumed; so does an exception of the callback, which is raised here. Addresses and keys of a Letta server are
+    accepted but not needed. Raises FileNotFoundError, and ValueError for a suite that cannot be run or for both a
+    callback and a style.
     """
     if custom_progress_callback is not None and ProgressStyle(progress_style) is not ProgressStyle.NONE:
         raise ValueError("expected a progress callback or a progress style, found both")
@@ -142,13 +143,14 @@ async def run_suite(
 
 async def _listened_to(callback: Any, load: Callable[[], Suite], options: RunOptions) -> RunnerResult:
     if callback is None:
-        return await asyncio.to_thread(_run, load, options)
+        return await _run(load, options)
     listener = Listener(callback)
     token = LISTENER.set(listener)
     listener.emit("start")
-    listening = asyncio.create_task(listener.work())
+    running, listening = asyncio.create_task(_run(load, options)), asyncio.create_task(listener.work())
+    listening.add_done_callback(lambda _: running.cancel())  # before the run's end, only a callback that raised is done
     try:
-        result = await asyncio.to_thread(_run, load, options)
+        result = await running
         listener.emit("suite_completed", result)
         return result
     finally:
@@ -158,11 +160,12 @@ async def _listened_to(callback: Any, load: Callable[[], Suite], options: RunOpt
         await listening
 
 
-def _run(load: Callable[[], Suite], options: RunOptions) -> RunnerResult:
-    suite = load()
+async def _run(load: Callable[[], Suite], options: RunOptions) -> RunnerResult:
+    suite = await asyncio.to_thread(load)
     if LISTENER.get() is not None:
         suite.mirrors = [*suite.mirrors, Plugin("letta_progress", {})]
-    return _result(suite.name, suite.document, run(suite, options))
+    outcome = await run_suite_here(suite, options)
+    return await asyncio.to_thread(_result, suite.name, suite.document, outcome)
 
 
 class _Fields(dict[str, Any]):

@@ -107,6 +107,42 @@ def test_what_a_callback_raises_reaches_whoever_runs_the_suite(project):
         asyncio.run(Runner(SuiteSpec.from_yaml(SUITE, project), progress_callback=Broken()).run())
 
 
+@pytest.fixture
+def many(project):
+    """A suite of 200 samples whose agent notes in a file what it is asked."""
+    (project / "data.jsonl").write_text('{"input": "of France?", "ground_truth": "Paris"}\n' * 200)
+    (project / "agent.py").write_text(
+        "async def answers(message, ctx):\n    with open('asked.txt', 'a') as file:\n        file.write('x')\n"
+        "    return 'Paris'\n"
+    )
+    return SuiteSpec(SUITE, project)
+
+
+def test_cancelling_a_run_stops_its_calls(project, many):
+    class First(Heard):
+        async def sample_completed(self, sample_id, **about):
+            self.running.cancel()
+
+    async def main():
+        first = First()
+        first.running = asyncio.create_task(Runner(many, 1, first).run())
+        await asyncio.wait([first.running])
+        return first.running.cancelled()
+
+    assert asyncio.run(main())
+    assert len((project / "asked.txt").read_text()) < 200
+
+
+def test_a_callback_that_raises_stops_the_calls_of_its_run(project, many):
+    class Broken(Heard):
+        async def sample_completed(self, sample_id, **about):
+            raise RuntimeError("no display")
+
+    with pytest.raises(RuntimeError, match="no display"):
+        asyncio.run(Runner(many, 1, Broken()).run())
+    assert len((project / "asked.txt").read_text()) < 200
+
+
 def test_a_suite_made_in_python_is_checked_like_a_file(project):
     wrong = {**SUITE, "gate": {**SUITE["gate"], "metric_key": "rihgt"}}
     with pytest.raises(ValueError, match="no grader 'rihgt'"):
