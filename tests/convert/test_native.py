@@ -31,6 +31,11 @@ def test_verdicts_scores_and_totals_are_those_of_the_original(project, dialect):
 
 
 @pytest.mark.parametrize("dialect", FILES)
+def test_every_key_of_the_new_file_is_read(project, dialect):
+    assert not load_suite(convert(made(project, dialect), "native").files[0]).warnings
+
+
+@pytest.mark.parametrize("dialect", FILES)
 def test_there_and_back_nothing_is_lost(project, dialect):
     source = made(project, dialect)
     native = convert(source, "native").files[0]

@@ -288,7 +288,7 @@ class _Reading:
         return RunSettings(
             max_concurrency=self._count("max_concurrent", _CONCURRENT, 1),
             trials=runs,
-            retry=RetryRule(target.attempts, ["*"], 1.0),
+            retry=RetryRule(target.attempts, ["*"], 1.0) if target.attempts > 1 else RetryRule(),
         )
 
 
