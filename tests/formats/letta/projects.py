@@ -88,8 +88,8 @@ def boasts(sample, submission):
 
 
 @grader
-def affirms(sample, submission):
-    return {"score": True}
+def agrees(sample, submission):
+    return GradeResult(score=sample.ground_truth in submission)
 
 
 @grader

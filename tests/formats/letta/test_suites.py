@@ -209,7 +209,6 @@ def test_keys_that_are_numbers_are_their_text(project):
     ("grader", "told"),
     [
         ("boasts", "score: expected less than or equal to 1, found 2.0"),
-        ("affirms", "score: expected a number from 0 to 1, found True"),
         ("forgets", "score: the key is missing, found {'rationale': 'fine'}"),
         ("says_nothing", "expected a mapping or object to extract fields from, found None"),
     ],
@@ -218,6 +217,11 @@ def test_what_is_no_score_is_an_error_however_it_came_about(project, grader, tol
     outcome = run(project, SUITE.replace("function: contains}", f"function: agent.py:{grader}}}"))
     error = rows(outcome)["0", "right"].error
     assert (error.type, error.message) == ("grader_error", f"the grader returned no GradeResult: {told}")
+
+
+def test_a_truth_value_is_a_score_as_in_the_original(project):
+    outcome = run(project, SUITE.replace("function: contains}", "function: agent.py:agrees}"))
+    assert [rows(outcome)[case, "right"].score for case in "01"] == [1.0, 0.0]
 
 
 def test_a_suite_without_a_pass_mark_shows_scores(project):

@@ -1,13 +1,15 @@
 """Scorers of the shape that autoevals gives them, of which nothing is imported."""
 
 import asyncio
+from decimal import Decimal
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
 
 from evalwright import pixie
 from evalwright.errors import EvaluatorError
-from evalwright.pixie import AutoevalsAdapter, Evaluable, JSONDiff, ListContains
+from evalwright.pixie import AutoevalsAdapter, Evaluable, Evaluation, JSONDiff, ListContains
 
 ITEM = Evaluable(eval_input="q", eval_output="a", expectation="e", eval_metadata={"criteria": "c", "expected": "m"})
 
@@ -84,7 +86,7 @@ def test_no_score_is_a_skip():
 
 
 @pytest.mark.parametrize(
-    "scorer", [Scorer(0, error=ValueError("down")), Scorer(float("nan")), Scorer(True), Scorer("high"), object()]
+    "scorer", [Scorer(0, error=ValueError("down")), Scorer(float("nan")), Scorer("high"), object()]
 )
 def test_what_could_not_score_is_an_error(scorer):
     with pytest.raises(EvaluatorError) as raised:
@@ -92,10 +94,31 @@ def test_what_could_not_score_is_an_error(scorer):
     assert {"error", "traceback"} <= raised.value.detail.keys()
 
 
-@pytest.mark.parametrize("score", [float("nan"), float("inf"), True, "0.9", None])
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), 10**400, "0.9", None])
 def test_an_evaluator_whose_score_is_no_finite_number_could_not_score(score):
     with pytest.raises(TypeError, match="expected a number from 0 to 1"):
         asyncio.run(pixie.evaluate(lambda evaluable: {"score": score}, ITEM))
+
+
+@pytest.mark.parametrize("score", [True, Decimal("1"), Fraction(3, 3)])
+@pytest.mark.parametrize(
+    "returned", [lambda score: score, lambda score: Evaluation(score, "the same"), lambda score: {"score": score}]
+)
+def test_whatever_python_takes_for_a_number_is_a_score(score, returned):
+    evaluation = asyncio.run(pixie.evaluate(lambda evaluable: returned(score), ITEM))
+    assert (evaluation.score, type(evaluation.score)) == (1.0, float)
+
+
+def test_a_scorer_may_say_whether_it_agrees():
+    assert said(AutoevalsAdapter(Scorer(True))).score == 1.0
+
+
+def test_a_score_that_is_clamped_is_reported_with_its_evaluator(caplog):
+    def generous(evaluable):
+        return 7
+
+    assert asyncio.run(pixie.evaluate(generous, ITEM)).score == 1.0
+    assert caplog.messages == ["generous: the score 7.0 is outside of 0 to 1 and was clamped"]
 
 
 def test_such_scorers_compare_texts_and_items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from evalwright.errors import EvaluatorError
 from evalwright.formats.pixie.scorers import scored
 from evalwright.formats.pixie.surface.evaluable import UNSET, Evaluable, collapse_named_data
-from evalwright.formats.pixie.surface.evaluation import Evaluation, label_of
+from evalwright.formats.pixie.surface.evaluation import Evaluation, finite_score, label_of
 
 __all__ = ["AutoevalsAdapter"]
 
@@ -71,8 +70,9 @@ class AutoevalsAdapter:
         details = {**metadata, "scorer_name": name}
         if score.score is None:
             return Evaluation(0.0, "Evaluation skipped (score is None)", {**details, "skipped": True})
-        if isinstance(score.score, bool) or not math.isfinite(score.score):
+        number = finite_score(score.score)
+        if number is None:
             raise ValueError(f"{name} returned the score {score.score}")
         rationale = metadata.get("rationale")
         reason = rationale if isinstance(rationale, str) and rationale.strip() else f"{name}: {score.score}"
-        return Evaluation(float(score.score), reason, details)
+        return Evaluation(number, reason, details)

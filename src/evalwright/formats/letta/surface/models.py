@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from evalwright.formats.letta.surface.messages import LettaMessage
 from evalwright.model.snapshot import Case
@@ -25,14 +25,7 @@ __all__ = [
 LettaMessageUnion = LettaMessage
 
 
-def _no_truth_value(value: Any) -> Any:
-    """`True` is a verdict, and would otherwise count as the score 1."""
-    if isinstance(value, bool):
-        raise ValueError("expected a number from 0 to 1")
-    return value
-
-
-_Score = Annotated[float, BeforeValidator(_no_truth_value), Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+_Score = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
 class Open(BaseModel):
@@ -63,7 +56,7 @@ class PerTurnGrade(Open):
     """The grade of one turn."""
 
     turn: int = 0
-    score: Annotated[float, BeforeValidator(_no_truth_value)] = 0.0
+    score: float = 0.0
     rationale: str | None = None
     submission: str = ""
     ground_truth: str | None = None

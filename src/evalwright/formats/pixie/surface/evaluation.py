@@ -7,12 +7,12 @@ import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsFloat
 
 from evalwright.formats.pixie.observer import noted
 from evalwright.targets.threads import Threads
 
-__all__ = ["Evaluation", "Evaluator", "could_not_judge", "evaluate", "evaluate_unrecorded", "label_of"]
+__all__ = ["Evaluation", "Evaluator", "could_not_judge", "evaluate", "evaluate_unrecorded", "finite_score", "label_of"]
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ async def evaluate_unrecorded(evaluator: Any, evaluable: Any, *, trace: Any = No
             threads.close()
         if inspect.isawaitable(given):
             given = await given
-    return _with_bounded_score(_evaluation(given))
+    return _with_bounded_score(_evaluation(given), evaluator)
 
 
 def _is_asynchronous(evaluator: Any) -> bool:
@@ -92,25 +92,29 @@ def _takes_trace(evaluator: Any) -> bool:
 def _evaluation(given: Any) -> Evaluation:
     if isinstance(given, Evaluation):
         return given
-    if isinstance(given, (bool, int, float)):
-        return Evaluation(float(given), "")
     if isinstance(given, Mapping) and "score" in given:
         return Evaluation(given["score"], str(given.get("reasoning") or ""), dict(given.get("details") or {}))
     if hasattr(given, "score"):
         reason = str(getattr(given, "reasoning", None) or "")
         return Evaluation(given.score, reason, dict(getattr(given, "details", None) or {}))
+    if isinstance(given, SupportsFloat):
+        return Evaluation(given, "")  # type: ignore[arg-type]  # becomes a float below
     raise TypeError(f"the evaluator returned {type(given).__name__}, expected an Evaluation")
 
 
-def _is_number(score: Any) -> bool:
-    return isinstance(score, (int, float)) and not isinstance(score, bool) and math.isfinite(score)
+def finite_score(score: Any) -> float | None:
+    """The score as a number, from truth values and the numbers of other libraries, too; None for anything else."""
+    try:
+        number = float(score) if isinstance(score, SupportsFloat) else math.nan
+    except (TypeError, ValueError, OverflowError):  # an array of several, for instance
+        return None
+    return number if math.isfinite(number) else None
 
 
-def _with_bounded_score(evaluation: Evaluation) -> Evaluation:
-    score = evaluation.score
-    if not _is_number(score):
-        raise TypeError(f"the evaluator returned the score {score!r}, expected a number from 0 to 1")
-    if 0 <= score <= 1:
-        return evaluation
-    _log.warning("the score %r is outside of 0 to 1 and was clamped", score)
+def _with_bounded_score(evaluation: Evaluation, evaluator: Any) -> Evaluation:
+    score = finite_score(evaluation.score)
+    if score is None:
+        raise TypeError(f"the evaluator returned the score {evaluation.score!r}, expected a number from 0 to 1")
+    if not 0 <= score <= 1:
+        _log.warning("%s: the score %r is outside of 0 to 1 and was clamped", label_of(evaluator), score)
     return replace(evaluation, score=min(1.0, max(0.0, score)))
