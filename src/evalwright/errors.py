@@ -35,6 +35,7 @@ __all__ = [
     "StorageError",
     "TargetError",
     "Unsent",
+    "apart_from",
     "below",
     "code_of_others",
     "counted",
@@ -285,6 +286,12 @@ def money(dollars: float) -> str:
     while digits < 12 and round(dollars, digits) < 10 ** (1 - digits):
         digits += 1
     return f"${dollars:.{digits}f}"
+
+
+def apart_from(limit: float, value: float, digits: int) -> str:
+    """A number in `digits` significant digits, or in as many as it takes not to look like a limit that it is not."""
+    texts = (f"{value:.{count}g}" for count in range(digits, 18))
+    return next((text for text in texts if value == limit or float(text) != limit), repr(value))
 
 
 _SAME = (

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evalwright.errors import money
-from evalwright.model.summary import EvaluatorRate
+from evalwright.model.summary import EvaluatorRate, GatePart
 from evalwright.reports import numbers
 from evalwright.testing import a_summary
 from reports.runs import variant
@@ -19,6 +19,20 @@ def test_what_many_variants_could_show_is_one_line() -> None:
 @pytest.mark.parametrize(("value", "text"), [(0.5, "0.500"), (4.25, "4.250"), (1.04e308, "1.04e+308")])
 def test_scores(value: float, text: str) -> None:
     assert numbers.score(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "text"),
+    [
+        (0.82, 0.9, "mean 0.82, at least 0.9 (3 scores)"),
+        (0.8999999, 0.9, "mean 0.8999999, at least 0.9 (3 scores)"),
+        (0.1 + 0.7, 0.8, "mean 0.7999999999999999, at least 0.8 (3 scores)"),
+        (0.9, 0.9, "mean 0.9, at least 0.9 (3 scores)"),
+        (0.8, 0.8000001, "mean 0.8, at least 0.8000001 (3 scores)"),
+    ],
+)
+def test_a_value_that_misses_its_limit_does_not_look_like_it(value: float, limit: float, text: str) -> None:
+    assert numbers.condition(GatePart("mean", False, value, "gte", limit, 3)) == text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from evalwright.errors import apart_from
+
 __all__ = ["assigned", "called_with", "in_words", "listed", "noun", "number", "shorten", "shown"]
 
 LONGEST = 120
@@ -48,11 +50,11 @@ def listed(words: Iterable[str]) -> str:
     return shorten(", ".join([shown(word, 60) for word in words]))
 
 
-def number(value: float) -> str:
-    """A number without the noise of binary fractions: `0.3`, `1500`."""
+def number(value: float, limit: float | None = None) -> str:
+    """A number without the noise of binary fractions: `0.3`, `1500`. With it where it alone tells it from a limit."""
     if isinstance(value, int):
         return repr(value) if value.bit_length() < _BITS_OF_LONGEST else shown(value)
-    return f"{value:.15g}"
+    return f"{value:.15g}" if limit is None else apart_from(limit, value, 15)
 
 
 def called_with(name: str, arguments: Mapping[str, object]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
-from evalwright.errors import counted
+from evalwright.errors import apart_from, counted
 from evalwright.model.calibration import JudgeCalibration, Share
 from evalwright.model.summary import EvaluatorRate, GateOutcome, GatePart, RunSummary, VariantDelta
 from evalwright.reports.text import one_line
@@ -80,10 +81,12 @@ def condition(part: GatePart) -> str:
     """The measured value of one gate condition and its threshold: `avg_score 0.82, at least 0.9 (24 scores)`."""
     if part.unit:
         return _claim_text(part)
-    measured = "not measured" if part.value is None else f"{part.value:g}"
-    if (ends := part.ci or part.ci95) is not None and part.value is not None:
-        measured = f"{part.value:.4g} [{ends[0]:.4g}, {ends[1]:.4g}]"
-    wanted = f", {_LIMITS.get(part.op, part.op)} {part.threshold:g}" if part.threshold is not None else ""
+    ends, measured = part.ci or part.ci95, "not measured"
+    if part.value is not None:
+        limit = math.nan if part.threshold is None else part.threshold
+        measured = apart_from(limit, part.value, 6 if ends is None else 4)
+        measured += "" if ends is None else f" [{ends[0]:.4g}, {ends[1]:.4g}]"
+    wanted = f", {_LIMITS.get(part.op, part.op)} {part.threshold:.15g}" if part.threshold is not None else ""
     unit = "case" if part.ci is not None or part.undecided else "score"
     why = f"; no interval: {part.interval_reason}" if part.interval_reason else ""
     return f"{part.name} {measured}{wanted} ({counted(part.n, unit)}{why})"

@@ -130,6 +130,11 @@ def test_limits_include_their_value_and_what_was_not_measured_fails(metric: floa
     assert grade("cost_under", says("x"), metrics=metrics, max_cost_usd=100).passed is passes
 
 
+def test_what_is_just_above_its_limit_does_not_look_like_it() -> None:
+    found = grade("cost_under", says("x"), metrics={"cost_usd": 0.1 + 0.2}, max_cost_usd=0.3)
+    assert found.reason == "the cost is 0.30000000000000004 USD, at most 0.3 USD expected"
+
+
 class TestCasesAndTotals:
     def test_all_skipped_is_not_evaluated_and_no_part_of_the_pass_rate(self) -> None:
         cases = [

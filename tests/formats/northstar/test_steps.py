@@ -203,6 +203,12 @@ class TestOtherChecks:
         assert [over["span_id"] for over in found.detail["over_limit"]] == ["3"]
         assert found.detail["total_cost_usd"] == pytest.approx(0.4)
 
+    def test_a_cost_just_above_its_limit_does_not_look_like_it(self) -> None:
+        found = graded(
+            "step_cost_attribution", payload(span("a", 0, attributes={"cost_usd": 0.1 + 0.2})), max_step_cost_usd=0.3
+        )
+        assert found.reason == "a costs 0.30000000000000004 USD; at most 0.3 expected"
+
     @pytest.mark.parametrize(
         ("mark", "passes"), [("Yes", False), (" yes", True), ("no", True), (1, False), (None, True)]
     )

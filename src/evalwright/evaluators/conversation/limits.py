@@ -53,5 +53,5 @@ def _within(actual: float | None, limit: float, what: str, unit: str, detail: di
     if actual is None:
         return graded(False, f"the {what} was not measured, at most {number(limit)} {unit} expected", detail)
     passed = actual <= limit
-    reason = "" if passed else f"the {what} is {number(actual)} {unit}, at most {number(limit)} {unit} expected"
+    reason = "" if passed else f"the {what} is {number(actual, limit)} {unit}, at most {number(limit)} {unit} expected"
     return graded(passed, reason, detail)

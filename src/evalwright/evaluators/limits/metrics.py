@@ -99,7 +99,9 @@ class TokensPerSecondAbove(Onlooker, frozen=True):
             return Evaluation(False, 0.0, "tokens per second were not reported")
         if speed >= self.min_tps:
             return PASSED
-        return Evaluation(False, 0.0, f"{number(speed)} tokens per second, expected at least {number(self.min_tps)}")
+        return Evaluation(
+            False, 0.0, f"{number(speed, self.min_tps)} tokens per second, expected at least {number(self.min_tps)}"
+        )
 
 
 class StreamCompleted(Onlooker, frozen=True):

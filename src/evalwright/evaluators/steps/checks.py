@@ -245,7 +245,7 @@ class StepCostAttribution(msgspec.Struct, frozen=True):
         if not costs:
             return _skipped("no step says what it cost")
         over = [(span, cost) for span, cost in costs if limit is not None and cost > limit]
-        reason = ", ".join(f"{span.name} costs {number(cost)} USD" for span, cost in over[:3])
+        reason = ", ".join(f"{span.name} costs {number(cost, limit)} USD" for span, cost in over[:3])
         detail = {
             "step_costs": [_cost_row(span, cost) for span, cost in costs[:_MOST_SHOWN]],
             "total_cost_usd": round(sum(cost for _, cost in costs), 8),
