@@ -8,9 +8,12 @@ from evalwright.errors import TargetError
 from evalwright.formats.letta.backends import backend_of
 from evalwright.formats.letta.conversation import Context
 from evalwright.formats.letta.surface.models import Sample
+from evalwright.formats.letta.target import LettaAgent
 from evalwright.llm.models import LiveModels
+from evalwright.model.plan import Variant
 from evalwright.session import Session
 from evalwright.targets.threads import Threads
+from evalwright.testing import a_case
 from targets.loopback import chunked, reply, serving
 
 
@@ -71,3 +74,31 @@ def test_tokens_that_one_reply_does_not_count_are_unknown(tmp_path, counts, tota
             return asking.usage["token_input"]
 
     assert asyncio.run(usage()) == total
+
+
+def used(tmp_path, *usages):
+    """The metrics of a conversation in which each reply reports what it used, and the notes about them."""
+
+    async def answer():
+        async with serving(*(reply({"output": "Paris", "usage": usage}) for usage in usages)) as server:
+            backend = f"http://127.0.0.1:{server.port}"
+            agent = LettaAgent(Variant("agent", "letta_agent", {"backend": backend, "folder": str(tmp_path)}))
+            with Session() as session:
+                given = await agent.run(a_case(input=["hello"] * len(usages)), 0)
+                await session.aclose()
+            return given
+
+    given = asyncio.run(answer())
+    return (given.metrics.token_input, given.metrics.token_output), given.extra.get("replaced")
+
+
+def test_the_tokens_of_all_replies_are_counted(tmp_path):
+    counts, notes = used(tmp_path, {"prompt_tokens": 5, "completion_tokens": 1.0}, {"prompt_tokens": 7})
+    assert (counts, notes) == ((12, 1), None)
+
+
+@pytest.mark.parametrize("wrong", [2.5, -1, True, "many"])
+def test_what_is_no_number_of_tokens_is_noted_and_leaves_no_sum(tmp_path, wrong):
+    counts, notes = used(tmp_path, {"prompt_tokens": 5, "completion_tokens": 1}, {"completion_tokens": wrong})
+    assert counts == (5, None)
+    assert notes == [f"usage.completion_tokens: expected a whole number from 0 on, found {wrong!r}; left out"]

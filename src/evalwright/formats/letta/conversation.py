@@ -29,4 +29,5 @@ class Context:
         self.history: list[list[dict[str, Any]]] = []
         self.state: dict[str, Any] = {}
         """For the backend's own use; lives as long as the conversation."""
-        self.usage: dict[str, Any] = {}
+        self.usage: Any = {}
+        """What was used: one mapping, or a list of one for each reply."""

@@ -60,5 +60,5 @@ def _answer_in(body: Any, context: Context) -> Any:
     if isinstance(body.get("blocks"), dict):
         context.blocks.update({str(k): str(v) for k, v in body["blocks"].items()})
     if isinstance(body.get("usage"), dict):
-        context.usage = body["usage"]
+        context.usage = [*context.usage, body["usage"]]
     return body["messages"] if "messages" in body else body["output"]

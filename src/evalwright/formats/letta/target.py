@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.evaluators.conversation.turns import Turn, assistant_texts, text_or_json
+from evalwright.files.numbers import whole_number_in
 from evalwright.formats.letta.backends import Backend, FunctionBackend, backend_of, request_of, turn_of
 from evalwright.formats.letta.conversation import Context
 from evalwright.formats.letta.functions import function_at
@@ -22,6 +23,7 @@ from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
+from evalwright.targets.answer_parts import with_notes
 from evalwright.targets.answers import traced
 from evalwright.targets.failures import located
 from evalwright.targets.threads import Threads
@@ -181,7 +183,8 @@ def _answer(
     extra: dict[str, Any] = {"turns": turns, "agent_id": agent_id, "model": model, "usage": usage or None}
     if blocks is not None:
         extra["blocks"] = blocks
-    answer = Answer(Output(final_answer=texts[-1] if texts else None), extra=extra, metrics=_metrics(usage))
+    notes: list[str] = []
+    answer = Answer(Output(final_answer=texts[-1] if texts else None), extra=extra, metrics=_metrics(usage, notes))
     answer.messages = _messages(turns, asked if isinstance(asked, list) else [asked] if asked else [])
     answer.tool_calls = [m.tool_call for m in answer.messages if m.tool_call is not None]
     names = {call.id: call.name for call in answer.tool_calls}
@@ -191,20 +194,27 @@ def _answer(
         for m in turn
         if m.get("message_type") == "tool_return_message"
     ]
-    return answer
+    return with_notes(answer, notes)
 
 
-def _metrics(usage: Any) -> Metrics:
+def _metrics(usage: Any, notes: list[str]) -> Metrics:
     """Total tokens; recordings have one usage, or one for each message."""
     counted = [one for one in (usage if isinstance(usage, list) else [usage]) if isinstance(one, dict)]
     return Metrics(
-        _tokens(counted, "token_input", "prompt_tokens"), _tokens(counted, "token_output", "completion_tokens")
+        _tokens(counted, notes, "token_input", "prompt_tokens"),
+        _tokens(counted, notes, "token_output", "completion_tokens"),
     )
 
 
-def _tokens(counted: list[dict[str, Any]], *names: str) -> int | None:
-    found = [one[name] for one in counted for name in names if isinstance(one.get(name), int)]
-    return sum(found) if found else None
+def _tokens(counted: list[dict[str, Any]], notes: list[str], *names: str) -> int | None:
+    """Their sum. None if there are none, or if one is no number of tokens: the sum of the others would be too low."""
+    given = [(name, one[name]) for one in counted for name in names if one.get(name) is not None]
+    found = [whole_number_in(value) for _, value in given]
+    for (name, value), number in zip(given, found, strict=True):
+        if number is None or number < 0:
+            notes.append(f"usage.{name}: expected a whole number from 0 on, found {value!r:.40}; left out")
+            return None
+    return sum(number for number in found if number is not None) if found else None
 
 
 def _messages(turns: list[Turn], asked: list[Any]) -> list[TraceMessage]:
