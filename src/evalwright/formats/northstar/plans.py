@@ -59,7 +59,7 @@ PLANS = ("deterministic", "quality", "agentic", "trace")
 def grader_plan_of(name: str, judge_model: str | None = None) -> list[EvaluatorSpec]:
     """The graders of a named plan. Raises ValueError, which lists the names."""
     if name not in PLANS:
-        raise ValueError(f"unknown plan {name!r}{did_you_mean(str(name), PLANS)}: expected one of {', '.join(PLANS)}")
+        raise ValueError(f"unknown plan {name!r}{did_you_mean(str(name), PLANS)} (there are: {', '.join(PLANS)})")
     model = {"model": judge_model or DEFAULT_JUDGE_MODEL}
     if name == "trace":
         return [EvaluatorSpec(check, check, model if check in _JUDGES else {}) for check in TRACE]

@@ -25,5 +25,5 @@ class Spoiling:
         for row in results:
             if row.error is None:
                 row.detail = {**row.detail, "not_counted": {"passed": row.passed, "score": row.score}}
-                row.error = TraceError("not_counted", f"{spoilt.evaluator} had an error")
+                row.error = TraceError("not_counted", f"{spoilt.evaluator!r} had an error")
                 row.passed, row.score = False, None
