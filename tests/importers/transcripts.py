@@ -33,6 +33,17 @@ def session_line(number: int, kind: str, content: Any, id: str | None = None, **
     }  # fmt: skip
 
 
+def tool_result(id: str, content: object, **more: object) -> list[dict[str, object]]:
+    """The content of a line of the user with which a tool of Claude Code answers."""
+    return [{"type": "tool_result", "tool_use_id": id, "content": content, **more}]
+
+
+def claude_session(folder: Path, lines: list[Any]) -> tuple[Any, Any, Any]:
+    """What the importer says of one session of Claude Code, the trace that it wrote, and its case."""
+    done, cases = imported(folder, "claude-code", written(folder / "session.jsonl", lines))
+    return done, cases[0]["embedded_trace"], cases[0]
+
+
 def used(read: int, written: int, **more: int) -> dict[str, Any]:
     return {"usage": {"input_tokens": read, "output_tokens": written, **more}}
 
