@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -26,3 +27,13 @@ def left_after_a_moment(mark: str) -> list[int]:
     while (found := living(mark)) and time.monotonic() < ends:
         time.sleep(0.02)
     return found
+
+
+def wait_for(reached: Callable[[], bool], seconds: float) -> bool:
+    """Whether something becomes true within a time."""
+    until = time.monotonic() + seconds
+    while not reached():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True

@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import yaml
 
 from evalwright.processes import ties
 from evalwright.processes.reaper import end_all
-from living import living
+from living import living, wait_for
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for processes in /proc")
 
@@ -33,15 +32,6 @@ SHARD = ("--shard", "1/2")
 ANOTHER_END = pytest.mark.slow("a run with systems of every kind again")
 STARTED = {"command": 3, "without its pipes": 2, "isolated": 1}
 """Processes of each whose arguments hold the mark, at least."""
-
-
-def wait_for(reached, seconds: float) -> bool:
-    until = time.monotonic() + seconds
-    while not reached():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def project(folder: Path, mark: str, systems: dict[str, dict[str, object]]) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import warm
 from evalwright.errors import InputError, StorageError
 from evalwright.files.new_folder import complete_folder
+from living import wait_for
 
 
 def test_a_folder_appears_when_all_is_in_it(tmp_path: Path) -> None:
@@ -28,6 +30,22 @@ def test_after_an_error_nothing_is_left(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         failing(tmp_path / "new")
     assert [*tmp_path.iterdir()] == []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from evalwright.files.new_folder import complete_folder
+
+with complete_folder(Path(sys.argv[1])) as draft:
+    (draft / "a").write_text("1")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_process_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    assert warm.run(["-c", KILLED, "new"], cwd=tmp_path).returncode == -9
+    assert wait_for(lambda: [*tmp_path.iterdir()] == [], 60)
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "link"])
