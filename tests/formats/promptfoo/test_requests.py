@@ -1,0 +1,118 @@
+"""Requests to a service, and what code makes of its responses."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from formats.promptfoo.runs import ECHO, run
+
+
+@contextmanager
+def service(answer=lambda method, path, body: b'{"a": "b"}', headers=None, status=201, sends=("X-Part", "7")):
+    """The address of a service on this machine, and the requests that it got; `headers` gets theirs, and it `sends`
+    one itself."""
+    requests = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            requests.append((self.command, self.path, body, self.headers.get("Content-Type")))
+            if headers is not None:
+                headers.append(dict(self.headers))
+            self.send_response(status)
+            self.send_header(*sends)
+            self.end_headers()
+            self.wfile.write(answer(self.command, self.path, body))
+
+        do_GET = do_POST = answer
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", requests
+        finally:
+            server.shutdown()
+
+
+def test_what_makes_the_output_of_a_response_sees_its_status_and_headers(tmp_path):
+    with service() as (address, asked):
+        code = "[json.a, context.response.status, context.response.headers['x-part'], context.vars.q].join(' ')"
+        provider = {"id": f"{address}/p?x={{{{q}}}}", "config": {"transformResponse": code}}
+        found = run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "hi there"}}]})
+    assert (found.outputs, [path for _, path, *_ in asked]) == (["b 201 7 hi there"], ["/p?x=hi%20there"])
+
+
+@pytest.mark.parametrize(
+    ("code", "output"),
+    [
+        ("[json.a].map(one => one + '!')[0]", "b!"),
+        ("[json.a]\n  .concat('c')\n  .join('')\n", "bc"),
+        ("{\n  output: json.a,\n  metadata: {n: 1},\n}", "b"),
+        ("(json, text) => text", '{"a": "b"}'),
+        ("json => json.a", "b"),
+    ],
+)
+def test_the_output_of_a_response_is_an_expression_or_a_function(tmp_path, code, output):
+    with service() as (address, _):
+        provider = {"id": address, "config": {"transformResponse": code}}
+        assert run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "x"}}]}).outputs == [output]
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+SAID = 'say "é"\nnow'
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize(
+    ("config", "body"),
+    [
+        ({"headers": JSON, "body": '{"p": {{prompt | dump}}, "o": {{o | dump}}}'}, {"p": SAID, "o": [1]}),
+        ({"headers": JSON, "body": '{"p": "{{prompt}}", "n": {{n}}}'}, {"p": SAID, "n": 5}),
+        ({"headers": JSON, "body": "not JSON: {{prompt}}"}, f"not JSON: {SAID}"),
+        ({"body": "p={{prompt}}"}, f"p={SAID}"),
+        ({"headers": JSON, "body": {"k": 1}, "transformRequest": "({p: prompt})"}, {"k": 1, "p": SAID}),
+        ({"headers": JSON, "body": {"p": "{{prompt}}"}, "transformRequest": "return prompt[0]"}, {"p": SAID[0]}),
+        ({"headers": JSON, "body": {"k": 1}, "transformRequest": "file://request.js"}, {"k": 1, "n": 5}),
+    ],
+)
+def test_bodies_of_requests_are_those_of_promptfoo(tmp_path, config, body):
+    with service() as (address, asked):
+        provider = {"id": "http", "config": {"url": address, "method": "POST", **config}}
+        test = {"vars": {"q": SAID, "o": [1], "n": 5}}
+        script = "module.exports = (prompt, vars, context) => ({n: context.vars.n})"
+        run(tmp_path, {**ECHO, "providers": [provider], "tests": [test]}, **{"request.js": script})
+    [(_, _, sent, kind)] = asked
+    assert (json.loads(sent) if isinstance(body, dict) else sent) == body
+    assert kind == config.get("headers", {"Content-Type": FORM})["Content-Type"]
+
+
+def test_an_address_has_no_line_breaks_of_its_variables(tmp_path):
+    with service() as (address, asked):
+        provider = {"id": f"{address}?q={{{{q}}}}"}
+        run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "a\nb"}}]})
+    assert [path.partition("?")[2] for _, path, _, _ in asked] == ["q=ab"]
+
+
+def test_a_request_by_get_has_no_body_and_null_is_the_text_of_a_response(tmp_path):
+    with service(lambda *_: b"null") as (address, asked):
+        provider = {"id": address, "config": {"headers": JSON, "body": {"a": 1}}}
+        assert run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "x"}}]}).outputs == ["null"]
+    assert [(method, body) for method, _, body, _ in asked] == [("GET", "")]
+
+
+def test_an_endless_nesting_in_a_response_is_a_text(tmp_path):
+    with service(lambda *_: b"[" * 100_000) as (address, _):
+        found = run(tmp_path, {**ECHO, "providers": [address], "tests": [{"vars": {"q": "x"}}]})
+    assert found.outputs == ["[" * 100_000]
