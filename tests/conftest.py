@@ -33,7 +33,7 @@ LEFT_OUT = "slow_left_out"
 CPU_SECONDS = "cpu_seconds"
 TOGETHER = {
     "PostgreSQL": ("tests/acceptance/test_other_stores.py",),
-    "browser": ("tests/viewer/test_browser.py",),
+    "browser": ("tests/viewer/browser/",),
     "clients of models": (
         "tests/capture/test_targets.py",
         "tests/evaluators/judges/test_over_http.py",

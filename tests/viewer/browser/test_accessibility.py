@@ -91,7 +91,7 @@ def test_the_numbers_of_a_report_are_seen_without_scrolling_sideways(visit, writ
 
 
 @pytest.mark.parametrize("name", ["runs", "run", "cell", "compare", "compared-cell", "trials", "label"])
-def test_a_page_tells_assistive_programs_what_it_told(visit, runs, name):
+def test_the_accessibility_tree_of_a_page_is_the_kept_one(visit, runs, name):
     a, b = (run.name for run in runs)
     cell = cell_key("case-3", "agent", 0)
     paths = {
