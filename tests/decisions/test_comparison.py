@@ -1,46 +1,24 @@
+"""Two runs beside each other, case by case."""
+
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 
-from evalwright.decisions.claims import decided_against, decided_rates
-from evalwright.decisions.comparison import RunComparison, against_baseline, comparison_of, regressions
+from decisions.small_runs import PLAN, run
+from evalwright.decisions.comparison import RunComparison, comparison_of
 from evalwright.decisions.drift import drift
-from evalwright.decisions.runs import one_run, two_runs
-from evalwright.decisions.terms import Guard, Terms, margin_of
+from evalwright.decisions.runs import two_runs
+from evalwright.decisions.terms import Guard, Terms
 from evalwright.errors import InputError
-from evalwright.model.decision import Decision
-from evalwright.model.plan import EvaluatorSpec, Plan, RunSettings, Variant
+from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case, case_digest, evaluator_digests
-from evalwright.model.summary import ComparisonReport, GateOutcome
-from evalwright.model.trace import Metrics, Trace, TraceError
-from evalwright.reports.markdown import Markdown
-from evalwright.run.decided import add_decisions, add_tradeoffs
-from evalwright.run.plan import score_rules
+from evalwright.model.trace import Trace, TraceError
 from evalwright.scoring.fold import fold
 from evalwright.statistics.rates import wilson
 from evalwright.testing import a_trace
-from scoring.histories import MOMENT, Record, histories, plan, row_of, stored
-
-PLAN = plan(variants=[Variant("v0", "replay")], evaluators=[EvaluatorSpec("e0", "contains_text")])
-
-
-def run(
-    *outcomes: tuple[str, bool], variant: str = "v0", latency: int | None = 10, cost: float | None = None
-) -> list[Record]:
-    records: list[Record] = []
-    for trial, (case, passed) in enumerate(outcomes):
-        earlier = sum(other == case for other, _ in outcomes[:trial])
-        trace = a_trace(
-            case_id=case,
-            variant_name=variant,
-            trial=earlier,
-            latency_ms=latency,
-            metrics=Metrics(cost_usd=cost),
-        )
-        records += [trace, row_of(trace, "e0", passed=passed)]
-    return records
+from scoring.histories import MOMENT, Record, histories, plan, stored
 
 
 def compared(a: list[Record], b: list[Record]) -> RunComparison:
@@ -169,89 +147,6 @@ def test_a_suite_in_another_folder_asks_the_same() -> None:
     assert case_digest(Case("a", "x", group="g")) != case_digest(Case("a", "x"))
 
 
-def against(cells: dict[str, dict[str, str]], variants: tuple[str, ...] = ("v0", "v1")) -> ComparisonReport:
-    """Variants against v0: by variant and case `1` for a trial that passed, `0` failed, `e` an error."""
-    of = plan(
-        variants=[Variant(name, "replay") for name in variants], evaluators=[EvaluatorSpec("e0", "contains_text")]
-    )
-    records: list[Record] = []
-    for variant, cases in cells.items():
-        for case, outcomes in cases.items():
-            for trial, outcome in enumerate(outcomes):
-                error = TraceError("timeout", "") if outcome == "e" else None
-                trace = a_trace(case_id=case, variant_name=variant, trial=trial, error=error)
-                records += [trace] if error else [trace, row_of(trace, "e0", passed=outcome == "1")]
-    found = against_baseline(one_run(stored(records, of), of, Terms()), "v0")
-    assert found is not None
-    return found
-
-
-def test_variants_are_compared_with_the_baseline_case_by_case() -> None:
-    cases = [f"c{i}" for i in range(6)]
-    found = against({"v0": dict.fromkeys(cases, "0") | {"d": "1"}, "v1": dict.fromkeys(cases, "1") | {"d": "e"}})
-    (delta,) = found.deltas
-    assert (found.regressions_count, found.improvements_count) == (0, 6)
-    assert (delta.regressions, delta.improvements, delta.n) == ([], cases, 6)
-    assert (delta.pass_rate_delta, delta.p_value, delta.p_holm) == (1.0, pytest.approx(0.03125), None)
-    assert found.decision is not None
-    assert found.decision.errors.b.target == 1
-
-
-def test_repeated_cases_of_variants_are_compared_by_their_shares() -> None:
-    found = against({"v0": {"c0": "11", "c1": "10", "c2": "00"}, "v1": {"c0": "10", "c1": "01", "c2": "11"}}).deltas[0]
-    assert (found.regressions, found.improvements, found.n) == (["c0"], ["c2"], 3)
-    assert found.p_value == pytest.approx(0.8061083164176)
-    assert found.pass_rate_delta_ci95 == (-1.0, 1.0)
-
-
-def test_the_interval_of_many_repeated_cases_is_that_of_the_paired_t_test() -> None:
-    """scipy's ttest_rel of 30 cases."""
-    after = {f"c{i}": "1" * passed + "0" * (4 - passed) for i, passed in enumerate([3, 3, 2, 4, 3] * 6)}
-    found = against({"v0": dict.fromkeys(after, "1111"), "v1": after}).deltas[0]
-    assert found.pass_rate_delta == pytest.approx(-0.25)
-    assert found.pass_rate_delta_ci95 == pytest.approx((-0.31005, -0.18995), abs=1e-5)
-
-
-def test_of_several_variants_p_is_adjusted_for_their_number() -> None:
-    sides = {"v0": "0" * 12, "v1": "1" * 8 + "0" * 4, "v2": "1" * 6 + "0" * 6, "v3": "e" * 12}
-    cells = {name: {f"c{i}": outcome for i, outcome in enumerate(row)} for name, row in sides.items()}
-    found = against(cells, tuple(sides))
-    assert [one.variant_b for one in found.decisions] == ["v1", "v2", "v3"]
-    assert [(delta.p_value, delta.p_holm) for delta in found.deltas] == [
-        (pytest.approx(2 / 2**8), pytest.approx(4 / 2**8)),
-        (pytest.approx(2 / 2**6), pytest.approx(2 / 2**6)),
-        (None, None),
-    ]
-
-
-def regressed(losses: dict[str, int], errors: int = 0) -> list[bool | None]:
-    """Of 40 cases that all pass in A, so many fail in B, by variant; so many others err."""
-    of = plan(variants=[Variant(name, "replay") for name in losses], evaluators=[EvaluatorSpec("e0", "contains_text")])
-    before: list[Record] = []
-    after: list[Record] = []
-    for name, lost in losses.items():
-        before += run(*((f"c{i}", True) for i in range(40)), variant=name)
-        after += run(*((f"c{i}", i >= lost) for i in range(40 - errors)), variant=name)
-        after += [
-            a_trace(case_id=f"c{i}", variant_name=name, error=TraceError("timeout", "")) for i in range(40 - errors, 40)
-        ]
-    runs = two_runs(stored(before, of), of, stored(after, of), of, Terms())
-    return regressions(runs, [one.decision for one in comparison_of(runs, "a", "b").variants], 0.0)
-
-
-def test_the_more_variants_there_are_the_more_it_takes_to_call_one_of_them_worse() -> None:
-    """McNemar's exact p: 2/2^6 = 0.031 of 6 losses, 2/2^7 = 0.016 of 7; alpha is 0.05 for all together."""
-    assert regressed({"v0": 6}) == [True]
-    assert regressed({"v0": 6, "v1": 0, "v2": 0}) == [False, False, False]
-    assert regressed({"v0": 7, "v1": 0, "v2": 0}) == [True, False, False]
-
-
-def test_errors_leave_a_regression_of_one_of_several_variants_open() -> None:
-    assert regressed({"v0": 5}, errors=1) == [None]
-    assert regressed({"v0": 5, "v1": 0}, errors=1) == [False, False]
-    assert regressed({"v0": 6, "v1": 0}, errors=1) == [None, False]
-
-
 def test_what_evaluators_say_of_an_answer_that_never_came_is_not_their_verdict() -> None:
     before, after = (run(*((f"c{i}", True) for i in range(12))) for _ in range(2))
     for record in after[1:8:2]:
@@ -306,18 +201,6 @@ def test_a_suite_that_is_the_population_needs_trials() -> None:
     assert (metric.method, metric.ci) == ("satterthwaite", found.ci)
 
 
-def test_reports_mark_the_variants_that_another_one_makes_superfluous() -> None:
-    variants = [Variant(name, "replay") for name in ("v0", "v1")]
-    of = plan(variants=variants, evaluators=[EvaluatorSpec("e0", "contains_text")])
-    records = run(*[(f"c{n}", n < 20) for n in range(60)], cost=0.02)
-    records += run(*[(f"c{n}", n < 40) for n in range(60)], variant="v1", cost=0.01)
-    reader = stored(records, of)
-    summary = fold(reader, of).summary(of, MOMENT)
-    add_tradeoffs(summary, reader, of)
-    assert [variant.dominated_by for variant in summary.variants] == [["v1"], []]
-    assert "dominated by" in Markdown().render(reader, summary)
-
-
 def test_single_trials_that_changed_are_evidence_together() -> None:
     before = run(*[(f"c{n}", n < 10) for n in range(40)])
     after = run(*[(f"c{n}", n < 8 or n >= 25) for n in range(40)])
@@ -350,86 +233,6 @@ def test_costs_whose_sum_is_beyond_floats_have_a_mean_and_undo_no_decision() -> 
     assert (found.a.avg_cost_usd, found.b.avg_cost_usd, found.decision.n) == (1.7e308, 1.7e308, 2)
 
 
-@pytest.mark.parametrize("margin", [None, 0.02])
-@pytest.mark.parametrize("scores", [(-1.7e308, 1.7e308), (1.7e308, 1.7e308)])  # a difference, a sum of trials
-def test_scores_whose_differences_are_beyond_floats_decide_nothing_and_are_named(
-    scores: tuple[float, float], margin: float | None
-) -> None:
-    a, b = (run(("a", True), ("a", True), ("b", True)) for _ in range(2))
-    for records, score in zip((a, b), scores, strict=True):
-        for row in records[1::2]:
-            row.score = score  # type: ignore[union-attr]
-    by_score = two_runs(stored(a, PLAN), PLAN, stored(b, PLAN), PLAN, Terms(metric="e0", margin=margin))
-    with pytest.raises(InputError, match=r"the scores of e0 .*are too large to be compared"):
-        by_score.decision("v0", "v0")
-    # nothing in the pass rate depends on them
-    guards = (Guard("evaluator:e0", -0.01),)
-    found = two_runs(stored(a, PLAN), PLAN, stored(b, PLAN), PLAN, Terms(guards=guards)).decision("v0", "v0")
-    (part,), (guard,) = found.evaluators, found.guards
-    assert (found.n, found.difference, part.difference, part.rate_difference) == (2, 0.0, None, 0.0)
-    assert "evaluator e0: its scores are too large to be compared" in found.warnings
-    assert (guard.state, guard.reason) == ("undecided", "its scores are too large to be compared")
-
-
-def scored(*scores: float, variant: str = "v0") -> list[Record]:
-    records = run(*((f"c{i}", True) for i in range(len(scores))), variant=variant)
-    for row, score in zip(records[1::2], scores, strict=True):
-        row.score = score  # type: ignore[union-attr]
-    return records
-
-
-@pytest.mark.parametrize(
-    ("least", "rule", "passed", "undecided"),
-    [(0.75, "point", True, False), (0.76, "point", False, False), (0.75, "interval", False, True)],
-)
-def test_a_rate_that_is_just_reached_is_enough_for_a_bare_threshold(
-    least: float, rule: str, passed: bool, undecided: bool
-) -> None:
-    gate = at_least(least, rule, 3, 4)
-    assert (gate.passed, gate.undecided) == (passed, undecided)
-
-
-def test_a_gate_against_a_baseline_says_open_of_what_unreadable_records_leave_open() -> None:
-    before, after = (stored(run(*((f"c{i}", found) for i in range(40))), PLAN) for found in (False, True))
-    runs = two_runs(before, PLAN, after, PLAN, Terms(margin=0.02))
-    claim = {"claim": "not_worse_than", "metric": "pass_rate", "against": "baseline", "on_undecided": "fail"}
-    shown = decided_against(claim, runs, [("v0", "v0")])
-    runs.damage = lambda: ["results.jsonl:4: damaged"]
-    left = decided_against(claim, runs, [("v0", "v0")])
-    assert [(one.passed, one.undecided, one.parts[0].passed, one.parts[0].undecided) for one in (shown, left)] == [
-        (True, False, True, False),
-        (False, True, False, True),
-    ]
-
-
-def test_a_run_of_passes_does_not_refute_that_everything_passes() -> None:
-    assert at_least(1.0, "interval", 40, 40).undecided
-    assert not at_least(1.0, "interval", 20, 40).undecided
-
-
-def at_least(least: float, rule: str, passed: int, of: int) -> GateOutcome:
-    claim = {"at_least": least, "metric": "pass_rate", "alpha": 0.05, "on_undecided": "fail", "group": None}
-    claim["rule"] = rule
-    records = run(*((f"c{i}", i < passed) for i in range(of)))
-    return decided_rates(claim, one_run(stored(records, PLAN), PLAN, Terms()))
-
-
-def test_a_claim_about_scores_that_are_too_large_is_undecided() -> None:
-    claim = {"at_least": 0.5, "metric": "e0", "alpha": 0.05, "on_undecided": "fail", "group": None, "rule": "interval"}
-    gate = decided_rates(claim, one_run(stored(scored(1e200, 2e200, 1e200), PLAN), PLAN, Terms(metric="e0")))
-    assert (gate.undecided, gate.reason) == (True, "the scores are too large for an interval")
-
-
-def test_variants_of_a_run_are_compared_whatever_the_size_of_scores() -> None:
-    of = plan(evaluators=PLAN.evaluators, run=RunSettings(baseline_variant="v0"))
-    reader = stored([*scored(1e308, 1e308), *scored(-1e308, -1e308, variant="v1")], of)
-    summary = fold(reader, of).summary(of, MOMENT)
-    add_decisions(summary, reader, of)
-    assert summary.comparison is not None
-    assert summary.comparison.decision is not None
-    assert summary.comparison.decision.warnings == ["evaluator e0: its scores are too large to be compared"]
-
-
 def test_the_order_in_which_trials_ended_changes_no_digit() -> None:
     def made(scores: list[float]) -> list[Record]:
         records = run(*[("a", True)] * len(scores), *[("b", True)] * len(scores))
@@ -445,59 +248,3 @@ def test_the_order_in_which_trials_ended_changes_no_digit() -> None:
         for terms in [Terms(metric="e0")]
     )
     assert one.decision("v0", "v0").difference == other.decision("v0", "v0").difference
-
-
-def test_scores_of_0_and_1_on_a_wider_scale_are_no_passes() -> None:
-    spec = EvaluatorSpec(
-        "e0", "llm_judge", {"model": "openai/m", "rubric": "r", "pass_threshold": 1, "scale": {"min": 0, "max": 10}}
-    )
-    of = plan(variants=[Variant("v0", "replay")], evaluators=[spec], score_rules=score_rules([spec]))
-    records = run(*((f"c{i}", True) for i in range(30)))
-    for row in records[1::2]:
-        row.score = 1.0  # type: ignore[union-attr]
-    found = two_runs(stored(records, of), of, stored(records, of), of, Terms(metric="e0")).decision("v0", "v0")
-    assert (found.method, found.verdict) == ("guarded", "undecided")
-    assert found.ci is not None
-    assert found.ci[1] > found.margin == pytest.approx(0.2)
-
-
-@pytest.mark.parametrize(
-    ("config", "score", "margin", "least"),
-    [
-        ({"scale": {"min": 1, "max": 5}}, 5.0, 0.08, 1.0),
-        ({"scale": {"min": 0, "max": 10}}, 0.5, 0.2, 2.5),  # also where no score lies above 1
-        (None, 5.0, 0.0, 0.0),  # no range is declared, and none seen
-    ],
-)
-def test_scores_lie_on_the_scale_that_the_evaluator_declares(
-    config: dict[str, object] | None, score: float, margin: float, least: float
-) -> None:
-    rubric = {"model": "openai/m", "rubric": "r", "pass_threshold": 1, **(config or {})}
-    spec = EvaluatorSpec("e0", "llm_judge" if config else "promptfoo", rubric if config else {})
-    of = plan(variants=[Variant("v0", "replay")], evaluators=[spec], score_rules=score_rules([spec]))
-    records = [*run(*((f"c{i}", True) for i in range(5)))]
-    for row in records[1::2]:
-        row.score = score  # type: ignore[union-attr]
-    found = two_runs(stored(records, of), of, stored(records, of), of, Terms(metric="e0")).decision("v0", "v0")
-    assert found.margin == pytest.approx(margin)
-    assert found.ci is not None
-    assert found.ci[1] == -found.ci[0] >= least
-    assert any(line.startswith("no spread") for line in found.warnings) is (config is None)
-
-
-def test_scores_that_are_the_same_throughout_a_run_have_the_range_of_both_runs() -> None:
-    def decided(before: float, after: float) -> Decision:
-        a, b = (stored(scored(*[score] * 30), PLAN) for score in (before, after))
-        return two_runs(a, PLAN, b, PLAN, Terms(metric="e0", margin=0.5)).decision("v0", "v0")
-
-    assert (decided(5.0, 4.0).verdict, decided(5.0, 5.0).verdict) == ("dont", "ship")
-    with pytest.raises(InputError, match=r"expected less than the range of e0 \(0.4\)"):
-        decided(5.0, 4.6)
-
-
-def test_a_margin_of_a_score_is_in_its_units() -> None:
-    assert (margin_of("2", metric="e0"), margin_of("2pp", metric="e0"), margin_of("2pp")) == (2.0, 0.02, 0.02)
-    with pytest.raises(InputError, match=r"2pp or 0\.02, found '2'"):
-        margin_of("2")
-    with pytest.raises(InputError, match="in the units of e0"):
-        margin_of("9" * 400, metric="e0")
