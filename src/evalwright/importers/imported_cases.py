@@ -20,6 +20,7 @@ from evalwright.importers.mapping import compile_mapping
 from evalwright.importers.recording import ReadConversation, Recording, RecordReader
 from evalwright.importers.recordings import RecordingPlace, Recordings, open_recordings
 from evalwright.importers.sources import ImportNotes
+from evalwright.importers.spool import case_pieces
 from evalwright.importers.written_suite import (
     ANSWERED,
     IMPORTED_SUITE,
@@ -55,7 +56,7 @@ def import_recordings(
                 sources.append(_Source(file, RecordReader(file, compiled, read_conversation), recordings))
         mistakes.refuse()
         survey = _survey(sources)
-        write_cases(out, without_secrets(_case_lines(survey)))
+        write_cases(out, without_secrets(_case_pieces(survey)))
     description = described_suite(survey.traces, len(survey.cases))
     written = write_suite(out, suite_name(files, out), description, _evaluators(survey), survey.trials)
     return ImportResult(len(survey.cases), survey.trials, survey.traces, written, survey.notes())
@@ -212,27 +213,24 @@ def _first_of(problems: list[Problem]) -> FirstProblems:
     return first
 
 
-def _case_lines(survey: _Survey) -> Iterator[bytes]:
-    encoder = msgspec.json.Encoder()
+def _case_pieces(survey: _Survey) -> Iterator[bytes]:
     for case_id, entries in survey.cases.items():
         found = [one.source.reader.read(one.place, one.source.recordings.text(one.place)) for one in entries]
         whole = [recording for recording in found if recording is not None]
         if len(whole) < len(entries):
             problems = [problem for one in entries for problem in one.source.reader.problems]
             raise InputError(problems, "the file changed while it was read")
-        yield encoder.encode(_case(case_id, whole)) + b"\n"
+        traces = [recording.trace(case_id, trial) for trial, recording in enumerate(whole)]
+        yield from case_pieces(_case(case_id, whole[0], traces[0].input), traces)
 
 
-def _case(case_id: str, recordings: list[Recording]) -> dict[str, Any]:
-    first = recordings[0]
-    traces = [recording.trace(case_id, trial) for trial, recording in enumerate(recordings)]
+def _case(case_id: str, first: Recording, asked: dict[str, Any]) -> dict[str, Any]:
     return {
         "schema_version": "1.0",
         "id": case_id,
-        "input": traces[0].input,
+        "input": asked,
         "expected": {"facts": {} if first.actions is None else {"actions": first.actions}},
         "metadata": first.metadata,
-        "embedded_trace": traces if len(traces) > 1 else traces[0],
     }
 
 

@@ -17,7 +17,7 @@ from evalwright.errors import InputError, Problem, counted
 from evalwright.importers.recordings import numbers_in_range
 from evalwright.importers.span_files import Lose, read_spans
 from evalwright.importers.span_traces import trace_of_spans
-from evalwright.importers.spool import RecordSpool
+from evalwright.importers.spool import RecordSpool, case_pieces
 from evalwright.importers.wire_spans import WireSpan
 from evalwright.importers.written_suite import (
     ANSWERED,
@@ -80,7 +80,7 @@ def import_spans(
             raise InputError(losses.problems(source) or [Problem(str(source), "contains no spans")])
         losses.file = ""
         written = _Cases(sources, losses)
-        write_cases(out, without_secrets(written.lines(spool)))
+        write_cases(out, without_secrets(written.pieces(spool)))
     description = f"{written.cases} recorded traces, replayed and judged"
     files = write_suite(out, suite_name(sources, out), description, [ANSWERED])
     return ImportResult(written.cases, 1, written.cases, files, written.notes())
@@ -120,8 +120,9 @@ class _Cases:
         self._losses = losses
         self._counts = {"err": 0, "silent": 0, "unrecorded": 0, "warned": 0}
 
-    def lines(self, spool: RecordSpool) -> Iterator[bytes]:
-        encoder, decode = msgspec.json.Encoder(), msgspec.json.Decoder(WireSpan).decode
+    def pieces(self, spool: RecordSpool) -> Iterator[bytes]:
+        """The content of the file of cases, in pieces of whole JSON values."""
+        decode = msgspec.json.Decoder(WireSpan).decode
         for _, encoded in spool:
             records = [decode(record) for record in encoded]
             if not any(record.name is not None for record in records):
@@ -131,7 +132,7 @@ class _Cases:
                 continue
             trace, about, facts = trace_of_spans(records, self._origin)
             self._note(trace)
-            yield encoder.encode(_case(trace, about, facts)) + b"\n"
+            yield from case_pieces(_case(trace, about, facts), [trace])
         if not self.cases:
             raise InputError(self._losses.problems(self._source))
 
@@ -161,5 +162,4 @@ def _case(trace: Trace, about: dict[str, Any], facts: dict[str, Any]) -> dict[st
         "input": trace.input,
         "expected": {"facts": facts},
         "metadata": about,
-        "embedded_trace": trace,
     }

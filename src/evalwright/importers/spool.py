@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 import msgspec
 
@@ -13,7 +14,7 @@ from evalwright.errors import StorageError
 from evalwright.files.masker import Masker
 from evalwright.model.trace import Trace
 
-__all__ = ["RecordSpool", "SetAside", "TraceSpool"]
+__all__ = ["RecordSpool", "SetAside", "TraceSpool", "case_pieces"]
 
 _PIECE = 1 << 20
 """Bytes of a trace that are held at once, besides its largest message."""
@@ -41,12 +42,12 @@ class RecordSpool:
         except sqlite3.Error as error:
             raise StorageError(f"cannot store records in the temporary folder: {error}") from error
 
-    def __iter__(self) -> Iterator[tuple[str, list[bytes]]]:
+    def __iter__(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         rows = self._base.execute(
             "SELECT keys.id, record FROM records JOIN keys USING (number) ORDER BY number, records.rowid"
         )
         for key, group in groupby(rows, key=lambda row: row[0]):
-            yield key, [record for _, record in group]
+            yield key, (record for _, record in group)
 
     def close(self) -> None:
         self._base.close()
@@ -81,36 +82,18 @@ class TraceSpool:
 
     def add(self, trace: Trace) -> SetAside:
         """Set a trace aside. Raises StorageError if there is no space."""
-        start, buffer = self._end, bytearray()
-        for name in trace.__struct_fields__:
-            value = getattr(trace, name)
-            if value is msgspec.UNSET or name in _NAMED_LATER:
-                continue
-            buffer += b',"' + name.encode() + b'":'
-            if isinstance(value, list) and value:
-                between = b"["
-                for item in value:
-                    buffer += between
-                    between = b","
-                    self._encoder.encode_into(item, buffer, -1)
-                    if len(buffer) > _PIECE:
-                        self._write(buffer)
-                buffer += b"]"
-            else:
-                self._encoder.encode_into(value, buffer, -1)
-        buffer += b"}"
-        self._write(buffer)
+        start = self._end
+        for piece in _members(trace, self._encoder, _NAMED_LATER):
+            self._write(self._masker.mask_bytes(piece))
+        self._write(b"}")
         return SetAside(trace.variant_name, start, self._end - start)
 
-    def _write(self, buffer: bytearray) -> None:
-        # always whole JSON values, so that no secret is cut in two
-        data = self._masker.mask_bytes(bytes(buffer)) if self._masker.finds(buffer) else buffer
+    def _write(self, data: bytes) -> None:
         try:
             self._file.seek(self._end)
             self._end += self._file.write(data)
         except OSError as error:
             raise _no_space(error) from error
-        buffer.clear()
 
     def pieces(self, aside: SetAside, case_id: str, variant: str, trial: int) -> Iterator[bytes]:
         """The JSON of a trace, as this trial of this cell."""
@@ -128,6 +111,42 @@ class TraceSpool:
 
     def close(self) -> None:
         self._file.close()
+
+
+def case_pieces(case: dict[str, Any], traces: Sequence[Trace]) -> Iterator[bytes]:
+    """The line of a case with its recordings in pieces, each of whole JSON values: no secret is cut in two."""
+    encoder = msgspec.json.Encoder()
+    yield encoder.encode(case).removesuffix(b"}") + b',"embedded_trace":' + (b"[" if len(traces) > 1 else b"")
+    for number, trace in enumerate(traces):
+        yield b",{" if number else b"{"
+        members = _members(trace, encoder)
+        yield next(members).removeprefix(b",")
+        yield from members
+        yield b"}"
+    yield b"]}\n" if len(traces) > 1 else b"}\n"
+
+
+def _members(trace: Trace, encoder: msgspec.json.Encoder, left_out: Sequence[str] = ()) -> Iterator[bytes]:
+    """The members of a trace's JSON object, each after a comma, in pieces of whole values."""
+    buffer = bytearray()
+    for name in trace.__struct_fields__:
+        value = getattr(trace, name)
+        if value is msgspec.UNSET or name in left_out:
+            continue
+        buffer += b',"' + name.encode() + b'":'
+        if isinstance(value, list) and value:
+            between = b"["
+            for item in value:
+                buffer += between
+                between = b","
+                encoder.encode_into(item, buffer, -1)
+                if len(buffer) > _PIECE:
+                    yield bytes(buffer)
+                    buffer.clear()
+            buffer += b"]"
+        else:
+            encoder.encode_into(value, buffer, -1)
+    yield bytes(buffer)
 
 
 def _no_space(error: OSError) -> StorageError:
