@@ -10,6 +10,8 @@ from evalwright.decisions.pairing import Labelled
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.model.decision import Decision
+from evalwright.reports.decision import decision_lines
+from evalwright.reports.text import Paint
 
 
 def side(shares: list[float], trials: int) -> SideCounts:
@@ -84,3 +86,9 @@ def test_enough_cases_and_other_claims_are_not_in_doubt(cases: int, terms: dict[
     found = decided(a, b, **terms)
     assert found.verdict == "ship"
     assert not lines(found, "cases")
+
+
+def test_flips_of_an_unchanged_system_are_at_least_those_of_the_shares_that_were_seen() -> None:
+    """Cases that passed in all trials count as if they always did, so that more are to be expected."""
+    a, b = side([0.75, 1.0] * 20, 4), side([1.0, 0.75] * 20, 4)
+    assert any("40 flipped, at least 22" in line for line in decision_lines(decided(a, b), Paint()))

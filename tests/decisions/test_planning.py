@@ -48,6 +48,12 @@ def test_cases_that_seldom_change_show_less_than_students_t_says() -> None:
     assert before < 0.8 <= now
 
 
+def test_no_more_than_all_of_the_variance_is_that_of_trials() -> None:
+    """Shares that vary less than their trials do, as chance has it."""
+    assert suite_plan("s", 4, [side(*[(1, 2)] * 4)], [2], COARSE).repeats is None
+    assert suite_plan("s", 4, [side((1, 3), (2, 3), (1, 3), (2, 3))], [3], COARSE).repeats == 1
+
+
 def test_groups_multiply_the_cases_and_a_margin_lowers_them() -> None:
     def cases(**given: float) -> int:
         spread = Spread("", 0.0, 0.2, design_effect=given.get("effect", 1.0))

@@ -71,6 +71,12 @@ def test_scores_flips_and_notes_are_shown_and_names_are_harmless() -> None:
     assert "\x1b" not in text
 
 
+def test_what_rounds_to_zero_has_no_sign() -> None:
+    found = JudgeCalibration("judge", 60, length=LengthBias(-0.004, (-0.01, 0.002), 60))
+    (line,) = [one for one in calibration_lines(CalibrationReport("r", [found]), Paint()) if "twice as long" in one]
+    assert line.split()[-5:-1] == ["0.00", "−0.01", "to", "0.00"]
+
+
 def test_biases_of_a_judge_are_shown_within_80_columns() -> None:
     found = JudgeCalibration(
         "judge",

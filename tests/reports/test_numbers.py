@@ -16,6 +16,21 @@ def test_what_many_variants_could_show_is_one_line() -> None:
     assert "that this suite can show: ±1.0 to ±100.0 pp, depending on the variant (80 %" in shown
 
 
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0.0%"),
+        (0.7125, "71.2%"),
+        (0.999, "99.9%"),
+        (19_999 / 20_000, "99.995%"),
+        (1 / 1_000_000, "0.0001%"),
+        (1.0, "100.0%"),
+    ],
+)
+def test_only_all_are_100_percent_and_only_none_are_0(share: float, text: str) -> None:
+    assert numbers.percent(share) == text
+
+
 @pytest.mark.parametrize(("value", "text"), [(0.5, "0.500"), (4.25, "4.250"), (1.04e308, "1.04e+308")])
 def test_scores(value: float, text: str) -> None:
     assert numbers.score(value) == text

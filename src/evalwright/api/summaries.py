@@ -10,6 +10,7 @@ from evalwright.api.comparisons import Comparison, within
 from evalwright.errors import counted, did_you_mean
 from evalwright.model.result import Status
 from evalwright.model.summary import RunSummary, VariantSummary
+from evalwright.reports.numbers import percent
 
 __all__ = ["Rate", "Summary"]
 
@@ -32,7 +33,7 @@ class Rate:
         if self.value is None:
             return "no case judged"
         ends = "" if self.interval is None else f" [{100 * self.interval[0]:.1f}–{100 * self.interval[1]:.1f}]"
-        return f"pass rate {100 * self.value:.1f}%{ends}"
+        return f"pass rate {percent(self.value)}{ends}"
 
     def __repr__(self) -> str:
         return f"<Rate of {self.variant!r}: {self}>"

@@ -17,6 +17,7 @@ from evalwright.cli.screen import print_out, screen_paint
 from evalwright.cli.stored_runs import store_choice, store_options
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.paths import near_file
+from evalwright.reports.numbers import percent
 from evalwright.reports.table import Table
 from evalwright.reports.text import short_line
 
@@ -116,7 +117,7 @@ def _runs(folder: Path | None, trusted: Mapping[str, Any], as_json: bool) -> Non
         return
     table = Table(("run", "started", "status", ">cells", "pass rate"), limit=120, names=1, wide=(4,))
     for row in rows:
-        named = [f"{short_line(name, _NAME)} {100 * rate:.1f}%" for name, rate in row.pass_rates.items()]
+        named = [f"{short_line(name, _NAME)} {percent(rate)}" for name, rate in row.pass_rates.items()]
         more = [f"{len(named) - _MOST_RATES:,} more"] if len(named) > _MOST_RATES else []
         rates = ", ".join([*named[:_MOST_RATES], *more])
         started = f"{row.started_at:%Y-%m-%d %H:%M}" if row.started_at else ""

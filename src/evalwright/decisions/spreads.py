@@ -87,11 +87,13 @@ def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
 def repeats_share(side: SideCounts) -> float | None:
     """The share of the variance of the pass rate that comes from trials contradicting each other; None without repeats.
 
-    More trials reduce it, more cases reduce the rest (Miller 2024, section 3.1).
+    The estimate may exceed all of it, by chance, and is cut then. More trials reduce it, more cases reduce the rest
+    (Miller 2024, section 3.1).
     """
     judged = [one for one in side.passes.values() if one.judged]
     scores = [[1.0] * (passed := round(one.total)) + [0.0] * (one.judged - passed) for one in judged]
-    return repeated_runs(scores).share_of_se2_due_to_repeats
+    found = repeated_runs(scores).share_of_se2_due_to_repeats
+    return None if found is None else min(1.0, found)
 
 
 def judged_side(sides: Mapping[str, SideCounts]) -> SideCounts | None:

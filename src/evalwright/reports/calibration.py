@@ -122,7 +122,10 @@ def _positions(found: JudgeCalibration, paint: Paint) -> list[str]:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}".replace("-", "−")
+    if value is None:
+        return "–"
+    text = f"{value:.2f}"
+    return text.replace("-", "" if float(text) == 0 else "−")
 
 
 def _ends(ends: tuple[float, float] | None) -> str:

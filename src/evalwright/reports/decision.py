@@ -173,9 +173,11 @@ def _rates(decision: Decision, columns: int) -> list[str]:
 def _rate(side: SideRate, metric: str) -> str:
     if side.rate is None:
         return "no case judged"
-    factor, unit, digits = (100, " %", 1) if metric == PASS_RATE else (1, "", 3)
+    points = metric == PASS_RATE
+    value = numbers.percent(side.rate).replace("%", " %") if points else f"{side.rate:.3f}"
+    factor, digits = (100, 1) if points else (1, 3)
     ends = "" if side.ci is None else f" [{factor * side.ci[0]:.{digits}f}, {factor * side.ci[1]:.{digits}f}]"
-    return f"{factor * side.rate:.{digits}f}{unit}{ends}"
+    return f"{value}{ends}"
 
 
 def _errors(decision: Decision) -> list[str]:
@@ -268,7 +270,7 @@ def _changed_lines(decision: Decision) -> list[str]:
     if changed.flipped_expected is None:
         ways = f"{len(changed.worse):,} worse, {len(changed.better):,} better"
         return [f"  changed    {changed.flipped:,} flipped ({ways})"]
-    flipped = f"{changed.flipped:,} flipped, {changed.flipped_expected:.0f} expected"
+    flipped = f"{changed.flipped:,} flipped, at least {changed.flipped_expected:.0f} expected"
     if changed.too_few_trials:
         return [f"  changed    {flipped} of an unchanged system; trials too few to tell which"]
     worse, better = set(changed.worse), set(changed.better)

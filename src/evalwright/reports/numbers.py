@@ -36,12 +36,17 @@ __all__ = [
 
 REWARD_OF = "reward("
 """The prefix of the name of a mean reward."""
+_MOST_DIGITS = 12
 _MOST_NAMED = 6
 """Variants up to which each is said to show something else."""
 
 
 def percent(rate: float) -> str:
-    return f"{100 * rate:.1f}%"
+    """With one digit, or as many as it takes: only all are `100.0%`, and only none are `0.0%`."""
+    digits = 1
+    while digits < _MOST_DIGITS and 0 < rate < 1 and float(f"{100 * rate:.{digits}f}") in (0, 100):
+        digits += 1
+    return f"{100 * rate:.{digits}f}%"
 
 
 def share(found: Share) -> str:

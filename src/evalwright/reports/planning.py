@@ -40,7 +40,7 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
     if plan.repeats is not None:
         lines += ["", f"{plan.repeats:.0%} of the variance of the run's rate is trials that contradict each other"]
     if not plan.reached:
-        lines += ["", f"the suite as it is does not reach {plan.power:.0%} power"]
+        lines += ["", f"the suite as it is does not reach {100 * plan.power:g}% power"]
     unpaired = next((row.unpaired for row in plan.rows if row.unpaired), None)
     if unpaired is not None:
         lines += ["", f"the same cases on both sides; with different ones it would take {unpaired:,} a side"]
@@ -87,7 +87,7 @@ def _gate(gate: GatePlan, suite: str) -> list[str]:
 
 
 def _heading(row: PlanRow) -> str:
-    needs = "".join(f"{f'{need.power:.0%} power':>11}" for need in row.needs)
+    needs = "".join(f"{f'{100 * need.power:g}% power':>11}" for need in row.needs)
     money = f"{'cost':>9}" if any(need.cost_usd is not None for need in row.needs) else ""
     time = f"{'minutes':>9}" if any(need.minutes is not None for need in row.needs) else ""
     return f"  trials{needs}{money}{time}  this suite shows"
