@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import update_wrapper
 from pathlib import Path
@@ -194,27 +195,53 @@ class RunCommand(SuiteCommand):
 
 
 def _without_suite_flags(args: Sequence[str], flags: Mapping[str, Format], known: Container[str]) -> Iterator[str]:
-    """The arguments without flags that only name a suite; everything after `--` is left as it is."""
-    rest = iter(args)
+    """The arguments without flags that only name a suite; everything after `--` is left as it is.
+
+    What follows the first file of a suite whose original joins several becomes the option that does so here.
+    """
+    rest, named, joining = iter(args), False, ""
     for arg in rest:
         flag, equals, value = arg.partition("=")
         if arg == "--":
             yield arg
             yield from rest
-        elif flag not in flags:
-            yield arg
-        else:
+        elif flag in flags:
+            one = flags[flag]
             value = value if equals else next(rest, "")
-            is_suite = bool(value) and (flag not in known or _may_be_suite(Path(value), flags[flag]))
-            yield from [value] if is_suite else [arg] if equals else [arg, *filter(None, [value])]
+            if value and (flag not in known or _may_be_suite(Path(value), one, further=named)):
+                joining = one.joining_flag
+                for file in _files_of(value) if joining else [value]:
+                    yield f"{joining}={file}" if named and joining else file
+                    named = True
+            else:
+                joining = ""
+                yield from [arg] if equals else [arg, *filter(None, [value])]
+        elif joining and not arg.startswith("-"):
+            yield from (f"{joining}={file}" for file in _files_of(arg))
+        else:
+            joining = ""
+            yield arg
 
 
-def _may_be_suite(path: Path, one: Format) -> bool:
-    """Whether it is a file of the format, or none at all: then it is a pattern, or a misspelt name of a suite."""
+def _files_of(pattern: str) -> list[str]:
+    """The files that a pattern matches, in the order of their names; the text itself if there are none."""
+    return sorted(glob.glob(pattern, recursive=True)) or [pattern]  # noqa: PTH207 - takes absolute patterns too
+
+
+def _may_be_suite(path: Path, one: Format, *, further: bool) -> bool:
+    """Whether it is a file of the format, or none at all: then it is a pattern, or a misspelt name of a suite.
+
+    A `further` file may have a part of a suite only, which no format recognises.
+    """
+    from evalwright.files.yaml import top_level
     from evalwright.formats.loading import format_at
 
     try:
-        return path.stat().st_size <= _LARGEST_SUITE and format_at(path).name == one.name
+        if path.stat().st_size > _LARGEST_SUITE:
+            return False
+        if further and one.joining_flag and path.suffix in one.suffixes:
+            return one.excluded_by.isdisjoint(top_level(path) or ())
+        return format_at(path).name == one.name
     except FileNotFoundError:
         return True
     except (InputError, OSError, ValueError):

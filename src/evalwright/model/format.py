@@ -126,6 +126,8 @@ class Format:
     suite_flags: tuple[str, ...] = ()
     """Flags with which the original's command names a suite. If their value is a suite of this format, `run`,
     `validate` and the like take it as their argument, whatever else such a flag means for other values."""
+    joining_flag: str = ""
+    """The option for further files of the same suite, if the original joins those that its flags name."""
     original: str = ""
     """The name of the original program, if the format differs from it: a suite that is read under this name is judged
     by the original's rules. `load` then gets `original=True`."""

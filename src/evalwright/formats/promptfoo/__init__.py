@@ -13,7 +13,7 @@ FORMAT = Format(
     summary="Prompts, providers and tests with assertions, in one configuration.",
     docs="docs/promptfoo.md",
     suffixes=(".yaml", ".yml", ".json", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts"),
-    excluded_by=frozenset({"eval"}),
+    excluded_by=frozenset({"eval", "results"}),
     detects="evalwright.formats.promptfoo.detection:detects",
     load="evalwright.formats.promptfoo.suite:load",
     schemas={
@@ -73,9 +73,17 @@ FORMAT = Format(
         Option(
             ("--output", "-o"), "path", metavar="FILE", help="Also write promptfoo's result file (JSON).", writes=True
         ),
+        Option(
+            ("--add-config",),
+            "path",
+            metavar="FILE",
+            help="Join this configuration with the suite's, as a second -c does (repeatable).",
+            multiple=True,
+        ),
         ALLOW_OUTSIDE,
     ),
     suite_flags=("-c", "--config"),
+    joining_flag="--add-config",
     judging=Judging(on_errored_trace="skip"),
     verdicts="evalwright.formats.promptfoo.verdicts:verdict",
     targets={"promptfoo": "evalwright.formats.promptfoo.target:PromptfooTarget"},

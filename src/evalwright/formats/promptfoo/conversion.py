@@ -13,7 +13,7 @@ __all__ = ["names_in"]
 
 def names_in(source: Path, options: Mapping[str, Any]) -> Iterator[str]:
     """The variables that a configuration takes from the environment; `${...}` in it is JavaScript."""
-    _, raw = mapping_of(source, source.resolve().parent)
+    raw = [mapping_of(path, path.resolve().parent)[1] for path in (source, *options.get("add_config", ()))]
     for name in dict.fromkeys(env_names(raw)):
         yield "${" + name + "}"
     for name, default in dict.fromkeys(env_defaults(raw)):

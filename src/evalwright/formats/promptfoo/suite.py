@@ -31,7 +31,8 @@ from evalwright.formats.promptfoo.doubts import (
     doubt_values,
 )
 from evalwright.formats.promptfoo.extensions import AFTER_EACH, BEFORE_EACH, concerned
-from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
+from evalwright.formats.promptfoo.file import env_names, resolved, with_environment
+from evalwright.formats.promptfoo.joined import joined_configuration
 from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.numbering import with_places
 from evalwright.formats.promptfoo.origin import Origin
@@ -62,12 +63,10 @@ _FAILED_CODE = "PROMPTFOO_FAILED_TEST_EXIT_CODE"
 
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
     """The suite in a configuration. Raises InputError with every problem."""
-    folder = path.resolve().parent
     env_files = _env_files(options.get("env_file", ()))
     values = read_env_files(env_files, process_environment())
     learn(values)  # before code of the configuration is executed
-    document, raw = mapping_of(path, folder)
-    findings = Findings(path, document)
+    raw, findings = joined_configuration(path, options.get("add_config", ()))
     findings.warnings += unread_lines(env_files)
     return _Reading(path, raw, findings, options, variables, values).suite()
 
@@ -98,6 +97,7 @@ class _Reading:
         taken = list(env_names(raw))
         raw = what_fits(resolved(raw, raw, self._origin), CONFIG, self._origin)
         self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()), path.parent)
+        self._sources.used += options.get("add_config", ())
         self._values = {**values, **self._values_named_in(raw)}
         learn(self._values)
         self._own = {key: template_text(value) for key, value in raw.get("env", {}).items()}
