@@ -152,3 +152,12 @@ def test_tests_share_no_cookies(tmp_path):
     with service(headers=headers, sends=("Set-Cookie", "session=1; Path=/")) as (address, _):
         run(tmp_path, {**config, "providers": [address]})
     assert ["Cookie" in one for one in headers] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("status", "options", "calls"), [(500, {}, 1), (500, {"max_retries": 1}, 2), (429, {"max_retries": 0}, 1)]
+)
+def test_a_service_that_fails_is_called_again_as_often_as_the_command_line_says(tmp_path, status, options, calls):
+    with service(status=status) as (address, asked):
+        found = run(tmp_path, {**ECHO, "providers": [address], "tests": [{"vars": VARIABLES}]}, options=options)
+    assert (found.statuses, len(asked)) == (["error"], calls)

@@ -35,6 +35,13 @@ FORMAT = Format(
     options=(
         Option(("--repeat",), "int", minimum=1, metavar="N", help="Run each test N times."),
         MAX_CONCURRENCY,
+        Option(
+            ("--max-retries",),
+            "int",
+            minimum=0,
+            metavar="N",
+            help="Further calls of http providers after HTTP 429 and 503 (4 unless given) and other 5xx (0).",
+        ),
         Option(("--filter-pattern",), metavar="REGEX", help="Only tests whose description matches."),
         Option(("--filter-first-n",), "int", minimum=1, metavar="N", help="Only the first N tests."),
         Option(

@@ -38,10 +38,10 @@ def joined_configuration(path: Path, others: Sequence[Path]) -> tuple[dict[str, 
     if strange := [other for other in others if other.resolve().parent != folder]:
         raise InputError([Problem(str(one), f"expected a file in the folder of {path}") for one in strange])
     whole = _Joined(path, document)
-    whole.add(raw, Findings(path, document))
+    whole.include(raw, Findings(path, document))
     for other in others:
         document, raw = mapping_of(other, folder)
-        whole.add(raw, Findings(other, document))
+        whole.include(raw, Findings(other, document))
     return whole.raw, whole
 
 
@@ -54,7 +54,7 @@ class _Joined(Findings):
         self._parts: dict[Place, tuple[Findings, Place]] = {}
         """Where the values at some places of the whole were written."""
 
-    def add(self, raw: dict[str, Any], part: Findings) -> None:
+    def include(self, raw: dict[str, Any], part: Findings) -> None:
         """Join one more file, in which references are to its own keys."""
         part.join(self)
         for key, value in resolved(raw, raw, Origin(part)).items():

@@ -11,7 +11,7 @@ from evalwright.formats.promptfoo.numbering import own_repeat
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.selection import mistaken_range
 from evalwright.formats.promptfoo.shapes import COMMAND_LINE, RUNNING, what_fits
-from evalwright.model.plan import RunSettings, Variant
+from evalwright.model.plan import RetryRule, RunSettings, Variant
 from evalwright.model.snapshot import Case
 
 __all__ = ["RunningOptions", "env_files"]
@@ -25,6 +25,7 @@ _WITHOUT_EFFECT = (
 )  # fmt: skip
 """They concern promptfoo's own terminal, cache and server, as do all other `commandLineOptions`."""
 _CONCURRENT = 4
+_BACKOFF_SECONDS = 1.0
 
 
 def env_files(raw: Mapping[str, Any]) -> list[str]:
@@ -58,7 +59,10 @@ class RunningOptions:
         own = {own_repeat(case) for case in cases}
         trials = max((found or repeat for found in own), default=repeat)
         most = 1 if in_turn or self._given.get("delay") else most
-        settings = RunSettings(max_concurrency=most, trials=trials, evaluator_timeout_seconds=600.0)
+        retry = RetryRule()
+        if (more := options.get("max_retries")) is not None:
+            retry = RetryRule(more + 1, ["http_5xx"], _BACKOFF_SECONDS, once=more == 0)
+        settings = RunSettings(max_concurrency=most, trials=trials, retry=retry, evaluator_timeout_seconds=600.0)
         return settings, {"repeat": repeat} if own - {None} else {}
 
     def limited(self, variant: Variant) -> Variant:
