@@ -201,3 +201,20 @@ def test_mistakes_in_a_table_are_reported_with_their_lines(tmp_path):
         ("t.csv", 2, "assert[1].type"),
         ("t.csv", 4, "assert[0].type"),
     ]
+
+
+def test_cells_may_be_separated_by_another_character(tmp_path, monkeypatch):
+    table = {"t.csv": '\ufeffq;__expected\r\n"a;b";"contains: a;b"\r\nc,d;equals: c,d\r\n'}
+    monkeypatch.setenv("PROMPTFOO_CSV_DELIMITER", ";")
+    suite = load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **table))
+    assert [case.input for case in suite.cases] == [{"q": "a;b"}, {"q": "c,d"}]
+    assert [spec.config["assertion"]["value"] for case in suite.cases for spec in case.evaluators] == ["a;b", "c,d"]
+    monkeypatch.setenv("PROMPTFOO_CSV_DELIMITER", "\\t")
+    with pytest.raises(InputError, match="PROMPTFOO_CSV_DELIMITER: expected one character"):
+        load_suite(tmp_path / "promptfooconfig.yaml")
+
+
+def test_a_table_with_another_separator_is_named(tmp_path):
+    suite = load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": "q;__expected\na;b\n"}))
+    warned = "t.csv:1: found one column, 'q;__expected': set PROMPTFOO_CSV_DELIMITER if ';' is between the cells"
+    assert any(warned in str(one) for one in suite.warnings)

@@ -10,7 +10,7 @@ from typing import Any
 from evalwright.formats.promptfoo.assertions import short_form
 from evalwright.formats.promptfoo.doubts import doubt_cell
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.tables import rows_of
+from evalwright.formats.promptfoo.tables import DELIMITER, rows_of
 
 __all__ = ["tests_in"]
 
@@ -19,6 +19,8 @@ _CONFIG = re.compile(r"__config:__expected(\d*):(\w+)$")
 _METADATA = "__metadata:"
 _COMMA = re.compile(r"(?<!\\),")
 _NEARLY = re.compile(r"_(expected\d*|prefix|suffix|description|providerOutput|metric|threshold|metadata:.*)$")
+_LIKELY = (";", "\t", "|")
+"""What spreadsheets write between cells in place of a comma."""
 _PLAIN = ("__description", "__providerOutput", "__threshold", "__metric", "__prefix", "__suffix")
 
 
@@ -27,6 +29,8 @@ def tests_in(text: str, file: str, origin: Origin) -> list[tuple[int, dict[str, 
     line."""
     header, rows = rows_of(text, file, origin)
     header = [column.strip() for column in header]
+    if len(header) == 1 and (likely := next((one for one in _LIKELY if one in header[0]), None)):
+        origin.warn(f"{file}:1: found one column, {header[0]!r}: set {DELIMITER} if {likely!r} is between the cells")
     for column, number in Counter(header).items():
         if number > 1:
             origin.warn(f"{file}:1: {number} columns are named {column!r}: only the last is read", unread=True)

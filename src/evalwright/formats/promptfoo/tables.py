@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from evalwright.errors import counted
 from evalwright.formats.promptfoo.origin import Origin
+from evalwright.session import environment
 
-__all__ = ["CsvRow", "rows_of"]
+__all__ = ["DELIMITER", "CsvRow", "rows_of"]
 
 
 class CsvRow(NamedTuple):
@@ -19,44 +21,56 @@ class CsvRow(NamedTuple):
     line: int = 0
 
 
-_CELL = re.compile(r'"((?:[^"]++|"")*+)"(?=[,\r\n]|\Z)|[^,\r\n]*+')
-"""As promptfoo reads cells: a quotation mark that does not enclose a whole cell is an ordinary character."""
+DELIMITER = "PROMPTFOO_CSV_DELIMITER"
+"""The variable with the character between cells, if it is not a comma."""
 _OPEN = re.compile(r'"(?:[^"]++|"")*+\Z')
 
 
 def rows_of(text: str, file: str, origin: Origin) -> tuple[list[str], Iterator[CsvRow]]:
     """The header of a table, and its rows; rows that do not match the header are reported."""
-    records = _records(text, file, origin)
+    delimiter = environment().get(DELIMITER) or ","
+    if len(delimiter) != 1:
+        origin.report(f"{DELIMITER}: expected one character, found {delimiter!r}")
+        return [], iter(())
+    records = _records(text, file, origin, delimiter)
     header = next(records, CsvRow("", [])).cells
-    return header, _fitting(records, header, origin)
+    return header, _fitting(records, header, origin, "a comma" if delimiter == "," else repr(delimiter))
 
 
-def _records(text: str, file: str, origin: Origin) -> Iterator[CsvRow]:
+@cache
+def _cell(delimiter: str) -> re.Pattern[str]:
+    """As promptfoo reads cells: a quotation mark that does not enclose a whole cell is an ordinary character."""
+    ends = rf"{re.escape(delimiter)}\r\n"
+    return re.compile(rf'"((?:[^"]++|"")*+)"(?=[{ends}]|\Z)|[^{ends}]*+')
+
+
+def _records(text: str, file: str, origin: Origin, delimiter: str) -> Iterator[CsvRow]:
+    cell = _cell(delimiter)
     at, line, counted_to = 0, 1, 0
     while at < len(text):
         line, counted_to = line + text.count("\n", counted_to, at), at
         place, cells = f"{file}:{line}", list[str]()
         while True:
-            if (found := _CELL.match(text, at)) is None:  # it matches the empty text, too
+            if (found := cell.match(text, at)) is None:  # it matches the empty text, too
                 return
             if found[1] is None and _OPEN.match(text, at):
                 origin.report(f"{place}: a quotation mark is never closed")
                 return
             cells.append(found[0] if found[1] is None else found[1].replace('""', '"'))
             at = found.end()
-            if text[at : at + 1] != ",":
+            if not text.startswith(delimiter, at):
                 break
             at += 1
         at += 2 if text.startswith("\r\n", at) else 1
         yield CsvRow(place, cells, line)
 
 
-def _fitting(records: Iterator[CsvRow], header: Sequence[str], origin: Origin) -> Iterator[CsvRow]:
+def _fitting(records: Iterator[CsvRow], header: Sequence[str], origin: Origin, what: str) -> Iterator[CsvRow]:
     for row in records:
         if len(row.cells) == len(header):
             yield row
         elif row.cells != [""]:
             more = len(row.cells) > len(header)
-            hint = "; a comma within a cell needs quotation marks around the cell" if more else ""
+            hint = f"; {what} within a cell needs quotation marks around the cell" if more else ""
             found = f"found {counted(len(row.cells), 'cell')}, expected {len(header)}, as the header has"
             origin.report(f"{row.place}: {found}{hint}")
