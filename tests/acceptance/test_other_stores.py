@@ -81,7 +81,7 @@ def test_a_literal_connection_string_stays_in_its_suite(tmp_path: Path) -> None:
             rows = connection.execute(f"SELECT * FROM {schema}.{table}").fetchall()
             texts.append(str(rows) + "".join(str(bytes(row[2])) for row in rows if table == "documents"))
     assert [text for text in [*texts, done.stdout, done.stderr] if PASSWORD in text] == []
-    assert f"inspect {place} --suite eval.yaml" in done.stdout or f"retry {place} --suite eval.yaml" in done.stdout
+    assert f"evalwright retry {place} --suite eval.yaml" in done.stdout
     assert run(project, "retry", place, "--quiet", "--suite", "eval.yaml", code=3).strip() == place
     assert "promoted" in run(project, "promote", place, "--suite", "eval.yaml")
     assert "Baseline: " in run(project, "drift", place, "--suite", "eval.yaml"), "the suite says where both are"
