@@ -153,7 +153,7 @@ def breaks(sample, submission):
 """
 
 
-def test_an_error_that_spoils_a_cell_does_not_outlast_its_evaluator(tmp_path: Path) -> None:
+def test_an_error_that_spoils_a_cell_is_no_verdict_that_its_evaluator_decided(tmp_path: Path) -> None:
     tools = {"same": "contains", "plain": "ascii_printable_only", "broken": "audited_grader.py:breaks"}
     suite_file = {
         "name": "capitals",
@@ -170,4 +170,4 @@ def test_an_error_that_spoils_a_cell_does_not_outlast_its_evaluator(tmp_path: Pa
     suite.out = tmp_path / "runs"
     report = audit_run(run_suite(suite).run_dir, limit=100)
     assert mutation(report, "refusal instead of the answer").errors == 1
-    assert evaluator(report, "broken").changes == 1
+    assert (evaluator(report, "broken").changes, evaluator(report, "broken").errors) == (0, 2)
