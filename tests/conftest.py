@@ -1,6 +1,6 @@
 """What all tests share: processes that start warm, slow tests told apart, and the processor time of each.
 
-Property tests try the same examples in every run: 100, or 20 with `HYPOTHESIS_PROFILE=quick`; `explore` looks for new
+Property tests try the same examples in every run: 100, or 10 with `HYPOTHESIS_PROFILE=quick`; `explore` looks for new
 ones.
 """
 
@@ -25,7 +25,7 @@ import unsynced
 import warm
 
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
-settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=10)
 settings.register_profile("explore", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 

@@ -63,7 +63,7 @@ def compared(made: list[History], terms: Terms, *, scanned: bool) -> tuple[objec
         return msgspec.json.encode([found, costs, whole]), runs
 
 
-@settings(max_examples=15)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(st.integers(0, 2**30), st.integers(0, 2**30), *[st.integers(0, 1)] * 3, st.integers(1, 14))
 def test_kinds_say_what_cells_say(tmp_path_factory, one, other, variants, others, grouped, cells):
     folder = tmp_path_factory.mktemp("runs")
