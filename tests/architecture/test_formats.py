@@ -1,12 +1,12 @@
 """A format is one folder and one object: nothing else names it."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from architecture.source import SOURCE, imports, modules
+from architecture.source import SOURCE, imports, modules, nodes
 from evalwright import registry
 from evalwright.model.format import Format
 
@@ -27,17 +27,15 @@ def may_name_formats(path: Path) -> bool:
     return place == ("registry.py",) or place[0] in NAMES or (place[0] == "formats" and place[1] in NAMES)
 
 
-def names_in(source: str) -> Iterator[tuple[int, str]]:
+def names_in(found: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
     """Constants that are the name of a format, with their lines."""
-    if not any(name in source for name in NAMES):
-        return
-    for node in ast.walk(ast.parse(source)):
+    for node in found:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in NAMES:
             yield node.lineno, node.value
 
 
 def test_a_name_is_seen():
-    assert list(names_in("'''letta'''\nx = {'a': ['pixie']}\n")) == [(1, "letta"), (2, "pixie")]
+    assert list(names_in(ast.walk(ast.parse("'''letta'''\nx = {'a': ['pixie']}\n")))) == [(1, "letta"), (2, "pixie")]
 
 
 def test_nothing_but_a_formats_folder_its_face_and_the_registry_names_it():
@@ -45,7 +43,7 @@ def test_nothing_but_a_formats_folder_its_face_and_the_registry_names_it():
         f"{path.relative_to(SOURCE)}:{line} {name}"
         for path, _ in modules()
         if not may_name_formats(path) and path not in WITH_A_KEY
-        for line, name in names_in(path.read_text())
+        for line, name in names_in(nodes(path))
     ]
     assert wrong == []
 
@@ -56,7 +54,7 @@ def test_a_formats_folder_names_no_other_format(one):
     wrong = [
         f"{path.relative_to(SOURCE)}:{line} {name}"
         for path in folder_of(one).rglob("*.py")
-        for line, name in names_in(path.read_text())
+        for line, name in names_in(nodes(path))
         if name in others
     ]
     assert wrong == []

@@ -53,21 +53,21 @@ def test_a_cell_shows_everything_that_was_recorded(run, client):
 
 def test_of_a_long_conversation_the_ends_are_shown_and_the_rest_is_one_link_away(tmp_path):
     run = made_run(tmp_path, trials=1)
-    with_messages(run, "case-1", 3000)
+    with_messages(run, "case-1", 300)
     path = f"/runs/{run.name}/cells/{cell_key('case-1', 'agent', 0)}?status=pass"
     with site(run.parent) as client:
         text = page(client, path)
         assert len(text) < 100_000
-        assert "100 of 3,000 messages" in seen(text)
-        assert "100 of 3,000 tool calls" in seen(text)
+        assert "100 of 300 messages" in seen(text)
+        assert "100 of 300 tool calls" in seen(text)
         said = re.findall(r">said-(\d+)<", text)
-        assert [said[0], said[49], said[50], said[-1]] == ["00000", "00049", "02950", "02999"]
-        assert "Message 2951" in seen(text)
+        assert [said[0], said[49], said[50], said[-1]] == ["00000", "00049", "00250", "00299"]
+        assert "Message 251" in seen(text)
         onward = [unescape(link) for link in re.findall(r'<a href="([^"]*)">Show ', text)]
         assert [link.partition("#")[2] for link in onward] == ["messages", "m51", "messages"]
         whole = page(client, onward[1].partition("#")[0])
-        assert re.findall(r">said-(\d+)<", whole) == [f"{number:05d}" for number in range(3000)]
-        assert whole.count("asked-") == 3000
+        assert re.findall(r">said-(\d+)<", whole) == [f"{number:05d}" for number in range(300)]
+        assert whole.count("asked-") == 300
         assert 'id="m51"' in whole
         assert "Show " not in seen(whole)
         assert "2 of 4" in seen(whole)  # still of the filter

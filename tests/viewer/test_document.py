@@ -123,13 +123,15 @@ def test_traces_are_in_memory_one_at_a_time(tmp_path):
     assert most < size
 
 
-PLAIN = Page(hostile_page("plain"))
+@pytest.fixture(scope="module")
+def plain() -> Page:
+    return Page(hostile_page("plain"))
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_nothing_of_the_data_becomes_an_element(attack: str) -> None:
+def test_nothing_of_the_data_becomes_an_element(attack: str, plain: Page) -> None:
     page = Page(hostile_page(attack))
-    assert (page.tags, page.attributes) == (PLAIN.tags, PLAIN.attributes)
+    assert (page.tags, page.attributes) == (plain.tags, plain.attributes)
 
 
 @given(st.text(), st.text())
@@ -138,10 +140,10 @@ def test_texts_and_attributes_come_back_as_one_harmless_text(text: str, value: s
     assert (page.tags, page.attributes) == ({"p", "b"}, {"title"})
 
 
-def test_the_page_needs_nothing_from_elsewhere() -> None:
-    assert PLAIN.tags.isdisjoint({"script", "link", "iframe", "form", "object", "embed"})
-    assert PLAIN.attributes.isdisjoint({"srcset", "action", "style", "onclick"})
-    assert [one for one in PLAIN.addresses if not one.startswith(("#", "data:image/svg+xml;base64,"))] == []
+def test_the_page_needs_nothing_from_elsewhere(plain: Page) -> None:
+    assert plain.tags.isdisjoint({"script", "link", "iframe", "form", "object", "embed"})
+    assert plain.attributes.isdisjoint({"srcset", "action", "style", "onclick"})
+    assert [one for one in plain.addresses if not one.startswith(("#", "data:image/svg+xml;base64,"))] == []
     page = unescape(hostile_page("plain"))
     style = page.partition("<style>")[2].partition("</style>")[0]
     digest = b64encode(sha256(style.encode()).digest()).decode()
@@ -150,14 +152,14 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
 
 @pytest.mark.slow("a real browser")
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium")
-def test_a_browser_runs_nothing_of_the_data(tmp_path: Path) -> None:
+def test_a_browser_runs_nothing_of_the_data(tmp_path: Path, plain: Page) -> None:
     page = tmp_path / "page.html"
     page.write_bytes(hostile_page("".join(ATTACKS)).replace("details>", "details open>").encode())
     flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
     more = f"--disable-component-update --disable-sync --user-data-dir={tmp_path / 'profile'} --dump-dom"
     command = ["chromium", *flags.split(), *more.split(), page.as_uri()]
     seen = Page(subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout)
-    assert (seen.tags - {"tbody"}, "owned" in seen.text) == (PLAIN.tags - {"tbody"}, True)
+    assert (seen.tags - {"tbody"}, "owned" in seen.text) == (plain.tags - {"tbody"}, True)
 
 
 def test_a_rate_carries_n_and_interval() -> None:
@@ -176,8 +178,8 @@ def test_failures_and_errors_are_apart_with_their_reasons() -> None:
     assert "says_hello: missing 'hello'" in failures
 
 
-def test_a_cell_opens_to_everything_about_it() -> None:
-    text = PLAIN.text.partition("Errors (no verdict)")[2]
+def test_a_cell_opens_to_everything_about_it(plain: Page) -> None:
+    text = plain.text.partition("Errors (no verdict)")[2]
     parts = [
         "errorplain: plain", "stackplain", 'inputplain["plain"]', "answerplain", "thinkingplain",
         'structured{"plain": "plain"}', "evaluators! Error plainplain: plain", 'details{"plain": "plain"}',
