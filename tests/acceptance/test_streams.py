@@ -41,7 +41,17 @@ def test_what_a_system_prints_where_streams_are_closed_is_in_no_file_of_the_run(
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("command", ["run eval.yaml --json", "report runs/*", "inspect runs/*", "list formats --json"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run eval.yaml --json",
+        "list formats --json",
+        *(
+            pytest.param(words, marks=pytest.mark.slow("starts interpreters"))
+            for words in ("report runs/*", "inspect runs/*")
+        ),
+    ],
+)
 def test_a_text_that_a_full_disk_swallows_is_an_error(tmp_path: Path, command: str) -> None:
     made = project(tmp_path, {"a": "thanks"})
     assert shell(made.folder, "evalwright run eval.yaml")[0] == 0

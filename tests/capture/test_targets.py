@@ -51,8 +51,9 @@ async def evalh_asynchronous(case, variant):
     return {"final_answer": await ask_anthropic(case["input"]["user_message"])}
 
 def failing(case, variant):
-    ask(case["input"]["user_message"])
-    raise ValueError("after the call")
+    with start_observation(input=1, name="agent"):
+        retrieve(1)
+    raise ValueError("after the step")
 
 def letta(message, context):
     return ask(message)
@@ -178,11 +179,11 @@ def found(tmp_path_factory):
     return evalh(tmp_path_factory.mktemp("evalh"), "agent:evalh")
 
 
-@pytest.mark.slow("a hundred calls at the same time")
 def test_synchronous_functions_at_the_same_moment_keep_their_own_calls(found):
     assert used(found) == OWN
 
 
+@pytest.mark.slow("imports another client of models")
 def test_asynchronous_functions_at_the_same_moment_keep_their_own_calls(tmp_path):
     assert used(evalh(tmp_path, "agent:evalh_asynchronous")) == OWN
 
@@ -209,7 +210,7 @@ def test_calls_are_priced_by_their_models(found):
 
 def test_what_was_seen_before_an_error_is_kept_beside_it(tmp_path):
     found = evalh(tmp_path, "agent:failing")[0]
-    assert (found["error"]["message"], len(found["spans"])) == ("ValueError: after the call in agent.py:35", 3)
+    assert (found["error"]["message"], len(found["spans"])) == ("ValueError: after the step in agent.py:36", 2)
 
 
 @pytest.mark.slow("imports the clients of models in a process of its own")

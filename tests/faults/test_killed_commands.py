@@ -78,6 +78,7 @@ def test_a_conversion_that_was_killed_leaves_no_half_of_a_file(tmp_path: Path) -
     assert change > 3
 
 
+@pytest.mark.slow("starts a command seven times and kills it three times")
 def test_pages_are_replaced_at_once_or_by_the_same_command(recorded: Path) -> None:
     assert ends(["import", "chats.jsonl", "--out", "suite"], recorded)[0] == 0
     assert ends(["run", "suite/eval.yaml", "--out", "runs", "-q"], recorded)[0] == 0

@@ -7,6 +7,8 @@ import pytest
 
 from evalwright.files.bulk import Repeats, collector_eased, collector_paused
 
+COUNTED = pytest.mark.slow("each question how many objects are frozen counts all that the worker has")
+
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_a_pause_of_the_collector_ends_as_it_began(enabled):
@@ -21,8 +23,9 @@ def test_a_pause_of_the_collector_ends_as_it_began(enabled):
         (gc.enable if was else gc.disable)()
 
 
-# Once with a frozen heap: each question how many objects are frozen counts all that the worker has.
-@pytest.mark.parametrize(("young", "frozen"), [(0, False), (700, False), (700, True), (50_000, False)])
+@pytest.mark.parametrize(
+    ("young", "frozen"), [(0, False), (700, False), pytest.param(700, True, marks=COUNTED), (50_000, False)]
+)
 def test_an_eased_collector_is_as_it_was_afterwards_and_comes_no_more_often_than_it_did(young, frozen):
     was, kept = gc.get_threshold(), gc.get_freeze_count()
     try:

@@ -17,7 +17,7 @@ from formats.mutations import as_json, places
 
 AUTHORED = Path(__file__).with_name("authored")
 SUITES = (
-    "agentv/EVAL.yaml",
+    pytest.param("agentv/EVAL.yaml", marks=pytest.mark.slow("loads a suite with hundreds of places for each of them")),
     "agentv/files.yaml",
     "letta/suite.yaml",
     "pixie/dataset.json",

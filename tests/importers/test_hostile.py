@@ -190,21 +190,20 @@ def replaced(value: Any, at: tuple[Any, ...], by: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "third", [0, *(pytest.param(n, marks=pytest.mark.slow("imports thousands of files")) for n in (1, 2))]
+    "ninth", [0, *(pytest.param(n, marks=pytest.mark.slow("imports thousands of files")) for n in range(1, 9))]
 )
 @pytest.mark.parametrize("format", RECORDS)
-def test_whatever_stands_in_a_record_it_is_read_or_refused(tmp_path, format, third):
-    """Each third has all values and all places, and the three have every value at every place."""
+def test_whatever_stands_in_a_record_it_is_read_or_refused(tmp_path, format, ninth):
+    """Each ninth has all values and all places, and the nine have every value at every place."""
     importer = load("importers", format.partition(" ")[0])
     path = tmp_path / "x.jsonl"
     read = 0
     for number, at in enumerate(places(RECORDS[format])):
-        for odd in ODD[(number + third) % 3 :: 3]:
-            written(path, replaced(RECORDS[format], at, odd))
-            with suppress(InputError):
-                importer.import_files([path], tmp_path / "out", None)
-                read += 1
-            shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        written(path, replaced(RECORDS[format], at, ODD[(number + ninth) % len(ODD)]))
+        with suppress(InputError):
+            importer.import_files([path], tmp_path / "out", None)
+            read += 1
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
     assert read > 0
 
 

@@ -16,6 +16,9 @@ from evalwright.run.stored_run import open_run
 CASES = 400
 
 
+OTHERS = pytest.mark.slow("reads a long run, and follows its memory")
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
     """A run in which each cell failed, with an index."""
@@ -25,7 +28,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
     return suite, run
 
 
-@pytest.mark.parametrize("form", ["agentv", "codequality", "json", "sonar"])
+@pytest.mark.parametrize(
+    "form", ["json", *(pytest.param(name, marks=OTHERS) for name in ("agentv", "codequality", "sonar"))]
+)
 def test_of_an_indexed_run_one_cell_at_a_time_is_held(made: tuple[Project, Path], form: str) -> None:
     reader, plan = open_run(made[1])
     reader.plan = plan

@@ -41,8 +41,9 @@ WHOLE = [spec for spec in CHECKS if spec not in LOOKS]
 OF_TRACES = [spec for spec in LOOKS if not build(spec).traits.uses_case]
 OF_CASES = [EvaluatorSpec(f"{kind} of the case", kind) for kind in ("contains_text", "tool_called")]
 BY_EACH, BY_MEAN = PassCriteria(), PassCriteria(rule="bands")
+ALONE = pytest.mark.slow("a run for each evaluator, which others judge together")
 JUDGED = [
-    *([[spec], BY_EACH] for spec in LOOKS),
+    *(pytest.param([spec], BY_EACH, marks=ALONE) for spec in LOOKS),
     *([WHOLE[start : start + 5], BY_EACH] for start in range(0, len(WHOLE), 5)),
     *([specs, rule] for specs in (OF_TRACES, [*LOOKS, *OF_CASES], OF_CASES[:1]) for rule in (BY_EACH, BY_MEAN)),
 ]

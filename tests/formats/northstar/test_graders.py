@@ -169,6 +169,7 @@ class TestCasesAndTotals:
         run = normalize_messages([says("other words")])
         assert Contains().grade(case(says("words"), expected={"contains": "other"}), run).passed
 
+    @pytest.mark.slow("uses the second that a pattern may take")
     def test_what_cannot_be_judged_is_a_failed_grade_of_a_grader_called_alone_too(self) -> None:
         messages = [says("a" * 40 + "b")]
         said = RegexGrader("r", "(a+)+$").grade(case(*messages), normalize_messages(messages))
