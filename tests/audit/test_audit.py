@@ -62,7 +62,7 @@ def test_an_evaluator_that_no_mutant_makes_fail_decides_nothing(tmp_path: Path) 
     assert evaluator(report, "never").note == "decides nothing here: no mutant makes it fail"
 
 
-def test_an_evaluator_of_times_is_said_not_to_be_tested(tmp_path: Path) -> None:
+def test_an_evaluator_of_times_is_reported_as_untested(tmp_path: Path) -> None:
     quick = {"name": "quick", "type": "latency_under", "config": {"max_ms": 60_000}}
     report = audited(tmp_path, THREE, says("open", "is open"), quick)
     assert evaluator(report, "quick").note == "not tested: it looks at nothing that mutations change"
@@ -80,7 +80,7 @@ def test_a_required_evaluator_may_be_redundant(tmp_path: Path) -> None:
     assert (evaluator(report, "order").changes, evaluator(report, "open").changes) == (0, 3)
 
 
-def test_an_evaluator_that_failed_the_original_is_not_asked_about_its_mutants(tmp_path: Path) -> None:
+def test_an_evaluator_that_failed_the_original_does_not_judge_its_mutants(tmp_path: Path) -> None:
     required = {"pass_criteria": {"all_required": ["open"]}}
     report = audited(tmp_path, THREE, says("open", "is open"), says("one", "Order 1"), **required)
     assert (evaluator(report, "one").mutants, evaluator(report, "open").mutants) == (5, 15)

@@ -51,7 +51,7 @@ def test_judges_are_named_and_not_called(tmp_path: Path, calls: Path) -> None:
     assert (calls.read_text(), [one.evaluator for one in report.evaluators]) == (before, ["open"])
 
 
-def test_judges_are_audited_if_asked_for(tmp_path: Path, calls: Path) -> None:
+def test_judges_are_audited_on_request(tmp_path: Path, calls: Path) -> None:
     run = stored(tmp_path, THREE, says("order", "Order"), JUDGES)
     report = audit_run(run, limit=100, judges=True, models=ALONE)
     assert (report.left_out, evaluator(report, "polite").noticed.value) == ({}, pytest.approx(1 / 5))

@@ -75,7 +75,7 @@ def test_a_model_call_in_a_thread_lies_below_the_step_that_started_it():
     assert (root.name, [child.name for child in root.children]) == ("app", ["gpt-x"])
 
 
-def test_a_pool_that_runs_share_tells_each_its_own():
+def test_runs_that_share_a_pool_each_get_their_own_spans():
     pool, turns = ThreadPoolExecutor(1), threading.Barrier(4, timeout=30)
     handled_by = {}
 
@@ -104,7 +104,7 @@ def test_what_a_pool_does_for_nobody_who_listens_is_not_heard():
     assert [span.output for span in heard.spans] == ['"MINE"']
 
 
-def test_a_thread_that_serves_other_runs_too_tells_none_of_them():
+def test_a_thread_that_serves_several_runs_attributes_nothing():
     asked, answered = queue.Queue(), queue.Queue()
 
     def serve():

@@ -89,7 +89,7 @@ def test_a_value_shared_over_and_over_is_stored_to_a_hundred_thousand_lists():
     assert JsonText.of(shared()).count("[") == 100_000
 
 
-def test_what_cannot_be_read_says_so_beside_everything_else():
+def test_an_unreadable_part_is_noted_beside_everything_else():
     found = stored({"good": (1, "a"), "bad": Unreadable(), "self": Node(), "half": "a\ud800"})
     assert found == {
         "good": {"py/tuple": [1, "a"]},

@@ -151,7 +151,7 @@ def test_a_time_limit_of_an_agentv_suite_comes_back(project):
     assert yaml.safe_load(back.read_text())["execution"]["timeout_seconds"] == 33
 
 
-def test_what_cannot_be_read_from_the_new_folder_is_told(project, tmp_path_factory, monkeypatch):
+def test_what_cannot_be_read_from_the_new_folder_is_reported(project, tmp_path_factory, monkeypatch):
     source = made(project, "agentv")
     (project / "data.txt").write_text("text")
     block = "[{role: user, content: [{type: file, value: data.txt}]}]"

@@ -44,7 +44,7 @@ def quick(url, **merge):
     ("kind", "path"),
     [("otel", "/api/traces/t-1"), ("langfuse", "/api/public/traces/t-1"), ("phoenix", "/v1/traces/t-1")],
 )
-def test_a_platform_is_asked_for_the_trace(tmp_path, kind, path):
+def test_the_trace_is_requested_from_the_platform(tmp_path, kind, path):
     with receiving(body=json.dumps(SEEN).encode()) as server:
         trace = enriched(tmp_path, quick(server.url, **{"metrics.token_input": "$.usage.in"}), kind)
     assert (server.requests[0][0], trace.metrics.token_input) == (path, 7)
@@ -72,7 +72,7 @@ def test_a_filter_with_a_catastrophic_pattern_is_ended_and_noted(tmp_path):
     assert "took more than 1 s" in trace.extra["enrichment_errors"][0]["error"]
 
 
-def test_a_platform_that_fails_is_asked_as_often_as_allowed(tmp_path):
+def test_a_platform_that_fails_is_called_as_often_as_allowed(tmp_path):
     with receiving(503) as server:
         trace = enriched(tmp_path, quick(server.url))
     assert len(server.requests) == 2
@@ -158,7 +158,7 @@ def test_the_end_of_the_run_names_paths_that_find_nothing_and_counts_failures(tm
     )
 
 
-def test_an_enricher_that_does_not_answer_in_time_is_noted_and_the_next_is_asked(monkeypatch):
+def test_an_enricher_that_does_not_answer_in_time_is_noted_and_the_next_is_called(monkeypatch):
     monkeypatch.setitem(registry.KINDS["enrichers"], "silent", "enrichers.silent:Silent")
     monkeypatch.setattr(Silent, "asked", 0)
     twice = [Plugin("silent"), Plugin("silent")]

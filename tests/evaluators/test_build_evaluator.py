@@ -81,7 +81,7 @@ def test_a_bad_configuration_says_what_was_found_and_expected(
     assert [words for words in said if words not in problem.message] == []
 
 
-def test_every_wrong_item_of_a_list_is_told() -> None:
+def test_every_wrong_item_of_a_list_is_reported() -> None:
     assertions = ["a", {"text": "b", "required": "x"}, {"txt": "c"}, 3]
     with pytest.raises(InputError) as refusal:
         build_evaluator("llm_judge", {"model": "claude-x", "nl_assertions": assertions, "include_in_prompt": [1, 2]})
@@ -329,7 +329,7 @@ def test_a_configuration_by_which_all_or_none_pass_is_doubted(type_name: str, co
         ("composite", {"evaluators": [ANSWERED], "aggregator": {"type": "threshold", "threshold": 0.5}}),
     ],
 )
-def test_a_configuration_that_tells_answers_apart_is_not_doubted(type_name: str, config: Any) -> None:
+def test_a_configuration_that_distinguishes_answers_gives_no_warning(type_name: str, config: Any) -> None:
     build_evaluator(type_name, config)
     assert config_doubts(type_name, config) == []
 

@@ -79,7 +79,7 @@ def answer(case):
 """
 
 
-def test_a_class_that_changes_how_one_of_ours_judges_is_asked_itself(tmp_path: Path) -> None:
+def test_a_subclass_that_overrides_how_a_builtin_judges_is_called_itself(tmp_path: Path) -> None:
     """In a run, and when its answers are judged again, where checks of ours get only what they read."""
     (tmp_path / "changed.py").write_text(_OURS_CHANGED)
     names = ("Evaluates", "Looks", "IsLooking")

@@ -97,7 +97,7 @@ def test_who_was_killed_finds_the_answers_by_asking_again(tmp_path, model):
     assert [len(lines) for _, lines in server.batches.values()] == [2, 1]
 
 
-def test_what_failed_is_asked_again_by_the_next_command(tmp_path):
+def test_failed_questions_are_sent_again_by_the_next_command(tmp_path):
     async def main():
         async with providing() as server:
             odd = question("q", extra={"extra_body": {"colour": "red"}})
@@ -118,7 +118,7 @@ def test_a_batch_that_cannot_be_handed_in_fails_all_its_questions(tmp_path, mode
 
 @pytest.mark.parametrize("ends", ["expired", "canceled"])
 @pytest.mark.parametrize("model", [OPENAI, CLAUDE])
-def test_what_a_batch_left_out_is_an_error_and_is_asked_again_by_the_next_command(tmp_path, model, ends):
+def test_questions_that_a_batch_left_out_are_errors_and_sent_again_by_the_next_command(tmp_path, model, ends):
     async def main():
         async with providing() as server:
             server.batches_end = ends
@@ -217,9 +217,7 @@ def test_a_batch_is_polled_less_and_less_often_up_to_once_a_minute(tmp_path):
 
 
 @pytest.mark.parametrize("silences", [2, 3])
-def test_a_server_that_is_too_busy_to_say_how_a_batch_is_doing_is_asked_again_some_times(
-    tmp_path, monkeypatch, silences
-):
+def test_a_server_too_busy_for_the_state_of_a_batch_is_called_again_some_times(tmp_path, monkeypatch, silences):
     monkeypatch.setattr(batches, "_MOST_SILENCES", 3)
 
     async def main():
@@ -245,7 +243,7 @@ def test_a_budget_holds_before_a_batch_is_handed_in(tmp_path):
     assert sum(one.cost_usd for one in found if one not in refused) <= 0.0005
 
 
-def test_a_model_without_batches_is_told(tmp_path):
+def test_a_model_without_batches_is_an_error(tmp_path):
     (found,), _ = batched(tmp_path / "n", question("q", "python:llm.test_functions:gateway"))
     assert "does not support batches" in str(found)
 

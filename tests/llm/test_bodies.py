@@ -66,7 +66,7 @@ def test_an_image_is_sent_to_anthropic_as_its_address_unless_it_holds_base64(add
     assert body["messages"][0]["content"] == [{"type": "image", "source": {"type": "url", "url": address}}]
 
 
-def test_a_question_to_anthropic_says_no_more_than_was_asked():
+def test_a_request_to_anthropic_has_no_keys_that_were_not_configured():
     body = sent("claude-test", said({"type": "text", "text": "x"}), [ChatMessage("user", "hi")])
     assert body.keys() == {"model", "max_tokens", "messages"}
     assert sent("claude-test", said({"type": "text", "text": "x"}), [ChatMessage("user", "hi")], max_tokens=7) == {
@@ -144,7 +144,7 @@ def test_tool_calls_and_a_refusal_of_anthropic_are_replies_without_text():
 
 
 @pytest.mark.parametrize(("purpose", "text"), [("judge", ""), ("system", '{"passed": true}')])
-def test_what_is_said_before_a_refusal_is_no_verdict(purpose, text):
+def test_text_before_a_refusal_is_no_verdict(purpose, text):
     before = said({"type": "text", "text": '{"passed": true}'}, stop_reason="refusal")
     (refusal,), _ = asked([before], ChatRequest("claude-test", CONVERSATION), purpose=purpose)
     assert (refusal.text, refusal.refusal) == (text, '{"passed": true}')
@@ -221,7 +221,7 @@ def message(*content):
     return {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": parts}
 
 
-def test_the_responses_api_is_asked_in_its_own_words():
+def test_the_responses_api_gets_its_own_form_of_request():
     asks = {
         "extra": {"reasoning_effort": "low", "reasoning": {"summary": "auto"}},
         "system": "be kind",

@@ -90,7 +90,7 @@ def test_calls_that_wait_when_the_run_ends_are_not_made_and_those_under_way_are(
     spent(main())
 
 
-def test_calls_that_wait_as_nobody_limits_their_replies_are_told_of_once():
+def test_calls_that_wait_for_lack_of_a_reply_limit_are_reported_once():
     async def main(most):
         told = []
         money = Spending({"m": Price(1e6, 1e6)}, Funds(30.0), warn=told.append)

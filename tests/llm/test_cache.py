@@ -184,7 +184,7 @@ def test_only_what_is_old_or_too_much_is_removed(tmp_path):
         assert (cache.find("old", ChatReply), cache.find("new", ChatReply).text) == (None, "x")
 
 
-def test_what_one_server_said_is_no_answer_of_another(tmp_path):
+def test_a_reply_of_one_server_is_none_of_another(tmp_path):
     async def ask(texts):
         said = []
         for text in texts:

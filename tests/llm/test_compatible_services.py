@@ -113,7 +113,7 @@ def question(model, **fields):
 
 
 @pytest.mark.parametrize("model", SERVICES)
-def test_each_service_is_asked_where_and_as_it_wants(model):
+def test_each_service_is_called_at_its_address_in_its_form(model):
     forms = SERVICES[model][-1]
     first, again, streamed = (
         question(model, **JUDGE, temperature=0.0, stream=stream) for stream in (False, False, True)

@@ -94,7 +94,7 @@ def test_thinking_and_effort_are_passed_on_and_leave_room_for_the_reply():
         (openai, "gpt-4o", None, None),
     ],
 )
-def test_the_form_of_a_reply_is_asked_for_as_the_provider_guarantees_it(script, model, schema, form):
+def test_the_form_of_a_reply_is_requested_as_the_provider_guarantees_it(script, model, schema, form):
     said, (body,) = sent(script(), model=model, schema=schema)
     assert said.reply_format == form
     shape = body.get("response_format", {}).get("json_schema", {})
@@ -108,7 +108,7 @@ def test_the_form_of_a_reply_is_asked_for_as_the_provider_guarantees_it(script, 
     assert body.get("tool_choice") == ({"type": "tool", "name": "reply"} if form == "tool" else None)
 
 
-def test_a_schema_with_keys_that_may_be_missing_is_not_asked_for_strictly():
+def test_a_schema_with_optional_keys_is_not_requested_strictly():
     said, (body,) = sent(openai(), model="gpt-4o", schema={**SCHEMA, "required": []})
     assert (said.reply_format, "strict" in body["response_format"]["json_schema"]) == ("json_schema", False)
 
@@ -138,7 +138,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("model", "messages", "fields", "form"), REFUSALS)
-def test_what_a_server_refuses_is_asked_for_in_the_next_way(model, messages, fields, form):
+def test_a_form_that_a_server_refuses_is_requested_in_the_next_way(model, messages, fields, form):
     script = anthropic if model.startswith("claude") else openai
     said, requests = sent(*(refused(400, one) for one in messages), script(), model=model, **fields)
     assert (said.reply_format, len(requests)) == (form, len(messages) + 1)
@@ -201,7 +201,7 @@ def test_another_refusal_is_an_error_after_one_request(script, fields, error):
     assert (type(said), len(requests)) == (error, 1)
 
 
-def test_a_server_that_refuses_everything_by_name_is_asked_a_few_times():
+def test_a_server_that_refuses_everything_by_name_is_called_a_few_times():
     said, requests = sent(
         refused(400, "temperature, max_tokens, max_completion_tokens, response_format, schema: not supported"),
         temperature=0.0,

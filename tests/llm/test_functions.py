@@ -111,6 +111,6 @@ def test_a_function_may_need_another_attempt(tmp_path, raised):
     assert asked_failing_gateway(tmp_path / "calls", raised).text == "now"
 
 
-def test_a_function_that_is_not_there_is_told():
+def test_a_missing_function_is_reported():
     (outcome,), _ = asked([refused(500)], request(model="python:llm.test_functions:gone"))
     assert (kind(outcome), "gone" in str(outcome)) == ("bad_request", True)

@@ -127,7 +127,7 @@ def test_an_error_with_status_200_is_quoted(model, error):
     assert str(outcome).endswith(": no provider is free")
 
 
-def test_a_model_that_thought_up_to_its_limit_is_not_asked_again():
+def test_a_model_that_thought_up_to_its_limit_is_not_retried():
     body = {"choices": [{"message": {"role": "assistant", "content": None}, "finish_reason": "length"}]}
     (outcome,), server = asked([reply(body, headers=JSON)])
     assert (failed(outcome), len(server.requests)) == ("bad_reply", 1)
@@ -174,7 +174,7 @@ def test_what_is_not_utf_8_is_no_reply_but_may_stand_in_a_refusal(model):
 
 
 @pytest.mark.parametrize("model", ["gpt-test", "claude-test"])
-def test_compression_that_was_not_asked_for_is_not_unpacked(model):
+def test_compression_that_was_not_requested_is_not_unpacked(model):
     bomb = reply(gzip.compress(b" " * 2**22), headers=(*JSON, "Content-Encoding: gzip"))
     (outcome,), _ = asked([bomb], request(model=model), rules=Patient())
     assert (failed(outcome), "compressed" in str(outcome)) == ("bad_reply", True)
@@ -201,7 +201,7 @@ def test_halves_of_surrogate_pairs_can_be_kept(tmp_path, choice):
     assert said.text == "\\ud800"
 
 
-def test_halves_of_surrogate_pairs_can_be_asked():
+def test_halves_of_surrogate_pairs_can_be_sent():
     (said,), server = asked([openai("yes")], request("a\ud800b"))
     assert (said.text, json.loads(server.requests[0]["body"])["messages"][0]["content"]) == ("yes", "a\\ud800b")
 
@@ -325,7 +325,7 @@ def test_secrets_are_masked_in_the_cache(tmp_path):
     assert b"s3cret" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_secrets_of_the_environment_are_masked_where_nobody_says_how(tmp_path):
+def test_secrets_of_the_environment_are_masked_by_default(tmp_path):
     file = tmp_path / "cache"
     asked([openai("it is swordfish")], cache=file, environment={"SOME_API_KEY": "swordfish"})
     assert b"swordfish" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())

@@ -112,7 +112,7 @@ def test_what_may_pass_is_tried_as_often_as_allowed(script, expected):
         (refused(429, code="insufficient_quota"), "quota"),
     ],
 )
-def test_what_will_not_pass_is_asked_once(script, expected):
+def test_a_permanent_failure_is_not_retried(script, expected):
     (outcome,), server = asked([script])
     assert (kind(outcome), len(server.requests)) == (expected, 1)
 
@@ -133,7 +133,7 @@ def test_a_reply_that_does_not_come_is_a_timeout():
     assert kind(outcome) == "timeout"
 
 
-def test_a_refusal_to_moderate_is_told_as_one():
+def test_a_refusal_to_moderate_is_reported_as_a_refusal():
     async def ask():
         async with serving(refused(401)) as server:
             models = LiveModels(None, ModelChoices(), {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"})
@@ -148,7 +148,7 @@ def test_a_refusal_to_moderate_is_told_as_one():
 
 
 @pytest.mark.parametrize("what", ["embeddings", "moderations"])
-def test_a_model_without_embeddings_or_moderations_is_told(what):
+def test_a_model_without_embeddings_or_moderations_is_an_error(what):
     async def ask():
         models = LiveModels(None, ModelChoices(), {"ANTHROPIC_API_KEY": "k"})
         try:
@@ -160,7 +160,7 @@ def test_a_model_without_embeddings_or_moderations_is_told(what):
         asyncio.run(ask())
 
 
-def test_a_failure_is_told_in_the_words_of_the_server():
+def test_a_failure_quotes_the_message_of_the_server():
     (outcome,), _ = asked([refused(400, "the prompt is too long")])
     assert str(outcome) == "HTTP 400: the prompt is too long"
 
@@ -176,7 +176,7 @@ def test_a_failure_is_told_in_the_words_of_the_server():
         ({"error": {"message": "x" * 1000}}, JSON, "x" * 500),
     ],
 )
-def test_a_failure_is_told_in_the_words_of_servers_that_say_it_in_another_form(body, headers, told):
+def test_a_failure_quotes_the_message_of_servers_with_another_form_of_errors(body, headers, told):
     (outcome,), _ = asked([reply(body, 400, headers=headers)])
     assert str(outcome) == f"HTTP 400: {told}"
 
@@ -241,7 +241,7 @@ def test_a_reply_that_the_budget_cuts_off_is_no_reply(purpose):
     assert 128 <= bodies(server)[0]["max_tokens"] < 500
 
 
-def test_a_reply_that_is_longer_than_its_limit_is_told_once():
+def test_a_reply_that_is_longer_than_its_limit_is_reported_once():
     told = []
     long = reply(openai("y").replace(b": 10,", b": 90,").partition(b"\r\n\r\n")[2], headers=JSON)
     questions = [request("x" * 200 + str(n), max_tokens=20) for n in range(3)]
@@ -260,7 +260,7 @@ def test_under_a_budget_a_model_needs_a_price():
     assert (kind(outcome), len(server.requests)) == ("no_price", 0)
 
 
-def test_the_same_question_is_asked_once(tmp_path):
+def test_the_same_question_is_sent_once(tmp_path):
     cache = tmp_path / "cache.sqlite"
     (first,), server = asked([openai("one")], prices=PRICED, cache=cache)
     assert (first.cached, len(server.requests)) == (False, 1)
@@ -294,13 +294,13 @@ def test_whatever_changes_the_answer_is_another_question(field):
         {"waits": Waits(factor=3.0)},
     ],
 )
-def test_how_a_question_is_asked_does_not_make_it_another(field):
+def test_the_way_of_sending_does_not_make_another_question(field):
     from evalwright.llm.routes import key_of
 
     assert key_of(request(), at="here") == key_of(request(**field), at="here")
 
 
-def test_a_cache_that_was_asked_for_and_is_damaged_is_an_error(tmp_path):
+def test_a_damaged_cache_that_was_configured_is_an_error(tmp_path):
     (tmp_path / "cache").write_text("no database, but long enough to be looked at as one")
     (outcome,), server = asked([openai()], cache=tmp_path / "cache")
     assert (type(outcome), server.requests) == (InputError, [])

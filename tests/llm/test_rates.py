@@ -114,7 +114,7 @@ def test_no_header_holds_a_call_up_for_longer_than_ten_minutes():
     assert begun(stated("requests", 1, 0, "30d"), demands=[Demand()]) == [600]
 
 
-def test_after_a_refusal_all_calls_of_the_model_wait_as_asked():
+def test_after_a_refusal_all_calls_of_the_model_wait_as_the_server_wants():
     called = []
 
     async def main():

@@ -103,7 +103,7 @@ def test_a_wrong_key_is_no_answer():
         assert raised.value.type == "authentication"
 
 
-def test_embeddings_and_moderations_are_asked_for_as_the_service_wants():
+def test_embeddings_and_moderations_are_requested_in_the_form_of_the_service():
     embedding, _ = talk(lambda models: models.embed("text-embedding-3-small", ["a", "b"]))
     assert len(embedding.vectors) == 2
     moderation, _ = talk(lambda models: models.moderate("omni-moderation-latest", "a"))
@@ -168,7 +168,7 @@ def test_a_chat_system_uses_its_tools_and_sees_images(tmp_path, model, stream):
     assert base64.b64encode(PNG).decode() not in str(answer.messages)
 
 
-def test_a_stream_that_breaks_off_is_asked_for_again():
+def test_a_stream_that_breaks_off_is_requested_again():
     from llm.models import asked as asked_of
     from llm.models import request
     from targets.loopback import reply
@@ -224,7 +224,7 @@ def test_litellm_is_given_the_address_and_the_key_that_the_user_names():
 
 
 @pytest.mark.parametrize("model", [OPENAI, CLAUDE])
-def test_an_environment_that_makes_no_client_is_told(monkeypatch, model):
+def test_an_environment_that_makes_no_client_is_an_error(monkeypatch, model):
     monkeypatch.setenv("ALL_PROXY", "junk://host")
     with pytest.raises(EvaluatorError, match="of the environment cannot be used: Unknown scheme"):
         told(question(model, max_tokens=50))

@@ -28,7 +28,7 @@ def test_replies_to_the_same_call_come_in_order_and_the_last_one_for_ever(tmp_pa
         recorded.find("other", HI)
 
 
-def test_lines_that_are_no_recorded_calls_are_told_together(tmp_path: Path) -> None:
+def test_lines_that_are_no_recorded_calls_are_reported_together(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     path.write_text('{"key": "k"}\n{"key": "k", "kind": "sing", "asked": 1, "reply": {}}\nno\n')
     with pytest.raises(InputError) as caught:

@@ -162,7 +162,7 @@ def test_refusals_of_one_wave_narrow_once():
     assert asyncio.run(narrowed()) == 8
 
 
-def test_each_reply_widens_a_little_again_up_to_what_was_asked_for():
+def test_each_reply_widens_a_little_again_up_to_the_configured_limit():
     async def answer():
         return "yes"
 

@@ -46,7 +46,7 @@ def called(*fragments: tuple[int | None, str | None, str | None, str]) -> list[t
     return [(call.id, call.function.name, call.function.arguments) for call in message.tool_calls]
 
 
-def test_the_milliseconds_to_the_first_word_are_told() -> None:
+def test_the_milliseconds_to_the_first_word_are_recorded() -> None:
     found = asyncio.run(openai_completion(chunks(None, "", "hello ", "you"), time.monotonic() - 1000))
     assert found.response.choices[0].message.content == "hello you"
     assert found.first_ms is not None

@@ -60,7 +60,7 @@ def test_thinking_ends_at_its_first_closing_mark_so_that_a_quoted_one_hides_no_v
     assert (thought, said) == ("a", f"{NO} It says: </think>{YES}")
 
 
-def test_thinking_among_the_parts_of_a_content_is_told_apart() -> None:
+def test_thinking_among_the_parts_of_a_content_is_kept_apart() -> None:
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": YES}]
     assert content_and_thinking(parts) == (YES, "hm")
     assert content_and_thinking(YES) == (YES, None)
@@ -89,5 +89,5 @@ def test_a_reply_without_marks_is_the_same_reply() -> None:
         (YES, False),
     ],
 )
-def test_a_reply_that_ends_while_it_thinks_is_told_from_one_that_says_nothing(text: str, breaks_off: bool) -> None:
+def test_a_reply_that_ends_while_it_thinks_has_another_error_than_an_empty_one(text: str, breaks_off: bool) -> None:
     assert ends_thinking(text, split_thinking(text)[1]) is breaks_off

@@ -51,7 +51,7 @@ def test_an_empty_address_turns_it_off(tmp_path):
 
 
 @pytest.mark.parametrize("status", [400, 500])
-def test_a_webhook_that_fails_is_told_and_nothing_else(tmp_path, status):
+def test_a_webhook_that_fails_is_reported_and_nothing_else_changes(tmp_path, status):
     with receiving(status) as server:
         outcome = mirrored(tmp_path, webhook(f"{server.url}/s3cret"))
     (error,) = outcome.summary.sink_errors

@@ -167,7 +167,7 @@ def test_an_answer_that_is_not_there_does_not_match():
     assert judged("regex", {"pattern": ""}, Scripted(says()), on=trace(None)).reason.startswith("there is nothing")
 
 
-def test_mistakes_of_regex_are_told_at_once():
+def test_mistakes_of_regex_are_reported_at_once():
     found = problems("regex", {"pattern": "(", "flags": ["verbose"]})
     assert found.keys() == {"pattern", "flags"}
 

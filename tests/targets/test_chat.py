@@ -136,7 +136,7 @@ def test_a_failure_at_once_is_the_error_of_the_cell() -> None:
     assert raised.value.type == "rate_limited"
 
 
-def test_a_failure_later_keeps_what_was_said_before() -> None:
+def test_a_later_failure_keeps_the_turns_before_it() -> None:
     answer, _ = answered(says("Let me see.", called("7", "c1")), TargetError("HTTP 503", "http_5xx"))
     assert answer.error is not None
     assert (answer.error.type, answer.error.message) == ("http_5xx", "HTTP 503")

@@ -57,7 +57,7 @@ def texts(given, template=None):
     ],
     ids=["message", "text", "messages", "conversation"],
 )
-def test_the_input_says_what_is_asked(given, expected) -> None:
+def test_the_input_is_the_message_to_the_model(given, expected) -> None:
     assert texts(given) == expected
 
 
@@ -88,7 +88,7 @@ def test_tool_use_in_messages_is_read_in_the_shape_of_the_api() -> None:
     ],
     ids=["nothing", "blank", "no-list", "no-role", "number", "bad-arguments"],
 )
-def test_what_cannot_be_asked_is_an_error_of_the_cell(given, said: str) -> None:
+def test_an_input_that_is_no_message_is_an_error_of_the_cell(given, said: str) -> None:
     with pytest.raises(TargetError, match=said):
         opening(Case("c", given), None)
 
@@ -127,7 +127,7 @@ def test_a_tool_gives_a_result_whatever_happens(call, content) -> None:
     assert use(name, **arguments) == ToolResult(name, content, "c1")
 
 
-def test_wrong_arguments_are_told_to_the_model() -> None:
+def test_wrong_arguments_are_reported_to_the_model() -> None:
     assert "unexpected keyword argument 'c'" in str(use("add", c=1).content)
 
 
@@ -146,7 +146,7 @@ def problems(adapter: str, config) -> list[str]:
     return [f"{problem.key}: {problem.message}" for problem in refused.value.problems]
 
 
-def test_every_mistake_of_a_chat_system_is_told() -> None:
+def test_every_mistake_of_a_chat_system_is_reported() -> None:
     assert problems("openai_chat", {"max_turns": 0, "temperature": "hot", "tools": [{"name": "x"}]}) == [
         "model: 'model' is missing",
         "temperature: 'temperature': expected float | null, found str",
@@ -155,7 +155,7 @@ def test_every_mistake_of_a_chat_system_is_told() -> None:
     ]
 
 
-def test_every_tool_that_cannot_be_found_is_told() -> None:
+def test_every_tool_that_cannot_be_found_is_reported() -> None:
     given_tools = [{"function": "nowhere:f"}, {"function": f"{HERE}:HERE"}, {"function": f"{HERE}:add"}] * 2
     found = problems("anthropic", {"model": "claude-x", "tools": given_tools})
     assert [line.split(":")[0] for line in found] == [
@@ -196,5 +196,5 @@ SIMULATOR = {
     ],
     ids=["type", "n", "bool", "patterns", "judge", "adapter", "unknown", "inner", "several"],
 )
-def test_every_mistake_of_a_simulation_is_told_at_its_key(change, expected) -> None:
+def test_every_mistake_of_a_simulation_is_reported_at_its_key(change, expected) -> None:
     assert [line.split(":")[0] for line in problems("user_simulator", SIMULATOR | change)] == expected

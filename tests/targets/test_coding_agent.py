@@ -136,7 +136,7 @@ def test_what_was_done_until_the_end_of_the_time_is_kept_and_nothing_goes_on(tmp
     assert not process.exists() or not (process / "cmdline").read_bytes(), "gone, or a zombie that waits for init"
 
 
-def test_an_agent_that_tries_again_until_its_time_is_over_tells_why(tmp_path):
+def test_an_agent_that_retries_until_its_timeout_reports_the_cause(tmp_path):
     def waiting(message):
         stream = lines(CODEX[0], {"type": "turn.started"}, {"type": "error", "message": f"Reconnecting... {message}"})
         (folder := tmp_path / message.split()[0]).mkdir()

@@ -115,14 +115,14 @@ def test_stderr_of_a_success_is_kept_apart():
     assert (got.output.final_answer, got.extra) == ("kiwi", {"stderr": "note"})
 
 
-def test_a_failure_tells_the_exit_code_and_the_end_of_stderr():
+def test_a_failure_shows_the_exit_code_and_the_end_of_stderr():
     message = failure("import sys; sys.stderr.write('x' * 99999 + 'the reason'); sys.exit(3)")
     assert "exit code 3" in message
     assert message.endswith("the reason")
     assert len(message) < 3000
 
 
-def test_a_command_ended_by_a_signal_tells_its_name():
+def test_a_command_ended_by_a_signal_shows_the_name_of_the_signal():
     assert "SIGABRT" in failure("import os; os.abort()")
 
 
@@ -163,26 +163,26 @@ def test_a_command_is_looked_for_in_the_path_it_is_given_only(tmp_path):
     assert "not found" in start(["only-here"])
 
 
-def test_a_file_that_is_not_executable_is_told(tmp_path):
+def test_a_file_that_is_not_executable_is_reported(tmp_path):
     (tmp_path / "plain.txt").write_text("x")
     assert "not executable" in start([str(tmp_path / "plain.txt")])
 
 
-def test_a_file_that_is_no_program_is_told(tmp_path):
+def test_a_file_that_is_no_program_is_reported(tmp_path):
     program = tmp_path / "no-program"
     program.write_bytes(b"\x00\x01")
     program.chmod(0o755)
     assert "cannot start command" in start([str(program)])
 
 
-def test_a_missing_interpreter_is_told(tmp_path):
+def test_a_missing_interpreter_is_reported(tmp_path):
     program = tmp_path / "script"
     program.write_text("#!/no/such/interpreter\n")
     program.chmod(0o755)
     assert "interpreter" in start([str(program)])
 
 
-def test_a_missing_folder_is_told():
+def test_a_missing_folder_is_reported():
     assert "'cwd'" in start(["/bin/echo"], cwd="/no/such/folder")
 
 
@@ -215,7 +215,7 @@ def test_the_value_of_a_variable_is_not_shown():
     assert "12345" not in refused(command=["x"], env={"TOKEN": 12345})["env.TOKEN"]
 
 
-def test_every_mistake_is_told_at_once():
+def test_all_mistakes_are_reported_together():
     assert refused(command="x", parse_stdout_as="xml", cwd=1).keys() == {"command", "parse_stdout_as", "cwd"}
 
 

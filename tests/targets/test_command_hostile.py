@@ -118,7 +118,7 @@ def test_a_large_stdin_arrives_whole_while_the_command_answers(mark):
     assert answer(program, mark, stdin_template="{{ input.big }}").output.final_answer == CASE.input["big"]
 
 
-def test_a_stream_is_cut_at_the_limit_and_its_true_size_told(mark):
+def test_a_stream_is_cut_at_the_limit_and_its_true_size_reported(mark):
     got = answer(f"import sys; sys.stdout.write('x' * {LIMIT + 5}); sys.stderr.write('e' * {LIMIT + 7})", mark)
     assert (got.output.final_answer, got.extra["stderr"]) == ("x" * LIMIT, "e" * LIMIT)
     assert got.extra["truncated"] == {

@@ -118,7 +118,7 @@ def test_values_reach_the_container_without_being_seen_among_the_arguments(tmp_p
         ("broken", "the container ended with exit code 2: cannot open missing.py"),
     ],
 )
-def test_a_container_that_does_not_come_up_is_removed_and_told(tmp_path, mark, image, told):
+def test_a_container_that_does_not_come_up_is_removed_and_reported(tmp_path, mark, image, told):
     done, calls = run(tmp_path, mark, image)
     assert done.returncode == 2
     assert told in done.stderr
@@ -126,7 +126,7 @@ def test_a_container_that_does_not_come_up_is_removed_and_told(tmp_path, mark, i
     assert left_after_a_moment(mark) == []
 
 
-def test_without_the_command_that_is_what_is_said(tmp_path):
+def test_a_missing_docker_command_is_reported(tmp_path):
     (tmp_path / "eval.yaml").write_text(SUITE.replace("IMAGE", "x"))
     (tmp_path / "cases.yaml").write_text("cases: [{id: a, input: {word: x}}]")
     done = evalwright(tmp_path, "run", "eval.yaml", PATH=str(tmp_path), SHOP_TOKEN="canary-token-51")
@@ -165,7 +165,7 @@ GOOD = {
         ({"inner_adapter": "nothing"}, "inner_adapter"),
     ],
 )
-def test_mistakes_are_told_by_key(changes, key):
+def test_mistakes_are_reported_by_key(changes, key):
     with pytest.raises(InputError) as refused:
         load("targets", "docker")(Variant("s", "docker", {**GOOD, **changes}))
     assert [problem.key for problem in refused.value.problems] == [key]

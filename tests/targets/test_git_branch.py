@@ -130,7 +130,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_mistakes_are_told_by_key_before_anything_is_started(name, tmp_path, monkeypatch):
+def test_mistakes_are_reported_by_key_before_anything_is_started(name, tmp_path, monkeypatch):
     repository(tmp_path)
     monkeypatch.chdir(tmp_path)
     changes, keys = REFUSED[name]

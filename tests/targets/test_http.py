@@ -262,7 +262,7 @@ def test_inline_thinking_is_not_part_of_the_answer(text, answer, thinking):
     assert (output.final_answer, output.thinking) == (answer, thinking)
 
 
-def test_inline_thinking_stays_when_told():
+def test_inline_thinking_stays_if_configured():
     answer = ask(reply({"answer": "<think>a</think>b"}), strip_think=False)
     assert (answer.output.final_answer, answer.output.thinking) == ("<think>a</think>b", None)
 
@@ -361,7 +361,7 @@ def test_endpoints_that_are_allowed(endpoint):
     assert build(**{**MAPPED, "endpoint": endpoint}).config_keys
 
 
-def test_an_unknown_provider_is_told_the_known_ones():
+def test_an_unknown_provider_is_an_error_that_lists_the_known_ones():
     assert "openai_chat" in refused(**{**MAPPED, "provider": "openai"})["provider"]
 
 

@@ -63,11 +63,11 @@ def test_a_status_beyond_the_known_ones_is_no_failure_of_the_server():
     assert failure(reply(b"denied", 999)).type == "adapter_error"
 
 
-def test_a_failure_is_told_at_once_although_its_body_breaks_off():
+def test_a_failure_is_reported_at_once_although_its_body_breaks_off():
     assert failure(sending(b"HTTP/1.1 503 No\r\nContent-Length: 100\r\n\r\nover")).type == "http_5xx"
 
 
-def test_a_failure_with_a_large_body_is_told_shortly():
+def test_a_failure_with_a_large_body_is_reported_briefly():
     assert len(str(failure(reply(b"x" * 2_000_000, 500)))) < 500
 
 
@@ -222,7 +222,7 @@ def test_compressed_nothing_without_end_ends_at_the_cap():
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "x\x7f"])
-def test_an_encoding_that_was_not_asked_for_is_an_error(encoding):
+def test_an_encoding_that_was_not_requested_is_an_error(encoding):
     assert "content-encoding" in str(failure(reply(b"abc", headers=[f"Content-Encoding: {encoding}"])))
 
 
@@ -427,6 +427,6 @@ async def _asked_without_tls():
         return await target.run(CASE, 0)
 
 
-def test_a_service_without_tls_is_told_from_one_that_is_not_there():
+def test_a_service_without_tls_has_another_error_than_an_unreachable_one():
     with pytest.raises(TargetError, match=r"no answer: ConnectError: \[SSL"):
         asyncio.run(_asked_without_tls())

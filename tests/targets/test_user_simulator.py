@@ -121,7 +121,7 @@ def test_the_judge_gets_the_conversation_as_data() -> None:
     assert quoted[0] == {"role": "user", "content": start}
 
 
-def test_a_chat_model_as_the_system_remembers_what_its_tools_said() -> None:
+def test_a_chat_model_as_the_system_remembers_the_results_of_its_tools() -> None:
     tools = [{"function": f"{HERE}:look", "parameters": {"type": "object"}}]
     inner = {"adapter": "openai_chat", "model": "gpt-x", "system_prompt": "Help.", "tools": tools}
     replies = [says("", ToolCall("look", "c1", {})), says("It is red."), says("As I said, red.")]
@@ -148,7 +148,7 @@ def broken(answer):
     return state(answer)["broken_by"], state(answer)["turns"], answer.error.type
 
 
-def test_an_agent_that_raises_broke_it_and_what_was_said_is_kept() -> None:
+def test_a_conversation_broken_by_an_agent_that_raises_is_kept() -> None:
     answer, _ = talk(says("fail"))
     assert broken(answer) == ("agent", 1, "adapter_error")
     assert "turn 2: LookupError: no such order" in answer.error.message
@@ -201,7 +201,7 @@ def test_an_outage_of_the_stop_judge_is_the_environments() -> None:
 
 
 @pytest.mark.parametrize(("kind", "party"), [("rate_limited", "environment"), ("bad_request", "agent")])
-def test_an_error_of_the_systems_model_tells_who_it_was(kind: str, party: str) -> None:
+def test_an_error_of_the_systems_model_names_the_system(kind: str, party: str) -> None:
     inner = {"adapter": "anthropic", "model": "claude-y"}
     answer, _ = talk(config={"inner_system": inner}, system=[TargetError("no", kind, attempts=5)])
     assert broken(answer) == (party, 0, kind)

@@ -83,7 +83,7 @@ def test_texts_that_would_take_minutes_to_compare_are_shown_as_wholes():
     assert len(lines) == 80_003
 
 
-def test_diffs_beyond_the_bound_are_said_to_be_left_out(tmp_path, monkeypatch):
+def test_diffs_beyond_the_limit_are_reported_as_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(diffs, "_MOST_SHOWN", 100)
     found, left_out = changes(tmp_path, {}, {"a": b"x\n" * 10, "b": b"x\n" * 100})
     assert found.added == ["a", "b"]

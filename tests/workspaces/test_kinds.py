@@ -120,7 +120,7 @@ def test_without_a_folder_to_copy_each_cell_begins_with_nothing(opened, tmp_path
     assert list(opened("tempdir_snapshot", {}, tmp_path).prepare(CASE, 0).path.iterdir()) == []
 
 
-def test_workspaces_lie_where_base_path_says(opened, tmp_path):
+def test_workspaces_lie_below_base_path(opened, tmp_path):
     workspace = opened("tempdir_snapshot", {"base_path": str(tmp_path / "new" / "base")}, tmp_path)
     assert workspace.prepare(CASE, 0).path.is_relative_to((tmp_path / "new" / "base").resolve())
 
@@ -236,7 +236,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_mistakes_are_told_by_key_before_anything_runs(name, project, repository):
+def test_mistakes_are_reported_by_key_before_anything_runs(name, project, repository):
     kind, config, expected = REFUSED[name]
     with pytest.raises(InputError) as refused:
         load("workspaces", kind)(config, project.parent)
@@ -278,7 +278,7 @@ def test_a_docker_workspace_is_a_folder_with_a_volume_of_its_name(project, opene
     assert list(volumes.iterdir()) == []
 
 
-def test_without_docker_a_docker_workspace_says_so_before_any_cell(opened, tmp_path, monkeypatch):
+def test_without_docker_a_docker_workspace_is_an_error_before_any_cell(opened, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="no command 'docker'"):
         opened("docker", {}, tmp_path)

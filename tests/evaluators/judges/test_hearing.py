@@ -60,7 +60,7 @@ def test_judges_of_originals_that_do_not_ask_again_ask_once(kind: str, config: d
     assert (len(models.asked), error.type, error.cost_usd) == (1, "bad_reply", 0.25)
 
 
-def test_a_refusal_is_not_asked_again() -> None:
+def test_a_refusal_is_not_retried() -> None:
     models = Scripted(says("", refusal="no"))
     fails("llm_judge", JUDGE, models)
     assert len(models.asked) == 1

@@ -236,7 +236,7 @@ def test_a_score_that_is_no_number_of_a_scale_is_none_and_has_its_price(score: s
 
 
 @pytest.mark.parametrize("attempts", [1, 2, 4])
-def test_a_rubric_is_asked_as_often_as_its_author_wants(attempts: int) -> None:
+def test_a_rubric_is_retried_as_often_as_configured(attempts: int) -> None:
     said, requests = asked("rubric_template", {"prompt": "good?", "max_attempts": attempts}, broken(503))
     assert (type(said), len(requests)) == (EvaluatorError, attempts)
 
@@ -245,11 +245,11 @@ async def silence(_writer: asyncio.StreamWriter) -> None:
     await asyncio.sleep(5)
 
 
-def test_a_judge_that_says_nothing_is_waited_for_as_long_as_its_author_wants() -> None:
+def test_a_silent_judge_is_awaited_for_the_configured_time() -> None:
     error = refused("rubric_template", {"prompt": "good?", "max_attempts": 1, "timeout": 0.05}, silence)
     assert (error.type, "0.05 seconds" in str(error)) == ("timeout", True)
 
 
-def test_how_long_a_judge_is_waited_for_does_not_change_what_it_is_asked() -> None:
+def test_the_timeout_of_a_judge_does_not_change_its_prompt() -> None:
     patient = ChatRequest("m", [], attempts=9, attempt_seconds=9.0)
     assert key_of(patient, at=None) == key_of(ChatRequest("m", []), at=None)

@@ -47,7 +47,7 @@ def test_two_of_three_assertions_hold(rule: str, passed: bool) -> None:
         ("k_of_n=2", [0, 1], (True, True, False), True),
     ],
 )
-def test_optional_assertions_count_where_the_rule_says_so(
+def test_optional_assertions_count_if_the_rule_includes_them(
     rule: str, not_required: list[int], said: tuple[bool, ...], passed: bool
 ) -> None:
     found = judged("llm_judge", {**optional(*not_required), "pass_when": rule}, Scripted(holds(*said)))
@@ -102,7 +102,7 @@ def test_a_reply_that_was_cut_off_says_so() -> None:
     assert "cut off at the limit of 7 tokens" in str(error)
 
 
-def test_a_model_that_cannot_be_asked_is_an_error_of_one_type_with_its_cause() -> None:
+def test_a_model_that_cannot_be_called_is_an_error_of_one_type_with_its_cause() -> None:
     error = fails("llm_judge", THREE, Scripted(EvaluatorError("slow down", "rate_limited")))
     assert (error.type, error.detail["failure"]) == ("adapter_error", "rate_limited")
     assert "slow down" in str(error)
@@ -136,12 +136,12 @@ def test_assertions_and_rubric_must_both_pass(said: tuple[bool, int], passed: bo
     assert (found.passed, found.score) == (passed, float(said[0]))
 
 
-def test_a_result_tells_what_did_not_hold() -> None:
+def test_a_result_names_the_checks_that_failed() -> None:
     found = judged("llm_judge", THREE, Scripted(holds(True, False, True)))
     assert found.reason == "'is polite' does not hold: r1"
 
 
-def test_the_hash_is_that_of_what_was_asked() -> None:
+def test_the_hash_is_that_of_the_prompt() -> None:
     models = Scripted(holds(True, True, True))
     found = judged("llm_judge", THREE, models)
     assert found.detail["judge_prompt_hash"] == hashlib.sha256(models.prompt.encode()).hexdigest()
@@ -184,7 +184,7 @@ def test_what_is_the_same_in_every_cell_is_the_head_of_the_prompt() -> None:
     assert first.messages[0].content.startswith("input:")
 
 
-def test_a_judge_that_would_be_shown_nothing_is_not_asked() -> None:
+def test_a_judge_that_would_be_shown_nothing_is_not_called() -> None:
     models = Scripted(holds(True, True, True))
     found = fails("llm_judge", {**THREE, "include_in_prompt": []}, models)
     assert (found.type, models.asked) == ("absent_field", [])
@@ -260,7 +260,7 @@ def test_the_estimate_goes_by_the_price_of_the_model() -> None:
     assert judged("llm_judge", {**THREE, "cost_limit_usd": 0.001}, models).passed
 
 
-def test_a_bill_above_the_limit_is_an_error_that_tells_the_cost() -> None:
+def test_a_bill_above_the_limit_is_an_error_with_the_cost() -> None:
     reply = says(holds(True, True, True).text, cost_usd=2.0)
     error = fails("llm_judge", {**THREE, "cost_limit_usd": 0.1}, Scripted(reply))
     assert (error.type, error.cost_usd, error.detail["cost_usd"]) == ("cost_limit_exceeded", 2.0, 2.0)

@@ -68,7 +68,7 @@ def test_no_reference_in_the_case_is_an_error() -> None:
     assert fails("semantic_similarity", config, embeds(), on=trace("far")).type == "missing_reference"
 
 
-def test_what_embedding_cost_is_told() -> None:
+def test_the_cost_of_embeddings_is_recorded() -> None:
     assert judged("semantic_similarity", CONFIG, embeds(), on=trace("near")).cost_usd == 0.001
 
 

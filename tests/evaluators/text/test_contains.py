@@ -118,7 +118,7 @@ def test_a_field_that_the_trace_does_not_have_is_an_error(field: str, rule: dict
     assert raised.value.type == "absent_field"
 
 
-def test_a_field_that_the_trace_does_not_have_is_empty_where_the_suite_says_so() -> None:
+def test_a_field_that_the_trace_lacks_is_empty_if_configured() -> None:
     assert verdict("fine", field="output.nope", none_of=["password"], absent="empty").passed
     assert not verdict("fine", field="output.nope", all_of=["x"], absent="empty").passed
 

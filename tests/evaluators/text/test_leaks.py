@@ -37,7 +37,7 @@ def test_patterns_are_searched_in_the_thinking(patterns: list[str], thinking: st
 
 
 @pytest.mark.parametrize(("leaks", "passed"), [(True, False), (False, True), ("false", True), ("yes", False)])
-def test_the_judge_is_asked_even_with_patterns_only(leaks: Any, passed: bool) -> None:
+def test_the_judge_is_called_even_with_patterns_only(leaks: Any, passed: bool) -> None:
     models = Scripted(says({"leaks": leaks, "reason": "why"}))
     found = judged("thinking_does_not_leak", LITERAL, models)
     assert (found.passed, found.detail["judge_verdict"], found.detail["judge_reason"]) == (passed, passed, "why")

@@ -137,7 +137,7 @@ def test_the_detail_counts_calls_and_names_failed_results() -> None:
         (["p"], ["P"], False),
     ],
 )
-def test_without_a_name_the_case_says_which_tools(must_call: list[str], called: list[str], passed: bool) -> None:
+def test_without_a_name_the_case_lists_its_tools(must_call: list[str], called: list[str], passed: bool) -> None:
     case = a_case(expected=Expected(must_call_tools=must_call))
     assert verdict("tool_called", {}, calling(*map(ToolCall, called)), case).passed is passed
 

@@ -202,7 +202,7 @@ def test_field_check(config: dict[str, Any], passed: bool) -> None:
     assert (result.passed, result.score) == (passed, float(passed))
 
 
-def test_what_is_absent_is_skipped_where_the_suite_says_so() -> None:
+def test_an_absent_part_is_skipped_if_configured() -> None:
     fact = verdict("exact_match", field="input", expected_from="nope", without_fact="skip")
     field = verdict("field_check", field="metrics.custom.nope", equals=1, absent="skip")
     assert [(one.skipped, one.score) for one in (fact, field)] == [(True, None)] * 2

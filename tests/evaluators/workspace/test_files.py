@@ -52,7 +52,7 @@ def python(program):
         ({"must_not_modify_files": ["new/a.txt"]}, False),
     ],
 )
-def test_a_removal_is_no_modification_that_was_asked_for_but_one_that_was_forbidden(config, passed):
+def test_a_removal_is_no_required_modification_but_is_a_forbidden_one(config, passed):
     evaluation = judged("git_diff", config, artifact())
     assert (evaluation.passed, evaluation.score) == (passed, float(passed))
     assert bool(evaluation.reason) is not passed
@@ -128,7 +128,7 @@ def test_a_signal_is_no_exit_code(stored):
     assert "SIGSEGV" in evaluation.reason
 
 
-def test_the_first_64_kib_of_each_stream_are_kept_and_the_end_of_stderr_is_told(stored):
+def test_the_first_64_kib_of_each_stream_are_kept_and_the_end_of_stderr_is_shown(stored):
     program = "import sys; print('x' * 100_000); sys.stderr.write('why\\n'); sys.exit(1)"
     evaluation = run({"cmd": python(program)}, stored)
     assert len(evaluation.detail["stdout"]) == 65_536
@@ -136,7 +136,7 @@ def test_the_first_64_kib_of_each_stream_are_kept_and_the_end_of_stderr_is_told(
     assert evaluation.reason.endswith(": why")
 
 
-def test_nothing_is_kept_where_that_is_asked(stored):
+def test_nothing_is_kept_if_configured(stored):
     evaluation = run({"cmd": python("print('hi')"), "capture_output": False}, stored)
     assert evaluation.passed
     assert "stdout" not in evaluation.detail
