@@ -72,6 +72,15 @@ def test_duplicate_keys_are_all_told_with_both_lines() -> None:
     ]
 
 
+def test_keys_of_equal_value_are_duplicates() -> None:
+    problems = problems_of("1: a\n'1': b\n1.0: c\ntrue: d\nnull: e\n~: f\n")
+    assert [(p.line, p.message) for p in problems] == [
+        (3, "duplicate key '1.0', first as '1' on line 1"),
+        (4, "duplicate key 'true', first as '1' on line 1"),
+        (6, "duplicate key '~', first as 'null' on line 5"),
+    ]
+
+
 def test_a_hundred_duplicate_keys_are_listed() -> None:
     assert len(problems_of("a: 1\n" * 100)) == 99
     assert str(problems_of("a: 1\n" * 150)[-1]) == "x.yaml  and 49 more problems"

@@ -215,14 +215,20 @@ class _Values:
         return made if simple else self._constructed_value(node)
 
     def _report_duplicates(self, node: yaml.MappingNode) -> None:
-        seen: dict[tuple[str, str], int] = {}
+        seen: dict[Any, yaml.ScalarNode] = {}
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 continue
-            name, line = (key.tag, key.value), key.start_mark.line + 1
-            if name in seen:
-                self.problems.add(Problem(self._file, f"duplicate key {key.value!r}, first on line {seen[name]}", line))
-            seen.setdefault(name, line)
+            first = seen.setdefault(self._key(key), key)
+            if first is not key:
+                named = "" if first.value == key.value else f"as {first.value!r} "
+                message = f"duplicate key {key.value!r}, first {named}on line {first.start_mark.line + 1}"
+                self.problems.add(Problem(self._file, message, key.start_mark.line + 1))
+
+    def _key(self, node: yaml.ScalarNode) -> Any:
+        """What distinguishes a key: its value, so that `1`, `1.0` and `true` are one key, as they are in Python."""
+        plain = self._plain.get(node.value)
+        return (node.tag, node.value) if plain is None or node.tag != plain[0] else plain[1]
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         if node.tag is not PLAIN:

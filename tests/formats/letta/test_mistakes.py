@@ -32,6 +32,12 @@ def test_a_script_without_a_function_is_told_what_to_write(project):
         load_suite(project / "suite.yaml")
 
 
+def test_no_grader_is_lost_to_one_of_the_same_name(project):
+    (project / "suite.yaml").write_text(SUITE.replace("  plain:", "  1:").replace("  right:", "  '1':"))
+    with pytest.raises(InputError, match=r"graders\.1  duplicate key '1'"):
+        load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france"})
+
+
 @pytest.mark.parametrize("setup", ["broken", "leaves"])
 def test_a_setup_that_fails_stops_the_run(project, setup):
     with pytest.raises(InputError, match=r"Setup failed: .*disk full"):

@@ -73,8 +73,22 @@ class _Reading:
         if not isinstance(raw, dict):
             found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
             raise InputError(Problem(str(path), f"{found}, expected a mapping with name, dataset, target and graders"))
-        self._raw: dict[str, Any] = _with_text_keys(raw)
+        self._raw: dict[str, Any] = self._with_text_keys(raw)
         self._newer = self._raw.get("reward") is not None and "gate" not in self._raw
+
+    def _with_text_keys(self, value: Any, place: Place = ()) -> Any:
+        """The same with the text of each key: names of graders may be numbers in YAML, but not in stored files."""
+        if isinstance(value, list):
+            return [self._with_text_keys(item, (*place, i)) for i, item in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        found: dict[str, Any] = {}
+        for key, item in value.items():
+            name = str(key)
+            if name in found:
+                self.report((*place, name), f"duplicate key {name!r}, once as a text and once as another value")
+            found[name] = self._with_text_keys(item, (*place, name))
+        return found
 
     def suite(self, to_run: bool) -> Suite:
         raw = self._raw
@@ -290,13 +304,6 @@ class _Reading:
             trials=runs,
             retry=RetryRule(target.attempts, ["*"], 1.0) if target.attempts > 1 else RetryRule(),
         )
-
-
-def _with_text_keys(value: Any) -> Any:
-    """The same with the text of each key: in YAML the name of a grader may be a number, in stored files it cannot."""
-    if isinstance(value, dict):
-        return {str(key): _with_text_keys(item) for key, item in value.items()}
-    return [_with_text_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> frozenset[str]:
