@@ -139,6 +139,8 @@ def test_a_run_of_ours_whose_plan_is_lost_is_not_taken_for_one_of_the_original(t
     run = made.run()
     (tmp_path / run / "plan.json").unlink()
     assert made.evalwright("re-evaluate", run).code == 1
+    ended = made.evalwright("resume", run)
+    assert (ended.code, "its plan.json is missing" in ended.err) == (2, True)
     (tmp_path / run / "cases.jsonl").unlink()
     assert made.evalwright("re-evaluate", run).code == 0
 

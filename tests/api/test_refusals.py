@@ -168,3 +168,10 @@ def test_an_unknown_keyword_is_pythons_own_error():
 def test_arguments_of_the_wrong_type_are_named(wrong):
     with pytest.raises(ew.InputError, match=r"expected|unknown report"):
         wrong()
+
+
+def test_a_run_without_its_plan_is_told_as_such(tmp_path):
+    run = evaluate(["hello"], out=tmp_path)
+    (run.path / "plan.json").unlink()
+    with pytest.raises(ew.InputError, match=r"its plan\.json is missing"):
+        ew.open_run(run.path)

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from evalwright.errors import EvalwrightError, InputError, did_you_mean
+from evalwright.errors import EvalwrightError, InputError, Problem, did_you_mean
 from evalwright.files.masker import variable_of
 from evalwright.files.paths import import_folders
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import evaluator_digests
+from evalwright.run.stored_run import PLAN_LOST, has_lost_its_plan
 from evalwright.run.used_files import file_digest_of
 from evalwright.stores.documents import missing_key
 from evalwright.stores.local_files.lines import unresolved_in
@@ -113,6 +114,8 @@ def runnable(reader: RunReader, trust: Trust, *, idle: bool = False) -> Runnable
     from evalwright.run.plan import config_hash
 
     plan = reader.plan
+    if plan is None and has_lost_its_plan(reader):
+        raise InputError(Problem(reader.location, PLAN_LOST))
     if plan is None:
         raise InputError(f"{reader.location} was not written by evalwright: it can be re-evaluated, not resumed")
     if trust.plan is not None:

@@ -27,7 +27,7 @@ from evalwright.run.missing_keys import must_have_keys
 from evalwright.run.models import live_models
 from evalwright.run.origin import judged_by_suite, may_judge, suite_here, with_evaluators
 from evalwright.run.outcomes import Outcome, conclude
-from evalwright.run.stored_run import case_finder, plan_of_run, revealed
+from evalwright.run.stored_run import case_finder, has_lost_its_plan, plan_of_run, revealed
 from evalwright.session import Session, owns_process
 from evalwright.session.signals import Signals
 
@@ -92,12 +92,8 @@ def re_evaluate(
         writer.damage[:] = [note if note.startswith("traces") else Mended(note) for note in writer.damage]
         notes = [*_notes(state.done, judged.kept), *([_MIRRORS] if plan.mirrors else [])]
         outcome = conclude(place, writer, plan, judged.tally, False, *notes)
-        return replace(outcome, unreadable=judged.kept, of_original=_is_of_original(writer))
-
-
-def _is_of_original(run: RunWriter) -> bool:
-    """Whether evalh wrote it. A run of ours that has lost its plan still has its cases, which evalh does not keep."""
-    return run.plan is None and next(iter(run.cases()), None) is None
+        of_original = writer.plan is None and not has_lost_its_plan(writer)
+        return replace(outcome, unreadable=judged.kept, of_original=of_original)
 
 
 def _notes(judged: int, kept: int) -> list[str]:

@@ -23,8 +23,10 @@ from evalwright.session import hide
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["CaseOf", "case_finder", "open_run", "plan_of_run", "revealed"]
+__all__ = ["PLAN_LOST", "CaseOf", "case_finder", "has_lost_its_plan", "open_run", "plan_of_run", "revealed"]
 
+PLAN_LOST = "its plan.json is missing: restore it, or copy the whole folder again"
+"""Of a run of ours that is not taken for another program's."""
 CaseOf = Callable[[Trace], Case]
 """The case to which a trace belongs. Raises InputError if it is gone."""
 
@@ -122,11 +124,21 @@ def _by_id(cases: dict[str, Case], location: str) -> CaseOf:
     return find
 
 
+def has_lost_its_plan(reader: RunReader) -> bool:
+    """Whether it is a run of ours without a plan: it still has its cases, which evalh does not keep."""
+    return reader.plan is None and next(iter(reader.cases()), None) is not None
+
+
 def _foreign_suite(reader: RunReader) -> Suite:
-    for one in formats():
-        if one.adopt_run is not None and (suite := resolve(one.adopt_run)(Path(reader.location))) is not None:
-            found: Suite = suite
-            return found
+    try:
+        for one in formats():
+            if one.adopt_run is not None and (suite := resolve(one.adopt_run)(Path(reader.location))) is not None:
+                found: Suite = suite
+                return found
+    except InputError:
+        if not has_lost_its_plan(reader):
+            raise
+        raise InputError(Problem(reader.location, PLAN_LOST)) from None
     raise InputError(Problem(reader.location, "was not written by evalwright, and has no config.yaml"))
 
 
