@@ -39,6 +39,8 @@ class FullCell:
     trace: Trace
     results: list[EvaluationResult]
     verdict: CaseVerdict
+    is_judged: bool
+    """Whether the verdict is stored; otherwise it follows from the results."""
 
 
 def chosen_cells(
@@ -73,7 +75,14 @@ def _looked_up(
     chosen = CellSelection(choice.case, choice.variant, failed=choice.failed)
     for entry in index.cells(chosen, order):
         trace, rows, verdict = index.records(entry)
-        yield FullCell(trace, rows, verdict or cell_verdict(plan.pass_criteria, needed, trace, rows))
+        yield _full_cell(plan, needed, trace, rows, verdict)
+
+
+def _full_cell(
+    plan: Plan, needed: Sequence[str], trace: Trace, rows: list[EvaluationResult], stored: CaseVerdict | None
+) -> FullCell:
+    verdict = stored or cell_verdict(plan.pass_criteria, needed, trace, rows)
+    return FullCell(trace, rows, verdict, is_judged=stored is not None)
 
 
 def _scanned_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
@@ -87,8 +96,7 @@ def _scanned_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice:
         rows = list(results.pop(key, {}).values())
         if choice.failed and not _is_failed(trace, rows):
             continue
-        verdict = verdicts.pop(key, None) or cell_verdict(plan.pass_criteria, needed, trace, rows)
-        yield FullCell(trace, rows, verdict)
+        yield _full_cell(plan, needed, trace, rows, verdicts.pop(key, None))
 
 
 def _newest(reader: RunReader, choice: Choice) -> dict[CellKey, tuple[int, int]]:

@@ -150,14 +150,27 @@ def test_a_run_of_another_format_has_its_outputs_results_and_columns():
     assert (part["pass"], part["assertion"]) == (False, {"type": "contains_text", "metric": "says_hello"})
 
 
-def test_results_wait_as_text_for_those_that_come_before_them():
+def test_results_wait_outside_of_memory_for_those_that_come_before_them():
     plan = a_plan(cases_total=300)
     run = MemoryStore().create(plan, [a_case(id=f"c{number}") for number in range(300)], {})
     for number in reversed(range(300)):
         cell = {"case_id": f"c{number}", "variant_name": plan.variants[0].name}
         run.append_trace(a_trace(**cell, case_index=number))
+        run.append_results([a_result(**cell)])
         run.append_verdict(a_verdict(**cell))
     watched = Watched(run)
     document = json.loads(ResultsReport().render(watched, a_summary()))
     assert [row["testIdx"] for row in document["results"]["results"]] == [*range(300)]
-    assert watched.held < 300 * 10
+    assert watched.held < 300
+
+
+def test_a_cell_without_a_verdict_is_no_result():
+    plan = a_plan(cases_total=2)
+    run = MemoryStore().create(plan, [a_case(id=name) for name in "ab"], {})
+    for number, name in enumerate("ab"):
+        cell = {"case_id": name, "variant_name": plan.variants[0].name}
+        run.append_trace(a_trace(**cell, case_index=number))
+        run.append_results([a_result(**cell)])
+    run.append_verdict(a_verdict(**cell))
+    document = json.loads(ResultsReport().render(run, a_summary()))
+    assert [row["testIdx"] for row in document["results"]["results"]] == [1]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, NamedTuple
 
 import msgspec
 
@@ -23,10 +23,15 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
+from evalwright.reports.cells import Choice, chosen_cells
 
 __all__ = ["ResultsFile", "ResultsReport", "result_column", "result_columns", "written_result", "written_results"]
 
-_Key = tuple[str, str, int]
+_NO_RESULTS = '\n    "results": []'
+"""At this depth, there is no other place like it."""
+_OPENING, _CLOSING = len("[\n  [\n    [\n"), len("\n    ]\n  ]\n]")
+_IN_MEMORY = 16 << 20
+"""Bytes of results from which on they wait on the disk."""
 _ASSERT, _ERROR = 1, 2
 """Why a result is not a success, in promptfoo's numbers."""
 
@@ -51,10 +56,31 @@ class ResultsReport:
     """promptfoo's result file: `evalId`, `results.results[]`, `results.prompts[]` and `results.stats`."""
 
     def render(self, reader: RunReader, summary: RunSummary) -> str:
-        native: Mapping[str, Any] = summary.native or {}
+        return "".join(self.pieces(reader, summary))
+
+    def pieces(self, reader: RunReader, summary: RunSummary) -> Iterator[str]:
+        """The same text in pieces, one per result. What the results add up to comes before them, and they are not in
+        the order of the run: their texts wait in a temporary file."""
         columns = result_columns(reader.plan)
         counted: dict[int, _Counters] = {column.number: _Counters() for column in columns.values()}
-        results = _encoded_results(_counting_results(written_results(reader, columns), counted))
+        with SpooledTemporaryFile(_IN_MEMORY) as texts:
+            places = _stored_texts(_counting_results(written_results(reader, columns), counted), texts)
+            before, _, after = self._around(reader, summary, columns, counted).partition(_NO_RESULTS)
+            between = before + _NO_RESULTS[:-1]
+            for _, start, length in places:
+                texts.seek(start)
+                # Within three lists, so that it is indented as far as it has to be.
+                text = msgspec.json.format(b"[[[" + texts.read(length) + b"]]]", indent=2).decode()
+                yield between + "\n" + text[_OPENING:-_CLOSING]
+                between = ","
+            yield (f"\n    ]{after}" if places else f"{between}]{after}") + "\n"
+
+    @staticmethod
+    def _around(
+        reader: RunReader, summary: RunSummary, columns: Mapping[str, _Column], counted: Mapping[int, _Counters]
+    ) -> str:
+        """The file without its results."""
+        native: Mapping[str, Any] = summary.native or {}
         own = {one["variant"]: one for one in native.get("prompts", ())}
         prompts = [(result_column(columns, name), own.get(name, {})) for name in own or columns]
         document = {
@@ -65,7 +91,7 @@ class ResultsReport:
                 "prompts": [
                     one.described({**counted.get(one.number, _Counters()).metrics, **row}) for one, row in prompts
                 ],
-                "results": results,
+                "results": [],
                 "stats": {
                     "successes": sum(one.passed for one in counted.values()),
                     "failures": sum(one.failed for one in counted.values()),
@@ -77,13 +103,18 @@ class ResultsReport:
             "shareableUrl": None,
             "metadata": {"exportedBy": "evalwright"},
         }
-        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
 
-def _encoded_results(results: Iterable[Mapping[str, Any]]) -> list[msgspec.Raw]:
-    """In their order, and encoded at once: a result takes several times the memory of its text."""
-    placed = [((one["testIdx"], one["promptIdx"]), msgspec.Raw(msgspec.json.encode(one))) for one in results]
-    return [text for _, text in sorted(placed, key=itemgetter(0))]
+def _stored_texts(results: Iterable[Mapping[str, Any]], texts: IO[bytes]) -> list[tuple[tuple[int, int], int, int]]:
+    """Where the text of each result is: its number and its column's, position and length, in the order of the file."""
+    places, end = [], 0
+    for one in results:
+        text = msgspec.json.encode(one)
+        places.append(((one["testIdx"], one["promptIdx"]), end, len(text)))
+        texts.write(text)
+        end += len(text)
+    return sorted(places)
 
 
 @dataclass(slots=True)
@@ -169,28 +200,22 @@ def written_results(
     reader: RunReader, columns: Mapping[str, _Column], numbers: Sequence[TestNumbers] = ()
 ) -> Iterator[dict[str, Any]]:
     """The result of each finished cell; `numbers` are those of the cases, if not promptfoo's own."""
-    verdicts: dict[_Key, CaseVerdict] = {}
-    for verdict in reader.verdicts(CaseVerdict):
-        verdicts[verdict.case_key, verdict.variant_name, verdict.trial] = verdict
-    rows: dict[_Key, dict[str, EvaluationResult]] = {}
-    for row in reader.results(EvaluationResult):
-        rows.setdefault((row.case_key, row.variant_name, row.trial), {})[row.evaluator] = row
-    numbers = numbers or list(test_numbers(reader.cases(), _repeat(reader.plan)))
-    for trace in reader.traces(Trace):
-        key = (trace.case_key, trace.variant_name, trace.trial)
-        found = verdicts.get(key)
-        if found is None or found.attempt != trace.attempt or found.status == "skip":
+    plan = reader.plan
+    if plan is None:
+        return
+    numbers = numbers or list(test_numbers(reader.cases(), _repeat(plan)))
+    for cell in chosen_cells(reader, plan, (), Choice()):
+        trace = cell.trace
+        if not cell.is_judged or cell.verdict.status == "skip":
             continue
         case = Case(trace.case_id, trace.input) if trace.case_index is None else reader.case(trace.case_index)
-        own = list(rows.get(key, {}).values())
         number = trace.trial if trace.case_index is None else numbers[trace.case_index].of_trial(trace.trial)
-        yield written_result(trace, found, own, case, number, result_column(columns, trace.variant_name))
+        column = result_column(columns, trace.variant_name)
+        yield written_result(trace, cell.verdict, cell.results, case, number, column)
 
 
-def _repeat(plan: Plan | None) -> int:
+def _repeat(plan: Plan) -> int:
     """How often tests run that do not say so themselves."""
-    if plan is None:
-        return 1
     repeat: int | None = next((variant.config.get("repeat") for variant in plan.variants), None)
     return repeat or plan.run.trials
 
