@@ -230,6 +230,11 @@ def test_all_rows_that_are_none_are_told_at_once(tmp_path, name, data, lines):
     assert [problem.line for problem in wrong(tmp_path, data, name=name, map={"id": "id", "input": "id"})] == lines
 
 
+def test_the_column_of_a_line_that_breaks_off_is_on_that_line(tmp_path):
+    [problem] = wrong(tmp_path, '{"id": "a"\n{"id": "b"}\n', "d.jsonl", map={"id": "id", "input": "id"})
+    assert (problem.line, problem.message) == (1, "is not valid JSON: Expecting ',' delimiter (col 11)")
+
+
 def test_one_column_that_has_another_separator_is_doubted(tmp_path):
     (tmp_path / "d.csv").write_text("id;q\n1;x\n")
     doubts = [str(problem) for problem in suite(tmp_path, path="d.csv").cases.unknown_keys()]

@@ -121,7 +121,7 @@ class JsonlRows(TableDataset):
                 if not text.strip():
                     continue
                 try:
-                    yield _row(file, number, _strict(file, text, number))
+                    yield _row(file, number, _strict(file, text.rstrip(b"\r\n"), number))
                 except InputError as error:
                     problem = error.problems[0]
                     yield TableRow(file, number, {}, problem.key, problem.message)
