@@ -150,6 +150,23 @@ def test_metadata_tags_and_model_of_a_run_of_langsmith_are_kept(tmp_path):
     assert case["embedded_trace"]["spans"][0]["attributes"]["llm.model_name"] == "m-1"
 
 
+def test_runs_that_the_command_line_of_langsmith_exported_keep_what_is_known_about_them(tmp_path):
+    run = {
+        "run_id": "r", "trace_id": "r", "name": "shop", "run_type": "llm", "parent_run_id": None, "status": "success",
+        "start_time": "2026-03-04T09:00:00.123456789Z", "end_time": "2026-03-04T09:00:01.123456789Z",
+        "custom_metadata": {"tier": "gold", "ls_model_name": "m-1"}, "tags": ["new"],
+        "token_usage": {"prompt_tokens": 15, "completion_tokens": 3}, "costs": {"total_cost": 0.01},
+        "inputs": {"messages": [{"role": "user", "content": ASKED}]}, "outputs": {"role": "assistant", "content": "In"},
+    }  # fmt: skip
+    path = written(tmp_path / "x.jsonl", [run])
+    assert detected(head_of(path)) == "langsmith"
+    _, [case] = imported(tmp_path, "langsmith", path)
+    used = case["embedded_trace"]["metrics"]
+    assert (used["token_input"], used["token_output"], used["cost_usd"]) == (15, 3, 0.01)
+    assert case["metadata"] == {"tier": "gold", "ls_model_name": "m-1", "tags": ["new"]}
+    assert (case["id"], case["embedded_trace"]["latency_ms"]) == ("r", 1000)
+
+
 AI_SDK = [
     span(1, "ai.generateText", {
         "ai.operationId": "ai.generateText", "ai.prompt": json.dumps({"system": "be kind", "prompt": ASKED}),

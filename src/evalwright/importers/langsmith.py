@@ -1,4 +1,4 @@
-"""Runs of LangSmith, in the form of its API and its exports: one by one, or with their `child_runs`.
+"""Runs of LangSmith, in the form of its API, its exports and its command line: one by one, or with their `child_runs`.
 
 The shapes are those of its published run format.
 """
@@ -54,13 +54,22 @@ def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
         listed = one.get("runs") if isinstance(one.get("runs"), list) else [one]
         waiting = [*dictionaries(listed)]
         while waiting:
-            run = waiting.pop()
+            run = _as_api(waiting.pop())
             if text_of(run.get("id")) is None or "run_type" not in run:
                 lose(place, "expected a run with an id and a run_type")
                 continue
             yield _span(run)
             above = {"trace_id": run.get("trace_id") or run["id"], "parent_run_id": run["id"]}
             waiting += [{**above, **child} for child in dictionaries(run.get("child_runs"))]
+
+
+def _as_api(run: dict[str, Any]) -> dict[str, Any]:
+    """A run in the form of the API; LangSmith's command line has other names."""
+    if "run_id" not in run:
+        return run
+    counts = (run.get(key) for key in ("token_usage", "costs"))
+    found = {key: count for one in counts if isinstance(one, dict) for key, count in one.items()}
+    return {"id": run["run_id"], "extra": {"metadata": run.get("custom_metadata")}, **found, **run}
 
 
 def _span(run: Mapping[str, Any]) -> WireSpan:
