@@ -1,4 +1,4 @@
-"""Goldens of deepeval: test cases with or without the answer of a system, as JSON, JSON Lines or CSV."""
+"""Goldens of deepeval, with or without the answer of a system, as JSON, JSON Lines or CSV; and its test runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, Mistakes
-from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
+from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_milliseconds, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 
@@ -30,10 +30,15 @@ __all__ = ["DeepEval"]
 _KEYS = (
     "input", "actual_output", "expected_output", "context", "retrieval_context", "tools_called", "expected_tools",
     "name", "comments", "source_file", "additional_metadata", "token_cost", "input_token_count", "output_token_count",
-    "scenario", "turns", "expected_outcome",
+    "scenario", "turns", "expected_outcome", "completion_time", "success", "metrics_data", "metadata", "tags",
 )  # fmt: skip
 """Keys that are read. Others are those of newer releases, unless they are nearly one of these."""
+_OF_JUDGES = ("evaluation_cost", "run_duration", "order", "flaky")
+"""Keys of test runs that say nothing about the system."""
 _LISTS = ("turns", "tools_called", "expected_tools")
+_RUN = "testRunData"
+_HELD = ("goldens", "testCases", "conversationalTestCases")
+"""Where datasets and test runs have their cases."""
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
@@ -55,10 +60,11 @@ def _places(file: Path, reading: ImportFindings) -> Iterator[ImportRecord]:
         yield from _rows(file, columns, reading.mistakes)
         return
     for place in placed_records(file, reading.mistakes):
-        inner = place.value.get("goldens") if isinstance(place.value, dict) else None
-        if isinstance(inner, list):
-            yield from (ImportRecord(one, place.line, f"goldens[{i}]") for i, one in enumerate(inner))
-        else:
+        whole = place.value.get(_RUN, place.value) if isinstance(place.value, dict) else None
+        held = {key: whole[key] for key in _HELD if isinstance(whole.get(key), list)} if isinstance(whole, dict) else {}
+        for key, inner in held.items():
+            yield from (ImportRecord(one, place.line, f"{key}[{i}]") for i, one in enumerate(inner))
+        if not held:
             yield place
 
 
@@ -101,7 +107,7 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
     talk = Transcript()
     asked: Any
     _check_lists(file, place, reading.mistakes)
-    reading.notes.lose_keys(golden, _KEYS, "goldens", near=True)
+    reading.notes.lose_keys(golden, (*_KEYS, *_OF_JUDGES), "goldens", near=True)
     asked = golden.get("input")
     if golden.get("scenario") is not None or isinstance(golden.get("turns"), list):
         asked, answered = _turns(talk, golden, reading.notes)
@@ -115,6 +121,8 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
         token_count(_number(golden.get("output_token_count")), reading.notes),
         cost=recorded_dollars(_number(golden.get("token_cost")), reading.notes),
     )
+    talk.latency_ms = recorded_milliseconds(_number(golden.get("completion_time")), reading.notes, unit=1000)
+    scores = _scores(talk, golden)
     expected: dict[str, Any] = {"facts": {}}
     for told in ("expected_output", "expected_outcome"):
         if golden.get(told) is not None:
@@ -128,7 +136,7 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
         file,
         str(name) if name else f"golden-{number}",
         {"user_message": asked or ""},
-        talk.trace("recorded", {**beside, **origin}) if answered else None,
+        talk.trace("recorded", {**beside, **scores, **origin}) if answered else None,
         expected=expected,
         metadata=_metadata(golden) | ({} if answered else beside),
         record=place.value,
@@ -192,10 +200,37 @@ def _add_answer(talk: Transcript, text: str, of: dict[str, Any], notes: ImportNo
     (talk.turn() if called else turn).add_text(text)
 
 
+def _scores(talk: Transcript, golden: dict[str, Any]) -> dict[str, Any]:
+    """What the metrics of a test run found, and whether the case passed.
+
+    A metric that failed to measure makes the case fail there; here it has no reward then, unless another one found a
+    mistake.
+    """
+    found = [_score(_snake(metric)) for metric in dictionaries(golden.get("metrics_data"))]
+    verdicts = {one["passed"] for one in found}
+    passed = golden.get("success")
+    if isinstance(passed, bool) and (passed or None not in verdicts or False in verdicts):
+        talk.custom["reward"] = float(passed)
+    for one in found:
+        if one["score"] is not None:
+            talk.custom.setdefault(one["name"], one["score"])
+    return {"recorded_scores": found} if found else {}
+
+
+def _score(metric: dict[str, Any]) -> dict[str, Any]:
+    score, passed, error = metric.get("score"), metric.get("success"), metric.get("error")
+    return {
+        "name": str(metric.get("name", "metric")),
+        "passed": passed if isinstance(passed, bool) and not error else None,
+        "score": score if isinstance(score, int | float) and not isinstance(score, bool) else None,
+        "reason": error or metric.get("reason"),
+    }
+
+
 def _metadata(golden: dict[str, Any]) -> dict[str, Any]:
-    given = golden.get("additional_metadata")
+    given = golden.get("additional_metadata", golden.get("metadata"))
     found = dict(given) if isinstance(given, dict) else {} if given is None else {"additional_metadata": given}
-    for name in ("comments", "source_file"):
+    for name in ("comments", "source_file", "tags"):
         if golden.get(name) is not None:
             found[name] = golden[name]
     return found
@@ -209,6 +244,6 @@ def _number(value: Any) -> Any:
 
 
 class DeepEval(TraceImporter):
-    """Goldens of deepeval, as JSON, JSON Lines or CSV."""
+    """Goldens and test runs of deepeval, as JSON, and goldens as JSON Lines or CSV."""
 
     read: ClassVar[Read] = staticmethod(read)

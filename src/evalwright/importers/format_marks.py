@@ -248,7 +248,10 @@ def _is_deepeval(head: Head) -> bool:
     def is_golden(keys: Collection[str]) -> bool:
         return ("input" in keys and not _GOLDEN.isdisjoint(keys)) or "scenario" in keys
 
-    return head.any(is_golden) or is_golden(head.columns)
+    run = head.mapping.get("testRunData")
+    run = run if isinstance(run, dict) else head.mapping
+    cases = [one for key in ("testCases", "conversationalTestCases") for one in dictionaries(run.get(key))]
+    return head.any(is_golden) or is_golden(head.columns) or any("metricsData" in one for one in cases)
 
 
 FORMAT_MARKS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
@@ -278,7 +281,11 @@ FORMAT_MARKS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("pydantic-evals", _is_pydantic_evals, "cases with inputs, as JSON or YAML"),
     ("anthropic-messages", _is_anthropic, "blocks tool_use or tool_result, or a response of type message"),
     ("openai-messages", _is_openai_messages, "messages, traj or conversation"),
-    ("deepeval", _is_deepeval, "input with actual_output or expected_output, or a scenario; as JSON or CSV"),
+    (
+        "deepeval",
+        _is_deepeval,
+        "input with actual_output or expected_output, or a scenario, as JSON or CSV; testCases with metricsData",
+    ),
 )
 """Each format that can be recognised by its content: its name, the test, and the test in words."""
 
