@@ -1,4 +1,4 @@
-"""A stand-in for Ray whose workers are processes of their own, and a project for its driver."""
+"""A stand-in for Ray whose workers are processes of their own, a real cluster, and projects for their drivers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from run.executors.far_projects import Project
+from run.executors.machines import Machines
 from run.executors.near_end import SECRET, NearEnd
 
 
@@ -21,3 +23,19 @@ def near(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[NearEnd]:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     yield end
     end.close()
+
+
+@pytest.fixture(scope="package")
+def machines() -> Iterator[Machines]:
+    """A real cluster of two machines; made once for all tests of this folder."""
+    cluster = Machines()
+    try:
+        cluster.add()
+        yield cluster
+    finally:
+        cluster.end()
+
+
+@pytest.fixture
+def project(tmp_path: Path, machines: Machines) -> Project:
+    return Project(tmp_path, machines)
