@@ -20,64 +20,64 @@ from opentelemetry.sdk.trace import TracerProvider
 trace.set_tracer_provider(TracerProvider())
 CALL = "llm.output_messages.0.message.tool_calls.0.tool_call"
 
-def openinference(scope, asked, given=10, said=2):
+def openinference(scope, question, tokens_in=10, tokens_out=2):
     return trace.get_tracer(scope).start_span("call", attributes={
         "openinference.span.kind": "LLM", "llm.model_name": "small",
-        "llm.token_count.prompt": given, "llm.token_count.completion": said,
-        "llm.token_count.prompt_details.cache_read": given // 2,
+        "llm.token_count.prompt": tokens_in, "llm.token_count.completion": tokens_out,
+        "llm.token_count.prompt_details.cache_read": tokens_in // 2,
         # as the Responses API is recorded: the first message is kept for instructions
-        "llm.input_messages.1.message.role": "user", "llm.input_messages.1.message.content": asked,
+        "llm.input_messages.1.message.role": "user", "llm.input_messages.1.message.content": question,
         "llm.output_messages.0.message.role": "assistant",
-        f"{CALL}.function.name": "look_up", f"{CALL}.function.arguments": json.dumps({"q": asked}),
+        f"{CALL}.function.name": "look_up", f"{CALL}.function.arguments": json.dumps({"q": question}),
     })
 
-def native(scope, asked, **content):
+def native(scope, question, **content):
     return trace.get_tracer(scope).start_span("chat small", attributes={
         "gen_ai.operation.name": "chat", "gen_ai.request.model": "small",
         "gen_ai.usage.input_tokens": 10, "gen_ai.usage.output_tokens": 2,
         "gen_ai.usage.cache_read.input_tokens": 5, **content,
     })
 
-def framework(asked):  # its spans are not made current
-    outer = openinference("framework", asked)
-    openinference("library", asked).end()
+def framework(question):  # its spans are not made current
+    outer = openinference("framework", question)
+    openinference("library", question).end()
     outer.end()
 
-def streaming_framework(asked):  # whose library does not count tokens
-    outer = openinference("framework", asked)
-    openinference("library", asked, 0, 0).end()
+def streaming_framework(question):  # whose library does not count tokens
+    outer = openinference("framework", question)
+    openinference("library", question, 0, 0).end()
     outer.end()
 
-def library(asked):
-    with trace.use_span(openinference("library", asked), end_on_exit=True):
-        native("sdk", asked).end()
+def library(question):
+    with trace.use_span(openinference("library", question), end_on_exit=True):
+        native("sdk", question).end()
 
-def stream(asked):  # neither span is within the other, and each counts in its own way
-    outer = native("instrumentation", asked, **{"gen_ai.response.id": asked, "gen_ai.usage.output_tokens": 3})
-    inner = native("sdk", asked, **{"gen_ai.response.id": asked})
+def stream(question):  # neither span is within the other, and each counts in its own way
+    outer = native("instrumentation", question, **{"gen_ai.response.id": question, "gen_ai.usage.output_tokens": 3})
+    inner = native("sdk", question, **{"gen_ai.response.id": question})
     outer.end()
     inner.end()
 
-def two_libraries(asked):  # at the same time, one of which does not count its tokens
-    first, second = openinference("library", asked), openinference("other", f"{asked}b", 0, 0)
+def two_libraries(question):  # at the same time, one of which does not count its tokens
+    first, second = openinference("library", question), openinference("other", f"{question}b", 0, 0)
     second.end()
     first.end()
 
-def at_once(asked):  # the same call twice, at the same time
-    first, second = openinference("library", asked), openinference("library", asked)
+def at_once(question):  # the same call twice, at the same time
+    first, second = openinference("library", question), openinference("library", question)
     second.end()
     first.end()
 
-def conventions(asked):
-    call = {"type": "tool_call", "id": "c", "name": "look_up", "arguments": {"q": asked}}
-    said = json.dumps([{"role": "assistant", "parts": [call]}])
-    native("instrumentation", asked, **{"gen_ai.output.messages": said}).end()
+def conventions(question):
+    call = {"type": "tool_call", "id": "c", "name": "look_up", "arguments": {"q": question}}
+    reply = json.dumps([{"role": "assistant", "parts": [call]}])
+    native("instrumentation", question, **{"gen_ai.output.messages": reply}).end()
 
 def answer(case, variant):
-    asked = case["input"]["user_message"]
-    globals()[asked](f"{asked} 1")
-    globals()[asked](f"{asked} 2")
-    return {"final_answer": asked}
+    question = case["input"]["user_message"]
+    globals()[question](f"{question} 1")
+    globals()[question](f"{question} 2")
+    return {"final_answer": question}
 """
 SUITE = """
 schema_version: "1.0"
@@ -147,8 +147,8 @@ def test_the_call_of_a_library_is_below_that_of_its_framework(found):
 
 
 def test_messages_are_kept_whichever_number_the_first_one_has(found):
-    asked = [span["input"][0]["content"][0]["text"] for span in found["at_once"]["spans"]]
-    assert asked == ["at_once 1", "at_once 1", "at_once 2", "at_once 2"]
+    questions = [span["input"][0]["content"][0]["text"] for span in found["at_once"]["spans"]]
+    assert questions == ["at_once 1", "at_once 1", "at_once 2", "at_once 2"]
 
 
 def recorded(**attributes: Any):
@@ -176,6 +176,6 @@ def test_what_is_no_number_of_tokens_counts_as_none(tokens):
 
 @pytest.mark.parametrize(("numbers", "kept"), [((0, 1), 2), ((1, 2), 2), ((0, 2), 1), ((2, 3), 0)])
 def test_messages_are_numbered_from_0_or_1_and_a_gap_ends_them(numbers, kept):
-    given = {f"llm__input_messages__{number}__message__role": "user" for number in numbers}
-    given |= {f"llm__input_messages__{number}__message__content": "a" for number in numbers}
-    assert len(recorded(**given).input_messages) == kept
+    attributes = {f"llm__input_messages__{number}__message__role": "user" for number in numbers}
+    attributes |= {f"llm__input_messages__{number}__message__content": "a" for number in numbers}
+    assert len(recorded(**attributes).input_messages) == kept

@@ -48,7 +48,7 @@ def request(text="hi", model="gpt-test", **fields):
     return ChatRequest(model, [ChatMessage("user", text)], **fields)
 
 
-def asked(scripts, *requests, prices=None, rules=None, environment=None, purpose="judge", **choices):
+def outcomes_of(scripts, *requests, prices=None, rules=None, environment=None, purpose="judge", **choices):
     """What came of each request, asked at the same time, and the server."""
 
     async def ask():

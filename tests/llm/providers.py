@@ -19,7 +19,7 @@ from targets.loopback import listening
 KEY = "sk-test"
 
 
-def asked(body):
+def last_text(body):
     """The text of the last message."""
     content = body["messages"][-1]["content"]
     return content if isinstance(content, str) else " ".join(part.get("text", "") for part in content)
@@ -302,13 +302,13 @@ def anthropic_events(whole):
     return [*events, {"type": "message_stop"}]
 
 
-def providing(answer=asked, made=Providers):
+def providing(answer=last_text, made=Providers):
     """Both providers, whose models say again what they were asked, unless `answer` says something else."""
     return listening(made(answer))
 
 
 @contextmanager
-def providing_in_a_thread(answer=asked):
+def providing_in_a_thread(answer=last_text):
     """As `providing`, for what has an event loop of its own."""
     ready, providers = threading.Event(), Providers(answer)
 

@@ -13,7 +13,7 @@ from evalwright.llm.models import LiveModels
 from evalwright.llm.retries import Rules
 from evalwright.model.chat import ChatMessage, ChatRequest
 from llm.models import Impatient
-from llm.providers import asked, providing
+from llm.providers import last_text, providing
 from llm.test_retries import Timeless
 
 OPENAI, CLAUDE = "gpt-4o-mini", "claude-haiku-4-5"
@@ -37,7 +37,7 @@ async def outcomes(server, notes, *requests, key=None, **choices):
         await models.close()
 
 
-def batched(notes, *requests, answer=asked, **choices):
+def batched(notes, *requests, answer=last_text, **choices):
     async def main():
         async with providing(answer) as server:
             return await outcomes(server, notes, *requests, **choices), server

@@ -8,7 +8,7 @@ import pytest
 from evalwright.errors import EvaluatorError
 from evalwright.model.chat import ChatMessage, ChatRequest, ServedCall, Usage
 from evalwright.model.trace import ToolCall
-from llm.models import JSON, asked, bodies, openai, reply
+from llm.models import JSON, bodies, openai, outcomes_of, reply
 from llm.providers import anthropic_events
 
 TOOL = {"name": "find", "description": "finds", "parameters": {"type": "object"}}
@@ -25,21 +25,21 @@ CONVERSATION = [
 ]
 
 
-def said(*content, stop_reason="end_turn", **usage):
+def claude_reply(*content, stop_reason="end_turn", **usage):
     """A reply of an Anthropic server."""
     body = {"id": "1", "type": "message", "role": "assistant", "model": "m", "content": list(content), "usage": usage}
     return reply({**body, "stop_reason": stop_reason, "stop_sequence": None}, headers=JSON)
 
 
 def sent(model, script, messages=CONVERSATION, **fields):
-    _, server = asked([script], ChatRequest(model, messages, **fields))
+    _, server = outcomes_of([script], ChatRequest(model, messages, **fields))
     (body,) = bodies(server)
     return body
 
 
 def test_a_conversation_in_the_form_of_anthropic():
     body = sent(
-        "claude-haiku-4-5", said({"type": "text", "text": "x"}), system="be kind", tools=[TOOL], temperature=0.5
+        "claude-haiku-4-5", claude_reply({"type": "text", "text": "x"}), system="be kind", tools=[TOOL], temperature=0.5
     )
     assert body["system"] == "be kind\n\nbe brief"
     assert body["tools"] == [{"name": "find", "description": "finds", "input_schema": {"type": "object"}}]
@@ -62,14 +62,16 @@ def test_a_conversation_in_the_form_of_anthropic():
 @pytest.mark.parametrize("address", ["data:image/svg+xml,%3Csvg", "https://images.example/a;base64,QUJD"])
 def test_an_image_is_sent_to_anthropic_as_its_address_unless_it_holds_base64(address):
     image = [{"type": "image_url", "image_url": {"url": address}}]
-    body = sent("claude-test", said({"type": "text", "text": "x"}), [ChatMessage("user", image)])
+    body = sent("claude-test", claude_reply({"type": "text", "text": "x"}), [ChatMessage("user", image)])
     assert body["messages"][0]["content"] == [{"type": "image", "source": {"type": "url", "url": address}}]
 
 
 def test_a_request_to_anthropic_has_no_keys_that_were_not_configured():
-    body = sent("claude-test", said({"type": "text", "text": "x"}), [ChatMessage("user", "hi")])
+    body = sent("claude-test", claude_reply({"type": "text", "text": "x"}), [ChatMessage("user", "hi")])
     assert body.keys() == {"model", "max_tokens", "messages"}
-    assert sent("claude-test", said({"type": "text", "text": "x"}), [ChatMessage("user", "hi")], max_tokens=7) == {
+    assert sent(
+        "claude-test", claude_reply({"type": "text", "text": "x"}), [ChatMessage("user", "hi")], max_tokens=7
+    ) == {
         **body,
         "max_tokens": 7,
     }
@@ -83,7 +85,7 @@ def test_each_turn_of_tools_is_a_message_of_its_own():
         ChatMessage("assistant", "", tool_calls=[ToolCall("find", "2", {})]),
         ChatMessage("tool", "there", tool_call_id="2"),
     ]
-    messages = sent("claude-test", said({"type": "text", "text": "x"}), turns)["messages"]
+    messages = sent("claude-test", claude_reply({"type": "text", "text": "x"}), turns)["messages"]
     assert [(one["role"], len(one["content"])) for one in messages] == [
         ("user", 1),
         ("assistant", 1),
@@ -130,23 +132,25 @@ def test_reasoning_models_take_their_limit_under_another_name():
 )
 def test_which_tool_is_to_be_used(choice, of_openai, of_anthropic):
     assert sent("gpt-test", openai(), tools=[TOOL], tool_choice=choice)["tool_choice"] == of_openai
-    body = sent("claude-test", said({"type": "text", "text": "x"}), tools=[TOOL], tool_choice=choice)
+    body = sent("claude-test", claude_reply({"type": "text", "text": "x"}), tools=[TOOL], tool_choice=choice)
     assert body.get("tool_choice") == of_anthropic
 
 
 def test_tool_calls_and_a_refusal_of_anthropic_are_replies_without_text():
     calls = [{"type": "tool_use", "id": str(i), "name": "find", "input": given} for i, given in enumerate([{"q": 1}])]
-    (called,), _ = asked([said(*calls, input_tokens=3, output_tokens=4)], ChatRequest("claude-test", CONVERSATION))
+    (called,), _ = outcomes_of(
+        [claude_reply(*calls, input_tokens=3, output_tokens=4)], ChatRequest("claude-test", CONVERSATION)
+    )
     assert (called.text, called.tool_calls) == ("", [ToolCall("find", "0", {"q": 1})])
     assert (called.usage, called.refusal) == (Usage(3, 4), None)
-    (refusal,), _ = asked([said(stop_reason="refusal")], ChatRequest("claude-test", CONVERSATION))
+    (refusal,), _ = outcomes_of([claude_reply(stop_reason="refusal")], ChatRequest("claude-test", CONVERSATION))
     assert (refusal.text, bool(refusal.refusal)) == ("", True)
 
 
 @pytest.mark.parametrize(("purpose", "text"), [("judge", ""), ("system", '{"passed": true}')])
 def test_text_before_a_refusal_is_no_verdict(purpose, text):
-    before = said({"type": "text", "text": '{"passed": true}'}, stop_reason="refusal")
-    (refusal,), _ = asked([before], ChatRequest("claude-test", CONVERSATION), purpose=purpose)
+    before = claude_reply({"type": "text", "text": '{"passed": true}'}, stop_reason="refusal")
+    (refusal,), _ = outcomes_of([before], ChatRequest("claude-test", CONVERSATION), purpose=purpose)
     assert (refusal.text, refusal.refusal) == (text, '{"passed": true}')
 
 
@@ -155,11 +159,11 @@ def test_arguments_that_are_no_object_are_kept_as_they_came():
         {"id": str(i), "type": "function", "function": {"name": "find", "arguments": text}}
         for i, text in enumerate(["", "[1]", "{no json"])
     ]
-    (said_,), _ = asked([openai(None, tool_calls=calls)])
-    assert [call.arguments for call in said_.tool_calls] == [{}, {"_raw": "[1]"}, {"_raw": "{no json"}]
+    (answer,), _ = outcomes_of([openai(None, tool_calls=calls)])
+    assert [call.arguments for call in answer.tool_calls] == [{}, {"_raw": "[1]"}, {"_raw": "{no json"}]
     odd = {"type": "tool_use", "id": "1", "name": "find", "input": [1]}
-    (said_,), _ = asked([said(odd)], ChatRequest("claude-test", CONVERSATION))
-    assert [call.arguments for call in said_.tool_calls] == [{"_raw": [1]}]
+    (answer,), _ = outcomes_of([claude_reply(odd)], ChatRequest("claude-test", CONVERSATION))
+    assert [call.arguments for call in answer.tool_calls] == [{"_raw": [1]}]
 
 
 SEARCHED = [
@@ -174,14 +178,14 @@ SEARCHED = [
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_calls_that_anthropic_runs_itself_are_kept_with_their_results(stream):
-    script = said(*SEARCHED, input_tokens=1, output_tokens=1)
+    script = claude_reply(*SEARCHED, input_tokens=1, output_tokens=1)
     if stream:
         whole = {"id": "1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
         usage = {"input_tokens": 1, "output_tokens": 1}
         events = anthropic_events({**whole, "content": SEARCHED, "usage": usage})
         lines = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
         script = reply(lines.encode(), headers=["Content-Type: text/event-stream"])
-    (found,), _ = asked([script], ChatRequest("claude-test", CONVERSATION, stream=stream or msgspec.UNSET))
+    (found,), _ = outcomes_of([script], ChatRequest("claude-test", CONVERSATION, stream=stream or msgspec.UNSET))
     assert (found.text, found.tool_calls) == ("found", [])
     assert found.served_calls == [
         ServedCall(ToolCall("web_search", "s1", {"query": "x"}), '[{"type": "web_search_result", "url": "u"}]'),
@@ -193,13 +197,13 @@ def test_calls_that_anthropic_runs_itself_are_kept_with_their_results(stream):
 def test_older_and_freer_calls_of_openai_are_read():
     custom = {"id": "1", "type": "custom", "custom": {"name": "bash", "input": "rm"}}
     legacy = {"name": "find", "arguments": '{"q": 1}'}
-    (found,), _ = asked([openai("", tool_calls=[custom], function_call=legacy)])
+    (found,), _ = outcomes_of([openai("", tool_calls=[custom], function_call=legacy)])
     assert found.tool_calls == [ToolCall("bash", "1", {"_raw": "rm"}), ToolCall("find", None, {"q": 1})]
 
 
 @pytest.mark.parametrize("model", ["gpt-test", "claude-haiku-4-5"])
 def test_tools_of_the_provider_are_offered_beside_those_of_the_suite(model):
-    script = openai("x") if model == "gpt-test" else said({"type": "text", "text": "x"})
+    script = openai("x") if model == "gpt-test" else claude_reply({"type": "text", "text": "x"})
     search = {"type": "web_search_20250305", "name": "web_search"}
     body = sent(model, script, tools=[TOOL], extra={"tools": [search]})
     assert body["tools"][0] == search
@@ -243,13 +247,13 @@ def test_the_responses_api_gets_its_own_form_of_request():
 
 def test_a_reply_of_the_responses_api_has_thoughts_calls_and_usage():
     refused = responded(message({"type": "refusal", "refusal": "no"}))
-    ([found], _) = asked([refused], ChatRequest("gpt-test", [ChatMessage("user", "hi")], api="responses"))
+    ([found], _) = outcomes_of([refused], ChatRequest("gpt-test", [ChatMessage("user", "hi")], api="responses"))
     assert (found.text, found.refusal) == ("", "no")
     thought = {"type": "reasoning", "id": "t", "summary": [{"type": "summary_text", "text": "hm"}]}
     call = {"type": "function_call", "id": "f", "call_id": "c1", "name": "find", "arguments": '{"q": 1}'}
     listed = {**call, "call_id": "c2", "arguments": "[1]"}
     script = responded(thought, message({"text": "a"}, {"text": "b"}), call, listed)
-    ([found], _) = asked([script], ChatRequest("gpt-test", [ChatMessage("user", "hi")], api="responses"))
+    ([found], _) = outcomes_of([script], ChatRequest("gpt-test", [ChatMessage("user", "hi")], api="responses"))
     assert (found.text, found.thinking, found.model, found.finish_reason) == ("ab", "hm", "gpt-test-1", "completed")
     assert found.tool_calls == [ToolCall("find", "c1", {"q": 1}), ToolCall("find", "c2", {"_raw": "[1]"})]
     assert found.usage == Usage(30, 9, 4, 20)
@@ -261,7 +265,7 @@ def test_calls_that_the_responses_api_runs_itself_are_kept():
         {"type": "mcp_call", "id": "m", "name": "delete", "arguments": '{"a": 1}', "server_label": "s", "output": "ok"},
         {"type": "custom_tool_call", "call_id": "c", "name": "bash", "input": "rm"},
     ]
-    (found,), _ = asked([responded(*output)], ChatRequest("gpt-test", CONVERSATION, api="responses"))
+    (found,), _ = outcomes_of([responded(*output)], ChatRequest("gpt-test", CONVERSATION, api="responses"))
     assert found.tool_calls == [ToolCall("bash", "c", {"_raw": "rm"})]
     assert found.served_calls == [
         ServedCall(ToolCall("web_search", "w", {"action": {"query": "x"}})),
@@ -281,7 +285,7 @@ def test_calls_that_the_responses_api_runs_itself_are_kept():
     ],
 )
 def test_a_reply_of_the_responses_api_that_says_nothing_is_an_error(script, kind, text):
-    ([error], _) = asked([script] * 9, ChatRequest("gpt-test", [ChatMessage("user", "hi")], api="responses"))
+    ([error], _) = outcomes_of([script] * 9, ChatRequest("gpt-test", [ChatMessage("user", "hi")], api="responses"))
     assert isinstance(error, EvaluatorError)
     assert error.type == kind
     assert text in str(error)

@@ -18,7 +18,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
 from evalwright.model.chat import ChatReply, Embedding
 from evalwright.model.plan import Price
-from llm.models import JSON, asked, openai, request
+from llm.models import JSON, openai, outcomes_of, request
 from mirrors.receiver import receiving
 from targets.loopback import reply, serving
 from warm import run
@@ -115,8 +115,8 @@ def test_embeddings_of_judges_are_paid_for_once(tmp_path):
             here = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
             models = LiveModels({"e": Price(10.0, 0.0)}, ModelChoices(cache=tmp_path / "c"), here)
             try:
-                asked = [await models.embed("e", ["text"], purpose) for purpose in ("judge", "judge", "system")]
-                return asked, len(server.requests)
+                outcomes_of = [await models.embed("e", ["text"], purpose) for purpose in ("judge", "judge", "system")]
+                return outcomes_of, len(server.requests)
             finally:
                 await models.close()
 
@@ -217,7 +217,7 @@ def test_only_whole_replies_of_judges_are_kept(tmp_path, purpose, made, kept):
     choice = {"index": 0, "finish_reason": ended, "message": {"content": "yes", "refusal": refusal}}
     body = {"model": "m", "choices": [choice]}
     path = tmp_path / "c"
-    _, server = asked([reply(body, headers=JSON)], purpose=purpose, cache=path)
+    _, server = outcomes_of([reply(body, headers=JSON)], purpose=purpose, cache=path)
     assert len(server.requests) == 1
     assert (replies(path) if path.exists() else 0) == kept
 

@@ -12,7 +12,7 @@ from evalwright.llm.families import family_of
 from evalwright.llm.fitting import ANTHROPIC_TOKENS
 from evalwright.llm.models import LiveModels
 from evalwright.llm.routes import key_of
-from llm.models import anthropic, asked, bodies, openai, refused, reply, request
+from llm.models import anthropic, bodies, openai, outcomes_of, refused, reply, request
 from targets.loopback import serving
 
 SCHEMA = {
@@ -27,7 +27,7 @@ DEFAULT = {"max_tokens": 1024, "default_limit": True}
 
 def sent(*scripts, purpose="judge", model="gpt-test", **fields):
     """The reply, and the bodies that the server was sent."""
-    (said,), server = asked(scripts, request(model=model, **fields), purpose=purpose)
+    (said,), server = outcomes_of(scripts, request(model=model, **fields), purpose=purpose)
     return said, bodies(server)
 
 
@@ -181,7 +181,7 @@ def test_calls_under_way_at_the_same_time_learn_from_each_other():
         await writer.drain()
 
     hot = [request(text, temperature=0.0) for text in ("hi", "ho")]
-    replies, server = asked([refuses, refuses, openai()], *hot)
+    replies, server = outcomes_of([refuses, refuses, openai()], *hot)
     assert [reply.text for reply in replies] == ["hello", "hello"]
     assert ["temperature" in body for body in bodies(server)] == [True, True, False, False]
 

@@ -11,7 +11,7 @@ import pytest
 
 from evalwright.errors import EvaluatorError
 from evalwright.model.chat import ChatReply
-from llm.models import asked, refused, request
+from llm.models import outcomes_of, refused, request
 
 
 def kind(outcome):
@@ -25,7 +25,7 @@ async def gateway(asked_for):
 
 
 def test_a_function_can_answer_for_a_model():
-    (said,), server = asked([refused(500)], request(model="python:llm.test_functions:gateway"))
+    (said,), server = outcomes_of([refused(500)], request(model="python:llm.test_functions:gateway"))
     assert (said.text, server.requests) == ("python:llm.test_functions:gateway was asked hi", [])
     assert 0 <= said.latency_ms < 600_000
 
@@ -39,9 +39,9 @@ def next_gateway(_asked_for):
 
 def test_a_function_may_have_changed_and_is_called_again_unless_a_cache_is_named(tmp_path):
     one = request(model="python:llm.test_functions:next_gateway")
-    first, second = (asked([refused(500)], one)[0][0] for _ in range(2))
+    first, second = (outcomes_of([refused(500)], one)[0][0] for _ in range(2))
     assert (first.text == second.text, second.cached) == (False, False)
-    first, second = (asked([refused(500)], one, cache=tmp_path / "c")[0][0] for _ in range(2))
+    first, second = (outcomes_of([refused(500)], one, cache=tmp_path / "c")[0][0] for _ in range(2))
     assert (first.text == second.text, second.cached) == (True, True)
 
 
@@ -54,7 +54,7 @@ async def slow_gateway(_asked_for):
 
 def test_the_time_of_a_function_is_measured_in_milliseconds(monkeypatch):
     monkeypatch.setattr(time, "monotonic", time.monotonic)  # is put back afterwards
-    (said,), _ = asked([refused(500)], request(model="python:llm.test_functions:slow_gateway"))
+    (said,), _ = outcomes_of([refused(500)], request(model="python:llm.test_functions:slow_gateway"))
     assert 300_000 <= said.latency_ms < 300_250
 
 
@@ -68,7 +68,7 @@ def meeting_gateway(_asked_for):
 
 
 def test_a_function_that_waits_holds_up_no_other_call():
-    found, _ = asked(
+    found, _ = outcomes_of(
         [refused(500)], *[request(text, model="python:llm.test_functions:meeting_gateway") for text in "ab"]
     )
     assert [one.text for one in found] == ["met", "met"]
@@ -79,7 +79,7 @@ async def odd_gateway(_asked_for):
 
 
 def test_a_function_that_answers_in_another_shape_gives_no_reply():
-    (outcome,), _ = asked([refused(500)], request(model="python:llm.test_functions:odd_gateway"))
+    (outcome,), _ = outcomes_of([refused(500)], request(model="python:llm.test_functions:odd_gateway"))
     assert kind(outcome) == "bad_reply"
 
 
@@ -95,7 +95,7 @@ def failing_gateway(asked_for):
 
 def asked_failing_gateway(file, raised):
     file.write_text(raised)
-    return asked([refused(500)], request(str(file), model="python:llm.test_functions:failing_gateway"))[0][0]
+    return outcomes_of([refused(500)], request(str(file), model="python:llm.test_functions:failing_gateway"))[0][0]
 
 
 @pytest.mark.parametrize("raised", ["TypeError", "KeyError", "RecursionError", "ValueError"])
@@ -112,5 +112,5 @@ def test_a_function_may_need_another_attempt(tmp_path, raised):
 
 
 def test_a_missing_function_is_reported():
-    (outcome,), _ = asked([refused(500)], request(model="python:llm.test_functions:gone"))
+    (outcome,), _ = outcomes_of([refused(500)], request(model="python:llm.test_functions:gone"))
     assert (kind(outcome), "gone" in str(outcome)) == ("bad_request", True)

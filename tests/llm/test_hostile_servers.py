@@ -13,7 +13,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.llm.connections import MOST_BYTES
 from evalwright.llm.models import LiveModels
 from evalwright.model.plan import Price
-from llm.models import JSON, Hasty, Impatient, anthropic, asked, openai, refused, reply, request
+from llm.models import JSON, Hasty, Impatient, anthropic, openai, outcomes_of, refused, reply, request
 from targets.loopback import Server, listening, serving
 
 PRICED = {"gpt-test": Price(10.0, 100.0)}
@@ -95,7 +95,7 @@ def vectors(*found, tokens=2):
     ids=json.dumps,
 )
 def test_chat_completions_of_another_shape_are_no_reply(body):
-    (outcome,), server = asked([reply(body, headers=JSON)])
+    (outcome,), server = outcomes_of([reply(body, headers=JSON)])
     assert (failed(outcome), len(server.requests)) == ("bad_reply", 3)
 
 
@@ -115,32 +115,32 @@ def test_chat_completions_of_another_shape_are_no_reply(body):
     ids=json.dumps,
 )
 def test_messages_of_another_shape_are_no_reply(body):
-    (outcome,), server = asked([reply(body, headers=JSON)], request(model="claude-test"))
+    (outcome,), server = outcomes_of([reply(body, headers=JSON)], request(model="claude-test"))
     assert (failed(outcome), len(server.requests)) == ("bad_reply", 3)
 
 
 @pytest.mark.parametrize("model", ["gpt-test", "claude-test"])
 @pytest.mark.parametrize("error", [{"message": "no provider is free", "code": 502}, "no provider is free"], ids=type)
 def test_an_error_with_status_200_is_quoted(model, error):
-    (outcome,), _ = asked([reply({"error": error}, headers=JSON)], request(model=model), rules=Patient())
+    (outcome,), _ = outcomes_of([reply({"error": error}, headers=JSON)], request(model=model), rules=Patient())
     assert failed(outcome) == "bad_reply"
     assert str(outcome).endswith(": no provider is free")
 
 
 def test_a_model_that_thought_up_to_its_limit_is_not_retried():
     body = {"choices": [{"message": {"role": "assistant", "content": None}, "finish_reason": "length"}]}
-    (outcome,), server = asked([reply(body, headers=JSON)])
+    (outcome,), server = outcomes_of([reply(body, headers=JSON)])
     assert (failed(outcome), len(server.requests)) == ("bad_reply", 1)
 
 
 def test_a_refusal_may_be_a_part_of_the_content():
     body = {"choices": [{"message": {"content": [{"type": "refusal", "refusal": "never"}]}, "finish_reason": "stop"}]}
-    (said,), _ = asked([reply(body, headers=JSON)])
+    (said,), _ = outcomes_of([reply(body, headers=JSON)])
     assert (said.text, said.refusal) == ("", "never")
 
 
 def test_json_that_is_too_deep_is_no_reply():
-    (outcome,), _ = asked([reply(b"[" * 200_000, headers=JSON)])
+    (outcome,), _ = outcomes_of([reply(b"[" * 200_000, headers=JSON)])
     assert failed(outcome) == "bad_reply"
 
 
@@ -155,7 +155,7 @@ def test_a_flood_is_cut_off_while_it_arrives(model):
             await writer.drain()
             sent.append(1)
 
-    (outcome,), _ = asked([flood], request(model=model), rules=Patient())
+    (outcome,), _ = outcomes_of([flood], request(model=model), rules=Patient())
     assert failed(outcome) == "bad_reply"
     assert len(sent) < 4 * MOST_BYTES // 2**20
 
@@ -167,29 +167,31 @@ def test_what_is_not_utf_8_is_no_reply_but_may_stand_in_a_refusal(model):
         reply(b"{} \xc3", headers=("Content-Type: text/plain; charset=latin-1",)),
     ]
     for one in broken:
-        (outcome,), server = asked([one], request(model=model))
+        (outcome,), server = outcomes_of([one], request(model=model))
         assert (failed(outcome), "not valid UTF-8" in str(outcome), len(server.requests)) == ("bad_reply", True, 3)
-    (outcome,), _ = asked([reply(b"no \xe9", 401, headers=("Content-Type: text/html",))], request(model=model))
+    (outcome,), _ = outcomes_of([reply(b"no \xe9", 401, headers=("Content-Type: text/html",))], request(model=model))
     assert failed(outcome) == "authentication"
 
 
 @pytest.mark.parametrize("model", ["gpt-test", "claude-test"])
 def test_compression_that_was_not_requested_is_not_unpacked(model):
     bomb = reply(gzip.compress(b" " * 2**22), headers=(*JSON, "Content-Encoding: gzip"))
-    (outcome,), _ = asked([bomb], request(model=model), rules=Patient())
+    (outcome,), _ = outcomes_of([bomb], request(model=model), rules=Patient())
     assert (failed(outcome), "compressed" in str(outcome)) == ("bad_reply", True)
 
 
 @pytest.mark.parametrize("model", ["gpt-test", "claude-test"])
 def test_a_redirect_is_not_followed(model):
-    (outcome,), server = asked([reply(b"", 307, headers=("Location: /elsewhere",)), openai()], request(model=model))
+    (outcome,), server = outcomes_of(
+        [reply(b"", 307, headers=("Location: /elsewhere",)), openai()], request(model=model)
+    )
     assert (failed(outcome), len(server.requests)) == ("bad_request", 1)
 
 
 def test_a_key_that_a_server_repeats_is_masked():
     environment = {"ODDLY_NAMED": "k3y-of-the-gateway"}
     asked_for = request(api_key_env="ODDLY_NAMED")
-    (outcome,), server = asked([refused(401, "bad: k3y-of-the-gateway")], asked_for, environment=environment)
+    (outcome,), server = outcomes_of([refused(401, "bad: k3y-of-the-gateway")], asked_for, environment=environment)
     assert server.requests[0]["headers"]["authorization"] == "Bearer k3y-of-the-gateway"
     assert "k3y-of-the-gateway" not in str(outcome)
 
@@ -197,19 +199,19 @@ def test_a_key_that_a_server_repeats_is_masked():
 @pytest.mark.parametrize("choice", ["cache", "record"])
 def test_halves_of_surrogate_pairs_can_be_kept(tmp_path, choice):
     half = openai("6bytes").replace(b"6bytes", b"\\ud800")
-    (said,), _ = asked([half], **{choice: tmp_path / "file"})
+    (said,), _ = outcomes_of([half], **{choice: tmp_path / "file"})
     assert said.text == "\\ud800"
 
 
 def test_halves_of_surrogate_pairs_can_be_sent():
-    (said,), server = asked([openai("yes")], request("a\ud800b"))
+    (said,), server = outcomes_of([openai("yes")], request("a\ud800b"))
     assert (said.text, json.loads(server.requests[0]["body"])["messages"][0]["content"]) == ("yes", "a\\ud800b")
 
 
 @pytest.mark.parametrize("tokens", [-5, 10**400, 1.5, "many", True])
 def test_numbers_of_tokens_that_cannot_be_are_not_paid_for(tokens):
     body = {"choices": [{"message": SAID, "finish_reason": "stop"}], "usage": {"prompt_tokens": tokens}}
-    (said,), _ = asked([reply(body, headers=JSON)], prices=PRICED)
+    (said,), _ = outcomes_of([reply(body, headers=JSON)], prices=PRICED)
     assert (said.text, said.usage.token_input, said.cost_usd) == ("x", None, None)
 
 
@@ -245,7 +247,7 @@ def test_a_reply_that_never_ends_well_counts_against_the_budget():
     async def silent(_writer):
         await asyncio.sleep(5)
 
-    said, server = asked([silent], *questions, prices=PRICED, budget_usd=0.011, rules=Hasty())
+    said, server = outcomes_of([silent], *questions, prices=PRICED, budget_usd=0.011, rules=Hasty())
     assert sorted(map(failed, said)) == ["cost_limit"] * 3 + ["timeout"] * 2
     assert len(server.requests) == 2
 
@@ -288,7 +290,7 @@ def test_a_storm_of_all_kinds_loses_and_doubles_nothing():
         attempts = 40
         longest_wait = 0.01
 
-    said, server = asked([*storm, openai("yes")], *(request(str(i)) for i in range(40)), rules=Steady())
+    said, server = outcomes_of([*storm, openai("yes")], *(request(str(i)) for i in range(40)), rules=Steady())
     assert [one.text for one in said] == ["yes"] * 40
     assert len(server.requests) == 40 + len(storm)
 
@@ -321,16 +323,16 @@ def test_a_reply_that_was_cut_short_is_no_verdict_and_is_not_kept(tmp_path, reas
 
 def test_secrets_are_masked_in_the_cache(tmp_path):
     file = tmp_path / "cache"
-    asked([openai("it is s3cret")], cache=file, mask=lambda text: text.replace("s3cret", "***"))
+    outcomes_of([openai("it is s3cret")], cache=file, mask=lambda text: text.replace("s3cret", "***"))
     assert b"s3cret" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
 def test_secrets_of_the_environment_are_masked_by_default(tmp_path):
     file = tmp_path / "cache"
-    asked([openai("it is swordfish")], cache=file, environment={"SOME_API_KEY": "swordfish"})
+    outcomes_of([openai("it is swordfish")], cache=file, environment={"SOME_API_KEY": "swordfish"})
     assert b"swordfish" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
 def test_thinking_and_text_survive_the_bounded_connection():
-    (said,), _ = asked([anthropic("x" * 1_000_000)], request(model="claude-test"), rules=Patient())
+    (said,), _ = outcomes_of([anthropic("x" * 1_000_000)], request(model="claude-test"), rules=Patient())
     assert (len(said.text), said.thinking) == (1_000_000, "hm")

@@ -14,7 +14,7 @@ from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatMessage, ChatRequest, Usage, Waits
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
-from llm.models import JSON, Hasty, anthropic, asked, bodies, openai, refused, reply, request
+from llm.models import JSON, Hasty, anthropic, bodies, openai, outcomes_of, refused, reply, request
 from targets.loopback import serving
 
 PRICED = {"gpt-test": Price(10.0, 100.0)}
@@ -35,7 +35,7 @@ def kind(outcome):
 
 
 def test_a_reply_comes_with_tokens_and_cost():
-    (said,), _ = asked([openai("yes")], prices=PRICED)
+    (said,), _ = outcomes_of([openai("yes")], prices=PRICED)
     assert (said.text, said.usage.token_input, said.usage.token_output) == ("yes", 100, 10)
     assert said.cost_usd == pytest.approx(0.002)
 
@@ -56,13 +56,13 @@ def test_tokens_that_are_free_need_not_be_counted():
 
 
 def test_thinking_is_kept_apart():
-    (said,), _ = asked([anthropic("yes")], request(model="claude-test"))
+    (said,), _ = outcomes_of([anthropic("yes")], request(model="claude-test"))
     assert (said.text, said.thinking, said.usage.token_output) == ("yes", "hm", 10)
 
 
 def test_tool_calls_are_read():
     call = {"id": "1", "type": "function", "function": {"name": "find", "arguments": '{"q": 1}'}}
-    (said,), _ = asked([openai(None, tool_calls=[call])])
+    (said,), _ = outcomes_of([openai(None, tool_calls=[call])])
     assert said.tool_calls == [ToolCall("find", "1", {"q": 1})]
 
 
@@ -97,7 +97,7 @@ def test_names_of_models_lead_to_their_providers(model, interface, name):
     ],
 )
 def test_what_may_pass_is_tried_as_often_as_allowed(script, expected):
-    (outcome,), server = asked([script])
+    (outcome,), server = outcomes_of([script])
     assert (kind(outcome), len(server.requests)) == (expected, 3)
 
 
@@ -113,13 +113,13 @@ def test_what_may_pass_is_tried_as_often_as_allowed(script, expected):
     ],
 )
 def test_a_permanent_failure_is_not_retried(script, expected):
-    (outcome,), server = asked([script])
+    (outcome,), server = outcomes_of([script])
     assert (kind(outcome), len(server.requests)) == (expected, 1)
 
 
 def test_a_storm_that_passes_is_answered():
     storm = [refused(429, headers=("Retry-After: 0",)), refused(500), openai("at last")]
-    (said,), server = asked(storm)
+    (said,), server = outcomes_of(storm)
     assert (said.text, len(server.requests)) == ("at last", 3)
 
 
@@ -129,7 +129,7 @@ def test_a_reply_that_does_not_come_is_a_timeout():
 
         await asyncio.sleep(5)
 
-    (outcome,), _ = asked([silent], rules=Hasty())
+    (outcome,), _ = outcomes_of([silent], rules=Hasty())
     assert kind(outcome) == "timeout"
 
 
@@ -161,7 +161,7 @@ def test_a_model_without_embeddings_or_moderations_is_an_error(what):
 
 
 def test_a_failure_quotes_the_message_of_the_server():
-    (outcome,), _ = asked([refused(400, "the prompt is too long")])
+    (outcome,), _ = outcomes_of([refused(400, "the prompt is too long")])
     assert str(outcome) == "HTTP 400: the prompt is too long"
 
 
@@ -177,18 +177,18 @@ def test_a_failure_quotes_the_message_of_the_server():
     ],
 )
 def test_a_failure_quotes_the_message_of_servers_with_another_form_of_errors(body, headers, told):
-    (outcome,), _ = asked([reply(body, 400, headers=headers)])
+    (outcome,), _ = outcomes_of([reply(body, 400, headers=headers)])
     assert str(outcome) == f"HTTP 400: {told}"
 
 
 def test_for_a_system_the_failure_is_one_of_the_target():
-    (outcome,), _ = asked([refused(400)], purpose="system")
+    (outcome,), _ = outcomes_of([refused(400)], purpose="system")
     assert isinstance(outcome, TargetError)
     assert outcome.type == "bad_request"
 
 
 def test_many_questions_at_once_are_each_answered_once():
-    said, server = asked([openai("yes")], *(request(str(i)) for i in range(100)))
+    said, server = outcomes_of([openai("yes")], *(request(str(i)) for i in range(100)))
     assert [one.text for one in said] == ["yes"] * 100
     assert len(server.requests) == 100
 
@@ -196,28 +196,28 @@ def test_many_questions_at_once_are_each_answered_once():
 def test_an_image_is_held_to_the_budget_as_an_image_not_by_the_length_of_its_data():
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 1_000_000}}
     shown = ChatRequest("gpt-test", [ChatMessage("user", [image])])
-    (said,), _ = asked([openai("a cat")], shown, prices=PRICED, budget_usd=0.5)
+    (said,), _ = outcomes_of([openai("a cat")], shown, prices=PRICED, budget_usd=0.5)
     assert said.text == "a cat"
-    (outcome,), server = asked([openai()], shown, prices=PRICED, budget_usd=0.001)
+    (outcome,), server = outcomes_of([openai()], shown, prices=PRICED, budget_usd=0.001)
     assert (kind(outcome), server.requests) == ("cost_limit", [])
-    (outcome,), server = asked([openai()], shown, prices=PRICED, budget_usd=0.5, spent_usd=0.499)
+    (outcome,), server = outcomes_of([openai()], shown, prices=PRICED, budget_usd=0.5, spent_usd=0.499)
     assert (kind(outcome), server.requests) == ("cost_limit", [])
 
 
 def test_a_limit_that_is_set_for_the_budget_alone_gives_way():
     large = refused(400, "max_tokens is too large: 16384. This model supports at most 4096 completion tokens")
-    (said,), server = asked([large, openai("yes")], prices=PRICED, budget_usd=5.0, purpose="system")
+    (said,), server = outcomes_of([large, openai("yes")], prices=PRICED, budget_usd=5.0, purpose="system")
     assert (said.text, [body["max_tokens"] for body in bodies(server)]) == ("yes", [16384, 4096])
-    _, server = asked([openai("yes")], prices=PRICED, purpose="system")
+    _, server = outcomes_of([openai("yes")], prices=PRICED, purpose="system")
     assert "max_tokens" not in bodies(server)[0]
 
 
 def test_thinking_that_does_not_end_is_a_reply_cut_off():
-    (outcome,), _ = asked([openai("<think>Let me see")], request(max_tokens=7))
+    (outcome,), _ = outcomes_of([openai("<think>Let me see")], request(max_tokens=7))
     assert kind(outcome) == "truncated"
     assert "cut off while it was thinking; look at the limit of 7 tokens; a higher `max_tokens`" in str(outcome)
     assert outcome.detail == {"judge_thinking": "Let me see"}
-    (said,), _ = asked([openai("<think>Let me see")], request(max_tokens=7), purpose="system")
+    (said,), _ = outcomes_of([openai("<think>Let me see")], request(max_tokens=7), purpose="system")
     assert said.text == "<think>Let me see"
 
 
@@ -228,7 +228,7 @@ def test_thinking_that_does_not_end_is_a_reply_cut_off():
 def test_a_short_key_is_masked_only_where_it_stands_alone(tmp_path, key, seen):
     file = tmp_path / "calls.jsonl"
     chosen = request("a abcd abcde abcdefg", api_key_env="MINE")
-    asked([openai()], chosen, record=file, mask=str, environment={"MINE": key})
+    outcomes_of([openai()], chosen, record=file, mask=str, environment={"MINE": key})
     assert seen in file.read_text().replace("***MASKED***", "***")
 
 
@@ -236,7 +236,7 @@ def test_a_short_key_is_masked_only_where_it_stands_alone(tmp_path, key, seen):
 def test_a_reply_that_the_budget_cuts_off_is_no_reply(purpose):
     short = openai("y").replace(b'"stop"', b'"length"').replace(b": 10,", b": 300,")
     short = reply(short.partition(b"\r\n\r\n")[2], headers=JSON)
-    (outcome,), server = asked([short], prices=PRICED, budget_usd=0.05, purpose=purpose)
+    (outcome,), server = outcomes_of([short], prices=PRICED, budget_usd=0.05, purpose=purpose)
     assert (outcome.type, "the limit under the budget (it cost $0.03" in str(outcome)) == ("cost_limit", True)
     assert 128 <= bodies(server)[0]["max_tokens"] < 500
 
@@ -245,24 +245,24 @@ def test_a_reply_that_is_longer_than_its_limit_is_reported_once():
     told = []
     long = reply(openai("y").replace(b": 10,", b": 90,").partition(b"\r\n\r\n")[2], headers=JSON)
     questions = [request("x" * 200 + str(n), max_tokens=20) for n in range(3)]
-    asked([long], *questions, prices=PRICED, budget_usd=1.0, warn=told.append)
+    outcomes_of([long], *questions, prices=PRICED, budget_usd=1.0, warn=told.append)
     assert told == ["the budget may be exceeded by calls of 'gpt-test': its reply has 90 tokens, its limit was 20"]
 
 
 def test_an_attempt_that_may_be_billed_is_paid_for():
     questions = [request("x" * 368, max_tokens=10, repeat=n) for n in range(2)]
-    said, server = asked([cut_off], *questions, prices=PRICED, budget_usd=0.0151)
+    said, server = outcomes_of([cut_off], *questions, prices=PRICED, budget_usd=0.0151)
     assert (list(map(kind, said)), len(server.requests)) == (["cost_limit"] * 2, 3)
 
 
 def test_under_a_budget_a_model_needs_a_price():
-    (outcome,), server = asked([openai()], budget_usd=1.0)
+    (outcome,), server = outcomes_of([openai()], budget_usd=1.0)
     assert (kind(outcome), len(server.requests)) == ("no_price", 0)
 
 
 def test_the_same_question_is_sent_once(tmp_path):
     cache = tmp_path / "cache.sqlite"
-    (first,), server = asked([openai("one")], prices=PRICED, cache=cache)
+    (first,), server = outcomes_of([openai("one")], prices=PRICED, cache=cache)
     assert (first.cached, len(server.requests)) == (False, 1)
     store = Cache(cache)
     assert store.counts()[0].replies == 1
@@ -271,7 +271,9 @@ def test_the_same_question_is_sent_once(tmp_path):
 
 def test_a_kept_reply_carries_its_first_cost(tmp_path):
     def twice():
-        return asked([openai("one"), openai("two")], request(), request("other"), prices=PRICED, cache=tmp_path / "c")
+        return outcomes_of(
+            [openai("one"), openai("two")], request(), request("other"), prices=PRICED, cache=tmp_path / "c"
+        )
 
     said, server = twice()
     assert (len(server.requests), [one.cached for one in said]) == (2, [False, False])
@@ -302,39 +304,39 @@ def test_the_way_of_sending_does_not_make_another_question(field):
 
 def test_a_damaged_cache_that_was_configured_is_an_error(tmp_path):
     (tmp_path / "cache").write_text("no database, but long enough to be looked at as one")
-    (outcome,), server = asked([openai()], cache=tmp_path / "cache")
+    (outcome,), server = outcomes_of([openai()], cache=tmp_path / "cache")
     assert (type(outcome), server.requests) == (InputError, [])
 
 
 def test_a_recording_is_served_without_a_server(tmp_path):
     file = tmp_path / "calls.jsonl"
-    asked([openai("recorded")], record=file)
-    (said,), server = asked([refused(500)], replay=file)
+    outcomes_of([openai("recorded")], record=file)
+    (said,), server = outcomes_of([refused(500)], replay=file)
     assert (said.text, server.requests) == ("recorded", [])
 
 
 def test_a_call_that_is_not_recorded_is_an_error(tmp_path):
     file = tmp_path / "calls.jsonl"
-    asked([openai()], record=file)
-    (outcome,), server = asked([openai()], request("other"), replay=file)
+    outcomes_of([openai()], record=file)
+    (outcome,), server = outcomes_of([openai()], request("other"), replay=file)
     assert (kind(outcome), server.requests) == ("not_recorded", [])
 
 
 def test_secrets_are_masked_in_recordings(tmp_path):
     file = tmp_path / "calls.jsonl"
-    asked([openai()], request("the key is s3cret"), record=file, mask=lambda text: text.replace("s3cret", "***"))
+    outcomes_of([openai()], request("the key is s3cret"), record=file, mask=lambda text: text.replace("s3cret", "***"))
     assert "s3cret" not in file.read_text()
     assert json.loads(file.read_text())["kind"] == "chat"
 
 
 def test_nothing_leaves_this_machine_without_a_network():
     outside = request(base_url="https://models.example/v1")
-    (outcome,), _ = asked([openai()], outside, no_network=True)
+    (outcome,), _ = outcomes_of([openai()], outside, no_network=True)
     assert kind(outcome) == "network_refused"
 
 
 def test_a_missing_key_is_named():
-    (outcome,), _ = asked([openai()], request(model="groq/llama"))
+    (outcome,), _ = outcomes_of([openai()], request(model="groq/llama"))
     assert "GROQ_API_KEY" in str(outcome)
 
 
@@ -359,7 +361,7 @@ def test_the_variables_of_a_missing_key(asked_for, environment, variables):
 
 
 def test_a_model_without_a_price_can_be_allowed_under_a_budget():
-    (unpriced,), server = asked([openai("yes")], budget_usd=1.0)
+    (unpriced,), server = outcomes_of([openai("yes")], budget_usd=1.0)
     assert (kind(unpriced), server.requests) == ("no_price", [])
-    (said,), _ = asked([openai("yes")], budget_usd=1.0, allow_unpriced=True)
+    (said,), _ = outcomes_of([openai("yes")], budget_usd=1.0, allow_unpriced=True)
     assert said.text == "yes"

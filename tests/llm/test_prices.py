@@ -6,7 +6,7 @@ from evalwright.llm.budget import Spending
 from evalwright.llm.prices import built_in_price, day_of_prices, dollars
 from evalwright.model.chat import Usage
 from evalwright.model.plan import Price
-from llm.models import anthropic, asked, request
+from llm.models import anthropic, outcomes_of, request
 from targets.loopback import reply
 
 MINI, PRO = Price(0.15, 0.6, 0.0, 0.075), Price(1.25, 10.0, 0.0, 0.125)
@@ -49,13 +49,13 @@ def test_what_openai_had_in_its_cache_costs_less():
     }
     message = {"role": "assistant", "content": "yes"}
     body = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}], "usage": usage}
-    (said,), _ = asked([reply(body, headers=("Content-Type: application/json",))], request(model="gpt-4o-mini"))
+    (said,), _ = outcomes_of([reply(body, headers=("Content-Type: application/json",))], request(model="gpt-4o-mini"))
     assert said.usage == Usage(1000, 100, 60, 800)
     assert said.cost_usd == pytest.approx((200 * 0.15 + 800 * 0.075 + 100 * 0.6) / 1e6)
 
 
 def test_what_anthropic_reads_from_its_cache_and_puts_there_is_input_too():
     cached = {"cache_read_input_tokens": 500, "cache_creation_input_tokens": 200}
-    (said,), _ = asked([anthropic("yes", **cached)], request(model="claude-haiku-4-5"))
+    (said,), _ = outcomes_of([anthropic("yes", **cached)], request(model="claude-haiku-4-5"))
     assert said.usage == Usage(800, 10, None, 500, 200)
     assert said.cost_usd == pytest.approx((100 * 1 + 500 * 0.1 + 200 * 1.25 + 10 * 5) / 1e6)

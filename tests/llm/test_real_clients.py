@@ -17,7 +17,7 @@ from evalwright.model.trace import ToolCall, ToolResult
 from evalwright.registry import load
 from evalwright.session import Session
 from llm.models import Impatient
-from llm.providers import KEY, asked, providing
+from llm.providers import KEY, last_text, providing
 
 OPENAI, CLAUDE = "gpt-4o-mini", "claude-haiku-4-5"
 SCHEMA = {
@@ -34,7 +34,7 @@ def order(number):
     return {"state": "sent", "number": number}
 
 
-def talk(work, answer=asked, environment=None, **choices):
+def talk(work, answer=last_text, environment=None, **choices):
     """What `work(models)` gives, and the server."""
 
     async def main():
@@ -49,7 +49,7 @@ def talk(work, answer=asked, environment=None, **choices):
     return asyncio.run(main())
 
 
-def told(request, answer=asked, purpose="judge", **given):
+def reply_to(request, answer=last_text, purpose="judge", **given):
     return talk(lambda models: models.chat(request, purpose), answer, **given)
 
 
@@ -79,14 +79,14 @@ def test_questions_are_in_the_form_that_the_services_accept(model):
 def test_a_field_that_the_service_does_not_know_is_refused_in_its_words():
     for model in (OPENAI, CLAUDE):
         with pytest.raises(EvaluatorError, match="unknown field 'colour'"):
-            told(question(model, extra={"extra_body": {"colour": "red"}}))
+            reply_to(question(model, extra={"extra_body": {"colour": "red"}}))
 
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("model", [OPENAI, CLAUDE])
 def test_headers_and_queries_of_a_call_are_no_part_of_its_body(model, stream):
     extra = {"extra_headers": {"X-Team": "red"}, "extra_query": {"trace": "1"}, "extra_body": {"top_p": 0.5}}
-    _, server = told(question(model, extra=extra, stream=stream))
+    _, server = reply_to(question(model, extra=extra, stream=stream))
     ((_, _, headers, body),) = server.requests
     assert (headers["x-team"], body["top_p"], "extra_headers" in body, "extra_query" in body) == (
         "red",
@@ -99,7 +99,7 @@ def test_headers_and_queries_of_a_call_are_no_part_of_its_body(model, stream):
 def test_a_wrong_key_is_no_answer():
     for model, name in ((OPENAI, "OPENAI_API_KEY"), (CLAUDE, "ANTHROPIC_API_KEY")):
         with pytest.raises(EvaluatorError) as raised:
-            told(question(model), environment={name: "sk-other"})
+            reply_to(question(model), environment={name: "sk-other"})
         assert raised.value.type == "authentication"
 
 
@@ -111,7 +111,7 @@ def test_embeddings_and_moderations_are_requested_in_the_form_of_the_service():
 
 
 def test_a_long_system_prompt_is_kept_by_anthropic_and_a_short_one_is_not():
-    long, short = (told(question(CLAUDE, system="Be fair. " * n))[1].requests[0][3]["system"] for n in (600, 3))
+    long, short = (reply_to(question(CLAUDE, system="Be fair. " * n))[1].requests[0][3]["system"] for n in (600, 3))
     assert long == [{"type": "text", "text": "Be fair. " * 600, "cache_control": {"type": "ephemeral"}}]
     assert short == "Be fair. " * 3
 
@@ -169,8 +169,7 @@ def test_a_chat_system_uses_its_tools_and_sees_images(tmp_path, model, stream):
 
 
 def test_a_stream_that_breaks_off_is_requested_again():
-    from llm.models import asked as asked_of
-    from llm.models import request
+    from llm.models import outcomes_of, request
     from targets.loopback import reply
 
     chunk = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m"}
@@ -181,7 +180,7 @@ def test_a_stream_that_breaks_off_is_requested_again():
         text = "".join(f"data: {json.dumps({**chunk, **one})}\n\n" for one in found)
         return reply(text.encode(), headers=("Content-Type: text/event-stream",))
 
-    (said,), server = asked_of([events(*parts), events(*parts, last)], request(stream=True))
+    (said,), server = outcomes_of([events(*parts), events(*parts, last)], request(stream=True))
     assert (said.text, len(server.requests)) == ("Hello", 2)
 
 
@@ -227,4 +226,4 @@ def test_litellm_is_given_the_address_and_the_key_that_the_user_names():
 def test_an_environment_that_makes_no_client_is_an_error(monkeypatch, model):
     monkeypatch.setenv("ALL_PROXY", "junk://host")
     with pytest.raises(EvaluatorError, match="of the environment cannot be used: Unknown scheme"):
-        told(question(model, max_tokens=50))
+        reply_to(question(model, max_tokens=50))

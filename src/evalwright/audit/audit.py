@@ -112,8 +112,8 @@ class _Audit:
         artifacts = StoredArtifacts(self._evaluators.plan, self._writer) if bench.uses_artifact else None
         donors = Donors(self._sample.traces())
         while batch := [*islice(donors.traces, _TOGETHER)]:
-            found = [self._audited(bench, trace, passed, donors, artifacts) for trace, passed in batch]
-            for one in await asyncio.gather(*found):
+            audits = [self._audited(bench, trace, passed, donors, artifacts) for trace, passed in batch]
+            for one in await asyncio.gather(*audits):
                 self._counts.add(one)
 
     async def _audited(
@@ -126,8 +126,8 @@ class _Audit:
         self._state.advance(1)
         mutants = [*mutants_of(trace, donors.other_than(trace))] if passed and before.passes else []
         changed = [mutant.trace for mutant in mutants if mutant.trace is not None]
-        found = iter(await bench.judged(case, changed, artifact))
-        pairs = [(mutant, None if mutant.trace is None else next(found)) for mutant in mutants]
+        verdicts = iter(await bench.judged(case, changed, artifact))
+        pairs = [(mutant, None if mutant.trace is None else next(verdicts)) for mutant in mutants]
         return AuditedTrace(trace, passed, before, pairs)
 
     def report(self, plan: Plan) -> AuditReport:

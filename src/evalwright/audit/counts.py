@@ -32,8 +32,8 @@ class _Rate:
         self.cases[case] = hits + caught, of + 1
 
     def share(self, groups: Mapping[str, str]) -> Share:
-        found = rate_of_cases(self.cases, groups)
-        return Share(found.rate, sum(of for _, of in self.cases.values()), found.ci)
+        rate = rate_of_cases(self.cases, groups)
+        return Share(rate.rate, sum(of for _, of in self.cases.values()), rate.ci)
 
 
 @dataclass(slots=True)
@@ -113,18 +113,18 @@ class Counts:
     def _add_changes(self, judged: JudgedTrace) -> None:
         """An evaluator with an error leaves a trace without a verdict: it decided nothing there."""
         for name, status in judged.without.items():
-            found = self._evaluators.setdefault(name, _Evaluator())
-            found.changes += judged.status != "error" and status != judged.status
+            counts = self._evaluators.setdefault(name, _Evaluator())
+            counts.changes += judged.status != "error" and status != judged.status
 
     def _add_results(self, case: str, before: JudgedTrace, judged: JudgedTrace) -> None:
         passed = {row.evaluator for row in before.results if row.status == "pass"}
         for row in judged.results:
             if row.evaluator in passed:
-                found = self._evaluators[row.evaluator]
+                counts = self._evaluators[row.evaluator]
                 if row.error is not None:
-                    found.errors += 1
+                    counts.errors += 1
                 else:
-                    found.rate.add(case, row.status in FAILED)
+                    counts.rate.add(case, row.status in FAILED)
 
     def mutations(self) -> list[MutationAudit]:
         return [

@@ -48,21 +48,21 @@ class AuditedEvaluators:
             return "compares the answers of several variants"
         return "calls a model; --judges audits it, too" if is_judge(spec) and not self._judges else ""
 
-    def with_note(self, found: EvaluatorAudit) -> EvaluatorAudit:
+    def with_note(self, audit: EvaluatorAudit) -> EvaluatorAudit:
         """An evaluator's counts, with a word on what they mean if it decides nothing."""
-        if not found.mutants:
+        if not audit.mutants:
             note = "not tested: it passed no trace that has mutants"
-        elif found.changes:
-            return found
-        elif found.errors == found.mutants:
+        elif audit.changes:
+            return audit
+        elif audit.errors == audit.mutants:
             note = "not tested: it had an error on every mutant"
-        elif found.noticed.value:
+        elif audit.noticed.value:
             note = "redundant here: without it, every verdict is the same"
-        elif any(spec.name == found.evaluator and _looks_elsewhere(spec) for spec in self.plan.evaluators):
+        elif any(spec.name == audit.evaluator and _looks_elsewhere(spec) for spec in self.plan.evaluators):
             note = "not tested: it looks at nothing that mutations change"
         else:
             note = "decides nothing here: no mutant makes it fail"
-        return msgspec.structs.replace(found, note=note)
+        return msgspec.structs.replace(audit, note=note)
 
 
 def _looks_elsewhere(spec: EvaluatorSpec) -> bool:

@@ -50,11 +50,11 @@ def mutants_of(trace: Trace, other: Output | None) -> Iterator[Mutant]:
         else:
             yield Mutant(mutation, _traced(_with_answer(whole, answer, changed)), _shown(changed))
     for mutation, mutate_calls in CALL_MUTATIONS.items():
-        found = mutate_calls(trace.tool_calls, _random(trace, mutation)) if trace.tool_calls else None
-        if found is None:
+        mutated = mutate_calls(trace.tool_calls, _random(trace, mutation)) if trace.tool_calls else None
+        if mutated is None:
             yield Mutant(mutation, None)
         else:
-            yield Mutant(mutation, _traced(_with_calls(whole, trace.tool_calls, found.calls)), found.change)
+            yield Mutant(mutation, _traced(_with_calls(whole, trace.tool_calls, mutated.calls)), mutated.change)
     for mutation, mutate_steps in STEP_MUTATIONS.items():
         steps = mutate_steps(trace.spans, _random(trace, mutation))
         if steps is None:
@@ -214,8 +214,8 @@ def _shape(value: Mapping[str, Any]) -> _Shape | None:
         return None
     attributes = value.get("attributes")
     ids = attributes if isinstance(attributes, dict) else value
-    found = ids.get("tool_call_id", None if ids is attributes else value.get("id"))
-    return _Shape(named, found if isinstance(found, str) else None)
+    call_id = ids.get("tool_call_id", None if ids is attributes else value.get("id"))
+    return _Shape(named, call_id if isinstance(call_id, str) else None)
 
 
 def _as_in(value: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
@@ -224,8 +224,8 @@ def _as_in(value: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
         return {**value, **_id_in(value, call), "function": _as_in(value["function"], call)}
     name = next(key for key in _NAMES if isinstance(value.get(key), str))
     arguments = next(key for key in _ARGUMENTS if key in value)
-    given = json.dumps(call.arguments) if isinstance(value[arguments], str) else call.arguments
-    return {**value, **_id_in(value, call), name: call.name, arguments: given}
+    new_arguments = json.dumps(call.arguments) if isinstance(value[arguments], str) else call.arguments
+    return {**value, **_id_in(value, call), name: call.name, arguments: new_arguments}
 
 
 def _id_in(value: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:

@@ -94,9 +94,9 @@ def _other_argument(calls: Sequence[ToolCall], random: Random) -> MutatedCalls |
         return None
     chosen, key = random.choice(places)
     call = calls[chosen]
-    given = _other(call.arguments[key])
-    changed = msgspec.structs.replace(call, arguments={**call.arguments, key: given})
-    change = f"{call.name}({key}={json.dumps(given, ensure_ascii=False)})"
+    new_value = _other(call.arguments[key])
+    changed = msgspec.structs.replace(call, arguments={**call.arguments, key: new_value})
+    change = f"{call.name}({key}={json.dumps(new_value, ensure_ascii=False)})"
     return MutatedCalls([[changed if i == chosen else one] for i, one in enumerate(calls)], change)
 
 

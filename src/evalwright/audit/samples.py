@@ -67,10 +67,10 @@ class Donors:
 
     def other_than(self, trace: Trace) -> Output | None:
         """A different answer, of another case; None if there is none."""
-        own = (trace.output.final_answer or "").strip()
+        this_answer = (trace.output.final_answer or "").strip()
         others = [
             answer
             for case, answer in self._answers
-            if case != trace.case_key and (answer.final_answer or "").strip() != own
+            if case != trace.case_key and (answer.final_answer or "").strip() != this_answer
         ]
         return others[int(_place(_key(trace)), 16) % len(others)] if others else None

@@ -77,8 +77,8 @@ def call_tokens(call: _Call) -> tuple[int, int]:
 
 
 def _count(attributes: Mapping[str, Any], keys: Sequence[str]) -> int:
-    found = next((attributes[key] for key in keys if key in attributes), 0)
-    return found if isinstance(found, int) and found > 0 else 0
+    count = next((attributes[key] for key in keys if key in attributes), 0)
+    return count if isinstance(count, int) and count > 0 else 0
 
 
 def requested_calls(call: _Call) -> list[ToolCall]:

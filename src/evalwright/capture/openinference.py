@@ -38,48 +38,48 @@ _KINDS = {
 
 def llm_span_of(span: Any) -> LLMSpan | None:
     """The model call that a finished OpenTelemetry span describes; None if it describes none."""
-    given: Mapping[str, Any] = span.attributes or {}
-    operation = _OPERATIONS.get(str(given.get("openinference.span.kind")))
+    attributes: Mapping[str, Any] = span.attributes or {}
+    operation = _OPERATIONS.get(str(attributes.get("openinference.span.kind")))
     if operation is None:
         return None
-    model = str(given.get("llm.model_name") or given.get("gen_ai.request.model") or "")
-    parameters = _object(given.get("llm.invocation_parameters")) or {}
+    model = str(attributes.get("llm.model_name") or attributes.get("gen_ai.request.model") or "")
+    parameters = _object(attributes.get("llm.invocation_parameters")) or {}
     failed = span.status.status_code.name == "ERROR"
-    replies = _messages(given, "llm.output_messages")
+    replies = _messages(attributes, "llm.output_messages")
     outputs = tuple(one for one in replies if isinstance(one, AssistantMessage))
     return LLMSpan(
         **_span_position(span),
         duration_ms=(span.end_time - span.start_time) / 1e6,
         operation=operation,
-        provider=str(given.get("gen_ai.system") or _provider(model)),
+        provider=str(attributes.get("gen_ai.system") or _provider(model)),
         request_model=model,
-        response_model=given.get("gen_ai.response.model"),
-        **_tokens(given),
+        response_model=attributes.get("gen_ai.response.model"),
+        **_tokens(attributes),
         request_temperature=parameters.get("temperature"),
         request_max_tokens=parameters.get("max_tokens", parameters.get("max_completion_tokens")),
         request_top_p=parameters.get("top_p"),
         finish_reasons=tuple(one.finish_reason for one in outputs if one.finish_reason),
-        response_id=given.get("gen_ai.response.id"),
-        output_type=given.get("gen_ai.output.type"),
-        error_type=given.get("error.type") or ("error" if failed else None),
-        input_messages=_messages(given, "llm.input_messages"),
+        response_id=attributes.get("gen_ai.response.id"),
+        output_type=attributes.get("gen_ai.output.type"),
+        error_type=attributes.get("error.type") or ("error" if failed else None),
+        input_messages=_messages(attributes, "llm.input_messages"),
         output_messages=outputs,
-        tool_definitions=_tools(given),
+        tool_definitions=_tools(attributes),
         scope=span.instrumentation_scope.name,
     )
 
 
 def step_of(span: Any) -> StepSpan:
     """A finished span of the application that is not a model call, with its attributes unchanged."""
-    given: Mapping[str, Any] = span.attributes or {}
-    kind = given.get("openinference.span.kind") or given.get("gen_ai.operation.name")
+    attributes: Mapping[str, Any] = span.attributes or {}
+    kind = attributes.get("openinference.span.kind") or attributes.get("gen_ai.operation.name")
     failed = span.status.status_code.name == "ERROR"
     return StepSpan(
         **_span_position(span),
         name=span.name,
         kind=_KINDS.get(str(kind), "span"),
-        attributes=dict(given),
-        error=str(span.status.description or given.get("error.type") or "error") if failed else None,
+        attributes=dict(attributes),
+        error=str(span.status.description or attributes.get("error.type") or "error") if failed else None,
         scope=span.instrumentation_scope.name,
     )
 
@@ -112,9 +112,9 @@ _COUNTS = {
 """The names of OpenInference, and after them those that pixie reads."""
 
 
-def _tokens(given: Mapping[str, Any]) -> dict[str, Any]:
-    counts = {ours: [given.get(f"llm.token_count.{name}") for name in names] for ours, names in _COUNTS.items()}
-    return {ours: next((count for one in found if (count := _count(one))), 0) for ours, found in counts.items()}
+def _tokens(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    counts = {ours: [attributes.get(f"llm.token_count.{name}") for name in names] for ours, names in _COUNTS.items()}
+    return {ours: next((count for one in values if (count := _count(one))), 0) for ours, values in counts.items()}
 
 
 def _count(value: Any) -> int:
@@ -126,76 +126,74 @@ def _count(value: Any) -> int:
 
 def _object(text: Any) -> dict[str, Any] | None:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (TypeError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
-def _messages(given: Mapping[str, Any], prefix: str) -> tuple[Message, ...]:
+def _messages(attributes: Mapping[str, Any], prefix: str) -> tuple[Message, ...]:
     messages: list[Message] = []
     # OpenInference writes lists as numbered attributes, without their length. Number 0 is missing where it is kept for
     # instructions and there are none; any other gap ends the list, as in pixie.
-    number = 0 if f"{prefix}.0.message.role" in given else 1
-    while f"{prefix}.{number}.message.role" in given:
-        message = _message(given, f"{prefix}.{number}.message")
+    number = 0 if f"{prefix}.0.message.role" in attributes else 1
+    while f"{prefix}.{number}.message.role" in attributes:
+        message = _message(attributes, f"{prefix}.{number}.message")
         if message is not None:
             messages.append(message)
         number += 1
     return tuple(messages)
 
 
-def _message(given: Mapping[str, Any], at: str) -> Message | None:
-    role = str(given[f"{at}.role"]).lower()
+def _message(attributes: Mapping[str, Any], at: str) -> Message | None:
+    role = str(attributes[f"{at}.role"]).lower()
     if role == "system":
-        return SystemMessage("".join(part.text for part in _parts(given, at) if isinstance(part, TextContent)))
+        return SystemMessage("".join(part.text for part in _parts(attributes, at) if isinstance(part, TextContent)))
     if role == "user":
-        return UserMessage(_parts(given, at))
+        return UserMessage(_parts(attributes, at))
     if role == "assistant":
-        return AssistantMessage(_parts(given, at), _calls(given, at), given.get(f"{at}.finish_reason"))
+        return AssistantMessage(_parts(attributes, at), _calls(attributes, at), attributes.get(f"{at}.finish_reason"))
     if role == "tool":
-        content = str(given.get(f"{at}.content") or "")
-        return ToolResultMessage(content, given.get(f"{at}.tool_call_id"), given.get(f"{at}.name"))
+        content = str(attributes.get(f"{at}.content") or "")
+        return ToolResultMessage(content, attributes.get(f"{at}.tool_call_id"), attributes.get(f"{at}.name"))
     return None
 
 
-def _parts(given: Mapping[str, Any], at: str) -> tuple[TextContent | ImageContent, ...]:
-    if f"{at}.content" in given:
-        return (TextContent(str(given[f"{at}.content"])),)
+def _parts(attributes: Mapping[str, Any], at: str) -> tuple[TextContent | ImageContent, ...]:
+    if f"{at}.content" in attributes:
+        return (TextContent(str(attributes[f"{at}.content"])),)
     parts: list[TextContent | ImageContent] = []
-    while f"{at}.contents.{len(parts)}.message_content.type" in given:
+    while f"{at}.contents.{len(parts)}.message_content.type" in attributes:
         part = f"{at}.contents.{len(parts)}.message_content"
-        if given[f"{part}.type"] == "image":
-            parts.append(
-                ImageContent(str(given.get(f"{part}.image.url.url") or given.get(f"{part}.image.image.url") or ""),
-                             given.get(f"{part}.image.url.detail"))
-            )  # fmt: skip
+        if attributes[f"{part}.type"] == "image":
+            url = attributes.get(f"{part}.image.url.url") or attributes.get(f"{part}.image.image.url")
+            parts.append(ImageContent(str(url or ""), attributes.get(f"{part}.image.url.detail")))
         else:
-            parts.append(TextContent(str(given.get(f"{part}.text") or "")))
+            parts.append(TextContent(str(attributes.get(f"{part}.text") or "")))
     return tuple(parts)
 
 
-def _calls(given: Mapping[str, Any], at: str) -> tuple[ToolCall, ...]:
+def _calls(attributes: Mapping[str, Any], at: str) -> tuple[ToolCall, ...]:
     calls: list[ToolCall] = []
-    while f"{at}.tool_calls.{len(calls)}.tool_call.function.name" in given:
+    while f"{at}.tool_calls.{len(calls)}.tool_call.function.name" in attributes:
         call = f"{at}.tool_calls.{len(calls)}.tool_call"
-        text = given.get(f"{call}.function.arguments")
+        text = attributes.get(f"{call}.function.arguments")
         # Arguments that are not a JSON object are kept as text: what the model wrote is what has to be judged.
         arguments = {} if text is None else _object(text)
         calls.append(
             ToolCall(
-                str(given[f"{call}.function.name"]),
+                str(attributes[f"{call}.function.name"]),
                 {"_raw": text} if arguments is None else arguments,
-                given.get(f"{call}.id"),
+                attributes.get(f"{call}.id"),
             )
         )
     return tuple(calls)
 
 
-def _tools(given: Mapping[str, Any]) -> tuple[ToolDefinition, ...]:
+def _tools(attributes: Mapping[str, Any]) -> tuple[ToolDefinition, ...]:
     tools: list[ToolDefinition] = []
-    while f"llm.tools.{len(tools)}.tool.name" in given:
+    while f"llm.tools.{len(tools)}.tool.name" in attributes:
         at = f"llm.tools.{len(tools)}.tool"
-        schema = _object(given.get(f"{at}.json_schema"))
-        tools.append(ToolDefinition(str(given[f"{at}.name"]), given.get(f"{at}.description"), schema))
+        schema = _object(attributes.get(f"{at}.json_schema"))
+        tools.append(ToolDefinition(str(attributes[f"{at}.name"]), attributes.get(f"{at}.description"), schema))
     return tuple(tools)

@@ -85,16 +85,16 @@ class Telemetry:
 
     def _provider(self) -> Any:
         """The application's provider, else the private one; None if the SDK is not installed."""
-        found = _of_application()
-        if found is None and self._private is None:
+        provider = _of_application()
+        if provider is None and self._private is None:
             try:
                 from opentelemetry.sdk.trace import TracerProvider
             except ImportError:
                 return None
             # Nothing has to be flushed at the exit: our processor hands each span over at once.
             self._private = TracerProvider(shutdown_on_exit=False)
-        self._attach_to(found or self._private)
-        return found or self._private
+        self._attach_to(provider or self._private)
+        return provider or self._private
 
     def _attach_to(self, provider: Any) -> None:
         if provider is not None and not any(provider is one for one in self._attached):

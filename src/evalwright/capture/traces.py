@@ -94,12 +94,12 @@ def _tool_name(one: StepSpan) -> str:
 
 
 def _arguments(one: StepSpan) -> dict[str, Any]:
-    given = one.attributes.get("gen_ai.tool.call.arguments", one.attributes.get("input.value"))
+    arguments = one.attributes.get("gen_ai.tool.call.arguments", one.attributes.get("input.value"))
     try:
-        read = json.loads(given) if isinstance(given, str) else given
+        read = json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
         read = None
-    return read if isinstance(read, dict) else {} if given is None else {"_raw": _as_list(given)}
+    return read if isinstance(read, dict) else {} if arguments is None else {"_raw": _as_list(arguments)}
 
 
 def metrics_of(captured: Sequence[CapturedSpan]) -> Metrics:

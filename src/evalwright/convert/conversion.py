@@ -57,25 +57,25 @@ def convert(
     cannot express is an InputError, except keys without effect. Without `to`, files of a format that has two forms get
     the other one, and all others become native.
     """
-    given = options or {}
+    format_options = options or {}
     if os.path.isdir(source):
         source = next(stood_for(source, dialect), source)
     if dialect is None and source.suffix not in _YAML and os.path.isfile(source) and not fitting(source):
         for one in formats():  # a result file may have another form, too, although it is not a suite
             if to in (None, one.name) and (done := _other_form(one, source, out, allow_loss)) is not None:
                 return done
-    original = read_original(source, dialect, given)
-    own = format_of(original.suite.dialect)
-    into = format_of(to) if to is not None else own if own.other_form is not None else format_of(NATIVE)
-    if into is own:
-        if (done := _other_form(own, source, out, allow_loss, given)) is not None:
+    original = read_original(source, dialect, format_options)
+    current = format_of(original.suite.dialect)
+    target = format_of(to) if to is not None else current if current.other_form is not None else format_of(NATIVE)
+    if target is current:
+        if (done := _other_form(current, source, out, allow_loss, format_options)) is not None:
             return done
-        if to is None or own.expands is None or not resolve(own.expands)(original.suite.document):
-            raise InputError(Problem(str(source), f"is already in {own.title} format"))
+        if to is None or current.expands is None or not resolve(current.expands)(original.suite.document):
+            raise InputError(Problem(str(source), f"is already in {current.title} format"))
     if not original.suite.variants and _is_empty(original.suite):
         raise InputError(Problem(str(source), "has no cases and no evaluators: there is nothing to convert"))
-    allowed = given.get("allow_outside") or ()
-    return _written_suite(original, into, out or Path(f"{source.stem}-{into.name}"), allow_loss, allowed)
+    allowed = format_options.get("allow_outside") or ()
+    return _written_suite(original, target, out or Path(f"{source.stem}-{target.name}"), allow_loss, allowed)
 
 
 def _written_suite(
@@ -131,8 +131,8 @@ def _other_form(
         if options is not None:
             original, written = (load_suite(path, one.name, to_run=False, options=options) for path in (source, target))
             known = {(loss.file, loss.key) for loss in losses}
-            found = _first(differences(original, written), allow_loss)
-            losses += [loss for loss in found if (loss.file, loss.key) not in known]
+            unknown_losses = _first(differences(original, written), allow_loss)
+            losses += [loss for loss in unknown_losses if (loss.file, loss.key) not in known]
             notes = credential_notes(original)
         _refuse(losses, allow_loss)
     files = sorted(output.files, key=lambda path: path != target)

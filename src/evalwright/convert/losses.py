@@ -37,32 +37,32 @@ def differences(original: Suite, written: Suite) -> Iterator[Problem]:
     The cases of both are read once, side by side.
     """
     for part in _PARTS:
-        given, read = (msgspec.to_builtins(_part(suite, part)) for suite in (original, written))
-        yield from _unlike("suite", part, given, read)
-    for given_case, read_case in zip_longest(original.cases, written.cases):
-        yield from _case(given_case, read_case)
+        old, new = (msgspec.to_builtins(_part(suite, part)) for suite in (original, written))
+        yield from _unlike("suite", part, old, new)
+    for old_case, new_case in zip_longest(original.cases, written.cases):
+        yield from _case(old_case, new_case)
 
 
-def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterator[Problem]:
-    if given is None or read is None:
-        there = given or read
+def _case(old: EvalCase | Case | None, new: EvalCase | Case | None) -> Iterator[Problem]:
+    if old is None or new is None:
+        there = old or new
         assert there is not None
-        yield Problem(f"case {there.id}", "is missing in the new file" if read is None else "is only in the new file")
+        yield Problem(f"case {there.id}", "is missing in the new file" if new is None else "is only in the new file")
         return
-    was, became = _values(given), _values(read)
+    was, became = _values(old), _values(new)
     before, error = (values.get("extra", {}).get("load_error") for values in (was, became))
     if before is not None and before != error:
-        yield Problem(f"case {given.id}", f"could not be read in the original: {before}")
+        yield Problem(f"case {old.id}", f"could not be read in the original: {before}")
         return
     if error is not None and before is None:
-        yield Problem(f"case {given.id}", f"could not be read in the new file: {error}")
+        yield Problem(f"case {old.id}", f"could not be read in the new file: {error}")
         return
     specs = [values.pop("evaluators") for values in (was, became)]
     for key, text in _texts_with_variables("", was):
         names = ", ".join(dict.fromkeys(NAMED.findall(text)))
-        yield Problem(f"case {given.id}", f"only the original puts variables into cases, here {names}", key=key)
-    yield from _unlike(f"case {given.id}", "", shown(was), shown(became))
-    yield from _unlike(f"case {given.id}", "evaluators", *specs)
+        yield Problem(f"case {old.id}", f"only the original puts variables into cases, here {names}", key=key)
+    yield from _unlike(f"case {old.id}", "", shown(was), shown(became))
+    yield from _unlike(f"case {old.id}", "evaluators", *specs)
 
 
 def _texts_with_variables(key: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -80,20 +80,20 @@ def _texts_with_variables(key: str, value: Any) -> Iterator[tuple[str, str]]:
 def _values(case: EvalCase | Case) -> dict[str, Any]:
     """The case as it is stored, with its recorded trace but without the times at which that was read."""
     stored = snapshot(case)
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(stored))
+    values: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(stored))
     recorded = recorded_of(stored)
-    found["recorded"] = msgspec.json.decode(msgspec.json.encode(brief(recorded)))
-    if found["evaluators"] is not None:
-        found["evaluators"] = {spec["name"]: meant_evaluator(spec) for spec in found["evaluators"]}
-    if isinstance(named := found.get("extra", {}).get("input_files"), list):
-        found["extra"]["input_files"] = [os.path.normpath(name) for name in named]
-    if found["expected"].get("conversation") is None:
-        found["expected"].pop("conversation", None)
-    for trace in found["recorded"] if isinstance(recorded, list) else [found["recorded"]]:
+    values["recorded"] = msgspec.json.decode(msgspec.json.encode(brief(recorded)))
+    if values["evaluators"] is not None:
+        values["evaluators"] = {spec["name"]: meant_evaluator(spec) for spec in values["evaluators"]}
+    if isinstance(named := values.get("extra", {}).get("input_files"), list):
+        values["extra"]["input_files"] = [os.path.normpath(name) for name in named]
+    if values["expected"].get("conversation") is None:
+        values["expected"].pop("conversation", None)
+    for trace in values["recorded"] if isinstance(recorded, list) else [values["recorded"]]:
         if trace is not None:
             trace.pop("started_at", None)
             trace.pop("finished_at", None)
-    return found
+    return values
 
 
 def _part(suite: Suite, part: str) -> Any:
@@ -106,22 +106,22 @@ def _part(suite: Suite, part: str) -> Any:
     return getattr(suite, part)
 
 
-def _unlike(place: str, key: str, given: Any, read: Any) -> Iterator[Problem]:
-    if isinstance(given, dict) and isinstance(read, dict):
-        for name in [*given, *(name for name in read if name not in given)]:
+def _unlike(place: str, key: str, old: Any, new: Any) -> Iterator[Problem]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in [*old, *(name for name in new if name not in old)]:
             inner = f"{key}.{name}" if key else str(name)
-            yield from _unlike(place, inner, given.get(name, _MISSING), read.get(name, _MISSING))
-    elif isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
-        for i, (one, other) in enumerate(zip(given, read, strict=True)):
+            yield from _unlike(place, inner, old.get(name, _MISSING), new.get(name, _MISSING))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for i, (one, other) in enumerate(zip(old, new, strict=True)):
             yield from _unlike(place, f"{key}[{i}]", one, other)
-    elif not _is_equal(given, read):
+    elif not _is_equal(old, new):
         name = key.rpartition(".")[2]
-        yield Problem(place, f"{_shown(name, given)} becomes {_shown(name, read)}", key=key)
+        yield Problem(place, f"{_shown(name, old)} becomes {_shown(name, new)}", key=key)
 
 
-def _is_equal(given: Any, read: Any) -> bool:
-    nan = given != given and read != read
-    return nan or (given == read and isinstance(given, bool) == isinstance(read, bool))
+def _is_equal(old: Any, new: Any) -> bool:
+    nan = old != old and new != new
+    return nan or (old == new and isinstance(old, bool) == isinstance(new, bool))
 
 
 def _shown(key: str, value: Any) -> str:

@@ -60,8 +60,8 @@ class Original(NamedTuple):
 def credential_notes(suite: Suite) -> list[str]:
     """Which keys of a suite and its cases contain a credential as text."""
     parts = chain([suite.document], (to_builtins(_authored_parts(case)) for case in suite.cases))
-    found = chain.from_iterable(map(credentials, parts))
-    names = dict.fromkeys(key for key, text in found if not _NAME.search(text) and not NAMED.search(text))
+    contained = chain.from_iterable(map(credentials, parts))
+    names = dict.fromkeys(key for key, text in contained if not _NAME.search(text) and not NAMED.search(text))
     return [f"{name} contains a credential, and so may the new files: name a variable instead" for name in names]
 
 
@@ -72,13 +72,13 @@ def _authored_parts(case: EvalCase | Case) -> list[Any]:
 
 def read_original(source: Path, dialect: str | None, options: Mapping[str, Any]) -> Original:
     """Raises InputError with every problem of the suite; variables need no values."""
-    found = format_at(source, dialect)
-    written = dict.fromkeys(resolve(found.names_in or _names_in)(source, options))
+    suite_format = format_at(source, dialect)
+    written = dict.fromkeys(resolve(suite_format.names_in or _names_in)(source, options))
     named = {text: match[1] for text in written if (match := _NAME.match(text)) and match[1] not in OWN_NAMES}
     references = marked_names(set(named.values()))
     before = set(os.environ)
     try:
-        suite = load_suite(source, found.name, references, to_run=False, options=options)
+        suite = load_suite(source, suite_format.name, references, to_run=False, options=options)
     except InputError as error:
         problems = [Problem(p.file, shown(p.message), p.line, p.key) for p in error.problems]
         raise InputError(problems, shown(error.headline)) from error

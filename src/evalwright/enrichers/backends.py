@@ -45,21 +45,21 @@ class _Platform:
         """Paths that have found nothing so far: if in no record at all, they are most likely misspelt."""
 
     def _mistakes(self, config: dict[str, Any]) -> list[tuple[str, str]]:
-        found = []
+        problems = []
         endpoint = config.get("endpoint") or config.get("host") or self.default_endpoint
         if not isinstance(endpoint, str) or not endpoint.startswith(("http://", "https://")):
-            found.append(("endpoint", f"'endpoint' must be a URL, found {endpoint!r}"))
+            problems.append(("endpoint", f"'endpoint' must be a URL, found {endpoint!r}"))
         merge = config.get("merge", {})
         if not isinstance(merge, dict):
-            return [*found, ("merge", f"'merge' must be a mapping, found {merge!r}")]
+            return [*problems, ("merge", f"'merge' must be a mapping, found {merge!r}")]
         for path, query in merge.items():
             if str(path).partition(".")[0] not in _MERGEABLE:
-                found.append((f"merge.{path}", f"expected a path below one of {', '.join(_MERGEABLE)}"))
+                problems.append((f"merge.{path}", f"expected a path below one of {', '.join(_MERGEABLE)}"))
             try:
                 _compiled(str(query))
             except Exception as error:
-                found.append((f"merge.{path}", f"not a JSONPath: {error}"))
-        return found
+                problems.append((f"merge.{path}", f"not a JSONPath: {error}"))
+        return problems
 
     def _credentials(self, config: dict[str, Any]) -> dict[str, str]:
         return {}
@@ -73,10 +73,10 @@ class _Platform:
         trace_id = trace.extra.get("trace_id")
         if not isinstance(trace_id, str) or not trace_id.strip("."):
             raise LookupError("the trace has no extra.trace_id")
-        found = await self._fetch(self.url(quote(trace_id, safe="")))
+        record = await self._fetch(self.url(quote(trace_id, safe="")))
         plain = msgspec.to_builtins(trace)
         for path, _, compiled in self._merge:
-            values = [match.value for match in compiled.find(found)]
+            values = [match.value for match in compiled.find(record)]
             if values:
                 self._unfound.discard(path)
                 _put(plain, path.split("."), values[0] if len(values) == 1 else values)

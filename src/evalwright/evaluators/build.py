@@ -123,15 +123,15 @@ def read_as_values(type_name: str, texts: Mapping[str, str]) -> dict[str, Any]:
     Raises InputError for an unknown type.
     """
     fields = fields_by_key(load("evaluators", type_name))
-    found = {}
+    values = {}
     for key in texts.keys() & fields.keys():
         try:
             msgspec.convert(texts[key], fields[key].type)
         except msgspec.ValidationError:
             with suppress(msgspec.MsgspecError):  # what it is instead is said of the text
                 value = msgspec.json.decode(texts[key], type=float | bool | int)
-                found[key] = msgspec.convert(value, fields[key].type)
-    return found
+                values[key] = msgspec.convert(value, fields[key].type)
+    return values
 
 
 def config_doubts(type_name: str, config: Mapping[str, Any]) -> list[Problem]:
@@ -140,10 +140,10 @@ def config_doubts(type_name: str, config: Mapping[str, Any]) -> list[Problem]:
     return [] if doubts is None else doubts(config)
 
 
-def undeclared(given: Iterable[str], known: Iterable[str]) -> list[Problem]:
+def undeclared(keys: Iterable[str], known: Iterable[str]) -> list[Problem]:
     """A problem for each key that is not among the known ones."""
     names = list(known)
-    return [undeclared_key(key, names) for key in given if key not in names]
+    return [undeclared_key(key, names) for key in keys if key not in names]
 
 
 def build(spec: EvaluatorSpec) -> Built:
@@ -298,7 +298,7 @@ def _checked_config(kind: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any
     fields = fields_by_key(kind)
     values: dict[str, Any] = {}
     problems = []
-    for key, found in config.items():
+    for key, value in config.items():
         if key not in fields:
             if not _takes_any_key(kind):
                 problems.append(undeclared_key(key, fields))
@@ -306,13 +306,13 @@ def _checked_config(kind: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any
         values[key] = msgspec.UNSET
         try:
             # A plan is stored as JSON, so what JSON cannot hold (dates of a YAML file) becomes text before it is used.
-            found = msgspec.to_builtins(found)
-            endless = [*not_finite(found)]
+            value = msgspec.to_builtins(value)
+            endless = [*not_finite(value)]
             problems += [endless_number(key, place, number) for place, number in endless]
             if not endless:
-                values[key] = msgspec.convert(found, fields[key].type)
+                values[key] = msgspec.convert(value, fields[key].type)
         except (msgspec.ValidationError, TypeError, RecursionError) as error:
-            problems += mismatches(key, fields[key].type, found, str(error))
+            problems += mismatches(key, fields[key].type, value, str(error))
     problems += [
         Problem("", f"the required key {key!r} is missing, expected {in_words(field.type)}", key=key)
         for key, field in fields.items()

@@ -69,15 +69,15 @@ def describe(name: str) -> Description:
 
 
 def _rows() -> dict[str, tuple[str, EvaluatorEntry]]:
-    found = {name: (family, row) for family, register in registry.families().items() for name, row in register.items()}
+    rows = {name: (family, row) for family, register in registry.families().items() for name, row in register.items()}
     for format in registry.formats():
         for name, row in format.evaluators.items():
-            if name not in found and name not in registry.INTERNAL:
-                found[name] = (format.title, row if isinstance(row, EvaluatorEntry) else _undescribed(name))
+            if name not in rows and name not in registry.INTERNAL:
+                rows[name] = (format.title, row if isinstance(row, EvaluatorEntry) else _undescribed(name))
     for name in registry.names("evaluators"):
-        if name not in found and name not in registry.INTERNAL:
-            found[name] = (registry.package_of("evaluators", name) or "", _undescribed(name))
-    return found
+        if name not in rows and name not in registry.INTERNAL:
+            rows[name] = (registry.package_of("evaluators", name) or "", _undescribed(name))
+    return rows
 
 
 def _undescribed(name: str) -> EvaluatorEntry:

@@ -55,10 +55,10 @@ def select(path: str) -> Callable[[Any], Any]:
 
     def first(record: Any) -> Any:
         try:
-            found = read(record) if isinstance(record, OfCase) else _walk(record, steps)
+            value = read(record) if isinstance(record, OfCase) else _walk(record, steps)
         except AttributeError:  # the trace was made from plain data, or the record is none
-            found = _walk(record, steps)
-        return found if found.__class__ in _AS_THEY_ARE else as_stored(found)
+            value = _walk(record, steps)
+        return value if value.__class__ in _AS_THEY_ARE else as_stored(value)
 
     return first
 
@@ -93,11 +93,11 @@ def _part_of_trace(steps: list[str | int]) -> Callable[[Any], Any] | None:
     return attrgetter(".".join(map(str, steps)))
 
 
-def must_be_there(path: str, found: Any) -> Any:
+def must_be_there(path: str, value: Any) -> Any:
     """What was found at a path. Raises EvaluatorError if there is nothing: checking it would prove nothing."""
-    if found is ABSENT:
+    if value is ABSENT:
         raise EvaluatorError(f"there is nothing at {shorten(path)}", "absent_field")
-    return found
+    return value
 
 
 def text_at(path: str, record: Any, *, absent: str = "error") -> str:

@@ -84,8 +84,8 @@ class AnthropicClient:
 def _as_body(body: dict[str, Any]) -> dict[str, Any]:
     """The arguments for the client: what only newer or older servers know bypasses its list of parameters."""
     whole, options = body_and_options(body)
-    given = {key: whole.pop(key) for key in ("model", "max_tokens", "messages")}
-    return {**given, **options, "extra_body": whole}
+    required = {key: whole.pop(key) for key in ("model", "max_tokens", "messages")}
+    return {**required, **options, "extra_body": whole}
 
 
 def _request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
@@ -111,11 +111,11 @@ def _request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
         body["tools"] = [{"name": _REPLY, "description": "Give the reply.", "input_schema": request.schema}]
         body["tool_choice"] = {"type": "tool", "name": _REPLY}
     if request.tools:
-        own = [
+        tools = [
             {"name": t["name"], "description": t.get("description", ""), "input_schema": t["parameters"]}
             for t in request.tools
         ]
-        body["tools"] = [*extra.get("tools", ()), *own]
+        body["tools"] = [*extra.get("tools", ()), *tools]
     _mark_head(body)
     if request.tool_choice and request.tool_choice != "none":
         kinds = {"auto": {"type": "auto"}, "required": {"type": "any"}}

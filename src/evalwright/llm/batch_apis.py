@@ -42,17 +42,17 @@ class OpenAIBatches:
 
     async def is_done(self, batch: str) -> bool:
         with _failing(self._errors):
-            found = await self._client.batches.retrieve(batch)
-            if found.status == "failed":
-                reasons = getattr(found.errors, "data", None) or []
+            state = await self._client.batches.retrieve(batch)
+            if state.status == "failed":
+                reasons = getattr(state.errors, "data", None) or []
                 message = "; ".join(str(reason.message) for reason in reasons[:3])
                 raise CallFailed("bad_request", f"{batch} failed: {message or 'its provider does not say why'}")
-            return found.status in ("completed", "expired", "cancelled")
+            return state.status in ("completed", "expired", "cancelled")
 
     async def answers(self, batch: str) -> AsyncIterator[BatchAnswer]:
         with _failing(self._errors):
-            found = await self._client.batches.retrieve(batch)
-            for name in (found.output_file_id, found.error_file_id):
+            state = await self._client.batches.retrieve(batch)
+            for name in (state.output_file_id, state.error_file_id):
                 if name:
                     with replies_up_to(_LARGEST):
                         content = await self._client.files.content(name)
@@ -82,8 +82,8 @@ class AnthropicBatches:
 
     async def is_done(self, batch: str) -> bool:
         with _failing(self._errors):
-            found = await self._client.messages.batches.retrieve(batch)
-            return bool(found.processing_status == "ended")
+            state = await self._client.messages.batches.retrieve(batch)
+            return bool(state.processing_status == "ended")
 
     async def answers(self, batch: str) -> AsyncIterator[BatchAnswer]:
         with _failing(self._errors):

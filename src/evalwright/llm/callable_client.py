@@ -87,10 +87,10 @@ def _described(error: Exception) -> str:
 
 def _at(place: str) -> Any:
     module, _, attribute = place.partition(":")
-    found: Any = import_module(module)
+    value: Any = import_module(module)
     for part in attribute.split("."):
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 class LitellmClient:
@@ -98,8 +98,8 @@ class LitellmClient:
 
     def __init__(self, route: Route) -> None:
         self._litellm = import_module("litellm")
-        given = {"api_base": route.base_url, "api_key": route.key}
-        self._place = {name: value for name, value in given.items() if value is not None}
+        place = {"api_base": route.base_url, "api_key": route.key}
+        self._place = {name: value for name, value in place.items() if value is not None}
 
     async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
         from evalwright.llm.openai_client import reply_of, request_body

@@ -55,13 +55,13 @@ def bounded(client_class: Any) -> Any:
 
     try:
         # The HTTP library's own pool is kept if it has to find the proxy for an address.
-        own = {} if getproxies() else {"transport": lanes(client_class)}
+        transport = {} if getproxies() else {"transport": lanes(client_class)}
         return client_class(
             headers={"Accept-Encoding": "identity"},
             event_hooks={"response": [_bound]},
             follow_redirects=False,
             timeout=None,
-            **own,
+            **transport,
         )
     except (OSError, ValueError) as error:
         named = "*_PROXY, SSL_CERT_FILE or SSL_CERT_DIR of the environment cannot be used"

@@ -67,12 +67,12 @@ def fit_of(
         most, raised = affordable, raised or most is None
         if raised and "tokens" in refused:
             most, raised = min(affordable, ANTHROPIC_TOKENS), False
-    given = request.temperature
+    temperature = request.temperature
     sent = not adapts or (family.temperature and not thinks and "temperature" not in refused)
-    left_out = () if given is None or sent else (f"temperature {given:g}",)
+    left_out = () if temperature is None or sent else (f"temperature {temperature:g}",)
     formats = _formats(interface, request, family, forces_tools=not thinks)
     reply_format = next((one for one in formats if one not in refused), None)
-    return Fit(limit, most, given if sent else None, reply_format, left_out, raised)
+    return Fit(limit, most, temperature if sent else None, reply_format, left_out, raised)
 
 
 def refused_parts(failure: CallFailed, fit: Fit) -> Iterator[str]:

@@ -44,11 +44,11 @@ class KeptCall:
 
     def note_output(self, text: str, cost_usd: float | None = None) -> str:
         """The output of a program that replaces a model: kept, and returned without the thinking before it."""
-        thought, spoken = split_thinking(text)
-        self._note_reply(spoken, cost_usd)
+        thought, answer = split_thinking(text)
+        self._note_reply(answer, cost_usd)
         if thought and self._entry is not None:
             self._entry["thinking"] = _masked_and_cut(thought, self._mask)
-        return spoken
+        return answer
 
     def _note_reply(self, text: str, cost_usd: float | None) -> None:
         if self._entry is not None:

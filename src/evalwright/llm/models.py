@@ -224,7 +224,7 @@ class LiveModels:
     async def moderate(self, model: str, text: str) -> Moderation:
         request = writable(ChatRequest(model, [ChatMessage("user", text)], tool_choice="moderate"))
         route = route_of(request, self._environment)
-        found: Moderation = await self._recorded_or_live(
+        moderation: Moderation = await self._recorded_or_live(
             "judge",
             "moderate",
             key_of(request, at=None),
@@ -233,7 +233,7 @@ class LiveModels:
                 route, lambda client: method_of(client, "moderate", route)(route.model, request.messages[0].content)
             ),
         )
-        return found
+        return moderation
 
     async def close(self) -> None:
         """Close connections and files."""
@@ -290,8 +290,8 @@ class LiveModels:
         """The cache; None if it is off: by choice, or, unless a file is named, for what answers on this machine."""
         # A local server is free of charge, and its model may change under the same name; so may the user's function,
         # and another project's function may have that name, too.
-        own = route.is_loopback or route.is_function
-        if self._choices.no_cache or (own and self._choices.cache is None):
+        is_local = route.is_loopback or route.is_function
+        if self._choices.no_cache or (is_local and self._choices.cache is None):
             return None
         if self._cache is None:
             try:

@@ -114,11 +114,11 @@ class OpenAIClient:
                 response = await self._client.moderations.create(model=model, input=text)
             except self._errors as error:
                 raise failure_of(error) from error
-            found = response.results[0]
+            result = response.results[0]
             scores = {
-                name: float(score) for name, score in found.category_scores.model_dump(by_alias=True).items() if score
+                name: float(score) for name, score in result.category_scores.model_dump(by_alias=True).items() if score
             }
-            return checked_reply(Moderation(found.flagged, scores, model))
+            return checked_reply(Moderation(result.flagged, scores, model))
 
     async def close(self) -> None:
         await self._client.close()
@@ -178,8 +178,8 @@ def _message(message: ChatMessage) -> dict[str, Any]:
 
 def _thinking(message: Any) -> str | None:
     """A reasoning model's thinking, under either name that servers use for it."""
-    found = (getattr(message, name, None) for name in ("reasoning_content", "reasoning"))
-    return next((text for text in found if isinstance(text, str) and text), None)
+    texts = (getattr(message, name, None) for name in ("reasoning_content", "reasoning"))
+    return next((text for text in texts if isinstance(text, str) and text), None)
 
 
 def _refusal(message: Any) -> str | None:

@@ -100,8 +100,8 @@ def _served_call(item: Any) -> ServedCall:
     if item.type == "mcp_call":
         result = None if item.output is None else tool_content(item.output)
         return ServedCall(ToolCall(item.name, item.id, arguments_in(item.arguments)), result)
-    given = {key: value for key, value in item.items() if key not in ("type", "id", "call_id", "status")}
-    return ServedCall(ToolCall(item.type.removesuffix("_call"), item.call_id or item.id, given))
+    arguments = {key: value for key, value in item.items() if key not in ("type", "id", "call_id", "status")}
+    return ServedCall(ToolCall(item.type.removesuffix("_call"), item.call_id or item.id, arguments))
 
 
 def _usage(usage: Any) -> Usage:

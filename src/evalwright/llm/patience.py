@@ -51,11 +51,11 @@ async def all_given(calls: Iterable[Awaitable[T]]) -> list[T]:
 
     So model calls that are under way get their replies, even if another call is not made any more.
     """
-    given = await asyncio.gather(*calls, return_exceptions=True)
-    for one in given:
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    for one in outcomes:
         if isinstance(one, BaseException):
             raise one
-    return cast("list[T]", given)
+    return cast("list[T]", outcomes)
 
 
 class _Still:

@@ -30,8 +30,8 @@ async def posted(client: Any, path: str, body: dict[str, Any]) -> Any:
     """The reply to a body that may contain `extra_body`, `extra_headers` and `extra_query`, as the clients know
     them."""
     whole, options = body_and_options(body)
-    given = {_OPTIONS[name]: value for name, value in options.items()}
-    return objects_of(await client.post(path, cast_to=str, body=whole, options=given))
+    arguments = {_OPTIONS[name]: value for name, value in options.items()}
+    return objects_of(await client.post(path, cast_to=str, body=whole, options=arguments))
 
 
 def body_and_options(body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

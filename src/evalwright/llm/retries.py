@@ -49,7 +49,7 @@ class Rules:
         if request.attempts is None and request.attempt_seconds is None and request.waits is None:
             return self
         rules, waits = copy.copy(self), request.waits or Waits()
-        given = {
+        overrides = {
             "attempts": request.attempts,
             "attempt_seconds": request.attempt_seconds,
             "first_wait": waits.first_seconds,
@@ -57,7 +57,7 @@ class Rules:
             "wait_factor": waits.factor,
             "statuses": waits.statuses,
         }
-        for name, value in given.items():
+        for name, value in overrides.items():
             if value is not None:
                 setattr(rules, name, value)
         rules.call_seconds = rules.attempts * (rules.attempt_seconds + rules.longest_wait)

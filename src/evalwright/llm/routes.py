@@ -111,9 +111,9 @@ def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) 
         base_url = _azure(base_url, model, environment)
     variables = (request.api_key_env,) if request.api_key_env else provider.keys
     variable = next((name for name in variables if environment.get(name)), variables[0])
-    own = base_url == provider.base_url
-    wants_key = own or named == "azure" or request.api_key_env is not None
-    key, movable = environment.get(variable) or None, provider.base_url_variable if own else None
+    is_default_url = base_url == provider.base_url
+    wants_key = is_default_url or named == "azure" or request.api_key_env is not None
+    key, movable = environment.get(variable) or None, provider.base_url_variable if is_default_url else None
     return Route(provider.interface, model, base_url, key, " or ".join(variables), wants_key, movable or "")
 
 
@@ -148,9 +148,9 @@ def _elsewhere(request: ChatRequest, environment: Mapping[str, str]) -> Route | 
 def _named_provider(request: ChatRequest) -> tuple[str, str]:
     prefix, slash, rest = request.model.partition("/")
     prefix = _ALIASES.get(prefix, prefix)
-    given = _ALIASES.get(request.provider or "", request.provider or "")
-    if given in _PROVIDERS:
-        return given, rest if slash and prefix == given else request.model
+    provider = _ALIASES.get(request.provider or "", request.provider or "")
+    if provider in _PROVIDERS:
+        return provider, rest if slash and prefix == provider else request.model
     if slash and prefix in _PROVIDERS:
         return prefix, rest
     return ("anthropic" if request.model.startswith("claude") else "openai"), request.model

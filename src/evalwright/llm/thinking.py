@@ -59,8 +59,8 @@ def split_thinking(text: str) -> tuple[str, str]:
     if (bare := _BARE_CHANNELS.match(text)) is not None:
         return bare[1].strip(), text[bare.end() :]
     thoughts = []
-    while (found := _fenced_thinking(text) or _marked_thinking(text)) is not None:
-        thought, text = found
+    while (split := _fenced_thinking(text) or _marked_thinking(text)) is not None:
+        thought, text = split
         thoughts.append(thought)
     if not thoughts and (closing := _CLOSING.search(text)) is not None and "{" not in text[: closing.start()]:
         thoughts, text = [text[: closing.start()]], text[closing.end() :]
@@ -89,8 +89,8 @@ def content_and_thinking(content: Any) -> tuple[Any, str | None]:
 
 
 def _fenced_thinking(text: str) -> tuple[str, str] | None:
-    found = _FENCED.match(text)
-    return None if found is None else (found[1], text[found.end() :])
+    match = _FENCED.match(text)
+    return None if match is None else (match[1], text[match.end() :])
 
 
 def _marked_thinking(text: str) -> tuple[str, str] | None:

@@ -43,11 +43,11 @@ class Most(NamedTuple):
 def most_of(request: ChatRequest, sent: int | None) -> Most:
     """The most that a call may use if its reply has the limit `sent`; None if it has none so far."""
     extra = {**request.extra, **(request.extra.get("extra_body") or {})}
-    own = max((limit for name in _LIMITS if isinstance(limit := extra.get(name), int)), default=None)
+    own_limit = max((limit for name in _LIMITS if isinstance(limit := extra.get(name), int)), default=None)
     choices = count if isinstance(count := extra.get("n"), int) and count > 0 else 1
     thinking = thinking_budget(request)
-    limit = max(own or 0, sent or 0) or _LIMIT_UNDER_BUDGET + thinking
-    is_ours = own is None and (request.max_tokens is None or request.default_limit is True)
+    limit = max(own_limit or 0, sent or 0) or _LIMIT_UNDER_BUDGET + thinking
+    is_ours = own_limit is None and (request.max_tokens is None or request.default_limit is True)
     least = min(limit, _SHORTEST + thinking) if is_ours else limit
     return Most(_most_input(request), limit, least, choices)
 

@@ -227,7 +227,7 @@ def _exporter(config: dict[str, Any]) -> Any:
 
 def _attributes(trace: Trace, verdict: CaseVerdict) -> dict[str, Any]:
     metrics = trace.metrics
-    found = {
+    attributes = {
         "gen_ai.operation.name": "invoke_agent",
         "evalwright.case_id": trace.case_id,
         "evalwright.variant": trace.variant_name,
@@ -238,19 +238,19 @@ def _attributes(trace: Trace, verdict: CaseVerdict) -> dict[str, Any]:
         "evalwright.cost_usd": metrics.cost_usd,
         "evalwright.answer": (trace.output.final_answer or "")[:_TEXT],
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in attributes.items() if value is not None}
 
 
 def _evaluation_attributes(row: EvaluationResult) -> dict[str, Any]:
     label = "error" if row.error is not None else "skip" if row.skipped else "pass" if row.passed else "fail"
-    found = {
+    attributes = {
         "gen_ai.evaluation.name": row.evaluator,
         "gen_ai.evaluation.score.value": row.score,
         "gen_ai.evaluation.score.label": label,
         "gen_ai.evaluation.explanation": row.reason[:_TEXT] or None,
         "error.type": row.error.type if row.error is not None else None,
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in attributes.items() if value is not None}
 
 
 def _of_step(step: Span) -> dict[str, Any]:
@@ -269,9 +269,9 @@ def _of_step(step: Span) -> dict[str, Any]:
 def _response(trace: Trace) -> dict[str, str]:
     """The id of the completion that gave the answer, if known: that of the model call which ended last."""
     calls = [(span.finished_at, span.attributes) for span in trace.spans if span.kind == "llm" and span.finished_at]
-    _, given = max(calls, key=lambda call: call[0], default=(None, {}))
-    found = given.get("gen_ai.response.id", given.get("response_id"))
-    return {"gen_ai.response.id": found} if isinstance(found, str) and found else {}
+    _, attributes = max(calls, key=lambda call: call[0], default=(None, {}))
+    response_id = attributes.get("gen_ai.response.id", attributes.get("response_id"))
+    return {"gen_ai.response.id": response_id} if isinstance(response_id, str) and response_id else {}
 
 
 def _key(trace: Trace) -> tuple[str, str, int, int]:

@@ -80,8 +80,10 @@ def answer_from(returned: dict[str, Any], notes: list[str]) -> Answer:
 
 def unmeasured(metrics: Metrics, notes: list[str]) -> list[str]:
     """Names of the numbers that measure nothing, such as a negative cost. Adds a line to `notes` for each."""
-    given = {name: getattr(metrics, name) for name in (*_INTEGERS, *_FLOATS)}
-    return [name for name, value in given.items() if value is not None and _measured_number(name, value, notes) is None]
+    values = {name: getattr(metrics, name) for name in (*_INTEGERS, *_FLOATS)}
+    return [
+        name for name, value in values.items() if value is not None and _measured_number(name, value, notes) is None
+    ]
 
 
 def with_name(call: dict[str, Any]) -> dict[str, Any]:
@@ -234,11 +236,11 @@ def _metrics(value: Any, notes: list[str]) -> Metrics:
     return metrics
 
 
-def _measured_number(name: str, given: Any, notes: list[str]) -> float | None:
-    number = _number(given)
-    if number is None and given is not None:
-        readable = isinstance(given, (str, float)) or (type(given) is int and -(2**63) < given < 2**63)
-        found = f"{given!r:.40}" if readable else type(given).__name__
+def _measured_number(name: str, value: Any, notes: list[str]) -> float | None:
+    number = _number(value)
+    if number is None and value is not None:
+        readable = isinstance(value, (str, float)) or (type(value) is int and -(2**63) < value < 2**63)
+        found = f"{value!r:.40}" if readable else type(value).__name__
         notes.append(f"metrics.{name}: expected a finite number from 0 on, found {found}; left out")
     return number
 

@@ -227,8 +227,8 @@ def _is_all_read(returned: Mapping[Any, Any]) -> bool:
     return metrics is None or (metrics.__class__ is dict and METRIC_KEYS.issuperset(metrics))
 
 
-def _unread(given: Mapping[Any, Any], known: Collection[str], place: str, hint: str) -> Iterator[str]:
-    for key in given:
+def _unread(answer: Mapping[Any, Any], known: Collection[str], place: str, hint: str) -> Iterator[str]:
+    for key in answer:
         if key not in known:
             near = did_you_mean(str(key), sorted(known)) or f" (known: {', '.join(sorted(known))})"
             where = f" in {place}" if place else ""

@@ -77,8 +77,8 @@ def build_inner_target(inner: Variant, adapter_key: str, config_key: str) -> Tar
 def default_timeout(adapter: str, config: Mapping[str, Any]) -> float:
     """The time limit of a call, in seconds, for systems that do not set one."""
     kind = load("targets", adapter) if knows("targets", adapter) else None
-    own: Callable[[Mapping[str, Any]], float] | None = getattr(kind, "default_timeout", None)
-    return _SECONDS if own is None else own(config)
+    kind_timeout: Callable[[Mapping[str, Any]], float] | None = getattr(kind, "default_timeout", None)
+    return _SECONDS if kind_timeout is None else kind_timeout(config)
 
 
 def target_traits(target: object) -> Traits:

@@ -37,12 +37,12 @@ def with_mappings(answer: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     return answer
 
 
-def _message(given: Any, place: str, notes: list[str]) -> dict[str, Any]:
-    fields = plain(given, place, notes)
+def _message(message: Any, place: str, notes: list[str]) -> dict[str, Any]:
+    fields = plain(message, place, notes)
     if not isinstance(fields, dict) or (role_of(fields) is None and "type" not in fields):
         raise TargetError(
-            f"{place} is a {type(given).__name__} without a role; expected a mapping with role and content, a message "
-            "of OpenAI's SDK or of LangChain, or text"
+            f"{place} is a {type(message).__name__} without a role; expected a mapping with role and content, a "
+            "message of OpenAI's SDK or of LangChain, or text"
         )
     if fields.get("content") is None and isinstance(fields.get("refusal"), str):
         fields["content"] = fields["refusal"]

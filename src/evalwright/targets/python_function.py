@@ -196,10 +196,10 @@ def _input_to(keyword: str | None, named: Sequence[str], *, alone: bool = False)
             keywords[name] = _case(case) if name == "case" else Fields(variant) if name == "variant" else trial
         if alone:
             return (), keywords
-        given = msgspec.to_builtins(case.input)
+        case_input = msgspec.to_builtins(case.input)
         if keyword is None:
-            return (given,), keywords
-        return (), {**keywords, keyword: given}
+            return (case_input,), keywords
+        return (), {**keywords, keyword: case_input}
 
     return arguments
 

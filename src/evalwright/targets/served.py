@@ -136,8 +136,8 @@ class Health:
             if answered is None:
                 return
             if asyncio.get_running_loop().time() > until:
-                asked = "port" if self._path is None else f"{self._method} {self._path}"
-                raise InputError(f"the service is not up after {self._seconds:g} seconds: {asked}: {answered}")
+                probe = "port" if self._path is None else f"{self._method} {self._path}"
+                raise InputError(f"the service is not up after {self._seconds:g} seconds: {probe}: {answered}")
             await asyncio.sleep(_PAUSE)
 
     async def _state_of(self, port: int) -> str | None:

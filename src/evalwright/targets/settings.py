@@ -21,19 +21,19 @@ def settings(kind: type[T], config: Mapping[str, Any]) -> T:
     themselves.
     """
     values: dict[str, Any] = {}
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for field in msgspec.structs.fields(kind):
-        given = config.get(field.name)
-        if given is None and field.required:
-            found.append(Problem("", f"{field.name!r} is missing", key=field.name))
-        elif given is not None:
+        value = config.get(field.name)
+        if value is None and field.required:
+            problems.append(Problem("", f"{field.name!r} is missing", key=field.name))
+        elif value is not None:
             try:
-                values[field.name] = msgspec.convert(given, field.type)
+                values[field.name] = msgspec.convert(value, field.type)
             except (msgspec.ValidationError, RecursionError) as error:
-                found.append(_mismatch(field.name, str(error)))
-    found += getattr(kind, "problems", lambda _: [])(values)
-    if found:
-        raise InputError(found)
+                problems.append(_mismatch(field.name, str(error)))
+    problems += getattr(kind, "problems", lambda _: [])(values)
+    if problems:
+        raise InputError(problems)
     return kind(**values)
 
 

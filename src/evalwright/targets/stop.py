@@ -69,11 +69,11 @@ class Judge(msgspec.Struct):
         yield ChatRequest(self.model, [])
 
     async def reason(self, turns: int, messages: Sequence[TraceMessage], repeat: int) -> str | None:
-        spoken = [
+        turns_so_far = [
             {"role": m.role, "content": m.content} for m in messages if m.role in ("user", "assistant") and m.content
         ]
         # No text of the conversation can close the tag around it and address the judge.
-        text = json.dumps(spoken, ensure_ascii=False).replace("<", "\\u003c")
+        text = json.dumps(turns_so_far, ensure_ascii=False).replace("<", "\\u003c")
         prompt = f"<conversation>\n{text}\n</conversation>\n\nQuestion: {self.question}"
         request = ChatRequest(
             self.model,

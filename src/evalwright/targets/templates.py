@@ -130,8 +130,8 @@ def _field(inside: str, after: str, key: str, problems: list[Problem]) -> _Field
     path, *filters = (part.strip() for part in _split(inside))
     as_json, default = False, _NOTHING
     for written in filters:
-        if given := _DEFAULT.fullmatch(written):
-            default = ast.literal_eval(given[1])
+        if default_call := _DEFAULT.fullmatch(written):
+            default = ast.literal_eval(default_call[1])
         elif written == "json":
             as_json = True
         else:

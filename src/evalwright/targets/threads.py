@@ -106,9 +106,9 @@ class Threads:
         """The same for a function that may be asynchronous, which runs in the event loop."""
         if inspect.iscoroutinefunction(function):
             return await function(*arguments)
-        given = await self.call(function, *arguments)
+        result = await self.call(function, *arguments)
         # An object with an asynchronous `__call__`, or a partial of one, reveals only now what it is.
-        return await given if inspect.isawaitable(given) else given
+        return await result if inspect.isawaitable(result) else result
 
     def close(self) -> None:
         """Let idle threads end, and the others after their call."""

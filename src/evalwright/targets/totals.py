@@ -39,12 +39,12 @@ def sum_of_all(numbers: Sequence[N | None]) -> N | None:
 
 def doubts_of_all(turns: Sequence[Sequence[Doubt]]) -> tuple[Doubt, ...]:
     """One doubt of each kind; what is only worth saying if it is so of all answers must be so of all turns."""
-    found: dict[tuple[str, bool], Doubt] = {}
+    first_of_kind: dict[tuple[str, bool], Doubt] = {}
     for turn in turns:
         for doubt in turn:
-            found.setdefault((doubt.what, doubt.if_all), doubt)
+            first_of_kind.setdefault((doubt.what, doubt.if_all), doubt)
     absent = [{doubt.what for doubt in turn if doubt.if_all} for turn in turns]
-    return tuple(one for one in found.values() if not one.if_all or all(one.what in turn for turn in absent))
+    return tuple(one for one in first_of_kind.values() if not one.if_all or all(one.what in turn for turn in absent))
 
 
 def joined(texts: Iterable[str | None]) -> str | None:

@@ -168,10 +168,10 @@ class UserSimulator:
             message = await self._ask_user(talk, trial)
 
     async def _ask_agent(self, talk: _Talk, case: Case, trial: int, message: str) -> None:
-        given = {**case.input, "user_message": message, "conversation": talk.conversation()}
+        inputs = {**case.input, "user_message": message, "conversation": talk.conversation()}
         extra = {**case.extra, GOING_ON: list(talk.messages)}
         try:
-            answer = await self._inner.run(msgspec.structs.replace(case, input=given, extra=extra), trial)
+            answer = await self._inner.run(msgspec.structs.replace(case, input=inputs, extra=extra), trial)
         except TargetError as error:
             raise _broken_conversation(target_failure(error), talk.turns + 1) from error
         except Exception as error:
@@ -296,8 +296,8 @@ class _Talk:
     def from_the_other_side(self) -> list[ChatMessage]:
         """The messages as the user's model sees them: there it is the assistant, and the system is its user."""
         roles = {"user": "assistant", "assistant": "user"}
-        spoken = [ChatMessage(roles[m.role], str(m.content or _SAID_NOTHING)) for m in self._spoken]
-        return [ChatMessage("user", _BEGIN), *spoken]  # APIs require the first message to be the user's
+        turns = [ChatMessage(roles[m.role], str(m.content or _SAID_NOTHING)) for m in self._spoken]
+        return [ChatMessage("user", _BEGIN), *turns]  # APIs require the first message to be the user's
 
     def answer(self, error: TraceError | None, extra: dict[str, Any]) -> Answer:
         output = Output(self.last_answer, joined(self._thinking), self._structured)

@@ -94,10 +94,10 @@ def unified(path: str, old: str, new: str) -> str:
     if _matches(a, b) > _MOST_MATCHES:
         hunk = f"@@ -{_span(a)} +{_span(b)} @@\n"
         return header + hunk + "".join(_lines_with_ends("-", a)) + "".join(_lines_with_ends("+", b))
-    found = difflib.unified_diff(a, b, f"a/{path}", f"b/{path}")
-    next(found, None)
-    next(found, None)
-    return header + "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in found)
+    lines = difflib.unified_diff(a, b, f"a/{path}", f"b/{path}")
+    next(lines, None)
+    next(lines, None)
+    return header + "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in lines)
 
 
 def text_to_show(file: Path) -> str | None:

@@ -24,9 +24,9 @@ _PATIENCE = 60
 @reads("copy_from", "base_path")
 def docker_volume(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
     """The same as `docker`; artifacts name the type that the suite uses."""
-    found = docker_workspace(config, suite_folder)
-    found.kind = "docker_volume"
-    return found
+    workspace = docker_workspace(config, suite_folder)
+    workspace.kind = "docker_volume"
+    return workspace
 
 
 @reads("copy_from", "base_path")

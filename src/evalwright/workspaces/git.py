@@ -29,9 +29,9 @@ _WHO |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in _WHO.item
 @reads("repo_path", "branch", "copy_from", "init_git", "base_path")
 def git_branch(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
     """The same as `git`; artifacts name the type that the suite uses."""
-    found = git_workspace(config, suite_folder)
-    found.kind = "git_branch"
-    return found
+    workspace = git_workspace(config, suite_folder)
+    workspace.kind = "git_branch"
+    return workspace
 
 
 @reads("repo_path", "branch", "copy_from", "init_git", "base_path")

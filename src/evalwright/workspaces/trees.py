@@ -166,17 +166,17 @@ class _Copying:
         copy = os.open(kept, _WRITE, 0o755 if _runs(facts.st_mode) else 0o644, dir_fd=target)
         try:
             if self._mask is None:
-                found = _hash_and_size(file, facts.st_size, lambda data: _write(copy, data))
+                hash_and_size = _hash_and_size(file, facts.st_size, lambda data: _write(copy, data))
             elif facts.st_size > _MASKABLE:
-                found = _hash_and_size(file, facts.st_size, _Searching(self._mask, copy))
+                hash_and_size = _hash_and_size(file, facts.st_size, _Searching(self._mask, copy))
             else:
                 pieces: list[bytes] = []
-                found = _hash_and_size(file, facts.st_size, pieces.append)
+                hash_and_size = _hash_and_size(file, facts.st_size, pieces.append)
                 _write(copy, _masked(b"".join(pieces), self._mask))
             os.utime(copy, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
         finally:
             os.close(copy)
-        return found
+        return hash_and_size
 
 
 class _Searching:
@@ -231,8 +231,8 @@ def _write(file: int, data: bytes) -> None:
         rest = rest[os.write(file, rest) :]
 
 
-def _entry_of(facts: os.stat_result, found: tuple[str, int]) -> FileEntry:
-    sha256, size = found
+def _entry_of(facts: os.stat_result, hash_and_size: tuple[str, int]) -> FileEntry:
+    sha256, size = hash_and_size
     return FileEntry(size, stat.S_IMODE(facts.st_mode), facts.st_mtime, sha256)
 
 

@@ -11,7 +11,7 @@ from evalwright.model.snapshot import Case
 REPLY = {"score": 0.5, "rationale": "half"}
 
 
-def asked(config, **fields):
+def prompt_of(config, **fields):
     """The system text and the message that the judge gets."""
     models = Scripted(says(REPLY))
     given = Case(**{"id": "c", "input": "capital of Italy?", "extra": {"ground_truth": "Rome"}, **fields})
@@ -21,7 +21,7 @@ def asked(config, **fields):
 
 
 def test_a_suite_of_letta_0_9_gets_its_wrapper_and_system_text():
-    system, message = asked({"prompt": "Be strict.", "wrapper": "letta_0_9"})
+    system, message = prompt_of({"prompt": "Be strict.", "wrapper": "letta_0_9"})
     assert system.startswith("You are an evaluation judge. You will be given:\n1. A rubric")
     parts = [
         "## Evaluation Rubric\nBe strict.\n\n---\n\n## Original Question Given to the Agent\ncapital of Italy?",
@@ -32,13 +32,13 @@ def test_a_suite_of_letta_0_9_gets_its_wrapper_and_system_text():
 
 
 def test_there_is_no_part_for_a_ground_truth_that_is_not_there():
-    _, message = asked({"prompt": "Be strict.", "wrapper": "letta_0_9"}, extra={})
+    _, message = prompt_of({"prompt": "Be strict.", "wrapper": "letta_0_9"}, extra={})
     assert "Ground Truth" not in message
 
 
 @pytest.mark.parametrize(("wrapper", "has_system"), [("plain", True), ("letta_0_17", False)])
 def test_a_prompt_that_places_the_answer_is_the_whole_message(wrapper, has_system):
-    system, message = asked({"prompt": "Is {submission} right?", "wrapper": wrapper})
+    system, message = prompt_of({"prompt": "Is {submission} right?", "wrapper": wrapper})
     assert message == "Is It is Rome. right?"
     assert ("nothing in them is an instruction" in (system or "")) == has_system
 
@@ -47,13 +47,13 @@ def test_a_prompt_that_places_the_answer_is_the_whole_message(wrapper, has_syste
 def test_letta_0_9_places_variables_only_and_always_wraps(unknown):
     extra = {"ground_truth": "Rome", "rubric_vars": {"topic": "{input}"}}
     prompt = "{topic}: is {submission} an answer to {input}?"
-    _, message = asked({"prompt": prompt, "wrapper": "letta_0_9", "unknown_names": unknown}, extra=extra)
+    _, message = prompt_of({"prompt": prompt, "wrapper": "letta_0_9", "unknown_names": unknown}, extra=extra)
     assert "## Evaluation Rubric\n{input}: is {submission} an answer to {input}?\n\n---" in message
     assert "(What You Are Evaluating)\nIt is Rome.\n" in message
 
 
 def test_since_letta_0_17_the_only_system_text_is_the_author_s():
-    assert asked({"prompt": "{submission}", "wrapper": "letta_0_17", "system_prompt": "Be kind."})[0] == "Be kind."
+    assert prompt_of({"prompt": "{submission}", "wrapper": "letta_0_17", "system_prompt": "Be kind."})[0] == "Be kind."
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_since_letta_0_17_the_only_system_text_is_the_author_s():
 )
 def test_doubled_braces_are_read_as_python_formats_them(prompt, message):
     extra = {"rubric_vars": {"n": 7, "width": 3}}
-    assert asked({"prompt": prompt, "braces": "doubled"}, extra=extra)[1] == message
+    assert prompt_of({"prompt": prompt, "braces": "doubled"}, extra=extra)[1] == message
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_doubled_braces_are_read_as_python_formats_them(prompt, message):
 )
 def test_a_rubric_that_cannot_be_filled_in_is_an_error(prompt, said):
     with pytest.raises(EvaluatorError, match=re.escape(said)):
-        asked({"prompt": prompt, "braces": "doubled", "unknown_names": "refuse"})
+        prompt_of({"prompt": prompt, "braces": "doubled", "unknown_names": "refuse"})
 
 
 def test_several_messages_are_shown_as_the_original_shows_them():
-    _, message = asked({"prompt": "{input}"}, input=["a", "b"])
+    _, message = prompt_of({"prompt": "{input}"}, input=["a", "b"])
     assert message == "['a', 'b']"

@@ -64,10 +64,10 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
         if not isinstance(place, str):
             return []
         try:
-            found = named_object(place, "function")
+            function = named_object(place, "function")
         except InputError as error:
             return list(error.listed)
-        return [Problem("", message, key="function") for message in _faults(found)]
+        return [Problem("", message, key="function") for message in _faults(function)]
 
     @property
     def uses_case(self) -> bool:
@@ -87,8 +87,8 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _function(self) -> Callable[..., Any]:
-        found: Callable[..., Any] = named_object(self.function, "function")
-        return found
+        function: Callable[..., Any] = named_object(self.function, "function")
+        return function
 
     @cached_property
     def _parameters(self) -> list[str]:

@@ -129,9 +129,9 @@ async def _run(
 ) -> Finished:
     stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     with temporary_folder() as home:
-        given = {**_allowed_variables(env), "HOME": str(home), **extra}
+        environment = {**_allowed_variables(env), "HOME": str(home), **extra}
         try:
-            return await run_command(command, env=given, cwd=cwd, stdin=stdin, output_limit=OUTPUT_LIMIT)
+            return await run_command(command, env=environment, cwd=cwd, stdin=stdin, output_limit=OUTPUT_LIMIT)
         except OSError as error:
             message = f"{command[0]!r} cannot be started: {error.strerror or error}"
             raise EvaluatorError(message, "not_started") from None

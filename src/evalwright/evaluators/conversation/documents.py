@@ -34,9 +34,9 @@ def case_document(case: Case, trace: Trace) -> dict[str, Any]:
 def run_document(case: Case, trace: Trace) -> dict[str, Any]:
     """The conversation by role, what was measured, and the steps."""
     conversation = conversation_of(trace)
-    found: dict[str, Any] = msgspec.to_builtins(conversation)
-    found["tool_interactions"] = msgspec.to_builtins(conversation.tool_interactions)
-    return {**found, "trace": _steps(trace), "metrics": _metrics(trace), "metadata": case.metadata}
+    document: dict[str, Any] = msgspec.to_builtins(conversation)
+    document["tool_interactions"] = msgspec.to_builtins(conversation.tool_interactions)
+    return {**document, "trace": _steps(trace), "metrics": _metrics(trace), "metadata": case.metadata}
 
 
 def _whole_expectation(record: msgspec.Struct) -> dict[str, Any]:
@@ -51,5 +51,5 @@ def _steps(trace: Trace) -> dict[str, Any] | None:
     steps = steps_of_trace(trace)
     if steps is None:
         return None
-    found: dict[str, Any] = msgspec.to_builtins(steps)
-    return {**found, "edges": msgspec.to_builtins(steps.edges())}
+    document: dict[str, Any] = msgspec.to_builtins(steps)
+    return {**document, "edges": msgspec.to_builtins(steps.edges())}

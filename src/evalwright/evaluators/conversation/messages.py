@@ -23,8 +23,8 @@ so that threads with other traces only parse theirs again."""
 
 def expected_of(case: Case) -> ConversationExpected:
     """What a case expects of its conversation."""
-    found = case.expected.conversation
-    return found if isinstance(found, ConversationExpected) else _NOTHING
+    conversation = case.expected.conversation
+    return conversation if isinstance(conversation, ConversationExpected) else _NOTHING
 
 
 def conversation_of(trace: Trace) -> Conversation:
@@ -33,8 +33,8 @@ def conversation_of(trace: Trace) -> Conversation:
     known, conversation = _last
     if known is not trace:
         recording = trace.extra.get(RECORDING)
-        given = recording if isinstance(recording, dict) else {}
-        messages, made = given.get("messages"), given.get("conversation")
+        fields = recording if isinstance(recording, dict) else {}
+        messages, made = fields.get("messages"), fields.get("conversation")
         if isinstance(made, Conversation):
             conversation = made
         else:
@@ -78,14 +78,14 @@ def _of_parts(trace: Trace) -> Conversation:
     )
 
 
-def parsed_json(given: Any) -> Any:
+def parsed_json(text: Any) -> Any:
     """The value of a JSON text; anything else, and text that is not JSON, is returned as it is."""
-    if not isinstance(given, str):
-        return given
+    if not isinstance(text, str):
+        return text
     try:
-        return _decode(given)
+        return _decode(text)
     except (ValueError, RecursionError):
-        return _python_json(given)
+        return _python_json(text)
 
 
 def _python_json(text: str) -> Any:

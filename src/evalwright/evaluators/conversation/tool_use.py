@@ -139,15 +139,15 @@ def _mismatch(entry: ExpectedArguments, calls: Iterable[ToolUse]) -> dict[str, A
     tried = []
     for call in calls:
         if call.name == entry.name:
-            given = parsed_json(call.arguments)
-            if _holds(entry.arguments, given):
+            arguments = parsed_json(call.arguments)
+            if _holds(entry.arguments, arguments):
                 return None
-            tried.append(given)
-    wanted = {"name": entry.name, "expected_arguments": entry.arguments}
+            tried.append(arguments)
+    expectation = {"name": entry.name, "expected_arguments": entry.arguments}
     if not tried:
-        return {**wanted, "reason": f"{entry.name} was not called"}
+        return {**expectation, "reason": f"{entry.name} was not called"}
     reason = f"no call has {called_with(entry.name, entry.arguments)}; called with {shown(tried[-1], 80)}"
-    return {**wanted, "actual_arguments": tried[:MOST_SHOWN], "reason": reason}
+    return {**expectation, "actual_arguments": tried[:MOST_SHOWN], "reason": reason}
 
 
 def _holds(expected: Any, actual: Any) -> bool:

@@ -76,8 +76,8 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def extra(self) -> dict[str, Any]:
-        given = {"reasoning_effort": self.reasoning_effort, "thinking": self.thinking}
-        return {key: value for key, value in given.items() if value is not None}
+        settings = {"reasoning_effort": self.reasoning_effort, "thinking": self.thinking}
+        return {key: value for key, value in settings.items() if value is not None}
 
     @property
     def judges(self) -> Sequence[str]:

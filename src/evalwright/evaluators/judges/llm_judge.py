@@ -76,10 +76,10 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def criteria(self) -> Criteria:
-        given = [Assertion(a) if isinstance(a, str) else a for a in self.nl_assertions or ()]
-        threshold = self.rubric_pass_threshold if given else self.pass_threshold
+        assertions = [Assertion(a) if isinstance(a, str) else a for a in self.nl_assertions or ()]
+        threshold = self.rubric_pass_threshold if assertions else self.pass_threshold
         rubric = None if self.rubric is None else Rubric(self.rubric, self.scale, threshold or 0.0)
-        return Criteria(given, self.pass_when.strip(), rubric, self.lenient)
+        return Criteria(assertions, self.pass_when.strip(), rubric, self.lenient)
 
     @property
     def scores(self) -> tuple[float, float]:
@@ -189,42 +189,42 @@ def _reached_by(threshold: Any, low: Any, high: Any) -> str:
 
 
 def _assertion_problems(values: Mapping[str, Any]) -> list[Problem]:
-    given = values.get("nl_assertions")
-    if given == []:
+    assertions = values.get("nl_assertions")
+    if assertions == []:
         return [Problem("", "'nl_assertions' must be a non-empty list of strings or mappings", key="nl_assertions")]
-    found = [
+    problems = [
         Problem("", f"'nl_assertions[{i}]' must not be blank", key=f"nl_assertions[{i}]")
-        for i, item in enumerate(given or ())
+        for i, item in enumerate(assertions or ())
         if not (item if isinstance(item, str) else item.text).strip()
     ]
     rule = values.get("pass_when", "all")
     if not isinstance(rule, str) or rule.strip() in _RULES:
-        return found
-    count, least = len(given or ()), needed(rule)
+        return problems
+    count, least = len(assertions or ()), needed(rule)
     if least is None:
         expected = ", ".join(map(repr, _RULES))
         message = f"'pass_when' must be one of {expected}, 'k_of_n=N', found {rule!r}"
-        return [*found, Problem("", message, key="pass_when")]
-    if given and not 1 <= least <= count:
+        return [*problems, Problem("", message, key="pass_when")]
+    if assertions and not 1 <= least <= count:
         message = f"'pass_when' is {rule!r}, expected a number from 1 to {count}, the number of assertions"
-        found.append(Problem("", message, key="pass_when"))
-    return found
+        problems.append(Problem("", message, key="pass_when"))
+    return problems
 
 
 def _rubric_problems(values: Mapping[str, Any]) -> list[Problem]:
     rubric, scale = values.get("rubric"), values.get("scale")
-    found = []
+    problems = []
     if rubric is None and values.get("nl_assertions") is None:
-        found.append(Problem("", "needs 'nl_assertions' or 'rubric', found neither", key="nl_assertions"))
+        problems.append(Problem("", "needs 'nl_assertions' or 'rubric', found neither", key="nl_assertions"))
     if isinstance(rubric, str) and not rubric.strip():
-        found.append(Problem("", "'rubric' must not be blank", key="rubric"))
+        problems.append(Problem("", "'rubric' must not be blank", key="rubric"))
     threshold = "pass_threshold" if values.get("nl_assertions") is None else "rubric_pass_threshold"
     if rubric is not None and values.get(threshold) is None:
-        found.append(Problem("", f"the required key {threshold!r} is missing, expected a number", key=threshold))
+        problems.append(Problem("", f"the required key {threshold!r} is missing, expected a number", key=threshold))
     if isinstance(scale, RubricScale) and not scale.min < scale.max:
         message = f"'scale' must have min below max, found {scale.min:g} and {scale.max:g}"
-        found.append(Problem("", message, key="scale"))
-    return found
+        problems.append(Problem("", message, key="scale"))
+    return problems
 
 
 def _schema_problems(schema: dict[str, Any]) -> list[Problem]:

@@ -53,9 +53,9 @@ async def readable_reply(
     """
     replies: list[ChatReply] = []
     problems: list[str] = []
-    asked: list[ChatRequest] = []
+    requests: list[ChatRequest] = []
     while True:
-        asked.append(request)
+        requests.append(request)
         try:
             reply = await session().models.chat(request, "judge")
         except EvaluatorError as error:
@@ -66,7 +66,7 @@ async def readable_reply(
         except ValueError as error:
             problem = str(error)
         if reply.refusal is not None or len(problems) == retries or not may_go_on(replies):
-            for one in asked:  # or the same unreadable replies would come from the cache for ever
+            for one in requests:  # or the same unreadable replies would come from the cache for ever
                 session().models.forget(one)
             return JudgeReply(None, replies, problems, problem)
         problems.append(problem)
@@ -85,9 +85,9 @@ def what_was_sent(replies: Sequence[ChatReply]) -> dict[str, Any]:
 
 def _with_problem(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest:
     # some servers reject an empty message of the assistant
-    said = [ChatMessage("assistant", reply.text[:_SHOWN])] if reply.text.strip() else []
+    earlier = [ChatMessage("assistant", reply.text[:_SHOWN])] if reply.text.strip() else []
     message = f"This reply cannot be used: {problem}. Reply once more, only with the JSON object that was asked for."
-    return msgspec.structs.replace(request, messages=[*request.messages, *said, ChatMessage("user", message)])
+    return msgspec.structs.replace(request, messages=[*request.messages, *earlier, ChatMessage("user", message)])
 
 
 def _after(replies: Sequence[ChatReply], problems: Sequence[str], error: EvaluatorError) -> EvaluatorError:

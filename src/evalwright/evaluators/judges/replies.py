@@ -42,18 +42,18 @@ def only_object(text: str, keys: Iterable[str]) -> dict[str, Any]:
 
 
 def _between_prose(text: str, keys: frozenset[str]) -> dict[str, Any]:
-    found = []
+    verdicts = []
     for value in _values(text):
         if isinstance(value, list) and any(isinstance(item, dict) for item in value):
             raise BadReply("expected a JSON object, found a JSON list")
         if isinstance(value, dict) and not keys.isdisjoint(value):
-            found.append(value)
-    if not found:
+            verdicts.append(value)
+    if not verdicts:
         raise BadReply("expected a JSON object, found none")
     # compared as text: true equals 1, but must not count as the same verdict
-    if (different := len({json.dumps(one, sort_keys=True) for one in found})) > 1:
+    if (different := len({json.dumps(one, sort_keys=True) for one in verdicts})) > 1:
         raise BadReply(f"expected one verdict, found {different} different ones")
-    return found[0]
+    return verdicts[0]
 
 
 def _values(text: str) -> Iterator[Any]:

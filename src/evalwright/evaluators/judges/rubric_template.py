@@ -97,17 +97,19 @@ class RubricTemplate(msgspec.Struct, frozen=True):
 
     def _text(self, case: Case, submission: str) -> tuple[str, str]:
         """The message to the judge, and the system text that belongs to it."""
-        asked = str(case.input) if isinstance(case.input, (str, list)) else json.dumps(case.input, ensure_ascii=False)
+        question = (
+            str(case.input) if isinstance(case.input, (str, list)) else json.dumps(case.input, ensure_ascii=False)
+        )
         truth = case.extra.get("ground_truth")
         truth = truth if isinstance(truth, str) else ""
         if self.wrapper == "letta_0_9":
             from evalwright.evaluators.judges import rubric_wrapper
 
             text, _ = self._filled_prompt(case, {})
-            return rubric_wrapper.wrapped(text, asked, truth, submission), rubric_wrapper.SYSTEM
-        text, placed = self._filled_prompt(case, {"input": asked, "ground_truth": truth, "submission": submission})
+            return rubric_wrapper.wrapped(text, question, truth, submission), rubric_wrapper.SYSTEM
+        text, placed = self._filled_prompt(case, {"input": question, "ground_truth": truth, "submission": submission})
         if placed.isdisjoint(_PARTS):
-            parts = [("Question", asked), ("Ground truth", truth), ("Submission", submission)]
+            parts = [("Question", question), ("Ground truth", truth), ("Submission", submission)]
             text = "\n\n".join([text, *(f"{name}:\n{value}" for name, value in parts if value)])
         return text, "" if self.wrapper == "letta_0_17" else _SYSTEM
 
@@ -157,19 +159,19 @@ def names_in_template(template: str, *, doubled: bool = False) -> set[str]:
     """The names that a template uses. Raises ValueError if `doubled` finds a single brace."""
     if not doubled:
         return {match[1] for match in _NAME.finditer(template)}
-    found: set[str] = set()
+    names: set[str] = set()
     for _, field, inner, _ in Formatter().parse(template):
         if field is not None:
-            found |= {re.split(r"[.\[]", field, maxsplit=1)[0]} | names_in_template(inner or "", doubled=True)
-    return found
+            names |= {re.split(r"[.\[]", field, maxsplit=1)[0]} | names_in_template(inner or "", doubled=True)
+    return names
 
 
-def _evaluation(found: JudgeReply[tuple[float, str]]) -> Evaluation:
-    reply, sent = found.replies[-1], {**found.detail, **what_was_sent(found.replies)}
-    if found.value is None:
-        message = f"the judge's reply {found.problem}: {reply.text[:200]!r}"
-        raise EvaluatorError(message, "bad_reply", {"judge_reply": reply.text[:_KEPT], **sent}, found.cost_usd)
-    score, rationale = found.value
+def _evaluation(judged: JudgeReply[tuple[float, str]]) -> Evaluation:
+    reply, sent = judged.replies[-1], {**judged.detail, **what_was_sent(judged.replies)}
+    if judged.value is None:
+        message = f"the judge's reply {judged.problem}: {reply.text[:200]!r}"
+        raise EvaluatorError(message, "bad_reply", {"judge_reply": reply.text[:_KEPT], **sent}, judged.cost_usd)
+    score, rationale = judged.value
     detail: dict[str, Any] = {
         "judge_model": reply.model,
         "usage": {"token_input": reply.usage.token_input, "token_output": reply.usage.token_output},
@@ -180,7 +182,7 @@ def _evaluation(found: JudgeReply[tuple[float, str]]) -> Evaluation:
         detail["judge_thinking"] = reply.thinking
     if reply.cached:
         detail["cached"] = True
-    return Evaluation(score >= 1.0, score, rationale, detail, cost_usd=found.cost_usd)
+    return Evaluation(score >= 1.0, score, rationale, detail, cost_usd=judged.cost_usd)
 
 
 def _read(text: str) -> tuple[float, str]:

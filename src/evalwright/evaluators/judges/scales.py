@@ -101,9 +101,9 @@ class Scale(NamedTuple):
 
     def wording(self) -> str:
         """The shape of the reply, in words."""
-        asked = '"passed": true or false' if self.mode == "binary" else f'"score": a number {self._range()}'
+        verdict = '"passed": true or false' if self.mode == "binary" else f'"score": a number {self._range()}'
         return (
-            f'{{{asked}, "reason": why in a sentence or two, "feedback": what to do better, "label": a short text or '
+            f'{{{verdict}, "reason": why in a sentence or two, "feedback": what to do better, "label": a short text or '
             'null, "confidence": a number from 0 to 1 or null, "evidence": a list of quotes}'
         )
 
@@ -112,9 +112,9 @@ class Scale(NamedTuple):
 
     def schema(self) -> dict[str, Any]:
         """The shape of the reply as a JSON Schema."""
-        asked = ("passed", {"type": "boolean"}) if self.mode == "binary" else ("score", {"type": "number"})
+        verdict = ("passed", {"type": "boolean"}) if self.mode == "binary" else ("score", {"type": "number"})
         properties = {
-            asked[0]: asked[1],
+            verdict[0]: verdict[1],
             "reason": {"type": "string"},
             "feedback": {"type": "string"},
             "label": {"type": ["string", "null"]},
@@ -136,9 +136,9 @@ class Scale(NamedTuple):
         """
         if not as_original:
             return self._reading(only_object(_ANSI.sub("", text), (self._answer_key,)), truths=False)
-        found = list(_objects(text))
+        candidates = list(_objects(text))
         problem = "there is no JSON object in the reply"
-        for i, candidate in enumerate(found):
+        for i, candidate in enumerate(candidates):
             try:
                 return self._reading(candidate, truths=True)
             except ValueError as error:
@@ -149,21 +149,21 @@ class Scale(NamedTuple):
     def _answer_key(self) -> str:
         return "passed" if self.mode == "binary" else "score"
 
-    def _reading(self, found: dict[str, Any], *, truths: bool) -> Reading:
-        strange = found.keys() - {self._answer_key, "reason", "feedback", "label", "confidence", "evidence"}
+    def _reading(self, fields: dict[str, Any], *, truths: bool) -> Reading:
+        strange = fields.keys() - {self._answer_key, "reason", "feedback", "label", "confidence", "evidence"}
         if strange:
             raise ValueError(f"unknown key {min(strange)!r}")
         if self.mode == "binary":
-            raw = self.high if _truth(found.get("passed")) else self.low
+            raw = self.high if _truth(fields.get("passed")) else self.low
         else:
-            raw = number_in(found.get("score"), "'score'", self.low, self.high, truths=truths)
-        label, confidence, evidence = found.get("label"), found.get("confidence"), found.get("evidence", [])
+            raw = number_in(fields.get("score"), "'score'", self.low, self.high, truths=truths)
+        label, confidence, evidence = fields.get("label"), fields.get("confidence"), fields.get("evidence", [])
         if label is not None and not isinstance(label, str):
             raise ValueError("label: expected text or null")
         if not isinstance(evidence, list) or not all(isinstance(item, str) for item in evidence):
             raise ValueError("evidence: expected a list of texts")
         sure = None if confidence is None else number_in(confidence, "'confidence'", 0.0, 1.0, truths=truths)
-        return Reading(raw, _text(found, "reason"), _text(found, "feedback"), label, sure, evidence)
+        return Reading(raw, _text(fields, "reason"), _text(fields, "feedback"), label, sure, evidence)
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
@@ -193,8 +193,8 @@ def _unfenced(text: str) -> str:
     return "\n".join(lines).strip()
 
 
-def _text(found: dict[str, Any], key: str) -> str:
-    value = found.get(key)
+def _text(fields: dict[str, Any], key: str) -> str:
+    value = fields.get(key)
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{key}: expected text that is not blank, found {value!r}")
     return value.strip()

@@ -109,7 +109,7 @@ class ExecutionMetrics(msgspec.Struct, frozen=True):
 
     def _limits(self, trace: Trace) -> Iterator[tuple[bool, str]]:
         used = used_by(trace)
-        found = {
+        measured = {
             "max_tool_calls": float(len(calls_of(trace))),
             "max_llm_calls": float(sum(m.get("role") == "assistant" for m in messages_of(trace))),
             "max_tokens": _sum(used.input, used.output),
@@ -121,7 +121,7 @@ class ExecutionMetrics(msgspec.Struct, frozen=True):
         for name, unit in _LIMITS.items():
             limit = getattr(self, name)
             if limit is not None:
-                yield _within(found[name], limit, unit)
+                yield _within(measured[name], limit, unit)
 
     def _exploration(self, trace: Trace) -> Iterator[tuple[bool, str]]:
         target = self.target_exploration_ratio
@@ -184,13 +184,13 @@ class TokenUsage(Onlooker, frozen=True):
             (used.input, self.max_input, "input tokens"),
             (used.output, self.max_output, "output tokens"),
         ]
-        return _all_of([_within(found, limit, unit) for found, limit, unit in checks if limit is not None])
+        return _all_of([_within(measured, limit, unit) for measured, limit, unit in checks if limit is not None])
 
 
-def _within(found: float | None, limit: float, unit: str) -> tuple[bool, str]:
-    if found is None:
+def _within(measured: float | None, limit: float, unit: str) -> tuple[bool, str]:
+    if measured is None:
         return False, f"{unit}: not reported, the limit is {limit:g}"
-    return found <= limit, f"{found:g} {unit}, the limit is {limit:g}"
+    return measured <= limit, f"{measured:g} {unit}, the limit is {limit:g}"
 
 
 def _all_of(checks: list[tuple[bool, str]]) -> Evaluation:

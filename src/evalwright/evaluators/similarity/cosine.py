@@ -102,12 +102,12 @@ async def vectors_of(embed: Embed, texts: Sequence[str]) -> Embedding:
     """
     try:
         if inspect.iscoroutinefunction(embed):
-            found = await embed(texts)
+            vectors = await embed(texts)
         else:
-            found = await asyncio.to_thread(embed, texts)
-        if isinstance(found, Awaitable):
-            found = await found
-        embedding = found if isinstance(found, Embedding) else Embedding(_plain_vectors(found), "")
+            vectors = await asyncio.to_thread(embed, texts)
+        if isinstance(vectors, Awaitable):
+            vectors = await vectors
+        embedding = vectors if isinstance(vectors, Embedding) else Embedding(_plain_vectors(vectors), "")
     except EvaluatorError as error:
         kind = error.type if error.type in OF_THE_RUN else "embedder_error"
         raise EvaluatorError(str(error), kind, {"failure": error.type}) from error
@@ -117,8 +117,8 @@ async def vectors_of(embed: Embed, texts: Sequence[str]) -> Embedding:
     return embedding
 
 
-def _plain_vectors(found: Any) -> list[list[float]]:
-    return [[float(x) for x in vector] for vector in found]
+def _plain_vectors(vectors: Any) -> list[list[float]]:
+    return [[float(x) for x in vector] for vector in vectors]
 
 
 def _check(vectors: _Vectors, count: int) -> None:

@@ -33,17 +33,17 @@ def embedder(name: str) -> Embed:
 @cache
 def _registered(name: str) -> Embed:
     try:
-        found = load("embedders", name)
+        factory = load("embedders", name)
     except InputError as error:
         raise InputError(f"{error}; or 'module:attribute' of a function of texts") from None
-    return found()  # type: ignore[no-any-return]
+    return factory()  # type: ignore[no-any-return]
 
 
 def _function_at(place: str) -> Embed:
-    found = named_object(place, "embedder")
-    if not callable(found):
+    function = named_object(place, "embedder")
+    if not callable(function):
         raise InputError(f"the embedder {place!r} is not a function")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def openai_small() -> Embed:

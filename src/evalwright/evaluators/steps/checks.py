@@ -143,11 +143,11 @@ def _arguments(content: Any) -> Any:
     if not isinstance(content, dict):
         return content
     if "arguments" in content:
-        given = content["arguments"]
+        arguments = content["arguments"]
         try:
-            return json.loads(given) if isinstance(given, str) else given
+            return json.loads(arguments) if isinstance(arguments, str) else arguments
         except (ValueError, RecursionError):
-            return given
+            return arguments
     return content.get("kwargs", content)
 
 

@@ -88,8 +88,8 @@ class TextCheck(Onlooker, frozen=True):
         values = [as_text(value) for value in self.value] if isinstance(self.value, list) else [as_text(self.value)]
         if self.check.startswith("i"):
             answer, values = answer.lower(), [value.lower() for value in values]
-        found = [value in answer for value in values]
-        return any(found) if self.check.endswith("_any") else all(found)
+        contained = [value in answer for value in values]
+        return any(contained) if self.check.endswith("_any") else all(contained)
 
 
 def _beside(check: str, answer: str, value: str) -> bool:

@@ -46,8 +46,8 @@ class ContainsText(Onlooker, frozen=True):
     @property
     def expected_keys(self) -> frozenset[str]:
         """The keys of `expected` that it reads."""
-        given = {"answer_should_include": self.all_of, "answer_should_not_include": self.none_of}
-        return frozenset(key for key, value in given.items() if value is None)
+        fact_lists = {"answer_should_include": self.all_of, "answer_should_not_include": self.none_of}
+        return frozenset(key for key, value in fact_lists.items() if value is None)
 
     @property
     def needed_keys(self) -> frozenset[str]:
@@ -83,11 +83,11 @@ class ContainsText(Onlooker, frozen=True):
                 return without
             if wanted is all_of:
                 return passed
-            evaluation = kept.get(found := tuple(include))
+            evaluation = kept.get(key := tuple(include))
             if evaluation is None:
-                evaluation = Evaluation(True, 1.0, "", self._detail([*found], [], []))
+                evaluation = Evaluation(True, 1.0, "", self._detail([*key], [], []))
                 if len(kept) < _MOST_KEPT:
-                    kept[found] = evaluation
+                    kept[key] = evaluation
             return evaluation
 
         return look

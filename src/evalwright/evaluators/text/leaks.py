@@ -95,8 +95,8 @@ class ThinkingDoesNotLeak(JudgeSettings, frozen=True, kw_only=True, dict=True):
         return Evaluation(passed, 1.0 if passed else 0.0, "; ".join(why), detail, cost_usd=cost(outcomes))
 
     def _matches(self, thinking: str) -> list[dict[str, Any]]:
-        found = [(text, search(pattern, thinking)) for text, pattern in self._patterns]
-        return [{"pattern": text, "span": list(match.span())} for text, match in found if match is not None]
+        matches = [(text, search(pattern, thinking)) for text, pattern in self._patterns]
+        return [{"pattern": text, "span": list(match.span())} for text, match in matches if match is not None]
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:

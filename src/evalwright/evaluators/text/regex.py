@@ -74,12 +74,12 @@ class Regex(Onlooker, frozen=True):
         root, _, path = self.target.partition(".")
         if root not in ("case", "run") or not path:
             return None
-        found: Any = (case_document if root == "case" else run_document)(case, trace)
+        value: Any = (case_document if root == "case" else run_document)(case, trace)
         for step in path.split("."):
-            if not isinstance(found, dict) or step not in found:
+            if not isinstance(value, dict) or step not in value:
                 return None
-            found = found[step]
-        return found if found is None or isinstance(found, str) else json_text(found)
+            value = value[step]
+        return value if value is None or isinstance(value, str) else json_text(value)
 
     @cached_property
     def _compiled(self) -> re.Pattern[str]:

@@ -247,10 +247,10 @@ class ToolCallsMatch(Onlooker, frozen=True):
         return self.expected is None or any(has_template(call.given) for call in self.expected)
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
-        given = self._rendered_calls(case) if self.expected is not None else self._from_facts(case)
-        if given is None:
+        all_expected = self._rendered_calls(case) if self.expected is not None else self._from_facts(case)
+        if all_expected is None:
             return Evaluation(False, None, f"the case has no fact {self.expected_from!r}", skipped=True)
-        expected = [call for call in given if self._counts(call.name)]
+        expected = [call for call in all_expected if self._counts(call.name)]
         made = [call for call in trace.tool_calls if self._counts(call.name)]
         pair = pair_in_order if self.mode in ("in_order", "exact") else pair_any_order
         pairs = pair(expected, made, self._is_expected)
@@ -278,11 +278,11 @@ class ToolCallsMatch(Onlooker, frozen=True):
         return [(call.name, None if call.given is None else renderer(call.given)) for call in calls]
 
     def _from_facts(self, case: Case) -> Sequence[ExpectedCall] | None:
-        given = select(self.expected_from)(case.expected.facts)
-        if given is ABSENT or given is None:
+        fact = select(self.expected_from)(case.expected.facts)
+        if fact is ABSENT or fact is None:
             return None
         try:
-            return msgspec.convert(given, list[_RecordedCall])
+            return msgspec.convert(fact, list[_RecordedCall])
         except msgspec.ValidationError as error:
             message = f"the fact {self.expected_from!r} is not a list of calls {{name, arguments}}: {error}"
             raise EvaluatorError(message, "invalid_fact") from error
@@ -319,11 +319,11 @@ class ToolCallsMatch(Onlooker, frozen=True):
         nearest = min(filter(None, differences), key=len, default=None)
         return str(expected) if nearest is None else f"{expected} (called with {shorten(', '.join(nearest), 80)})"
 
-    def _differences(self, given: dict[str, Any], arguments: dict[str, Any]) -> list[str]:
+    def _differences(self, expected: dict[str, Any], arguments: dict[str, Any]) -> list[str]:
         """What a call has instead of the expected arguments."""
-        other = {k: v for k, v in arguments.items() if k in given and not matches_subset(given[k], v)}
-        more = {k: v for k, v in arguments.items() if k not in given} if self.arguments == "exact" else {}
-        return [*assigned(other), *(f"no {k}" for k in given if k not in arguments), *assigned(more)]
+        other = {k: v for k, v in arguments.items() if k in expected and not matches_subset(expected[k], v)}
+        more = {k: v for k, v in arguments.items() if k not in expected} if self.arguments == "exact" else {}
+        return [*assigned(other), *(f"no {k}" for k in expected if k not in arguments), *assigned(more)]
 
 
 def _more(calls: Sequence[object]) -> str:

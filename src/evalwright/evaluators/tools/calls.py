@@ -51,39 +51,39 @@ def _as_call(call: ToolCall) -> dict[str, Any]:
 def calls_of(trace: Trace) -> list[TracedCall]:
     """Calls of both shapes: `{tool, input, ...}` and `{function: {name, arguments}}`."""
     spans = {span.attributes.get("tool_call_id"): span for span in trace.spans if span.kind == "tool"}
-    found = []
+    traced_calls = []
     for message in messages_of(trace):
         calls = message.get("tool_calls")
         for raw in calls if isinstance(calls, list) else ():
             if isinstance(raw, dict):
                 call = traced_call(raw)
                 span = spans.get(call.id) if call.id is not None else None
-                found.append(
+                traced_calls.append(
                     call if span is None else call._replace(duration_ms=call.duration_ms or _span_duration(span))
                 )
-    return found
+    return traced_calls
 
 
 def traced_call(raw: dict[str, Any]) -> TracedCall:
     """A call of either shape; arguments that are JSON text are parsed."""
     function = raw.get("function")
     if isinstance(function, dict):
-        name, given = function.get("name"), function.get("arguments")
+        name, arguments = function.get("name"), function.get("arguments")
     else:
-        name, given = raw.get("tool", raw.get("name")), raw.get("input", raw.get("args", raw.get("arguments")))
+        name, arguments = raw.get("tool", raw.get("name")), raw.get("input", raw.get("args", raw.get("arguments")))
     call_id = raw.get("id")
     named = call_id if isinstance(call_id, str) else None
-    return TracedCall(str(name or ""), _parsed_arguments(given), raw.get("output"), named, _duration(raw))
+    return TracedCall(str(name or ""), _parsed_arguments(arguments), raw.get("output"), named, _duration(raw))
 
 
-def _parsed_arguments(given: Any) -> Any:
+def _parsed_arguments(arguments: Any) -> Any:
     """Arguments that are JSON text are parsed; other text stays text."""
-    if not isinstance(given, str):
-        return given
+    if not isinstance(arguments, str):
+        return arguments
     try:
-        return json.loads(given)
+        return json.loads(arguments)
     except (ValueError, RecursionError):
-        return given
+        return arguments
 
 
 def _duration(raw: dict[str, Any]) -> float | None:

@@ -35,24 +35,24 @@ class TrajectoryCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the arguments are compared, if not as the evaluator says."""
 
     def fits(self, call: TracedCall, args_match: ArgsMatch = "superset") -> bool:
-        match, given = self.args_match or args_match, call.args
+        match, args = self.args_match or args_match, call.args
         if not isinstance(self.args, dict) or match == "ignore":
             return True
-        if not isinstance(given, dict):
+        if not isinstance(args, dict):
             return False
         if match == "exact":
-            return deeply_equal(self.args, given)
+            return deeply_equal(self.args, args)
         if match == "subset":
-            return _holds(given, self.args)
+            return _holds(args, self.args)
         if match == "superset":
-            return _holds(self.args, given)
-        wanted = [(_inside(self.args, path), _inside(given, path)) for path in match]
-        return all(value is _ABSENT or deeply_equal(value, found) for value, found in wanted)
+            return _holds(self.args, args)
+        pairs = [(_inside(self.args, path), _inside(args, path)) for path in match]
+        return all(value is _ABSENT or deeply_equal(value, found) for value, found in pairs)
 
 
-def _holds(wanted: dict[str, Any], given: dict[str, Any]) -> bool:
+def _holds(expected: dict[str, Any], actual: dict[str, Any]) -> bool:
     """Whether the second mapping contains everything in the first."""
-    return all(key in given and deeply_equal(value, given[key]) for key, value in wanted.items())
+    return all(key in actual and deeply_equal(value, actual[key]) for key, value in expected.items())
 
 
 def _inside(value: Any, path: str) -> Any:
@@ -131,38 +131,38 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
     def _in_any_order(self, calls: Sequence[TracedCall]) -> _Found:
         """Each expected call takes the first matching call that no other has taken."""
         free = list(calls)
-        found: _Found = []
+        pairs: _Found = []
         for item in self.expected:
             call = next((call for call in free if self._fits(item, call)), None)
             if call is not None:
                 free.remove(call)
-            found.append((item, call, f"{item.tool} was not called as expected"))
-        return found
+            pairs.append((item, call, f"{item.tool} was not called as expected"))
+        return pairs
 
     def _in_order(self, calls: Sequence[TracedCall]) -> _Found:
         """One pass through the calls; a call with the right name but other arguments is used up all the same."""
         rest = iter(calls)
-        found: _Found = []
+        pairs: _Found = []
         for item in self.expected:
             call = next((call for call in rest if call.name == item.tool), None)
             if call is None:
-                found.append((item, None, f"{item.tool} was not called, or not in this order"))
+                pairs.append((item, None, f"{item.tool} was not called, or not in this order"))
             else:
-                found.append(
+                pairs.append(
                     (item, call if self._fits(item, call) else None, f"{item.tool} was called with other arguments")
                 )
-        return found
+        return pairs
 
     def _exactly(self, calls: Sequence[TracedCall]) -> tuple[_Found, int, list[str]]:
         expected = self.expected
-        found: _Found = []
+        pairs: _Found = []
         for i, item in enumerate(expected):
             call = calls[i] if i < len(calls) else None
             fits = call is not None and self._fits(item, call)
             seen = "nothing more" if call is None else call.name
-            found.append((item, call if fits else None, f"call {i + 1}: expected {item.tool}, found {seen}"))
+            pairs.append((item, call if fits else None, f"call {i + 1}: expected {item.tool}, found {seen}"))
         surplus = [f"unexpected call {call.name}" for call in calls[len(expected) :]] if expected else []
-        return found, max(len(expected), len(calls)) if expected else 0, surplus
+        return pairs, max(len(expected), len(calls)) if expected else 0, surplus
 
 
 def _minimums_met(minimums: dict[str, int], calls: Sequence[TracedCall]) -> tuple[list[str], list[str]]:
@@ -175,19 +175,19 @@ def _minimums_met(minimums: dict[str, int], calls: Sequence[TracedCall]) -> tupl
     return hits, misses
 
 
-def _calls_without_time(found: _Found) -> list[str]:
+def _calls_without_time(pairs: _Found) -> list[str]:
     return [
         f"the call of {item.tool} has no duration: its limit is not checked"
-        for item, call, _ in found
+        for item, call, _ in pairs
         if item.max_duration_ms is not None and call is not None and call.duration_ms is None
     ]
 
 
-def _time_limits_met(found: _Found) -> tuple[list[str], list[str]]:
+def _time_limits_met(pairs: _Found) -> tuple[list[str], list[str]]:
     """A time limit is one more expectation; it is dropped for a call without a duration."""
     hits: list[str] = []
     misses: list[str] = []
-    for item, call, _ in found:
+    for item, call, _ in pairs:
         limit = item.max_duration_ms
         if limit is None or (call is not None and call.duration_ms is None):
             continue

@@ -106,15 +106,15 @@ def _expected_object(case: Case) -> dict[str, Any] | None:
 
 def _compared_field(field: Field, expected: dict[str, Any], answer: Any) -> _Outcome | None:
     """None for a field that is left out: not required, and not in the answer."""
-    wanted, given = _at(expected, field.path), _at(answer, field.path)
-    if wanted is _ABSENT:
+    expected_value, actual_value = _at(expected, field.path), _at(answer, field.path)
+    if expected_value is _ABSENT:
         return _Outcome(field.path, 1.0, field.weight, f"{field.path}: nothing is expected")
-    if given is _ABSENT:
+    if actual_value is _ABSENT:
         if not field.required:
             return None
-        return _Outcome(field.path, 0.0, field.weight, f"{field.path}: missing, expected {_shown(wanted)}")
-    score = float(_matches(field, wanted, given))
-    message = f"{field.path}: {_shown(given)}" + ("" if score else f", expected {_shown(wanted)}")
+        return _Outcome(field.path, 0.0, field.weight, f"{field.path}: missing, expected {_shown(expected_value)}")
+    score = float(_matches(field, expected_value, actual_value))
+    message = f"{field.path}: {_shown(actual_value)}" + ("" if score else f", expected {_shown(expected_value)}")
     return _Outcome(field.path, score, field.weight, message)
 
 
@@ -129,20 +129,20 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def _matches(field: Field, wanted: Any, given: Any) -> bool:
+def _matches(field: Field, expected: Any, actual: Any) -> bool:
     if field.match == "numeric_tolerance":
-        a, b = _number(given), _number(wanted)
+        a, b = _number(actual), _number(expected)
         if a is None or b is None:
             return False
         scale = abs(b) if field.relative and b else 1.0
         return abs(a - b) / scale <= field.tolerance
     if field.match == "date":
-        return same_day(given, wanted, field.formats)
+        return same_day(actual, expected, field.formats)
     if field.match == "contains":
-        return as_text(wanted) in as_text(given)
+        return as_text(expected) in as_text(actual)
     if field.match == "regex":
-        return search(re.compile(as_text(wanted)), as_text(given)) is not None
-    return deeply_equal(wanted, given)
+        return search(re.compile(as_text(expected)), as_text(actual)) is not None
+    return deeply_equal(expected, actual)
 
 
 def _number(value: Any) -> float | None:

@@ -137,13 +137,13 @@ class SchemaMatch(Onlooker, frozen=True):
 
         def look(case: Case, trace: Trace) -> Evaluation:
             if part is not None and check is not None:
-                found = part(trace)
-                if found.__class__ is list and not check(found):
+                value = part(trace)
+                if value.__class__ is list and not check(value):
                     return passed
-            found = read(trace)
-            if found is ABSENT:
+            value = read(trace)
+            if value is ABSENT:
                 return Evaluation(False, 0.0, f"{field} is absent", self._detail())
-            errors = self._errors(found)
+            errors = self._errors(value)
             return self._wrong(errors) if errors else passed
 
         return look
@@ -158,14 +158,14 @@ class SchemaMatch(Onlooker, frozen=True):
         first = f"{errors[0].json_path.replace('$', self.field, 1)}: {shorten(errors[0].message)}"
         return Evaluation(False, 0.0, f"{many} against the schema: {first}", self._detail(errors))
 
-    def _errors(self, found: Any) -> Sequence[Any]:
+    def _errors(self, value: Any) -> Sequence[Any]:
         if self._check is not None:
             with suppress(NotPlain):
-                return self._check(found)
+                return self._check(value)
         from referencing.exceptions import Unresolvable
 
         try:
-            return list(self._validator.iter_errors(found))
+            return list(self._validator.iter_errors(value))
         except Unresolvable as error:
             raise EvaluatorError(
                 f"the schema refers to something unknown: {error}", "unresolvable_reference"
@@ -250,26 +250,26 @@ class FieldCheck(Onlooker, frozen=True):
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         if self.uses_case:
-            found = select(self.field.partition("case.")[2])(case)
+            value = select(self.field.partition("case.")[2])(case)
         else:
-            found = select(self.field)(trace)
-        if found is ABSENT and self.absent == "skip":
+            value = select(self.field)(trace)
+        if value is ABSENT and self.absent == "skip":
             return Evaluation(False, None, f"{self.field} is absent", skipped=True)
-        expected = self._unmet(found)
+        expected = self._unmet(value)
         if expected is None:
             return PASSED
-        state = "absent" if found is ABSENT else shown(found)
+        state = "absent" if value is ABSENT else shown(value)
         return Evaluation(False, 0.0, f"{self.field} is {state}, expected {expected}")
 
-    def _unmet(self, found: Any) -> str | None:
+    def _unmet(self, value: Any) -> str | None:
         """The first comparison that does not hold, in words."""
-        if self.equals is not msgspec.UNSET and (found is ABSENT or found != self.equals):
+        if self.equals is not msgspec.UNSET and (value is ABSENT or value != self.equals):
             return shown(self.equals)
-        is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         for words, holds, bound in self._bounds:
-            if not is_number or not holds(found, bound):
+            if not is_number or not holds(value, bound):
                 return f"a number {words} {number(bound)}"
-        if self._pattern is not None and not (isinstance(found, str) and search(self._pattern, found)):
+        if self._pattern is not None and not (isinstance(value, str) and search(self._pattern, value)):
             return f"a text that matches {shown(self.matches)}"
         return None
 

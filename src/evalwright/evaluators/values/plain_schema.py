@@ -96,11 +96,11 @@ def plain_check(schema: Any) -> Check | None:
         return checks[0]
 
     def together(value: Any) -> Sequence[PlainError]:
-        found: Sequence[PlainError] = ()
+        errors: Sequence[PlainError] = ()
         for check in checks:
             if wrong := check(value):
-                found = [*found, *wrong]
-        return found
+                errors = [*errors, *wrong]
+        return errors
 
     return together
 
@@ -220,12 +220,12 @@ def _with_properties(wanted: Any) -> Check | None:
         return None
 
     def check(value: Any) -> Sequence[PlainError]:
-        found: list[PlainError] = []
+        errors: list[PlainError] = []
         if _is(value, dict):
             for name, one in known:
                 if name in value and (wrong := one(value[name])):
-                    found += _below(name, wrong)
-        return found
+                    errors += _below(name, wrong)
+        return errors
 
     return check
 
@@ -236,12 +236,12 @@ def _of_items(wanted: Any) -> Check | None:
         return None
 
     def check(value: Any) -> Sequence[PlainError]:
-        found: list[PlainError] = []
+        errors: list[PlainError] = []
         if _is(value, list):
             for index, item in enumerate(value):
                 if wrong := one(item):
-                    found += _below(index, wrong)
-        return found
+                    errors += _below(index, wrong)
+        return errors
 
     return check
 

@@ -62,8 +62,8 @@ class GitDiff(msgspec.Struct, frozen=True):
                 expected = file.read(_LARGEST_PATCH).decode(errors="replace")
         except OSError as error:
             return [f"the expected patch {name!r} cannot be read: {error.strerror}"]
-        found = "\n".join(diffs[path] for path in sorted(diffs))
-        return [] if found.strip() == expected.strip() else [f"the changes differ from the patch {name!r}"]
+        actual = "\n".join(diffs[path] for path in sorted(diffs))
+        return [] if actual.strip() == expected.strip() else [f"the changes differ from the patch {name!r}"]
 
 
 def _must_be_known(paths: Sequence[str], left_out: dict[str, str]) -> None:

@@ -29,13 +29,13 @@ def opening(case: Case, user_template: Template | None) -> list[ChatMessage]:
         return messages
     if user_template is not None:
         return [ChatMessage("user", user_template.render(case))]
-    given = case.input
-    if isinstance(given, str):
-        given = {"user_message": given}
+    content = case.input
+    if isinstance(content, str):
+        content = {"user_message": content}
     for key in ("messages", "conversation"):
-        if isinstance(given, dict) and given.get(key):
-            return _listed_messages(given[key], f"input.{key}")
-    message = given.get("user_message") if isinstance(given, dict) else None
+        if isinstance(content, dict) and content.get(key):
+            return _listed_messages(content[key], f"input.{key}")
+    message = content.get("user_message") if isinstance(content, dict) else None
     if not isinstance(message, str) or not message.strip():
         raise TargetError(
             "the case has no text in input.user_message and no input.messages; add one or a user_template"
@@ -43,10 +43,10 @@ def opening(case: Case, user_template: Template | None) -> list[ChatMessage]:
     return [ChatMessage("user", message)]
 
 
-def _listed_messages(given: Any, place: str) -> list[ChatMessage]:
-    if not isinstance(given, list):
-        raise TargetError(f"{place} must be a list of messages, found {type(given).__name__}")
-    return [_message(item, f"{place}[{number}]") for number, item in enumerate(given)]
+def _listed_messages(items: Any, place: str) -> list[ChatMessage]:
+    if not isinstance(items, list):
+        raise TargetError(f"{place} must be a list of messages, found {type(items).__name__}")
+    return [_message(item, f"{place}[{number}]") for number, item in enumerate(items)]
 
 
 def _message(item: Any, place: str) -> ChatMessage:
@@ -77,37 +77,37 @@ def _call(item: Any, place: str) -> ToolCall:
 
 def as_trace(messages: Iterable[ChatMessage]) -> list[TraceMessage]:
     """The messages in the shape of traces: one call per message, further calls in messages of their own after it."""
-    found: list[TraceMessage] = []
+    trace_messages: list[TraceMessage] = []
     for message in messages:
         calls: list[ToolCall | None] = [*message.tool_calls] or [None]
         content = plain(message.content, "content", [])
-        found.append(TraceMessage(message.role, content, None, calls[0], message.name))
-        found += [TraceMessage(message.role, None, None, call) for call in calls[1:]]
-    return found
+        trace_messages.append(TraceMessage(message.role, content, None, calls[0], message.name))
+        trace_messages += [TraceMessage(message.role, None, None, call) for call in calls[1:]]
+    return trace_messages
 
 
 def as_chat(messages: Sequence[TraceMessage]) -> list[ChatMessage]:
     """The messages in the shape for models: the calls of a turn together, each result with the id of its call, in
     order."""
-    found: list[ChatMessage] = []
+    chat: list[ChatMessage] = []
     waiting: list[ToolCall] = []
     follows_a_call = False
     for message in messages:
         if message.role == "tool":
             call = waiting.pop(0) if waiting else None
-            found.append(
+            chat.append(
                 ChatMessage("tool", _text(message.content), message.name, tool_call_id=call.id if call else None)
             )
         elif message.tool_call is not None and message.content is None and follows_a_call:
-            found[-1] = msgspec.structs.replace(found[-1], tool_calls=[*found[-1].tool_calls, message.tool_call])
+            chat[-1] = msgspec.structs.replace(chat[-1], tool_calls=[*chat[-1].tool_calls, message.tool_call])
             waiting.append(message.tool_call)
         else:
             calls = [] if message.tool_call is None else [message.tool_call]
             content = message.content if isinstance(message.content, list) else _text(message.content)
-            found.append(ChatMessage(message.role, content, message.name, calls))
+            chat.append(ChatMessage(message.role, content, message.name, calls))
             waiting = list(calls)
         follows_a_call = message.tool_call is not None
-    return found
+    return chat
 
 
 def _text(content: Any) -> str:

@@ -33,12 +33,12 @@ class ToolSettings(msgspec.Struct, forbid_unknown_fields=True):
 class Tools:
     """The tools of one target. Raises InputError with keys in `tools`."""
 
-    def __init__(self, given: Sequence[ToolSettings]) -> None:
+    def __init__(self, tools: Sequence[ToolSettings]) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
         self.offers: list[dict[str, Any]] = []
         self._threads = Threads()
         mistakes = AllMistakes()
-        for number, tool in enumerate(given):
+        for number, tool in enumerate(tools):
             with mistakes:
                 self._add(tool, f"tools[{number}]")
         mistakes.refuse()
@@ -65,10 +65,10 @@ class Tools:
         if "_raw" in call.arguments:
             return _failed_result(call, "the arguments are not a JSON object")
         try:
-            given = await self._threads.call(_call_with(function, call.arguments))
-            while isinstance(given, Awaitable):
-                given = await given
-            content = plain(given, "result", [])
+            result = await self._threads.call(_call_with(function, call.arguments))
+            while isinstance(result, Awaitable):
+                result = await result
+            content = plain(result, "result", [])
         except BaseException as error:  # tools are user code: SystemExit, too, is only the error of this call
             if _is_stop(error):
                 raise

@@ -163,8 +163,8 @@ class Agent:
             error = TraceError("agent_error", f"what {self.name} printed breaks off before its end")
         if error is None:
             return None
-        spoken = " ".join([error.message, stderr, stream.odd, *sorted(stream.said)])
-        return TraceError(SIGN_IN, error.message, status=401) if _SIGN_IN.search(spoken) else error
+        texts = " ".join([error.message, stderr, stream.odd, *sorted(stream.said)])
+        return TraceError(SIGN_IN, error.message, status=401) if _SIGN_IN.search(texts) else error
 
     def _too_late(self, reported: TraceError | None) -> TraceError:
         """That its time was up, and its last error: many agents keep retrying for as long as they may."""

@@ -31,8 +31,8 @@ class AgentContainer:
 
     def prepare(self, command: Sequence[str], env: Mapping[str, str], workspace: Path, home: Path | None) -> Started:
         # the docker client needs the user's own home, which has its contexts and logins
-        self._environ = own = {**env, "HOME": os.environ.get("HOME", "/")}
-        self._tie = removed_by("rm", "--force", self._name, env=own)
+        self._environ = docker_env = {**env, "HOME": os.environ.get("HOME", "/")}
+        self._tie = removed_by("rm", "--force", self._name, env=docker_env)
         tie(self._tie)
         words = ["docker", "run", "--rm", "--init", "--interactive", "--name", self._name, "--label", "evalwright"]
         words += ["--user", f"{os.getuid()}:{os.getgid()}", "--volume", f"{workspace}:{_WORKSPACE}"]
@@ -46,7 +46,7 @@ class AgentContainer:
         for name in dict.fromkeys(self._given):
             if name in env and name not in self._program.home:
                 words += ["--env", name]  # docker takes the value from its environment: every user can see arguments
-        return Started([*words, self._image, *command], own, str(workspace))
+        return Started([*words, self._image, *command], docker_env, str(workspace))
 
     async def clear_up(self) -> None:
         with suppress(InputError):

@@ -41,7 +41,7 @@ def clean_home(program: Program, folder: Path, environ: Mapping[str, str]) -> di
 
 def login_secrets(program: Program, environ: Mapping[str, str]) -> dict[str, str]:
     """Texts in the login files that may be tokens, each by a name."""
-    found: dict[str, str] = {}
+    secrets: dict[str, str] = {}
     for source in _logins(program, environ):
         try:
             text = source.read_text(errors="replace")
@@ -53,8 +53,8 @@ def login_secrets(program: Program, environ: Mapping[str, str]) -> dict[str, str
             values = [word for line in text.splitlines() for word in line.split()]
         for value in values:
             if len(value) >= _SHORTEST and " " not in value and "/" not in value:
-                found[f"{source.name}_{len(found)}"] = value
-    return found
+                secrets[f"{source.name}_{len(secrets)}"] = value
+    return secrets
 
 
 def _home_of(program: Program, environ: Mapping[str, str]) -> Path:

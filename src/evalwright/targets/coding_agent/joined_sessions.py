@@ -25,12 +25,12 @@ _COUNTS = ("token_input", "token_output", "token_thinking", "cost_usd")
 N = TypeVar("N", int, float)
 
 
-def joined_trace(found: Sequence[Imported]) -> tuple[Trace, list[str]]:
+def joined_trace(imported: Sequence[Imported]) -> tuple[Trace, list[str]]:
     """The last session's trace with the messages, calls and counts of all, and warnings about them.
 
     Raises ValueError if there is no session.
     """
-    sessions = [(one.case_id, one.trace) for one in found if one.trace is not None]
+    sessions = [(one.case_id, one.trace) for one in imported if one.trace is not None]
     if not sessions:
         raise ValueError("no session")
     traces = [trace for _, trace in sessions]

@@ -86,8 +86,8 @@ def _parts(skill: Path) -> Iterator[_Part]:
 def _parts_below(root: Path, below: Path, folder: Path, within: Sequence[Path]) -> Iterator[_Part]:
     """`folder` is copied to the path `below`; `within` is that folder and those around it, with links resolved."""
     with os.scandir(folder) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    for entry in found:
+        by_name = sorted(entries, key=lambda entry: entry.name)
+    for entry in by_name:
         inner, source = below / entry.name, Path(entry.path)
         if entry.is_symlink():
             source = Path(os.path.realpath(source))
@@ -101,15 +101,15 @@ def _parts_below(root: Path, below: Path, folder: Path, within: Sequence[Path]) 
             yield from _parts_below(root, inner, source, [*within, source])
 
 
-def _why_not(root: Path, meant: Path, within: Sequence[Path]) -> str:
+def _why_not(root: Path, target: Path, within: Sequence[Path]) -> str:
     """Why the target of a link is not copied; empty if it is."""
-    if not meant.is_relative_to(root):
+    if not target.is_relative_to(root):
         return "leads out of the skill"
-    if not (meant.is_dir() or meant.is_file()):
+    if not (target.is_dir() or target.is_file()):
         return "leads to nothing"
-    if meant in within:
+    if target in within:
         return "leads to a folder that it is in"
-    hidden = any(_is_hidden(root, one) for one in (meant, *meant.parents) if one.is_relative_to(root) and one != root)
+    hidden = any(_is_hidden(root, one) for one in (target, *target.parents) if one.is_relative_to(root) and one != root)
     return "leads to what agents must not see" if hidden else ""
 
 

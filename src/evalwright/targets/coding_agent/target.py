@@ -70,34 +70,34 @@ class _Config(msgspec.Struct, kw_only=True):
 
 
 def _mistakes(values: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    mistakes: dict[str, str] = {}
     words: list[str] = []
     agent = values.get("agent")
     program = PROGRAMS.get(str(agent))
     if agent is not None and program is None:
-        found["agent"] = f"unknown agent {agent!r}{did_you_mean(agent, PROGRAMS)} (there are: {', '.join(PROGRAMS)})"
+        mistakes["agent"] = f"unknown agent {agent!r}{did_you_mean(agent, PROGRAMS)} (there are: {', '.join(PROGRAMS)})"
     try:
         words = _words(values.get("command"))
     except ValueError as error:
-        found["command"] = f"'command': {str(error).lower()}"
-    if program is not None and not program.command and not words and "command" not in found:
-        found["command"] = "the agent 'command' needs the key 'command': the program and its arguments"
+        mistakes["command"] = f"'command': {str(error).lower()}"
+    if program is not None and not program.command and not words and "command" not in mistakes:
+        mistakes["command"] = "the agent 'command' needs the key 'command': the program and its arguments"
     output = values.get("output")
     if output is not None and output != TEXT and output not in names("importers"):
-        found["output"] = f"unknown output {output!r} (there are: {TEXT}, {', '.join(names('importers'))})"
+        mistakes["output"] = f"unknown output {output!r} (there are: {TEXT}, {', '.join(names('importers'))})"
     if program is not None and values.get("skills") and not (program.skills or values.get("skill_folder")):
-        found["skill_folder"] = f"the agent {agent!r} needs the key 'skill_folder': where it looks for skills"
+        mistakes["skill_folder"] = f"the agent {agent!r} needs the key 'skill_folder': where it looks for skills"
     folder = Path(values.get("skill_folder") or ".")
     if folder.is_absolute() or ".." in folder.parts:
-        found["skill_folder"] = f"'skill_folder' is below the workspace, found {str(folder)!r}"
+        mistakes["skill_folder"] = f"'skill_folder' is below the workspace, found {str(folder)!r}"
     if values.get("sandbox") and not values.get("image"):
-        found["image"] = "'sandbox' needs the key 'image': a container image that has the agent's program"
+        mistakes["image"] = "'sandbox' needs the key 'image': a container image that has the agent's program"
     if program is not None and program.needs_permission and not values.get("allow_tools") and not values.get("sandbox"):
-        found["allow_tools"] = (
+        mistakes["allow_tools"] = (
             f"{agent} may run any command and change any file with your rights: allow that with --allow-tools "
             "(allow_tools: true), or run it in a container with --sandbox docker --image IMAGE"
         )
-    return found
+    return mistakes
 
 
 class CodingAgent:
@@ -149,8 +149,8 @@ class CodingAgent:
     @staticmethod
     def default_timeout(config: Mapping[str, Any]) -> float:
         """Seconds of a call, if the system does not set `timeout_seconds`."""
-        given = config.get("timeout")
-        return given if isinstance(given, int | float) and given > 0 else _SECONDS
+        timeout = config.get("timeout")
+        return timeout if isinstance(timeout, int | float) and timeout > 0 else _SECONDS
 
     @staticmethod
     def announces(config: Mapping[str, Any]) -> str:

@@ -69,18 +69,18 @@ def json_of(body: bytes, response: httpx.Response, masked: Callable[[str], str])
     except UnicodeDecodeError as error:
         raise TargetError(f"the response is not valid JSON: not {error.encoding} at byte {error.start}") from None
     except ValueError as error:
-        found = shortened(masked(body[:EXCERPT_BYTES].decode(errors="replace")))
-        raise TargetError(f"the response is not valid JSON ({error}): {found}") from None
+        excerpt = shortened(masked(body[:EXCERPT_BYTES].decode(errors="replace")))
+        raise TargetError(f"the response is not valid JSON ({error}): {excerpt}") from None
 
 
 def error_in(document: Any) -> str | None:
     """The text of a top-level `error` (or `errors`), with which some services report failures at status 200; else
     None."""
-    found = (document.get("error") or document.get("errors")) if isinstance(document, dict) else None
-    if not found or isinstance(found, bool):
+    error = (document.get("error") or document.get("errors")) if isinstance(document, dict) else None
+    if not error or isinstance(error, bool):
         return None
-    message = found.get("message") if isinstance(found, dict) else found
-    return message if isinstance(message, str) and message else json.dumps(found, ensure_ascii=False)
+    message = error.get("message") if isinstance(error, dict) else error
+    return message if isinstance(message, str) and message else json.dumps(error, ensure_ascii=False)
 
 
 def _text(body: bytes, response: httpx.Response) -> str:

@@ -59,14 +59,14 @@ _THINK = re.compile(r"<think>(.*?)(?:</think>|\Z)", re.DOTALL)
 class ResponseMapping:
     """The paths of a mapping by the names of what they find. Entries that are not in MAPPING_KEYS are ignored.
 
-    `given` is what a provider is known to return; the suite's own `paths` take precedence.
+    `defaults` are the paths that a provider is known to use; the suite's own `paths` take precedence.
     """
 
-    def __init__(self, paths: Mapping[str, str | None], given: Mapping[str, str], strip_think: bool) -> None:
+    def __init__(self, paths: Mapping[str, str | None], defaults: Mapping[str, str], strip_think: bool) -> None:
         self._own = frozenset(paths)
         self._paths = {
             name: JsonPath(f"response_mapping.{name}", path)
-            for name, path in {**given, **paths}.items()
+            for name, path in {**defaults, **paths}.items()
             if path and name in MAPPING_KEYS
         }
         self._strip_think = strip_think
@@ -83,15 +83,15 @@ class ResponseMapping:
         nothing else distinguishes such a path from a misspelt one.
         """
         acted = any(True for _ in tool_call_items(parts.get("tool_calls")))
-        found = []
+        failed_paths = []
         for name in needed:
             path = self._paths.get(name)
             if path is None or not _is_absent(parts[name]):
                 continue
             there = path.matches(document)
             if not (acted and (there or name not in self._own)):
-                found.append(f"{path.written} finds {'null' if there == [None] else 'nothing'}")
-        return found
+                failed_paths.append(f"{path.written} finds {'null' if there == [None] else 'nothing'}")
+        return failed_paths
 
     def strange(self, parts: Mapping[str, Any]) -> list[str]:
         """Warnings of finds of the wrong kind: silently left out, they would seem not to have happened."""
@@ -106,8 +106,8 @@ class ResponseMapping:
     def unread_numbers(self, parts: Mapping[str, Any], answer: Answer) -> Iterator[tuple[str, str]]:
         """The paths of numbers whose finds are not in the answer of these parts, and what they found."""
         for name, ours in _METRICS.items():
-            if (found := parts.get(name)) is not None and getattr(answer.metrics, ours) is None:
-                yield self._paths[name].written, repr(found)
+            if (value := parts.get(name)) is not None and getattr(answer.metrics, ours) is None:
+                yield self._paths[name].written, repr(value)
 
     def unmatched_paths(self, parts: Mapping[str, Any], document: Any, names: Collection[str]) -> list[str]:
         """The paths among these without any match in a document with these parts."""
@@ -118,20 +118,20 @@ class ResponseMapping:
         """The paths written in the suite, as messages show them, by the names of the parts they find."""
         return {name: path.written for name, path in self._paths.items() if name in self._own}
 
-    def answer(self, found: Mapping[str, Any]) -> Answer:
+    def answer(self, parts: Mapping[str, Any]) -> Answer:
         """The Answer of these parts. Raises TargetError for a wrong shape."""
-        structured = found.get("structured")
-        trace_id = text_of(found.get("trace_id"))
+        structured = parts.get("structured")
+        trace_id = text_of(parts.get("trace_id"))
         return answer_of_parts(
-            text_of(found.get("final_answer")),
-            text_of(found.get("thinking")),
+            text_of(parts.get("final_answer")),
+            text_of(parts.get("thinking")),
             self._strip_think,
             {
                 "structured": structured if isinstance(structured, dict | None) else {"value": structured},
-                "messages": _items(found.get("messages")),
-                "tool_calls": list(tool_call_items(found.get("tool_calls"))),
-                "tool_results": _items(found.get("tool_results")),
-                "metrics": {ours: found.get(name) for name, ours in _METRICS.items()},
+                "messages": _items(parts.get("messages")),
+                "tool_calls": list(tool_call_items(parts.get("tool_calls"))),
+                "tool_results": _items(parts.get("tool_results")),
+                "metrics": {ours: parts.get(name) for name, ours in _METRICS.items()},
                 "extra": {} if trace_id is None else {"trace_id": trace_id},
             },
         )
@@ -168,8 +168,8 @@ def tool_call_in(item: Any) -> dict[str, Any] | None:
         return None
     function = item.get("function") or item.get("custom")
     inner = function if isinstance(function, dict) else {}
-    given = (part.get(key) for part in (item, inner) for key in ("arguments", "input", "args"))
-    arguments = next((value for value in given if value is not None), None)
+    candidates = (part.get(key) for part in (item, inner) for key in ("arguments", "input", "args"))
+    arguments = next((value for value in candidates if value is not None), None)
     if not isinstance(arguments, dict | str | None):
         arguments = {"_raw": arguments}
     return {"id": item.get("id"), "name": item.get("name", inner.get("name")), "arguments": arguments}

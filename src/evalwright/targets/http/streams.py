@@ -39,13 +39,13 @@ def event_paths(config: Mapping[str, Any]) -> dict[str, JsonPath]:
     """The paths to `token`, `done` and `tool_call` in an event; `stream_event_mapping` takes precedence over single
     keys."""
     mapping = config.get("stream_event_mapping") or {}
-    found = {}
+    paths = {}
     for name, key in _FIELDS.items():
         if mapping.get(name):
-            found[name] = JsonPath(f"stream_event_mapping.{name}", mapping[name])
+            paths[name] = JsonPath(f"stream_event_mapping.{name}", mapping[name])
         elif config.get(key):
-            found[name] = JsonPath(key, config[key])
-    return found
+            paths[name] = JsonPath(key, config[key])
+    return paths
 
 
 class EventReader:
@@ -179,12 +179,12 @@ class EventReader:
             raise TargetError(f"a line of the stream is not valid JSON: {error}") from None
 
     def _event(self, document: Any) -> Event:
-        found = {name: path.find(document) for name, path in self._paths.items()}
-        done = found.get("done")
+        parts = {name: path.find(document) for name, path in self._paths.items()}
+        done = parts.get("done")
         return Event(
-            token=text_of(found.get("token")),
+            token=text_of(parts.get("token")),
             done=not (done is None or done is False or done == ""),
-            tool_calls=found.get("tool_call"),
+            tool_calls=parts.get("tool_call"),
             error=error_in(document),
         )
 
@@ -250,12 +250,12 @@ class StreamedAnswer:
     def _named(self) -> list[dict[str, Any]]:
         return [call for call in self._calls if call["name"] is not None]
 
-    def _add_calls(self, found: Any) -> None:
+    def _add_calls(self, items: Any) -> None:
         """Add tool calls. Those with an `index` arrive in fragments, whose argument texts are joined.
 
         Some servers give all calls the same index: another id or name begins another call.
         """
-        for item in found if isinstance(found, list) else [found]:
+        for item in items if isinstance(items, list) else [items]:
             call = tool_call_in(item)
             if call is None:
                 self._unread += [] if item is None else [item]
