@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 
 import pytest
 
 from evalwright.cli.viewed_runs import runs_at
+from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_trace, a_verdict
+from evalwright.viewer.table_build import fill_table
 from viewer.reading import page, seen
 from viewer.runs import made_run, site, site_of
 
@@ -56,6 +60,20 @@ def key(run, client):
     """That of the cell with the case `case-3`."""
     address = client.get(f"/runs/{run.name}/cells?case=case-3&trial=0").headers["location"]
     return address.rpartition("/")[2]
+
+
+def test_the_progress_is_that_of_all_records():
+    plan = a_plan(cases_total=500)
+    run = MemoryStore().create(plan, [a_case(id=f"c{number}") for number in range(500)], {})
+    for number in range(500):
+        cell = {"case_id": f"c{number}", "variant_name": plan.variants[0].name}
+        run.append_trace(a_trace(**cell, case_index=number))
+        run.append_results([a_result(**cell)])
+        run.append_verdict(a_verdict(**cell))
+    told: list[int] = []
+    with closing(sqlite3.connect(":memory:")) as file:
+        fill_table(file, run, plan, told.append)
+    assert told == [1000]
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,9 @@ class OpenRun:
 
     @property
     def progress(self) -> float:
-        """The share of the traces that are in the table so far."""
-        return min(0.99, self.read / max(1, self.summary.cells_total))
+        """The share of the records that are in the table so far; a cell has a trace, a verdict and its results."""
+        of_a_cell = 2 + len(self.plan.evaluators)
+        return min(0.99, self.read / max(1, self.summary.cells_total * of_a_cell))
 
     @property
     def indexing(self) -> str:

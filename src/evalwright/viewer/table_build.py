@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from hashlib import blake2b, sha256
-from itertools import islice
-from typing import Any
+from itertools import count, islice
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -28,6 +28,7 @@ from evalwright.viewer.texts import searchable
 
 __all__ = ["fill_table"]
 
+R = TypeVar("R")
 _BATCH = 2_000
 _MOST_WAITING = 4_000_000
 """Characters of texts that wait to be written together: one text may have millions."""
@@ -59,7 +60,7 @@ class _TraceRow(OfCase, msgspec.Struct, gc=False):
 def fill_table(
     file: sqlite3.Connection, reader: RunReader, plan: Plan, progress: Callable[[int], None], *, texts: bool = True
 ) -> None:
-    """Fill an empty database. `progress` gets the number of traces read so far. Without `texts`, no word is found.
+    """Fill an empty database. `progress` gets the number of records read so far. Without `texts`, no word is found.
 
     Raises InputError for numbers beyond 64 bits, and for two cells in the same place.
     """
@@ -76,14 +77,20 @@ def _fill(
     file.executescript(TABLES)
     builder = _Builder(file, plan, texts=texts)
     builder.cases(reader)
-    for number, trace in enumerate(reader.traces(_TraceRow)):
+    numbers = count(1)
+
+    def noted(records: Iterable[R]) -> Iterator[R]:
+        for record in records:
+            yield record
+            if (number := next(numbers)) % 1000 == 0:
+                progress(number)
+
+    for trace in noted(reader.traces(_TraceRow)):
         builder.trace(trace)
-        if number % 1000 == 0:
-            progress(number)
     builder.flush()
-    builder.results(reader.results(ResultRow))
+    builder.results(noted(reader.results(ResultRow)))
     reader.plan = reader.plan or plan  # verdicts of another program's run are derived by it
-    builder.verdicts(newest_verdicts(reader))
+    builder.verdicts(noted(newest_verdicts(reader)))
     builder.finish()
     file.executemany("INSERT INTO unread VALUES (?)", ((note,) for note in unreadable_records(reader)))
     file.executescript(INDEXES)
