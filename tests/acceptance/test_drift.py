@@ -57,6 +57,13 @@ def test_a_promoted_run_is_what_later_ones_are_held_against(drifted):
     assert "- regressions: 2" in ended.out
 
 
+def test_a_report_that_cannot_be_stored_is_printed(drifted):
+    made, before, after = drifted
+    (after / "drift.yaml").mkdir()
+    ended = made.evalwright("drift", after, "--baseline", before)
+    assert (ended.code, "- regressions: 2" in ended.out) == (5, True)
+
+
 def test_a_file_that_is_no_baseline_is_not_replaced_by_one(drifted):
     made, before, _ = drifted
     place = before.parent / "baselines" / yaml.safe_load((before / "config.yaml").read_text())["eval"]["name"]

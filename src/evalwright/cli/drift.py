@@ -92,9 +92,9 @@ def command(
         worse = regressions(opened.runs, decisions, loss or 0.0) if fail_on_regression else []
     if opened.before.location == opened.after.location:
         warn([f"{plan.run_id} is its own baseline: `drift` compares a later run with it"])
-    if folder.is_dir():
-        replace_file(folder / "drift.yaml", dump(msgspec.to_builtins(found.report)).encode())
     print_out(drift_lines(found, plan.run_id))
+    if folder.is_dir():  # after the report, which needs no folder that can be written to
+        replace_file(folder / "drift.yaml", dump(msgspec.to_builtins(found.report)).encode())
     if exit_nonzero_on_regression and found.report.regressions_count:
         return 1
     measured = any(one.n for one in decisions) and not opened.runs.unread
