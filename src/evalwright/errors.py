@@ -294,64 +294,20 @@ def apart_from(limit: float, value: float, digits: int) -> str:
     return next((text for text in texts if value == limit or float(text) != limit), repr(value))
 
 
-_SAME = (
-    "run evaluate eval test execute start",
-    "retry retry_failed rerun",
-    "re-evaluate rescore re_score regrade grade",
-    "inspect show traces",
-    "view serve ui studio dashboard visualize",
-    "compare diff",
-    "systems targets providers agents models",
-    "cases evalcases entries dataset tests test_cases examples samples records",
-    "eval name suite",
-    "input prompt question query vars",
-    "expected expectation expected_output ideal",
-    "evaluators graders scorers assertions assert checks",
-    "adapter type kind provider",
-    "endpoint url uri address",
-    "body request_template json data payload",
-    "command cmd args",
-    "stdin_template stdin input",
-    "user_template messages prompt",
-    "system_prompt system instructions",
-    "max_concurrency workers max_workers parallel concurrency",
-    "trials num_runs repeats repeat epochs n",
-    "all_required all required",
-    "any_required any",
-    "verdict label passed result",
-    "path file filename",
-    "python_function python function",
-    "openai_chat openai chat",
-    "local_files local file files",
-    "llm_judge llm_rubric model_graded judge rubric",
-    "contains_text contains icontains includes",
-    "exact_match equals equal",
-    "schema_match is_json json_schema",
-    "jsonl json csv",
-    "clear clean delete reset",
-    "tempdir_snapshot copy folder tempdir",
-    "assistant bot ai model",
-    "user human",
-    "input_per_million_tokens input_per_1k input_per_1m input",
-    "output_per_million_tokens output_per_1k output_per_1m output",
-    "final_answer answer output text content response",
-)
-"""Words with the same meaning here and in other tools."""
-
-
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """`; did you mean "x"?` for the known name with the same meaning elsewhere, else for the nearest one, else
     nothing. `name` is whatever was given for one: a number, perhaps."""
-    from difflib import get_close_matches  # only after a mistake: every command loads this module
+    # only after a mistake: every command loads this module
+    from difflib import get_close_matches
 
-    names = list(known)
-    given = str(name)
-    word = given.lower().replace("-", "_")
-    same_letters = (one for one in names if one.lower().replace("_", "") == word.replace("_", ""))
-    alike = next(same_letters, None) or next(
-        (one for line in _SAME if word in (same := line.split()) for one in same if one in names), None
-    )
-    near = [alike] if alike is not None else get_close_matches(given, names, n=1, cutoff=0.6)
+    from evalwright.synonyms import SYNONYMS
+
+    names, text = list(known), str(name)
+    word = text.lower().replace("-", "_")
+    same_letters = (other for other in names if other.lower().replace("_", "") == word.replace("_", ""))
+    same_meaning = (other for group in SYNONYMS if word in group for other in group if other in names)
+    match = next(same_letters, None) or next(same_meaning, None)
+    near = [match] if match is not None else get_close_matches(text, names, n=1, cutoff=0.6)
     return f'; did you mean "{near[0]}"?' if near else ""
 
 

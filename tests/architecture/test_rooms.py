@@ -13,7 +13,8 @@ from evalwright import registry
 
 FORMATS = tuple(registry.KINDS["formats"])
 LOWER = {
-    "errors": "",
+    "errors": "synonyms",
+    "synonyms": "",
     "statistics": "",
     "processes": "",
     "entry_points": "model",
