@@ -64,11 +64,11 @@ def condition_of(chosen: Filter, *, one_by_one: bool = False) -> tuple[str, list
         add("flaky")
     _add_ranges(chosen, add, one_by_one=one_by_one)
     for word in chosen.words:
-        found = "number IN (SELECT number FROM temp.said WHERE word = ?)"
+        in_text = "number IN (SELECT number FROM temp.in_text WHERE word = ?)"
         if chosen.in_messages:
-            add(f"({found} OR number IN (SELECT number FROM temp.hits WHERE word = ?))", word, word)
+            add(f"({in_text} OR number IN (SELECT number FROM temp.in_messages WHERE word = ?))", word, word)
         else:
-            add(found, word)
+            add(in_text, word)
     return (f" WHERE {' AND '.join(parts)}" if parts else ""), values
 
 

@@ -100,5 +100,5 @@ class MessageSearch:
 
     def _keep(self, found: dict[str, list[int]]) -> None:
         for word, numbers in found.items():
-            self._table.searched(word, numbers)
+            self._table.words.add_in_messages(word, numbers)
         found.clear()

@@ -20,6 +20,7 @@ from evalwright.reports.columns import (
     variant_columns,
 )
 from evalwright.viewer.filters import GROUPS, SORTS, Filter
+from evalwright.viewer.groups import cell_groups
 from evalwright.viewer.links import Links
 from evalwright.viewer.live import Progress
 from evalwright.viewer.pages import Page
@@ -163,7 +164,7 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter, *, of_trials: bool) -
     if {one.name for one in boxes if one.is_usual} == set(chosen.columns):
         chosen = replace(chosen, columns=())
     rows = [] if grouped else table.rows(chosen, PAGE)
-    groups = table.groups(chosen) if grouped else []
+    groups = cell_groups(table, chosen) if grouped else []
     listed = [*rows, *(row for group in groups for row in group.rows)]
     return {
         "chosen": chosen,
