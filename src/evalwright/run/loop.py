@@ -27,6 +27,7 @@ from evalwright.run.limits import LAST_SECONDS, Watchdog, end_loose_tasks, new_l
 from evalwright.run.pipeline import Pipeline
 from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
+from evalwright.run.verdicts import Verdicts
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
 from evalwright.session.garbage import users_begin
@@ -144,10 +145,11 @@ async def work_here(job: Job, watch: Watch | None = None) -> bool:
 
 def _runner(job: Job, watchdog: Watchdog) -> tuple[Runner, dict[str, Target]]:
     """What runs the cells, and the systems that it calls."""
-    plan, clock = job.plan, Clock()
+    plan, writer, state, clock = job.plan, job.writer, job.state, Clock()
     judge, (targets, sites) = Judge(plan, watchdog, clock), _executor(job)
-    pipeline = Pipeline(plan, job.writer, targets, sites, judge, clock, job.state, job.tally, job.mirrors)
-    return Runner(plan, job.writer, pipeline, watchdog, job.state), targets
+    verdicts = Verdicts(plan, writer, judge, clock, state, job.tally, job.mirrors)
+    pipeline = Pipeline(plan, writer, targets, sites, clock, state, verdicts)
+    return Runner(plan, writer, pipeline, verdicts, watchdog, state), targets
 
 
 def _executor(job: Job) -> tuple[dict[str, Target], Sites | None]:

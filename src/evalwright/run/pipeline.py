@@ -10,49 +10,41 @@ relies on the order of the records: a cell with a verdict is finished, one with 
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from evalwright.model.artifact import Artifact
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
-from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Doubt, Trace, TraceError
 from evalwright.run.call import Call, set_up, shut_down
 from evalwright.run.cells import Cell, RunState
-from evalwright.run.judge import Judge
-from evalwright.run.judged_lines import lines_by
-from evalwright.run.records import Clock, Pending, drop_answer, trace_of
-from evalwright.scoring.tally import Tally
+from evalwright.run.records import Clock, trace_of
+from evalwright.run.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from evalwright.run.attempts import Attempts
     from evalwright.run.doubts import Doubts
     from evalwright.run.executors import Sites
-    from evalwright.run.judge_queue import JudgeQueue
     from evalwright.run.spending import CostLimit
     from evalwright.run.standstill import Standstill
-    from evalwright.run.steps.compare import Compared, Comparing
     from evalwright.run.steps.enrich import Enriching
-    from evalwright.run.steps.mirror import Mirroring
     from evalwright.run.steps.price import Pricing
 
 __all__ = ["Pipeline"]
 
 _LONG = 0.05
 """Seconds from which a call is so long that a separate write of its trace does not matter."""
-_COUNTED = 0.001
-"""Seconds of judging one cell from which it is counted which evaluator took them."""
 _NOTICED = 0.1
 """Seconds from which it matters for a latency that evaluators kept the event loop from receiving the answer."""
 
 
 class Pipeline:
-    """The path of every cell in one session of a run, from the call of its system to its verdict."""
+    """The path of every cell in one session of a run, from the call of its system to its verdict.
+
+    What follows the trace is done by `Verdicts`.
+    """
 
     def __init__(
         self,
@@ -60,22 +52,18 @@ class Pipeline:
         writer: RunWriter,
         targets: dict[str, Target],
         sites: Sites | None,
-        judge: Judge,
         clock: Clock,
         state: RunState,
-        tally: Tally,
-        mirrors: Mirroring | None,
+        verdicts: Verdicts,
     ) -> None:
-        self._run_id, self._variants = plan.run_id, plan.variants
+        self._plan, self._run_id, self._variants = plan, plan.run_id, plan.variants
         self._money: CostLimit | None = None
         if plan.run.cost_limit_usd is not None:
             from evalwright.run.spending import cost_limit_of
 
             self._money = cost_limit_of(plan, state)
-        self._writer, self._targets, self._judge = writer, targets, judge
-        self._clock, self._state, self._tally = clock, state, tally
-        self._sites, self._mirrors = sites, mirrors
-        self._lines = None if mirrors is not None else lines_by(judge, clock, writer, tally)
+        self._writer, self._targets, self._sites = writer, targets, sites
+        self._clock, self._state, self._verdicts = clock, state, verdicts
         self._pricing: Pricing | None = None
         self._enriching: Enriching | None = None
         if plan.prices:
@@ -86,25 +74,12 @@ class Pipeline:
             from evalwright.run.steps.enrich import Enriching
 
             self._enriching = Enriching(plan)
-        self._plan = plan
         self._attempts: Attempts | None = None
         self._ask: Callable[[Call, Cell], Awaitable[Answer | TraceError | None]] = self._attempt
         self._proven: set[str] = set()
         """Variants that answered before the first error of the run."""
         self._standstill: Standstill | None = None
         self._doubts: Doubts | None = None
-        self._comparing: Comparing | None = None
-        self._judged = 0.0
-        """Seconds for which evaluators have kept the process busy."""
-        self._busy: Counter[str] = Counter()
-        """Milliseconds of that, by evaluator."""
-        self._write_records: Callable[[], None] = lambda: None
-        self.write: Callable[[], None] = self._write_records
-        """Writes the records and lines that are held, if any are."""
-        self._later: Callable[[Callable[[], None]], None] | None = None
-        """Calls a function in the next turn of the event loop, while there is one."""
-        self._judge_queue: JudgeQueue | None = None
-        """Created at the first call that takes long: cells of quick ones are judged at once."""
 
     async def open(self) -> None:
         """Prepare what cells need. Raises InputError if the user's setup code fails or takes too long."""
@@ -120,53 +95,13 @@ class Pipeline:
             attempts.addresses = addresses_of(self._plan, self._targets, self._state.lease)
             self._ask = attempts.in_turn
 
-    def hold(self, later: Callable[[Callable[[], None]], None]) -> None:
-        """Hold records until `later` calls the function that it gets, or until `write`: those of many cells then take
-        one write per file."""
-        # Stores of other packages may be unable to do so: their records are written one by one.
-        if (hold := getattr(self._writer, "hold", None)) is not None:
-            self._write_records = hold(lambda write: later(self._flushing(write)))
-            self.write = self._flushing(self._write_records)
-        self._later = later
-
-    def _flushing(self, write: Callable[[], None]) -> Callable[[], None]:
-        lines = self._lines
-        if lines is None:
-            return write
-
-        def flush() -> None:
-            lines.flush()
-            write()
-
-        return flush
-
-    def leave_unjudged(self) -> None:
-        """Leave cells that are not judged yet to a later session."""
-        if self._judge_queue is not None:
-            self._judge_queue.clear()
-
-    async def judged(self) -> None:
-        """Wait until no cell waits to be judged."""
-        while self._judge_queue:
-            await asyncio.sleep(0)
-
-    def release(self) -> None:
-        """Write and count everything that is held, at the end of the session; what is not judged by then is left."""
-        self.leave_unjudged()
-        if self._lines is not None:
-            self._lines.close()
-        if (hold := getattr(self._writer, "hold", None)) is not None:
-            hold(None)
-
     async def close(self) -> None:
-        """Close the judge, the targets, as far as they let themselves be closed, and the workspaces."""
-        self._judge.close()
+        """Close the targets, as far as they let themselves be closed, and the workspaces."""
         if self._doubts is not None or self._plan.shard is not None:
             from evalwright.run.doubts import Doubts, texts
 
-            answers = {
-                one.name: self._state.answers[one.name] for one in self._variants if one.name in self._state.answers
-            }
+            counts = self._state.answers
+            answers = {variant.name: counts[variant.name] for variant in self._variants if variant.name in counts}
             self._state.replies = (self._doubts or Doubts()).replies(answers)
             self._state.doubts += texts(self._state.replies)
         # Before the workspaces, because what a target has started may still write there.
@@ -197,10 +132,10 @@ class Pipeline:
             doubts: Sequence[Doubt] = () if self._enriching is None else await self._enriching.enrich(trace)
             if isinstance(answer, Answer) and answer.error is None:
                 self._state.answers[cell.variant.name] += 1
-                if (judged := self._judged - call.judged) > _NOTICED:
+                if (judged := self._verdicts.judging_seconds - call.judged) > _NOTICED:
                     from evalwright.run.doubts import doubts_about_latency
 
-                    doubts = (*doubts, *doubts_about_latency(trace, judged, self._busy))
+                    doubts = (*doubts, *doubts_about_latency(trace, judged, self._verdicts.busy_milliseconds))
                 if answer.doubts or doubts:
                     self._doubt(cell, (*answer.doubts, *doubts))
         finally:
@@ -227,7 +162,8 @@ class Pipeline:
         """What stops systems that only return errors; created at the first error."""
         from evalwright.run.standstill import Standstill
 
-        accounts = {name: account for name, one in self._targets.items() if (account := getattr(one, "account", ""))}
+        targets = self._targets.items()
+        accounts = {name: account for name, target in targets if (account := getattr(target, "account", ""))}
         return Standstill(self._plan, accounts, self._proven, self._state.stuck)
 
     async def _has_money(self, cell: Cell, money: CostLimit) -> bool:
@@ -243,7 +179,7 @@ class Pipeline:
     def _attempt(self, call: Call, cell: Cell) -> Awaitable[Answer | TraceError]:
         name, sites = cell.variant.name, self._sites
         self._state.answers.setdefault(name, 0)
-        target, call.judged = self._targets[name], self._judged
+        target, call.judged = self._targets[name], self._verdicts.judging_seconds
         return call.ask(target, cell) if sites is None else sites.ask(call, target, cell)
 
     def _further_attempts(self) -> Attempts:
@@ -262,7 +198,10 @@ class Pipeline:
         trace = trace_of(self._run_id, cell, answer, date(start), date(end), took)
         if retried:
             trace.metrics.custom = {**trace.metrics.custom, "retries": len(retried)}
-            trace.extra = {**trace.extra, "retried": [{"type": e.type, "message": e.message} for e in retried]}
+            trace.extra = {
+                **trace.extra,
+                "retried": [{"type": error.type, "message": error.message} for error in retried],
+            }
         if self._pricing is not None:
             self._pricing.fill(trace)
         return trace
@@ -277,111 +216,16 @@ class Pipeline:
             self._money.spend(trace.metrics.cost_usd)
         if self._sites is not None:
             return self._collect(self._sites, cell, trace, at_once)
-        return self._store(cell, trace, None, at_once)
-
-    def _queued(self) -> JudgeQueue | None:
-        """A queue for cells with their answers; None if their judging has to wait for anything."""
-        if self._lines is None or self._later is None:
-            return None
-        from evalwright.run.judge_queue import JudgeQueue
-
-        return JudgeQueue(self.judge, self._state.running, self._write_records, self.write, self._later)
+        return self._verdicts.store(cell.case, trace, None, at_once)
 
     async def _collect(self, sites: Sites, cell: Cell, trace: Trace, at_once: bool) -> None:
         # The artifact goes first: a stored trace is never judged without its files.
         artifact = await sites.collect(cell)
-        if (rest := self._store(cell, trace, artifact, at_once)) is not None:
+        if (rest := self._verdicts.store(cell.case, trace, artifact, at_once)) is not None:
             await rest
-
-    def _store(self, cell: Cell, trace: Trace, artifact: Artifact | None, at_once: bool) -> Awaitable[None] | None:
-        if self._mirrors is not None:  # before the trace is stored: mirrors add their ids to it
-            self._mirrors.prepare(trace)
-        try:
-            size = self._writer.append_trace(trace)
-        except (TypeError, ValueError, RecursionError) as error:
-            drop_answer(trace, error)  # nothing has been written so far
-            size = self._writer.append_trace(trace)
-        queue = self._judge_queue
-        if queue is None and at_once:
-            queue = self._judge_queue = self._queued()
-        if queue is not None and (at_once or queue) and self._state.listener is None:
-            queue.put(cell.case, trace, size or 0)
-            return None
-        if at_once:  # an evaluator that blocks, or ends the process, must not lose an answer that took its time
-            self._write_records()
-        return self.judge(cell.case, trace, artifact)
-
-    def judge(
-        self, case: Case, trace: Trace, artifact: Artifact | None = None, known: Sequence[EvaluationResult] = ()
-    ) -> Awaitable[None] | None:
-        """Judge a stored trace, except for the results that are `known`, and mark its cell as finished.
-
-        If that has to wait for anything, the rest of it is returned, to be awaited: most cells need no coroutine.
-        """
-        lines = None if known or self._state.listener is not None else self._lines
-        if lines is not None and (status := lines.judge(case, trace)) is not None:
-            self._state.count(status, trace.metrics.cost_usd)
-            return None
-        begun = time.monotonic()
-        results, pending = self._judge.evaluate(
-            case, trace, [row.evaluator for row in known] if known else (), artifact
-        )
-        self._judged += (took := time.monotonic() - begun)
-        if took > _COUNTED:
-            self._busy.update({row.evaluator: row.latency_ms for row in results})
-        if pending or self._judge.comparisons(case):
-            return self._judge_later(case, trace, results, pending, known)
-        return self._conclude(case, trace, results, known)
-
-    async def _judge_later(
-        self,
-        case: Case,
-        trace: Trace,
-        results: list[EvaluationResult],
-        pending: Sequence[Pending],
-        known: Sequence[EvaluationResult],
-    ) -> None:
-        if pending:
-            await self._judge.finish(results, pending)
-        if self._judge.comparisons(case):
-            from evalwright.run.steps.compare import Compared
-
-            await self._compare(Compared(case, trace, results, known))
-        elif (rest := self._conclude(case, trace, results, known)) is not None:
-            await rest
-
-    async def _compare(self, cell: Compared) -> None:
-        """Judge and mark as finished all cells of a case and trial, once the last of them is there."""
-        if self._comparing is None:
-            from evalwright.run.steps.compare import Comparing
-
-            self._comparing = Comparing(self._plan, self._judge, self._clock)
-        if cells := self._comparing.join(cell):
-            await self._comparing.compare(cells)
-        for case, trace, results, known, finished in cells:
-            if not finished and (rest := self._conclude(case, trace, results, known)) is not None:
-                await rest
-
-    def _conclude(
-        self, case: Case, trace: Trace, results: list[EvaluationResult], known: Sequence[EvaluationResult]
-    ) -> Awaitable[None] | None:
-        """Store results and verdict, and count them. Returns the mirrors' work, to be awaited."""
-        if self._lines is not None:  # records are written in the order in which cells were judged
-            self._lines.flush()
-        verdict = self._judge.conclude(case, trace, results, self._writer.append_results, known)
-        self._writer.append_verdict(verdict)
-        if known:
-            results = [*known, *results]
-        self._tally.add(trace, results, verdict)
-        self._state.count(verdict.status, trace.metrics.cost_usd)
-        if self._state.listener is not None or self._mirrors is not None:
-            self.write()  # what mirrors receive must not be sent again after a crash
-        if self._state.listener is not None:
-            self._state.listener(case, trace, results, verdict)
-        return None if self._mirrors is None else self._mirrors.cell(case, trace, results, verdict)
 
     async def judge_stored(self, trace: Trace, known: Sequence[EvaluationResult], *, finished: bool = False) -> None:
-        """`judge` for a trace of an earlier session that ended before it had its verdict.
+        """Judge a trace of an earlier session that ended before it had its verdict.
 
         One that is `finished` is only compared with, for unfinished cells of its case. Once the run is to stop, all
         are left to a later session.
@@ -391,10 +235,8 @@ class Pipeline:
         assert trace.case_index is not None
         case = self._writer.case(trace.case_index)
         if finished:
-            from evalwright.run.steps.compare import Compared
-
-            await self._compare(Compared(case, trace, [], known, finished=True))
+            await self._verdicts.compare(case, trace, [], known, finished=True)
             return
         artifact = None if self._sites is None else self._sites.stored(trace)
-        if (rest := self.judge(case, trace, artifact, known)) is not None:
+        if (rest := self._verdicts.judge(case, trace, artifact, known)) is not None:
             await rest

@@ -21,6 +21,7 @@ from evalwright.run.call import GRACE, Call
 from evalwright.run.cells import Cell, Grid, RunState, fitted, groups_of
 from evalwright.run.limits import Watchdog, deadlines
 from evalwright.run.pipeline import Pipeline
+from evalwright.run.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from evalwright.run.history import History
@@ -42,8 +43,16 @@ _LATE = 5.0
 class Runner:
     """One session of one run: from the cells that are left to their records."""
 
-    def __init__(self, plan: Plan, writer: RunWriter, pipeline: Pipeline, watchdog: Watchdog, state: RunState) -> None:
-        self._plan, self._writer, self._pipeline = plan, writer, pipeline
+    def __init__(
+        self,
+        plan: Plan,
+        writer: RunWriter,
+        pipeline: Pipeline,
+        verdicts: Verdicts,
+        watchdog: Watchdog,
+        state: RunState,
+    ) -> None:
+        self._plan, self._writer, self._pipeline, self._verdicts = plan, writer, pipeline, verdicts
         self._watchdog, self._state = watchdog, state
         self._grid = Grid(plan)
         self._calls: set[Call] = set()
@@ -68,7 +77,7 @@ class Runner:
         """
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         self._state.stop_now = self.stop_soon
-        self._pipeline.hold(self._write_later)
+        self._verdicts.hold(self._write_later)
         # Also while systems are set up and closed, which may block the loop, and even before its first turn.
         self._watchdog.beat = time.monotonic()
         beside = [asyncio.create_task(self._tick()), asyncio.create_task(self._keep_durable())]
@@ -89,17 +98,18 @@ class Runner:
                     self._start_worker(cells)
             if self._calls:
                 await self._ended.wait()
-                await self._pipeline.judged()
+                await self._verdicts.complete()
         finally:
             self._state.stop_now = None  # first: from here on, a signal must not cancel anything that is being closed
             self._calls.clear()  # calls that did not end are left behind
             try:
+                self._verdicts.close()
                 await self._pipeline.close()
             finally:
                 for task in beside:
                     task.cancel()
                 self._watchdog.beat = None
-                self._pipeline.release()  # also after a signal in blocking code: the summary counts what was judged
+                self._verdicts.release()  # also after a signal in blocking code: the summary counts what was judged
                 if lease is not None:
                     await lease.settle()
         if self._failure is not None:
@@ -120,7 +130,7 @@ class Runner:
 
     def _write(self) -> None:
         self._unwritten = 0
-        self._pipeline.write()
+        self._verdicts.write()
 
     def hurry(self) -> None:
         """Let a store that does not answer be given up soon."""
@@ -136,7 +146,7 @@ class Runner:
         """Cancel what runs; those cells, and those that are not judged yet, are left for a later session."""
         self._state.stopping = True
         self.hurry()
-        self._pipeline.leave_unjudged()
+        self._verdicts.leave_unjudged()
         for call in self._calls:
             call.end()
         if self._waiting is not None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import UNSET
 
 from evalwright.errors import InputError, Problem, did_you_mean
-from evalwright.files.problems import ProblemKinds
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.run.options import RunOptions
@@ -225,11 +224,16 @@ def all_warnings(suite: Suite) -> Iterator[Problem]:
     yield from getattr(suite.cases, "unknown_keys", tuple)()
 
 
-def lines_of_warnings(found: Iterable[Problem]) -> list[str]:
+def lines_of_warnings(warnings: Iterable[Problem]) -> list[str]:
     """The lines of `Plan.warnings`, each once."""
+    warnings = iter(warnings)
+    if (first := next(warnings, None)) is None:
+        return []
+    from evalwright.files.problems import ProblemKinds
+
     lines: dict[str, None] = {}
     unlisted = 0
-    for problem in ProblemKinds(found):
+    for problem in ProblemKinds(chain([first], warnings)):
         if len(lines) < _MOST_WARNINGS:
             lines[str(problem)] = None
         else:
