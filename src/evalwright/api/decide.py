@@ -253,11 +253,11 @@ def _check(
         problems.append(refused("alpha", f"expected a number from {LEAST_ALPHA:g} to below 1, found {alpha!r}"))
     if guards is not None and not isinstance(guards, Mapping):
         problems.append(refused("guards", f"expected a mapping like {{'cost': '+10%'}}, found {guards!r}"))
-    given = {"correction": correction, "errors": errors, "population": population}
+    choices = {"correction": correction, "errors": errors, "population": population}
     for name, known in _CHOICES.items():
-        if given[name] not in known:
+        if choices[name] not in known:
             *rest, last = map(repr, known)
-            problems.append(refused(name, f"expected {', '.join(rest)} or {last}, found {given[name]!r}"))
+            problems.append(refused(name, f"expected {', '.join(rest)} or {last}, found {choices[name]!r}"))
     if problems:
         raise InputError(problems)
 

@@ -70,8 +70,8 @@ class Evaluator:
         self.config: dict[str, Any] = config
 
     def __repr__(self) -> str:
-        given = "".join(f", {key}={value!r}" for key, value in self.config.items())
-        return f"Evaluator({self.type!r}, name={self.name!r}{given})"
+        settings = "".join(f", {key}={value!r}" for key, value in self.config.items())
+        return f"Evaluator({self.type!r}, name={self.name!r}{settings})"
 
 
 class Judge(Evaluator):
@@ -108,10 +108,10 @@ class Judge(Evaluator):
         if not alone and not isinstance(model, Sequence):
             expected = "the name of a model, a function that takes a ChatRequest, or a list of these"
             raise InputError(refused("Judge", f"expected {expected}, found {model!r:.60}"))
-        asked: dict[str, Any] = {"model": model} if alone else {"models": list(cast(Sequence[Any], model))}
+        models: dict[str, Any] = {"model": model} if alone else {"models": list(cast(Sequence[Any], model))}
         if assertions:
-            asked["nl_assertions"] = list(assertions)
-        super().__init__("llm_judge", name=name, **asked, **config)
+            models["nl_assertions"] = list(assertions)
+        super().__init__("llm_judge", name=name, **models, **config)
 
 
 class JudgingFunction(Protocol):
@@ -217,8 +217,8 @@ def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> Eval
     if isinstance(one, Evaluator) and one.type not in names("evaluators"):
         problems.append(refused(place, f"unknown evaluator {one.type!r}{did_you_mean(one.type, names('evaluators'))}"))
         return None
-    given = one.name if isinstance(one, Evaluator) else _options_of(one).name
-    if wrong := list(no_text(f"{place}.name", given)):
+    name = one.name if isinstance(one, Evaluator) else _options_of(one).name
+    if wrong := list(no_text(f"{place}.name", name)):
         problems += wrong
         return None
     try:
@@ -244,9 +244,9 @@ def _of_type(one: Evaluator, places: Passed) -> EvaluatorSpec:
             return [named(item) for item in value]
         return f"python:{places.add(value)}" if callable(value) else value
 
-    given = {key: named(value) if key in _MODELS else value for key, value in one.config.items()}
+    settings = {key: named(value) if key in _MODELS else value for key, value in one.config.items()}
     try:
-        config = msgspec.to_builtins(given)
+        config = msgspec.to_builtins(settings)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(Problem("", f"expected plain data: {error}")) from error
     return EvaluatorSpec(one.name, one.type, config, threshold=one.threshold)
@@ -276,18 +276,18 @@ _BY_EXPECTATION: Mapping[str, tuple[str, ...]] = {
 
 def implied_evaluators(cases: Sequence[Case]) -> list[EvaluatorSpec]:
     """The evaluators that the cases' `expected` implies. Raises InputError for cases that imply none."""
-    asked: set[str] = set()
+    names: set[str] = set()
     idle = []
     for case in cases:
         wanted = {name for name, keys in _BY_EXPECTATION.items() if any(getattr(case.expected, key) for key in keys)}
-        asked |= wanted
+        names |= wanted
         if not wanted:
             idle.append(case.key)
     if idle:
         keys = ", ".join(key for keys in _BY_EXPECTATION.values() for key in keys)
         which = "no case expects anything" if len(idle) == len(cases) else f"nothing is expected of {_listed_ids(idle)}"
         raise InputError(refused("evaluators", f"nothing would be judged: {which}; pass evaluators, or expect {keys}"))
-    return [EvaluatorSpec(name, name) for name in _BY_EXPECTATION if name in asked]
+    return [EvaluatorSpec(name, name) for name in _BY_EXPECTATION if name in names]
 
 
 def _listed_ids(ids: Sequence[str]) -> str:

@@ -130,12 +130,12 @@ def plan(
     problems = [*kind_problems(suite=suite, runs=runs), *_problems(seen, loss, at_least, power, alpha, trials)]
     if problems:
         raise InputError(problems)
-    given = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs or ())
-    sides = [_side(run_of(run)) for run in given]
+    listed = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs or ())
+    sides = [_side(run_of(run)) for run in listed]
     name, cases, concurrency = _cases(suite)
     aim = Aim(seen or 0.0, loss, alpha, power)
     record = suite_plan(name, cases, sides, sorted(set(trials)), aim, at_least, concurrency)
-    return CasesPlan(record, ", ".join(run_of(run)._label for run in given))
+    return CasesPlan(record, ", ".join(run_of(run)._label for run in listed))
 
 
 def _problems(

@@ -298,10 +298,10 @@ class Run:
 
     def __repr__(self) -> str:
         try:
-            told = str(self.summary).splitlines()[0]
+            line = str(self.summary).splitlines()[0]
         except EvalwrightError as error:  # a debugger shows runs whose folder is gone, too
-            told = str(error).splitlines()[0]
-        return f"<Run {self._label!r}: {told}>"
+            line = str(error).splitlines()[0]
+        return f"<Run {self._label!r}: {line}>"
 
     def _repr_html_(self) -> str:
         return html_of(self.name, self.summary, self.cells(status=NOT_PASSED))

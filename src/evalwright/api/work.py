@@ -158,8 +158,8 @@ def in_thread(
     What `on_cell` raises ends the run in the same way.
     """
     events: SimpleQueue[Cell | _Over] = SimpleQueue()
-    heard, waiting = (None, None) if on_cell is None else (events.put, events.qsize)
-    listener = Listener(heard, secrets, equal_errors=equal_errors, progress=progress, waiting=waiting)
+    on_record, waiting = (None, None) if on_cell is None else (events.put, events.qsize)
+    listener = Listener(on_record, secrets, equal_errors=equal_errors, progress=progress, waiting=waiting)
     context = contextvars.copy_context()
 
     def run() -> None:

@@ -209,13 +209,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors=_AS_JSON)
-    given = sys.argv[1:] if arguments is None else [*arguments]  # once imported, `list` is a module here
+    words = sys.argv[1:] if arguments is None else [*arguments]  # once imported, `list` is a module here
     if arguments is not None:  # the process is the caller's and goes on
-        sys.exit(exit_code_of(_evalwright, given))
-    if _is_question(given):  # no session
+        sys.exit(exit_code_of(_evalwright, words))
+    if _is_question(words):  # no session
         import gc
 
-        code = exit_code_of(_evalwright, given)
+        code = exit_code_of(_evalwright, words)
         gc.freeze()  # none of the objects are users': the interpreter need not search for garbage at its end
         sys.exit(code)
     from evalwright.errors import Interrupted
@@ -225,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     only_ours()
     ending = Ending()
     try:
-        ending.code = code = exit_code_of(_evalwright, given)
+        ending.code = code = exit_code_of(_evalwright, words)
     except (KeyboardInterrupt, Interrupted):  # raised after the last block that handles signals, before the line above
         code = INTERRUPTED
     end_without_search()

@@ -56,10 +56,12 @@ def command(action: str, path: Path | None, max_size: int | None, older_than: fl
     from evalwright.llm.cache import Cache, default_path
 
     limits = {"--max-size": max_size, "--older-than": older_than}
-    given = [name for name, value in limits.items() if value is not None]
-    if given and action != "prune":
-        raise click.UsageError(f"{' and '.join(given)}: only 'evalwright cache prune' removes a part of the cache")
-    if not given and action == "prune":
+    limits_named = [name for name, value in limits.items() if value is not None]
+    if limits_named and action != "prune":
+        raise click.UsageError(
+            f"{' and '.join(limits_named)}: only 'evalwright cache prune' removes a part of the cache"
+        )
+    if not limits_named and action == "prune":
         raise click.UsageError("prune: expected --max-size SIZE, --older-than AGE, or both")
     file = path or default_path()
     if path is not None and not file.exists():

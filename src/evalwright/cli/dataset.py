@@ -115,14 +115,14 @@ def _lines(found: list[Finding]) -> Iterable[str]:
     if not found:
         yield "nothing found"
         return
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for kind, problem in found:
-        told[kind] += 1
-        if told[kind] > _LISTED:
+        counts[kind] += 1
+        if counts[kind] > _LISTED:
             continue
         place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
         yield harmless(f"{place}  {kind}: {problem.message}")
-    for kind, count in told.items():
+    for kind, count in counts.items():
         if count > _LISTED:
             yield f"{kind}: {count - _LISTED:,} more, which --json lists"
     yield counted(len(found), "finding")

@@ -94,8 +94,8 @@ def _unmatched_names(
         near = did_you_mean(variant, names) or f" (there are: {', '.join(names)})"
         found.append(f"no variant {variant!r} in the run{near}")
     if not (found or failed or case is variant is None):
-        asked = [f"{kind} {name!r}" for kind, name in (("case", case), ("variant", variant)) if name is not None]
-        found.append(f"{' and '.join(asked)}: no cell was run yet (evalwright resume runs what is missing)")
+        wanted = [f"{kind} {name!r}" for kind, name in (("case", case), ("variant", variant)) if name is not None]
+        found.append(f"{' and '.join(wanted)}: no cell was run yet (evalwright resume runs what is missing)")
     return found
 
 

@@ -66,9 +66,9 @@ def run_each(files: Sequence[tuple[Path, RunOptions]], context: click.Context) -
     codes: list[int] = []
     for file, its_own in files:
         print_err([f"== {file}"])
-        given = {**context.params, "cases": its_own.cases, "tags": its_own.tags}
+        params = {**context.params, "cases": its_own.cases, "tags": its_own.tags}
         # After `--`, a file whose name begins with a dash is not taken for an option.
-        codes.append(_run_suite([*words, *_options(context, given), "--", str(file)]))
+        codes.append(_run_suite([*words, *_options(context, params), "--", str(file)]))
         if codes[-1] == _INTERRUPTED:
             break
     print_err(_ends([file for file, _ in files], codes))
@@ -88,8 +88,8 @@ def _ends(files: Sequence[Path], codes: Sequence[int]) -> Iterator[str]:
 
 def _options(context: click.Context, params: Mapping[str, Any]) -> Iterator[str]:
     for option in context.command.params:
-        given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
-        if isinstance(option, click.Option) and given and option.name in params:
+        is_typed = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+        if isinstance(option, click.Option) and is_typed and option.name in params:
             value = params[str(option.name)]
             for one in value if option.multiple else [value]:
                 # With `=`, because a value may begin with a dash.

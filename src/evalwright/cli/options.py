@@ -82,24 +82,24 @@ lease: Callable[[F], F] = click.option(
 def reject_options(names: Container[str], why: str) -> None:
     """Raise UsageError if the command line has options of these names, which would have no effect."""
     ctx = click.get_current_context()
-    given = [one for one in ctx.command.params if one.name in names and ctx.get_parameter_source(one.name) == _TYPED]
-    if given:
-        raise click.UsageError(f"{', '.join(one.opts[0] for one in given)}: {why}")
+    typed = [one for one in ctx.command.params if one.name in names and ctx.get_parameter_source(one.name) == _TYPED]
+    if typed:
+        raise click.UsageError(f"{', '.join(one.opts[0] for one in typed)}: {why}")
 
 
 def model_options(command: F) -> F:
     """Options of commands that may call models: the wrapped command gets them as `models`."""
 
-    def wrapped(*arguments: Any, **given: Any) -> Any:
+    def wrapped(*arguments: Any, **options: Any) -> Any:
         from evalwright.llm.choices import ModelChoices
         from evalwright.session import refuse_network
 
-        models = ModelChoices(**{name: given.pop(name) for name in MODEL_NAMES})
+        models = ModelChoices(**{name: options.pop(name) for name in MODEL_NAMES})
         if models != ModelChoices():
             models.check()
         if models.no_network:
             refuse_network()
-        return command(*arguments, **given, models=models)
+        return command(*arguments, **options, models=models)
 
     decorated = update_wrapper(wrapped, command)
     for option in reversed(_MODEL_OPTIONS):

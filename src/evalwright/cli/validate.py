@@ -98,13 +98,13 @@ def _once_each(warnings: Sequence[Problem]) -> list[Problem | str]:
     files: dict[tuple[str, str], dict[str, None]] = {}
     for one in warnings:
         files.setdefault((one.key, one.message), {})[one.file] = None
-    told: list[Problem | str] = []
+    listed: list[Problem | str] = []
     for one in warnings:
         first, *others = files[one.key, one.message]
         if one.file == first:
             more = [counted(len(others) - _MOST_FILES, "more file")] if len(others) > _MOST_FILES else []
-            told.append(f"{one} (also in {', '.join([*others[:_MOST_FILES], *more])})" if others else one)
-    return told
+            listed.append(f"{one} (also in {', '.join([*others[:_MOST_FILES], *more])})" if others else one)
+    return listed
 
 
 class _Checked:

@@ -41,9 +41,9 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
                 if number == 1:
                     line = line.removeprefix(_BOM)
                 if line and not line.isspace():
-                    given = [line]
+                    held = [line]
                     line = b""
-                    yield number, given.pop()  # a line may be large, and what is made of it is held at the same time
+                    yield number, held.pop()  # a line may be large, and what is made of it is held at the same time
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(path), unreadable(path, error))) from error
 

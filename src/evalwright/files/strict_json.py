@@ -48,9 +48,9 @@ def strict_json(data: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise JsonFlaw(f"{error.msg} (col {error.colno})", error.lineno) from None
     except ValueError as error:
-        flaws = ((told, token) for token in _tokens(data) if (told := _flaw_of(token)))
-        told, token = next(flaws, (str(error), _Token((), 0, b"", again=False)))
-        raise JsonFlaw(told, data.count(b"\n", 0, token.offset) + 1, token.place) from None
+        flaws = ((flaw, token) for token in _tokens(data) if (flaw := _flaw_of(token)))
+        flaw, token = next(flaws, (str(error), _Token((), 0, b"", again=False)))
+        raise JsonFlaw(flaw, data.count(b"\n", 0, token.offset) + 1, token.place) from None
 
 
 def json_lines_of(data: bytes, places: Collection[Place]) -> dict[Place, int]:

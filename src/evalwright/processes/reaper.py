@@ -50,8 +50,8 @@ def end_all(entries: Iterable[str]) -> None:
         kinds.setdefault(kind, []).append(value)
     _kill({int(session) for session in kinds.get("session", ())}, set(kinds.get("file", ())))
     for command in kinds.get("command", ()):
-        given = json.loads(command)
-        _run(given["words"], given["env"])
+        settings = json.loads(command)
+        _run(settings["words"], settings["env"])
     for folder in kinds.get("folder", ()):
         for words in (["rm", "-rf"], ["chmod", "-R", "u+rwX"], ["rm", "-rf"]):  # usually the first one is enough
             if os.path.lexists(path := json.loads(folder)):

@@ -108,5 +108,5 @@ def _errors(report: AuditReport, paint: Paint) -> list[str]:
     ]
     if not without:
         return []
-    said = f"no verdict on {' and '.join(without)}, because an evaluator had an error"
-    return _note(f"{said}: {report.error_example}", paint)
+    reason = f"no verdict on {' and '.join(without)}, because an evaluator had an error"
+    return _note(f"{reason}: {report.error_example}", paint)

@@ -300,9 +300,9 @@ def _reason(one: FailureCluster) -> str:
 def _title(decision: Decision) -> str:
     """The variants, and the claim about them."""
     metric = "" if decision.metric == PASS_RATE else f"{one_line(decision.metric, 20)} "
-    asked = f"not worse than −{amount(decision.margin, decision.metric)}" if decision.margin else "better"
-    asked = "better" if decision.better else asked
-    return f"{one_line(decision.variant_a, 30)} → {one_line(decision.variant_b, 30)}: {metric}{asked}"
+    claim_text = f"not worse than −{amount(decision.margin, decision.metric)}" if decision.margin else "better"
+    claim_text = "better" if decision.better else claim_text
+    return f"{one_line(decision.variant_a, 30)} → {one_line(decision.variant_b, 30)}: {metric}{claim_text}"
 
 
 def _next(decision: Decision, columns: int) -> list[str]:

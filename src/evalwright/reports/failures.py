@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TypeVar
 
 from evalwright.errors import InputError
 from evalwright.model.cell_index import CellIndex, CellSelection, DamagedIndex, StaleIndex, index_of
@@ -22,9 +23,12 @@ __all__ = [
     "find_failures",
     "finished_index",
     "first_verdicts",
+    "indexed_or_scanned",
     "newest_verdicts",
     "ordered_verdicts",
 ]
+
+T = TypeVar("T")
 
 _ERRORED: tuple[Status, ...] = ("error",)
 
@@ -92,6 +96,23 @@ def finished_index(reader: RunReader) -> CellIndex | None:
     return index
 
 
+def indexed_or_scanned(
+    reader: RunReader, indexed: Callable[[CellIndex], Iterator[T]], scanned: Callable[[], Iterable[T]]
+) -> Iterator[T]:
+    """What is found by the index of a run or, without one, by a scan, which has to give the same in the same order.
+
+    Should the index fail on the way, the scan continues where it stopped.
+    """
+    count = 0
+    if (index := finished_index(reader)) is not None:
+        with closing(index), suppress(StaleIndex):
+            for item in indexed(index):
+                yield item
+                count += 1
+            return
+    yield from islice(scanned(), count, None)
+
+
 def _verdicts(index: CellIndex, statuses: Collection[Status] | None, most: int | None = None) -> Iterator[CaseVerdict]:
     for entry in index.cells(CellSelection(statuses=statuses), limit=most):
         if (verdict := index.verdict(entry)) is not None:
@@ -109,33 +130,30 @@ def newest_verdicts(reader: RunReader, statuses: Collection[Status] | None = Non
     A folder that another program wrote has no verdicts: if `reader.plan` is set, they are derived from its traces and
     results. Raises InputError for a run that changes meanwhile, and DamagedIndex, after which it has no index.
     """
-    given = 0
+    count = 0
     if (index := finished_index(reader)) is not None:
         with closing(index):
             try:
                 for verdict in index.verdicts(CaseVerdict, CellSelection(statuses=statuses)):
                     yield verdict
-                    given += 1
+                    count += 1
                 return
             except StaleIndex as error:
-                if given and isinstance(error, DamagedIndex):
+                if count and isinstance(error, DamagedIndex):
                     raise
-                if given:
+                if count:
                     raise InputError(f"{reader.location} was changed while it was read") from error
     yield from (v for v in _scanned_verdicts(reader) if statuses is None or v.status in statuses)
 
 
 def ordered_verdicts(reader: RunReader, summary: RunSummary, statuses: Collection[Status]) -> Iterator[CaseVerdict]:
     """As `newest_verdicts`, in the order of the dataset; of an indexed run, one at a time is held in memory."""
-    given = 0
-    if (index := finished_index(reader)) is not None:
-        with closing(index), suppress(StaleIndex):  # then the scan, which gives the same cells, continues after them
-            for verdict in _verdicts(index, statuses):
-                yield verdict
-                given += 1
-            return
-    found = (verdict for verdict in _scanned_verdicts(reader) if verdict.status in statuses)
-    yield from islice(sorted(found, key=order_of(summary.variants)), given, None)
+
+    def scanned() -> list[CaseVerdict]:
+        wanted = (verdict for verdict in _scanned_verdicts(reader) if verdict.status in statuses)
+        return sorted(wanted, key=order_of(summary.variants))
+
+    return indexed_or_scanned(reader, lambda index: _verdicts(index, statuses), scanned)
 
 
 def _scanned_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:

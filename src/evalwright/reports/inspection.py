@@ -264,8 +264,8 @@ def _judge_call(number: int, call: Any, paint: Paint) -> list[str]:
         lines.append(
             f"{inset}{paint(str(message.get('role')), 'dim')} {block(' '.join(filter(None, parts)), inset, None)}"
         )
-    came = [label for label in ("reply", "thinking", "error") if call.get(label)]
-    return [*lines, *(f"{inset}{paint(label, 'dim')} {block(_text(call[label]), inset, None)}" for label in came)]
+    answered = [label for label in ("reply", "thinking", "error") if call.get(label)]
+    return [*lines, *(f"{inset}{paint(label, 'dim')} {block(_text(call[label]), inset, None)}" for label in answered)]
 
 
 def _text(value: Any) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
-from itertools import islice
 
 import msgspec
 
-from evalwright.model.cell_index import CellIndex, StaleIndex
+from evalwright.model.cell_index import CellIndex
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
-from evalwright.reports.failures import finished_index, newest_verdicts
+from evalwright.reports.failures import indexed_or_scanned, newest_verdicts
 from evalwright.reports.order import order_of
 
 __all__ = ["JsonReport"]
@@ -45,15 +43,11 @@ class JsonReport:
 
 
 def _cells(reader: RunReader, summary: RunSummary) -> Iterator[bytes]:
-    given = 0
-    if (index := finished_index(reader)) is not None:
-        with closing(index), suppress(StaleIndex):  # then the scan, which gives the same cells, continues after them
-            for cell in _looked_up(index):
-                yield cell
-                given += 1
-            return
-    place = order_of(summary.variants)
-    yield from islice(_scanned_cells(reader, sorted(newest_verdicts(reader), key=place)), given, None)
+
+    def scanned() -> Iterator[bytes]:
+        return _scanned_cells(reader, sorted(newest_verdicts(reader), key=order_of(summary.variants)))
+
+    return indexed_or_scanned(reader, _looked_up, scanned)
 
 
 def _looked_up(index: CellIndex) -> Iterator[bytes]:

@@ -141,7 +141,7 @@ def _scanned_cells(reader: RunReader, summary: RunSummary) -> tuple[Counter[str]
 
 
 def _looked_up(index: CellIndex, reader: RunReader, summary: RunSummary) -> Iterator[_Cell]:
-    given = 0
+    count = 0
     with closing(index):
         try:
             for entry in index.cells():
@@ -150,13 +150,13 @@ def _looked_up(index: CellIndex, reader: RunReader, summary: RunSummary) -> Iter
                     yield of, entry.latency_ms
                 elif (verdict := index.verdict(entry)) is not None:
                     yield verdict, entry.latency_ms
-                given += 1
+                count += 1
             return
         except DamagedIndex:
             pass  # the scan gives the same cells in the same order
         except StaleIndex as error:
             raise InputError(f"{reader.location} was changed while it was read") from error
-    yield from islice(_scanned_cells(reader, summary)[2], given, None)
+    yield from islice(_scanned_cells(reader, summary)[2], count, None)
 
 
 def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:
@@ -165,8 +165,8 @@ def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:
     kind = "skipped" if gate.undecided else "" if gate.passed else "failure"
     if kind:
         lines = [f"{numbers.met(part)[0]}: {numbers.condition(part)}" for part in gate.parts]
-        told = _text(f"{numbers.outcome(gate)[0]}: {gate.reason}" if gate.reason else numbers.outcome(gate)[0])
-        ElementTree.SubElement(case, kind, message=told).text = _text(
+        message = _text(f"{numbers.outcome(gate)[0]}: {gate.reason}" if gate.reason else numbers.outcome(gate)[0])
+        ElementTree.SubElement(case, kind, message=message).text = _text(
             "\n".join([*lines, *gate_decisions(gate, Paint())])
         )
     return kind

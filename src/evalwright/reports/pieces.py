@@ -8,9 +8,9 @@ from typing import Any
 __all__ = ["pieces_of"]
 
 
-def pieces_of(report: Any, *asked: Any) -> Iterator[str]:
+def pieces_of(report: Any, *arguments: Any) -> Iterator[str]:
     """The text of a report about what it is given: a reader, a summary and, if it takes one, a context."""
     if hasattr(report, "pieces"):
-        yield from report.pieces(*asked)
+        yield from report.pieces(*arguments)
     else:
-        yield report.render(*asked)
+        yield report.render(*arguments)

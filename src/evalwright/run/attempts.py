@@ -141,9 +141,9 @@ def pause_before_next(rule: RetryRule, error: TraceError, tries: int) -> float:
     """
     # The exponent is limited so that the power fits a float, however many attempts a rule allows.
     doubled: float = rule.backoff_seconds * 2 ** min(tries - 1, 30)
-    asked = requested_pause(error)
-    if error.status in BUSY and asked is None and not doubled:
+    requested = requested_pause(error)
+    if error.status in BUSY and requested is None and not doubled:
         from evalwright.llm.retries import Rules
 
         return Rules().drawn_wait(tries)
-    return max(min(doubled, LONGEST_PAUSE), asked or 0.0)
+    return max(min(doubled, LONGEST_PAUSE), requested or 0.0)

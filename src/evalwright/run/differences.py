@@ -24,7 +24,7 @@ def first_difference_in(one: object, other: object, place: str = "") -> str:
         places = ((f"{place}[{number}]", *pair) for number, pair in enumerate(pairs))
     else:
         return f"{place} is {_short(other)}, not {_short(one)}"
-    return next(filter(None, (first_difference_in(mine, theirs, inner) for inner, mine, theirs in places)), "")
+    return next(filter(None, (first_difference_in(before, after, inner) for inner, before, after in places)), "")
 
 
 def _short(value: object) -> str:

@@ -72,9 +72,9 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
             answering.add(model, _system_tokens(variant, case), variant.config, plan.trials_of(variant))
         for spec in (case.evaluators or []) if plan.evaluators_by_case else plan.evaluators:
             if calls_models(spec.type, spec.config) and not _skips(spec, case):
-                asked = _tokens([case.input, case.expected, spec.config]) + _OWN_WORDS + _ANSWER
+                tokens = _tokens([case.input, case.expected, spec.config]) + _OWN_WORDS + _ANSWER
                 for model in _models(spec, case):
-                    judging.add(model, asked, spec.config, per_case)
+                    judging.add(model, tokens, spec.config, per_case)
     unpriced = list(dict.fromkeys([*answering.unpriced, *judging.unpriced]))
     cells, sums = (cases * per_case, cases * replayed), (judging.dollars, answering.dollars)
     return Forecast(*cells, judging.calls, *sums, unpriced, judging.unnamed, unread)
@@ -89,7 +89,7 @@ class _Sum:
         self.calls = self.unnamed = 0
         self.unpriced: dict[str, None] = {}
 
-    def add(self, model: str, asked: int, config: Mapping[str, Any], times: int) -> None:
+    def add(self, model: str, tokens: int, config: Mapping[str, Any], times: int) -> None:
         """`asked` is the tokens of one call, of which there are `times`; the model is "" if none is named."""
         self.calls += times
         if not model:
@@ -101,7 +101,7 @@ class _Sum:
         else:
             limit = config.get("max_tokens", self._likely)
             output = min(limit, self._likely) if isinstance(limit, int) else self._likely
-            self.dollars += times * dollars(price, asked, output)
+            self.dollars += times * dollars(price, tokens, output)
 
 
 def _model_of(variant: Variant) -> str | None:

@@ -205,8 +205,8 @@ class _KeptRows:
             row = next(self._rows, None)
             if row is None:
                 break
-            mine = (row.case_key, row.variant_name, row.trial, row.attempt)
-            self._waiting.setdefault(mine, {})[row.evaluator] = row
+            row_key = (row.case_key, row.variant_name, row.trial, row.attempt)
+            self._waiting.setdefault(row_key, {})[row.evaluator] = row
         kept = self._waiting.pop(key, {})
         rows = [kept[name] for name in others if name in kept] + new
         return sorted(rows, key=lambda row: names.index(row.evaluator))

@@ -55,24 +55,24 @@ class JudgeThread:
         if inspect.iscoroutinefunction(evaluate):
             return lambda *arguments: _within(limit_of_awaited, evaluate(*arguments))
 
-        async def made(call: ThreadCall) -> Any:
+        async def finished(call: ThreadCall) -> Any:
             try:
                 if together:
-                    given = await _within(limit, self._threads.call(call))
+                    result = await _within(limit, self._threads.call(call))
                 elif call.queued:
-                    given = await _within(limit, call.end())
+                    result = await _within(limit, call.end())
                 else:
-                    given = await self._in_turn(call, limit)
+                    result = await self._in_turn(call, limit)
             finally:
                 call.interrupt()  # if it still goes on
-            return await _within(limit_of_awaited, given) if isinstance(given, Awaitable) else given
+            return await _within(limit_of_awaited, result) if isinstance(result, Awaitable) else result
 
         def evaluated(*arguments: Any) -> Any:
             call = ThreadCall(evaluate, arguments)
             if together or self._must_wait or not self._ends_at_once(call):
-                return _Waiting(call, made)
-            given = call.result()
-            return _within(limit_of_awaited, given) if isinstance(given, Awaitable) else given
+                return _Waiting(call, finished)
+            result = call.result()
+            return _within(limit_of_awaited, result) if isinstance(result, Awaitable) else result
 
         return evaluated
 

@@ -60,13 +60,13 @@ def _judged_runs(sides: Sequence[_Side], names: Sequence[str], file: Path | None
     labels = [stored_labels(side.reader) for side in sides]
     labellers: dict[str, list[str]] = {}
     if file is not None:
-        given = _label_sheets(file, names, sides, found)
-        named = {name for one in given for name in one.labellers}
+        sheets = _label_sheets(file, names, sides, found)
+        named = {name for one in sheets for name in one.labellers}
         labels = [
             [*(old for old in kept if old.evaluator not in named), *new.labels]
-            for kept, new in zip(labels, given, strict=True)
+            for kept, new in zip(labels, sheets, strict=True)
         ]
-        labellers = {name: [labelled for one in given if (labelled := one.labellers.get(name))] for name in names}
+        labellers = {name: [labelled for one in sheets if (labelled := one.labellers.get(name))] for name in names}
     for name in names:
         samples = [label_sample(name, of, one) for of, one in zip(labels, found, strict=True)]
         notes = [*labellers.get(name, []), *(line for sample in samples for line in sample.left_out())]
@@ -88,7 +88,7 @@ def _label_sheets(
     rows, problems = read_labels(file)
     rows = [row for row in rows if not row.unsure]
     cells = [cells_by_case(one) for one in found]
-    own: list[list[LabelRow]] = [[], []]
+    rows_by_side: list[list[LabelRow]] = [[], []]
     for row in rows:
         answers = [{one.answers[key] for key in matching_cells(row, of)} for one, of in zip(found, cells, strict=True)]
         places = _named_sides(row.run, sides) if row.run is not None else _places(*answers)
@@ -96,8 +96,8 @@ def _label_sheets(
             problems.append(Problem(str(file), places, row.line, "run"))
             continue
         for place in places:
-            own[place].append(row)
-    read = [labels_of(mine, names, one, str(file)) for mine, one in zip(own, found, strict=True)]
+            rows_by_side[place].append(row)
+    read = [labels_of(side_rows, names, one, str(file)) for side_rows, one in zip(rows_by_side, found, strict=True)]
     problems += dict.fromkeys(problem for one in read for problem in one.problems)
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))

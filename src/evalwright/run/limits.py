@@ -95,8 +95,8 @@ class Watchdog:
 
 def _overdue(now: float) -> bool:
     """Whether the code that blocks the event loop is past its deadline. The handler of a signal has its context."""
-    told = deadlines.get(None)
-    deadline = None if told is None else told()
+    deadline_of = deadlines.get(None)
+    deadline = None if deadline_of is None else deadline_of()
     return deadline is not None and now > deadline
 
 

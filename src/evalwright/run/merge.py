@@ -86,9 +86,9 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
     for shards that are not of one run, or not all there, or changed since they were finished; nothing is written then.
     """
     with ExitStack() as stack:
-        given = _shard_parts(runs, stack)
-        _must_be_one_run(given)
-        parts = _once(given)
+        shards = _shard_parts(runs, stack)
+        _must_be_one_run(shards)
+        parts = _once(shards)
         if not partial:
             _must_be_whole(parts)
         _must_be_unchanged(parts)

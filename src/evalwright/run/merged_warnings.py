@@ -26,8 +26,8 @@ def as_of_one_machine(found: Sequence[RunSummary | None], plan: Plan) -> Sequenc
         return found
     order = {variant.name: place for place, variant in enumerate(plan.variants)}
     replies = together(one.replies for one in counts)
-    told = {text for one in counts for text in texts(one.replies)}
-    closing = [text for one in summaries for text in one.call_warnings or () if text not in told]
+    counted_texts = {text for one in counts for text in texts(one.replies)}
+    closing = [text for one in summaries for text in one.call_warnings or () if text not in counted_texts]
     closing.sort(key=lambda text: order.get(variant_of(text, plan) or "", len(order)))
     calls = [*texts({name: replies[name] for name in sorted(replies, key=lambda name: order.get(name, len(order)))})]
     others = [

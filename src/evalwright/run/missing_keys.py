@@ -194,8 +194,8 @@ class _Unpriced:
             self._priced.add(model)
             return
         limits = {_BUDGET: self._models.budget_usd, "run.cost_limit_usd": self._plan.run.cost_limit_usd}
-        for limit, given in limits.items():
-            if given is not None and not self._models.allow_unpriced and not (judges and limit != _BUDGET):
+        for limit, amount in limits.items():
+            if amount is not None and not self._models.allow_unpriced and not (judges and limit != _BUDGET):
                 self._refused[name, model, limit] = None
         # What runs here, or is the user's own function, has no price by nature.
         if not route.is_loopback and route.interface != "callable":

@@ -20,22 +20,22 @@ def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker, state:
     """Made within the run's session, when the first question is asked; no client is imported before."""
     from evalwright.llm.models import LiveModels
 
-    given = choices or ModelChoices()
+    models = choices or ModelChoices()
     if state.lease is not None:
-        given = replace(given, shared=state.lease)
+        models = replace(models, shared=state.lease)
     elif plan.shard is not None:
         from evalwright.run.shards import limits_of
 
-        given = limits_of(plan, given)
-    given = replace(
-        given,
+        models = limits_of(plan, models)
+    models = replace(
+        models,
         mask=masker.mask_text,
         warn=plan.warnings.append,
         waiting=lambda calls: setattr(state, "waiting", calls),
         ends=lambda: state.stopping,
         placed=state.models_placed or _passed_client,
     )
-    return LiveModels(plan.prices, given, environment(), built_in_prices=plan.has_list_prices)
+    return LiveModels(plan.prices, models, environment(), built_in_prices=plan.has_list_prices)
 
 
 async def _passed_client(route: Route) -> ModelClient | None:

@@ -196,8 +196,8 @@ def judged_by_suite(stored: Plan, add: str | None, suite: Suite | None) -> Plan:
     if add is not None and add not in (known := sorted(spec.name for spec in offered)):
         raise InputError(f"no evaluator {add!r}{did_you_mean(add, known)} (there are: {', '.join(known)})")
     paths = [] if suite is None else import_folders(suite.source)
-    mine = msgspec.structs.replace(stored, exports=[], mirrors=[], import_paths=paths)
-    return with_evaluators(mine, add, suite)
+    unexported = msgspec.structs.replace(stored, exports=[], mirrors=[], import_paths=paths)
+    return with_evaluators(unexported, add, suite)
 
 
 def acts(spec: EvaluatorSpec) -> bool:

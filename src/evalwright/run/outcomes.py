@@ -189,8 +189,8 @@ def conclude(
         load("exports", export.type)(export.config).write(writer, plan, summary, writer.mask)
     lost = unreadable_records(writer) if writer.damage else []
     unsent = [f"mirror {one['sink']}, {one['op']}: {one['error']}" for one in summary.sink_errors]
-    told = [*notes, *ended, *unsent, *writer.damage, *([_HEALING] if lost else [])]
-    return Outcome(place.address, plan, summary, interrupted, told, place, unread=lost)
+    all_notes = [*notes, *ended, *unsent, *writer.damage, *([_HEALING] if lost else [])]
+    return Outcome(place.address, plan, summary, interrupted, all_notes, place, unread=lost)
 
 
 def variant_of(warning: str, plan: Plan) -> str | None:

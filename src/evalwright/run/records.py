@@ -95,8 +95,8 @@ def trace_of(
         started, finished, latency_ms = answer.started_at, answer.finished_at, answer.latency_ms
     case, calls, results = cell.case, answer.tool_calls, answer.tool_results
     if answer.messages and not (calls and results):
-        told = _tool_use(answer.messages)
-        calls, results = calls or told[0], results or told[1]
+        tool_use = _tool_use(answer.messages)
+        calls, results = calls or tool_use[0], results or tool_use[1]
     return Trace(  # by position, as is every result: names take three times as long
         case.id,
         cell.variant.name,

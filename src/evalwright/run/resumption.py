@@ -234,5 +234,5 @@ def _ran_again(again: int, state: RunState) -> str:
     """How many cells this session has run again; it may have been stopped before all of them."""
     if state.done == state.total:
         return f"{counted(again, 'finished cell')} run again"
-    asked = state.total - state.already_done
-    return f"{state.done - state.already_done:,} of {counted(asked, 'cell')} run again"
+    wanted = state.total - state.already_done
+    return f"{state.done - state.already_done:,} of {counted(wanted, 'cell')} run again"

@@ -114,12 +114,12 @@ def notes_at_start(plan: Plan, choices: ModelChoices | None, lease: Lease | None
     line = f"{shard}: {shard.cases(plan.cases_total):,} of {counted(plan.cases_total, 'case')}"
     if lease is not None:
         return [f"{line}; limits of all shards: {lease}"]
-    own = limits_of(plan, choices or ModelChoices())
-    spent = f" (${own.spent_usd:.9g} of it spent)" if own.spent_usd else ""
+    share = limits_of(plan, choices or ModelChoices())
+    spent = f" (${share.spent_usd:.9g} of it spent)" if share.spent_usd else ""
     shares = [
         f"run.cost_limit_usd ${shard.cost_limit_usd:.9g}" if shard.cost_limit_usd is not None else "",
-        f"--budget ${own.budget_usd:.9g}{spent}" if own.budget_usd is not None else "",
-        f"--requests-per-minute {own.requests_per_minute:.9g}" if own.requests_per_minute is not None else "",
+        f"--budget ${share.budget_usd:.9g}{spent}" if share.budget_usd is not None else "",
+        f"--requests-per-minute {share.requests_per_minute:.9g}" if share.requests_per_minute is not None else "",
     ]
     limits = ", ".join(filter(None, shares))
     return [f"{line}; its share of the limits: {limits}" if limits else line]
@@ -127,11 +127,11 @@ def notes_at_start(plan: Plan, choices: ModelChoices | None, lease: Lease | None
 
 def must_need_no_lease(plan: Plan, choices: ModelChoices | None) -> None:
     """Raises InputError for a shard without a share of the limits that it has."""
-    given = choices or ModelChoices()
+    models = choices or ModelChoices()
     limits = {
         "run.cost_limit_usd": plan.run.cost_limit_usd,
-        "--budget": given.budget_usd,
-        "--requests-per-minute": given.requests_per_minute,
+        "--budget": models.budget_usd,
+        "--requests-per-minute": models.requests_per_minute,
     }
     named = [name for name, limit in limits.items() if limit is not None]
     if plan.shard is not None and plan.shard.leased and named:
@@ -174,10 +174,10 @@ def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: 
                 f"{folder} contains {other.shard}, but from another run: {difference}; choose another --out, "
                 "or remove it"
             )
-    mine = [(folder, other) for folder, other in stored if other.shard and other.shard.index == plan.shard.index]
-    if not mine:
+    same_shard = [(folder, other) for folder, other in stored if other.shard and other.shard.index == plan.shard.index]
+    if not same_shard:
         return None
-    folder, other = mine[-1]
+    folder, other = same_shard[-1]
     if _sha256(folder / CASES) != plan.shard.cases_sha256:
         raise InputError(f"{folder / CASES} was changed since the shard was begun; choose another --out, or remove it")
     return Begun(folder, _with_stored_identity(plan, other))
@@ -221,15 +221,15 @@ def first_difference(one: Plan, other: Plan, configs: Iterable[Callable[[], byte
     return first_difference_in(one.evaluator_digests, other.evaluator_digests, "evaluator_digests")
 
 
-def _differing_key(mine: bytes, theirs: bytes) -> str:
+def _differing_key(ours: bytes, theirs: bytes) -> str:
     from evalwright.files.yaml import parse
 
-    if not mine or not theirs:
+    if not ours or not theirs:
         return ""
-    if mine == theirs:
+    if ours == theirs:
         return "a variable that the suite uses has another value"
     try:
-        return first_difference_in(*(parse(one, "", "true_false").value for one in (mine, theirs)))
+        return first_difference_in(*(parse(one, "", "true_false").value for one in (ours, theirs)))
     except InputError:  # anyone may have changed the file since
         return ""
 

@@ -92,10 +92,10 @@ class GateTotals:
             self._unknown[name] += 1
 
     def merge(self, other: Any) -> None:
-        mine = [self._number(owner) for owner in other._numbers]
+        numbers = [self._number(owner) for owner in other._numbers]
         for name, scores in other._scores.items():
             self._scores[name].extend(scores)
-            self._owners[name].extend(mine[owner] if owner >= 0 else owner for owner in other._owners[name])
+            self._owners[name].extend(numbers[owner] if owner >= 0 else owner for owner in other._owners[name])
             self._unknown[name] += other._unknown[name]
 
     def finish(self, summary: RunSummary) -> None:

@@ -115,10 +115,10 @@ def _rows_of(reader: RunReader, traces: dict[CellKey, TraceFacts]) -> dict[CellK
         key = (row.case_key, row.variant_name, row.trial)
         newest = traces.get(key)
         if newest is not None and row.attempt == newest.attempt:
-            mine = rows.get(key)
-            if mine is None:
-                mine = rows[key] = {}
-            mine[row.evaluator] = row
+            of_cell = rows.get(key)
+            if of_cell is None:
+                of_cell = rows[key] = {}
+            of_cell[row.evaluator] = row
     return rows
 
 

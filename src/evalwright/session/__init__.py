@@ -139,9 +139,9 @@ class Session:
 
     def _folders_apart(self) -> tuple[set[str], set[str]]:
         """The folders of this piece of work, and those of all others going on."""
-        mine = self._chain()
-        own = {folder for one in mine for folder in one.folders}
-        return own, {folder for one in _process.others(mine) for folder in one.folders}
+        chain = self._chain()
+        own = {folder for one in chain for folder in one.folders}
+        return own, {folder for one in _process.others(chain) for folder in one.folders}
 
     def _check(self, name: str, loaded: Collection[str]) -> None:
         if self._is_open and not self.owns_process:  # nothing else imports modules in a process of ours

@@ -171,8 +171,8 @@ class Process:
     def _end(self, status: int) -> None:
         """`os._exit` while a session is open. In children that user code has forked it behaves as usual."""
         pid = os.getpid()
-        mine = [one for one in self._open if one.pid == pid]
-        if mine and (self._here() is not None or any(one.owns_process for one in mine)):
+        sessions = [one for one in self._open if one.pid == pid]
+        if sessions and (self._here() is not None or any(one.owns_process for one in sessions)):
             raise ExitRefused(f"the code called os._exit({status}); run it with isolation: process")
         assert self._exit is not None
         self._exit(status)

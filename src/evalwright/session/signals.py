@@ -84,11 +84,11 @@ class Signals:
 
     def each(self, items: Iterable[T]) -> Iterator[T]:
         """The items; a signal that arrives while the next one is made raises KeyboardInterrupt."""
-        making, asked = iter(items), False
+        making, interrupted = iter(items), False
 
         def end(_number: int) -> None:
-            nonlocal asked
-            asked = True
+            nonlocal interrupted
+            interrupted = True
             raise KeyboardInterrupt
 
         # Like `raising`, without its blocks: a dataset may have a million cases.
@@ -102,7 +102,7 @@ class Signals:
                 return
             finally:
                 self._listener = before
-                if asked:
+                if interrupted:
                     raise KeyboardInterrupt
             yield item
 

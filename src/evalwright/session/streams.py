@@ -126,10 +126,10 @@ class _MaskedBytes(io.BufferedIOBase):
         self._before, self._pieces = before, pieces
 
     def write(self, data: Any) -> int:
-        given = bytes(data)
-        text = given.decode("utf-8", "surrogateescape")
+        written = bytes(data)
+        text = written.decode("utf-8", "surrogateescape")
         self._before.write(self._pieces.masked(text).encode("utf-8", "surrogateescape"))
-        return len(given)
+        return len(written)
 
     def flush(self) -> None:
         self._before.flush()

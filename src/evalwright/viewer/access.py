@@ -51,10 +51,10 @@ class Access:
         """The value in a form that lets only our pages post it; bound to the token."""
         return hmac.new((self.token or "").encode(), b"form", hashlib.sha256).hexdigest()[:32]
 
-    def admits(self, given: str | None) -> bool:
+    def admits(self, token: str | None) -> bool:
         if self.token is None:
             return True
-        return given is not None and hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+        return token is not None and hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
 
 
 class Gatekeeper:
@@ -72,8 +72,8 @@ class Gatekeeper:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                given = {name for name, _ in message["headers"]}
-                more = [] if b"cache-control" in given else [(b"cache-control", b"no-store")]
+                names = {name for name, _ in message["headers"]}
+                more = [] if b"cache-control" in names else [(b"cache-control", b"no-store")]
                 message["headers"] = [*message["headers"], *_HEADERS, *more]
             await send(message)
 

@@ -243,12 +243,12 @@ def _cells(run: _StoredRun, context: ReportContext) -> dict[str, Any]:
     shown = {row.number for row in full}
     reasons, number = table.reasons(limit=_IN_FULL)
     links = _DocumentLinks(context)
-    told: Callable[[CellRow], dict[str, Any]] = partial(_cell_document, run, links, room)
+    shown_cell: Callable[[CellRow], dict[str, Any]] = partial(_cell_document, run, links, room)
     return {
         **{name: [row for row in unsound if row.status in kind] for name, kind in _UNSOUND.items()},
         **{f"{name}_total": table.count(Filter(status=kind)) for name, kind in _UNSOUND.items()},
         "passed": passed,
-        "told": told,
+        "shown_cell": shown_cell,
         "reasons": reasons[:20],
         "more_reasons": max(0, number - 20),
         "others": _other_rows(table, shown),
@@ -267,13 +267,13 @@ def _cell_document(run: _StoredRun, links: _DocumentLinks, room: int, row: CellR
     why = "" if row.status in ("pass", "skip") else error_text(convert(error, TraceError)) if error else ""
     if not why and reasons and row.status not in ("pass", "skip"):
         why = reasons[0]
-    told: dict[str, Any] = {"why": first_part(why, _LONGEST_REASON), "row": row}
+    shown_cell: dict[str, Any] = {"why": first_part(why, _LONGEST_REASON), "row": row}
     if records.trace:
-        return told | cell_context(run, row, Filter(), links, (0, 0, None, None), room)  # type: ignore[arg-type]
+        return shown_cell | cell_context(run, row, Filter(), links, (0, 0, None, None), room)  # type: ignore[arg-type]
     blocks = Blocks(lambda part: "", room)
     shown = blocks.of(error_text(convert(error, TraceError)), "") if error else None
     results = evaluator_results(records.results, run.plan, blocks)
-    return told | {"verdict_alone": reasons, "error": shown, "results": results}
+    return shown_cell | {"verdict_alone": reasons, "error": shown, "results": results}
 
 
 def _other_rows(table: CellTable, shown: set[int]) -> Iterator[CellRow]:

@@ -218,26 +218,26 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def cells_to_label(table: CellTable, asked: LabelOrder, threshold: float) -> list[CellRow]:
+def cells_to_label(table: CellTable, choice: LabelOrder, threshold: float) -> list[CellRow]:
     """The answers to label, in their order, from all that the evaluator judged."""
-    keys = table.judged_by(asked.evaluator, asked.order, threshold)
-    if asked.balanced:
-        keys = _balanced_order(table.strata(asked.evaluator), asked)
-    elif asked.order == "random":
-        keys = sorted(keys, key=lambda key: _drawn(asked.seed, key))
-    chosen = [table.by_key(key) for key in keys[: asked.sample]]
+    keys = table.judged_by(choice.evaluator, choice.order, threshold)
+    if choice.balanced:
+        keys = _balanced_order(table.strata(choice.evaluator), choice)
+    elif choice.order == "random":
+        keys = sorted(keys, key=lambda key: _drawn(choice.seed, key))
+    chosen = [table.by_key(key) for key in keys[: choice.sample]]
     return [row for row in chosen if row is not None]
 
 
-def _balanced_order(strata: Mapping[tuple[str, str], list[str]], asked: LabelOrder) -> list[str]:
+def _balanced_order(strata: Mapping[tuple[str, str], list[str]], choice: LabelOrder) -> list[str]:
     """Equally many of each stratum, as far as they go, in an order that does not reveal the verdicts.
 
     In each stratum the first labels are a random sample, however many of them there will be.
     """
-    drawn = [sorted(keys, key=lambda key: _drawn(asked.seed, key)) for keys in strata.values()]
+    drawn = [sorted(keys, key=lambda key: _drawn(choice.seed, key)) for keys in strata.values()]
     turns = (key for turn in zip_longest(*drawn) for key in turn if key is not None)
     # Another order than the one of the draw, in which the answers of a large stratum would come first.
-    return sorted(islice(turns, asked.sample), key=lambda key: _drawn(asked.seed, f"turn {key}"))
+    return sorted(islice(turns, choice.sample), key=lambda key: _drawn(choice.seed, f"turn {key}"))
 
 
 def _drawn(seed: int, key: str) -> bytes:

@@ -82,13 +82,13 @@ def stored_cells(reader: RunReader, wanted: Collection[CellId]) -> dict[CellId, 
     verdicts = _of_cells(reader.verdicts, wanted, CaseVerdict)
     found = {}
     for cell in traces.keys() | verdicts.keys():
-        mine = traces.get(cell, [])
-        newest = max(range(len(mine)), key=lambda i: (_attempt(mine[i]), i)) if mine else None
-        trace = {} if newest is None else mine.pop(newest)
+        attempts = traces.get(cell, [])
+        newest = max(range(len(attempts)), key=lambda i: (_attempt(attempts[i]), i)) if attempts else None
+        trace = {} if newest is None else attempts.pop(newest)
         attempt = _attempt(trace or verdicts[cell][-1])
         rows = {row["evaluator"]: row for row in results.get(cell, ()) if _attempt(row) == attempt}
         verdict = [one for one in verdicts.get(cell, ()) if _attempt(one) == attempt]
-        found[cell] = StoredCell(None, trace, list(rows.values()), verdict[-1] if verdict else None, mine)
+        found[cell] = StoredCell(None, trace, list(rows.values()), verdict[-1] if verdict else None, attempts)
     return found
 
 

@@ -92,7 +92,7 @@ class OpenRun:
         self._table: CellTable | None = None
         self._ready = threading.Event()
         self._searching, self._reading = threading.Lock(), threading.Lock()
-        self._asked: dict[LabelOrder, list[CellRow]] = {}
+        self._to_label: dict[LabelOrder, list[CellRow]] = {}
         self._searches: dict[tuple[str, ...], MessageSearch] = {}
         threading.Thread(target=self._make, daemon=True, name=f"table of {self.id}").start()
 
@@ -157,14 +157,14 @@ class OpenRun:
                 known = self._searches[words] = MessageSearch(self.source.open, table, words, table.total)
         return known.wait()
 
-    def cells_to_label(self, asked: LabelOrder, threshold: float) -> list[CellRow]:
+    def cells_to_label(self, order: LabelOrder, threshold: float) -> list[CellRow]:
         """The answers to be labelled; empty while there is no table."""
         table = self.table
         if table is None:
             return []
-        if asked not in self._asked:
-            self._asked = {asked: cells_to_label(table, asked, threshold)}
-        return self._asked[asked]
+        if order not in self._to_label:
+            self._to_label = {order: cells_to_label(table, order, threshold)}
+        return self._to_label[order]
 
     def _make(self) -> None:
         try:

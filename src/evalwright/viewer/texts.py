@@ -74,10 +74,10 @@ def few(names: Sequence[str]) -> str:
 def shell_word(text: object) -> str:
     """A text as one word of a command line. Invisible characters are escaped as bash and zsh read them: the marks that
     pages show in their place would be copied."""
-    given = str(text)
-    if _INVISIBLE.search(given) is None:
-        return shlex.quote(given)
-    escaped = given.replace("\\", r"\\").replace("'", r"\'")
+    word = str(text)
+    if _INVISIBLE.search(word) is None:
+        return shlex.quote(word)
+    escaped = word.replace("\\", r"\\").replace("'", r"\'")
     return "$'" + _INVISIBLE.sub(lambda found: rf"\U{ord(found[0]):08X}", escaped) + "'"
 
 

@@ -65,9 +65,9 @@ class PlacedModel:
         """How many workers were lost with a request, which may be what ends them."""
 
     async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
-        asked = encode(request)
+        key = encode(request)
         with standing_still():
-            errand = await self._crew.errand(Call(iter(())), self._ends, alone=self._lost[asked] == MOST_LOST - 1)
+            errand = await self._crew.errand(Call(iter(())), self._ends, alone=self._lost[key] == MOST_LOST - 1)
         if errand is None:
             if self._ends():
                 raise Unsent
@@ -77,8 +77,8 @@ class PlacedModel:
         except TargetError as error:
             if error.type != WORKER_LOST:
                 raise CallFailed("bad_reply", str(error), retryable=True) from error
-            self._lost[asked] += 1
-            raise CallFailed("connection", str(error), retryable=self._lost[asked] < MOST_LOST) from error
+            self._lost[key] += 1
+            raise CallFailed("connection", str(error), retryable=self._lost[key] < MOST_LOST) from error
         finally:
             errand.over()
         return reply_from(answer)

@@ -38,12 +38,12 @@ class ModelsOfRun:
         self._asked[number] = reply
         self._send(ModelCall(number, request, purpose, asking.get()))
         try:
-            heard: ModelReply = await reply
+            answer: ModelReply = await reply
         finally:
             self._asked.pop(number, None)
-        if heard.reply is None:
-            raise target_error(heard.error or TraceError("bad_reply", "the run had no reply of the model"))
-        return heard.reply
+        if answer.reply is None:
+            raise target_error(answer.error or TraceError("bad_reply", "the run had no reply of the model"))
+        return answer.reply
 
     def resolve(self, reply: ModelReply) -> None:
         """Give a call the run's reply."""

@@ -258,8 +258,8 @@ class SharedPace(Pace):
         lease, count = self._lease, min(self._waiting, self._most)
         gap = max(1, round(60 * _NANO / self.per_minute))
         moments = await lease.do(lease.ledger.moments, lease.run, count, gap)
-        told = asyncio.get_running_loop().time()  # not earlier: the moments count from when the ledger was asked
-        self._moments.extend(told + seconds for seconds in moments)
+        answered = asyncio.get_running_loop().time()  # not earlier: the moments count from when the ledger was asked
+        self._moments.extend(answered + seconds for seconds in moments)
 
 
 async def _quietly(work: Coroutine[Any, Any, Any]) -> None:

@@ -85,14 +85,14 @@ class Comparing:
         try:
             self._must_be_complete(cells)
             evaluator, traits = build(spec)
-            asked: Any = evaluator
+            comparer: Any = evaluator
             seen = [(cell.trace, [*cell.known, *cell.results]) for cell in cells]
             limit = max(limit, traits.timeout_seconds)
             with keeping() if self._keep_calls else nullcontext(calls) as calls:
                 async with bounded_by(limit) as bound:
                     with held_to(end_of(bound)):
-                        given = await asked.compare(cells[0].case, seen)
-            for row, one in zip(rows, given, strict=True):
+                        evaluations = await comparer.compare(cells[0].case, seen)
+            for row, one in zip(rows, evaluations, strict=True):
                 fill(row, one, traits.scores, spec)
         except (TimeoutError, LimitExceeded):
             _all_errors(rows, timed_out(limit))

@@ -63,13 +63,13 @@ class Pricing:
         known = call.attributes
         models = (known.get(key) for key in ("response_model", "request_model", *_MODELS))
         price = next((self._by_model[model] for model in models if model in self._by_model), None)
-        given, output = (known.get(ours, known.get(theirs)) for ours, theirs in _COUNTS)
-        if price is None or not isinstance(given, int) or not isinstance(output, int):
+        input_tokens, output = (known.get(ours, known.get(theirs)) for ours, theirs in _COUNTS)
+        if price is None or not isinstance(input_tokens, int) or not isinstance(output, int):
             return None
-        if not (given or output) and call.status != "error":
+        if not (input_tokens or output) and call.status != "error":
             return None  # a stream whose end does not count its tokens
         read, written = (_custom_count(known, ours) or _custom_count(known, theirs) for ours, theirs in _CACHED)
-        return dollars(price, given, output, read, written)
+        return dollars(price, input_tokens, output, read, written)
 
 
 def _calls(spans: Sequence[Span]) -> list[Span]:

@@ -113,13 +113,13 @@ class PairedCells:
 
     def cases(self, kinds: Collection[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
         mine, theirs = "main.cells mine", "other.cells theirs"
-        asked = "SELECT mine.case_key FROM {} CROSS JOIN {} ON {} WHERE {} AND {}"
+        query_form = "SELECT mine.case_key FROM {} CROSS JOIN {} ON {} WHERE {} AND {}"
         for one, other in kinds:
             (ours, few), (others, other_few) = self._of_kind("mine", 0, one), self._of_kind("theirs", 1, other)
             if other_few and not few:  # the smaller side leads to the other
-                query = asked.format(theirs, mine, f"mine.number = {_BACK}", others, ours)
+                query = query_form.format(theirs, mine, f"mine.number = {_BACK}", others, ours)
             else:
-                query = asked.format(mine, theirs, f"theirs.number = {_JOINED}", ours, others)
+                query = query_form.format(mine, theirs, f"theirs.number = {_JOINED}", ours, others)
             yield from ((case, one, other) for (case,) in self._connection.execute(query, self._way))
 
     def _of_kind(self, table: str, side: int, kind: int) -> tuple[str, bool]:

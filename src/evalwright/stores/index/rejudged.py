@@ -85,10 +85,12 @@ class CellNotes:
             end = at + len(alike.results)
             if found is None or end > len(lengths):
                 raise Unindexable("a record is of no cell of the plan")
-            mine = lengths[at:end]
-            packed = array("H", mine).tobytes() if mine else None
+            cell_lengths = lengths[at:end]
+            packed = array("H", cell_lengths).tobytes() if cell_lengths else None
             moment = microseconds(finished)
-            notes.append(_Note(found[0], attempt, profile, sum(mine), packed, moment, size, numbers, alike.score))
+            notes.append(
+                _Note(found[0], attempt, profile, sum(cell_lengths), packed, moment, size, numbers, alike.score)
+            )
             at = end
         if at != len(lengths):
             raise Unindexable("a result is not of these cells")

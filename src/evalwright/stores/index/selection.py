@@ -15,31 +15,31 @@ __all__ = ["clause_of", "fitting_profiles"]
 
 def clause_of(chosen: CellSelection, profiles: Mapping[int, Profile]) -> tuple[str, dict[str, Any]]:
     """The clause of a query of `cells` for a selection, and its parameters."""
-    said: list[str] = []
+    conditions: list[str] = []
     values: dict[str, Any] = {}
     if chosen.case is not None:
-        said.append(
+        conditions.append(
             # '$' follows '#': by the range, the few cells that may be meant are found by name
             "(case_key = :case OR case_key > :case || '#' AND case_key < :case || '$' "
             "AND case_key = :case || '#' || occurrence)"
         )
         values["case"] = chosen.case
     if chosen.trial is not None:
-        said.append("trial = :trial")
+        conditions.append("trial = :trial")
         values["trial"] = chosen.trial
     if chosen.singular:
-        said.append("numbers IS NOT NULL")
+        conditions.append("numbers IS NOT NULL")
     if chosen.case_contains is not None:
         escaped = chosen.case_contains.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        said.append("case_key LIKE :part ESCAPE '\\'")
+        conditions.append("case_key LIKE :part ESCAPE '\\'")
         values["part"] = f"%{escaped}%"
     fitting = fitting_profiles(chosen, profiles)
     if len(fitting) < len(profiles):
-        said.append("profile IN (SELECT value FROM json_each(:profiles))")
+        conditions.append("profile IN (SELECT value FROM json_each(:profiles))")
         values["profiles"] = msgspec.json.encode(fitting).decode()
         if not any(clean_profile(profiles[number]) for number in fitting):
-            said.append("clean = 0")  # so that the index of the few unclean cells is used
-    return (f"WHERE {' AND '.join(said)}" if said else ""), values
+            conditions.append("clean = 0")  # so that the index of the few unclean cells is used
+    return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), values
 
 
 def fitting_profiles(chosen: CellSelection, profiles: Mapping[int, Profile]) -> list[int]:

@@ -251,8 +251,8 @@ def _judged_alike(alike: Rejudgement) -> _Judged | None:
 
 def _is_of(verdict: CaseVerdict, row: EvaluationResult) -> bool:
     """Whether a result is of the cell and the attempt of a verdict."""
-    mine = (row.case_id, row.occurrence, row.variant_name, row.trial, row.attempt)
-    return mine == (verdict.case_id, verdict.occurrence, verdict.variant_name, verdict.trial, verdict.attempt)
+    attempt = (row.case_id, row.occurrence, row.variant_name, row.trial, row.attempt)
+    return attempt == (verdict.case_id, verdict.occurrence, verdict.variant_name, verdict.trial, verdict.attempt)
 
 
 def _time(moment: datetime) -> int | None:

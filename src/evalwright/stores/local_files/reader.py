@@ -127,12 +127,12 @@ class LocalReader:
         """
         if not isinstance(other, LocalReader):
             return False
-        mine, theirs = self.folder / CASES, other.folder / CASES
+        own_file, other_file = self.folder / CASES, other.folder / CASES
         noted = [one.plan.cases_sha256 if one.plan is not None else "" for one in (self, other)]
         try:
-            if noted[0] and noted[0] == noted[1] and mine.stat().st_size == theirs.stat().st_size:
+            if noted[0] and noted[0] == noted[1] and own_file.stat().st_size == other_file.stat().st_size:
                 return True
-            return cmp(mine, theirs, shallow=False)
+            return cmp(own_file, other_file, shallow=False)
         except OSError:
             return False
 

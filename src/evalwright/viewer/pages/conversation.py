@@ -93,7 +93,9 @@ def unsaid_calls(trace: Trace, blocks: Blocks, most: int | None = MOST_ON_A_PAGE
     calls, hidden = ends(calls_with_results(trace), most)
     for place, (call, result) in calls:
         name = call.name if call is not None else result.name if result is not None else ""
-        given = None if call is None else blocks.of(call.arguments, f"trace/tool_calls/{place}/arguments")
-        came = None if result is None else blocks.of(result.content, f"trace/tool_results/{places[id(result)]}/content")
-        found.append((place + 1, name, given, came))
+        arguments = None if call is None else blocks.of(call.arguments, f"trace/tool_calls/{place}/arguments")
+        content = (
+            None if result is None else blocks.of(result.content, f"trace/tool_results/{places[id(result)]}/content")
+        )
+        found.append((place + 1, name, arguments, content))
     return ToolCalls(found, hidden)

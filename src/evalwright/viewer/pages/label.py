@@ -41,7 +41,7 @@ class Labelling(NamedTuple):
 
 
 class _State(NamedTuple):
-    asked: LabelOrder
+    order: LabelOrder
     rows: list[CellRow]
     labels: dict[tuple[str, str, int], StoredLabel]
     start: int
@@ -63,19 +63,19 @@ def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
     if not names:
         raise NotThere("No evaluator has judged an answer of this run.", f"/runs/{run.id}")
     file = LabelFile(run.source.labels_path())
-    asked = LabelOrder(
+    order = LabelOrder(
         _one_of("evaluator", given.get("evaluator") or _most_in_need(run, names, file.evaluators()), names),
         _one_of("order", given.get("order") or "random", list(ORDERS)),
         whole_number("seed", given.get("seed") or str(secrets.randbelow(1_000_000)), most=10**9),
         whole_number("sample", given.get("sample") or "50", 1, _MOST),
     )
-    threshold = _threshold_of(run, asked.evaluator)
-    rows = run.cells_to_label(asked, 0.5 if threshold is None else threshold)
-    labels = file.newest(asked.evaluator, labeller)
+    threshold = _threshold_of(run, order.evaluator)
+    rows = run.cells_to_label(order, 0.5 if threshold is None else threshold)
+    labels = file.newest(order.evaluator, labeller)
     attempts = {_id(row): row.attempt for row in rows}
     # a label of an answer that a retry replaced is none of the new one
     labels = {key: label for key, label in labels.items() if attempts.get(key, label.attempt) == label.attempt}
-    return _State(asked, rows, labels, whole_number("from", given.get("from") or "0", most=_MOST))
+    return _State(order, rows, labels, whole_number("from", given.get("from") or "0", most=_MOST))
 
 
 def _most_in_need(run: OpenRun, names: list[str], labelled: Collection[str]) -> str:
@@ -125,14 +125,14 @@ def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labell
     for name in given.keys() & {"show", "replaced"}:
         _one_of(name, given[name], ("1",))
     state = _state(run, given, labelling.labeller)
-    asked = state.asked
-    elsewhere = links.label(run.id, **_onward(asked))
+    order = state.order
+    elsewhere = links.label(run.id, **_onward(order))
     place = _place_of(state, given["key"], elsewhere) if "key" in given else _next(state)
-    spec = next((one for one in run.plan.evaluators if one.name == asked.evaluator), None)
+    spec = next((one for one in run.plan.evaluators if one.name == order.evaluator), None)
     table = run.table
     context: dict[str, Any] = {
         "run": run,
-        "asked": asked,
+        "order": order,
         "orders": ORDERS,
         "evaluators": [] if table is None else table.values("evaluator"),
         "done": state.done,
@@ -144,12 +144,12 @@ def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labell
         "replaced": "replaced" in given,
         "guidelines": {} if spec is None else spec.config,
         "has_score": spec is not None and bool({"rubric", "scale"} & spec.config.keys()),
-        "scores": _scores(run, asked.evaluator),
+        "scores": _scores(run, order.evaluator),
         "agreement": _agreement_with_labels(run, state),
         "last": next(reversed(state.labels.values()), None),
     }
     if place is not None:
-        context |= _answer(run, state.rows[place], asked.evaluator, links)
+        context |= _answer(run, state.rows[place], order.evaluator, links)
     return Page("label.html", f"Label answers · {run.plan.name} · evalwright", context)
 
 
@@ -160,21 +160,20 @@ def _agreement_with_labels(run: OpenRun, state: _State) -> tuple[int, list[str]]
 
     Not after each one: a change would reveal the evaluator's verdict on the previous answer.
     """
-    table, evaluator = run.table, state.asked.evaluator
+    table, evaluator = run.table, state.order.evaluator
     threshold = _threshold_of(run, evaluator)
     labelled = [(row, _label_text(state.labels[_id(row)], threshold)) for row in state.rows if _id(row) in state.labels]
-    if table is None or len(labelled) < _ENOUGH or state.asked.by_results or state.asked.balanced:
+    if table is None or len(labelled) < _ENOUGH or state.order.by_results or state.order.balanced:
         return 0, []
-    from evalwright.decisions.judge_bias import (
-        share_by_unit,
-    )  # imported only when there is something to count: it is slow
+    # imported only when there is something to count: it is slow
+    from evalwright.decisions.judge_bias import share_by_unit
 
     first = {row.number: verdict for row, verdict in _oldest(labelled, state)}
     outcomes, cases = table.outcomes(evaluator, list(first)), {row.number: row.case_key for row, _ in labelled}
     found = []
     for verdict, word in (("pass", "passed"), ("fail", "failed")):
-        mine = [number for number, one in first.items() if one == verdict and outcomes.get(number) in ("pass", "fail")]
-        share = share_by_unit([outcomes[number] == verdict for number in mine], [cases[number] for number in mine])
+        chosen = [number for number in first if first[number] == verdict and outcomes.get(number) in ("pass", "fail")]
+        share = share_by_unit([outcomes[number] == verdict for number in chosen], [cases[number] for number in chosen])
         name = {"pass": "TPR", "fail": "TNR"}[verdict]
         ends = f" [{numbers.interval(share.ci95)}]" if share.ci95 else ""
         found.append(f"{name} {numbers.share(share)}{ends}: of {counted(share.n, 'answer')} that you {word}")
@@ -223,9 +222,9 @@ def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, lin
     """Store a submitted form and return the address of the next answer. Raises BadQuery, NotThere,
     StillReading, StorageError."""
     state = _state(run, form, labelling.labeller)
-    asked, verdict = state.asked, _one_of("verdict", form.get("verdict", ""), list(VERDICTS))
+    order, verdict = state.order, _one_of("verdict", form.get("verdict", ""), list(VERDICTS))
     file = LabelFile(run.source.labels_path())
-    onward = _onward(asked)
+    onward = _onward(order)
     if verdict == "undo":
         last = next(reversed(state.labels.values()), None)
         if last is None:
@@ -238,18 +237,18 @@ def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, lin
     if form.get("attempt") != str(row.attempt):  # a retry replaced the answer after it was shown
         return links.label(run.id, **onward, key=row.key, replaced="1")
     if verdict != "skip":
-        label = _label(row, verdict, form, asked, labelling.labeller, _scores(run, asked.evaluator))
-        file.append(_with_stratum(label, run, row) if asked.balanced else label)
+        label = _label(row, verdict, form, order, labelling.labeller, _scores(run, order.evaluator))
+        file.append(_with_stratum(label, run, row) if order.balanced else label)
     return links.label(run.id, **onward, **{"from": str(place + 1)})
 
 
-def _onward(asked: LabelOrder) -> dict[str, str]:
+def _onward(order: LabelOrder) -> dict[str, str]:
     """The sample, as addresses have it."""
     return {
-        "evaluator": asked.evaluator,
-        "order": asked.order,
-        "seed": str(asked.seed),
-        "sample": str(asked.sample),
+        "evaluator": order.evaluator,
+        "order": order.order,
+        "seed": str(order.seed),
+        "sample": str(order.sample),
     }
 
 
@@ -279,7 +278,7 @@ def _label(
     row: CellRow,
     verdict: str,
     form: Mapping[str, str],
-    asked: LabelOrder,
+    order: LabelOrder,
     labeller: str,
     scores: tuple[float, float] | None,
 ) -> StoredLabel:
@@ -290,4 +289,4 @@ def _label(
     shown = "" if verdict == "score" else verdict
     seen = "1" if form.get("seen") == "1" else ""
     answer = (row.case_key, row.variant, row.trial, row.attempt)
-    return StoredLabel(*answer, asked.evaluator, shown, score, note, labeller, seen, now(), asked.order)
+    return StoredLabel(*answer, order.evaluator, shown, score, note, labeller, seen, now(), order.order)
