@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalwright.reports.tradeoffs import dominated_lines
+from evalwright.reports.decision_words import dominated_lines
 
 
 def test_what_is_dominated_is_said_within_the_width_of_the_screen() -> None:

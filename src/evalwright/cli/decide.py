@@ -167,7 +167,7 @@ def _print(
 
     from evalwright.cli.screen import print_out, screen_paint
     from evalwright.reports.decision import decision_lines
-    from evalwright.reports.tradeoffs import dominated_lines
+    from evalwright.reports.decision_words import dominated_lines
 
     if as_json:
         together = {"schema_version": "1.0", "decisions": found, "exit_code": _code(found), "dominated": superfluous}

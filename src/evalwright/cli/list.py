@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -20,6 +21,10 @@ from evalwright.files.paths import near_file
 from evalwright.reports.numbers import percent
 from evalwright.reports.table import Table
 from evalwright.reports.text import short_line
+
+if TYPE_CHECKING:
+    from evalwright.model.summary import RunSummary
+    from evalwright.run.locations import Place
 
 __all__ = ["command"]
 
@@ -141,17 +146,27 @@ class _Run(msgspec.Struct):
 
 
 def _run_row(folder: Path, trusted: Mapping[str, Any]) -> _Run:
-    from evalwright.cli.stored_summaries import stored_summary
     from evalwright.run.locations import find_run, is_written
 
     try:
         place = find_run(folder, **trusted)
-        summary = stored_summary(place)
+        summary = _summary(place)
     except InputError as error:
         return _Run(folder.name, problem=error.problems[0].message if error.problems else error.headline)
     rates = {variant.name: variant.pass_rate for variant in summary.variants if variant.pass_rate is not None}
     status = "running" if is_written(place) else summary.status
     return _Run(folder.name, status, summary.started_at, summary.cells_total, rates)
+
+
+def _summary(place: Place) -> RunSummary:
+    """The summary of a run, rebuilt if there is none or only another program's. Raises InputError."""
+    from evalwright.run.outcomes import folded_summary
+    from evalwright.run.stored_run import open_run
+
+    reader, plan = open_run(place)
+    with closing(reader):
+        stored = reader.summary() if reader.plan is not None else None
+        return stored or folded_summary(reader, plan)
 
 
 def _print(table: Table, without_rows: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import counted
@@ -14,7 +14,7 @@ from evalwright.model.decision import (
     ErrorPart,
 )
 from evalwright.reports import numbers
-from evalwright.reports.text import short_line
+from evalwright.reports.text import folded, one_line, short_line
 
 __all__ = [
     "WORDS",
@@ -22,6 +22,7 @@ __all__ = [
     "bare",
     "change_of",
     "claim",
+    "dominated_lines",
     "errors_line",
     "notes_of",
     "shown_ends",
@@ -131,6 +132,16 @@ def notes_of(decision: Decision) -> list[str]:
     """Notes that must accompany the difference in reports that have no room for the whole decision."""
     errors = errors_line(decision)
     return [*([f"errors: {errors}"] if errors else []), *(f"warning: {line}" for line in decision.warnings)]
+
+
+def dominated_lines(found: Mapping[str, Sequence[str]], columns: int | None) -> list[str]:
+    """Variants that another one dominates: a paragraph below the decisions about them."""
+    lines = []
+    for name, rivals in found.items():
+        who = ", ".join(one_line(rival, 30) for rival in rivals)
+        why = "not worse in pass rate, cost and latency, and better in one of them"
+        lines += folded(f"{one_line(name, 30)} is dominated by {who}: {why}".split(), columns, indent="  ")
+    return ["", *lines] if lines else []
 
 
 def bare(value: float | None, metric: str) -> str:

@@ -1,16 +1,22 @@
-"""What was odd about the answers of one session, counted for each system, in however many processes it answered."""
+"""What was odd about the answers of one session, counted for each system, in however many processes it answered.
+
+The shards of a run count for themselves; of the merged run, the numbers are those of all its cells.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from evalwright.errors import counted
-from evalwright.model.summary import DoubtCount, Replies
+from evalwright.model.plan import Plan
+from evalwright.model.summary import DoubtCount, Replies, RunSummary
 from evalwright.model.trace import Doubt, Trace
+from evalwright.run.outcomes import variant_of
 
-__all__ = ["Doubts", "doubts_about_latency", "texts", "together"]
+__all__ = ["Doubts", "as_of_one_machine", "doubts_about_latency", "texts"]
 
 _SHARE = 0.1
 """Share of a latency from which it matters what lengthened it."""
@@ -26,10 +32,10 @@ class Doubts:
         """Count one answer of a variant, which may have several doubts of one kind."""
         found = self._found.setdefault(variant, {})
         seen: set[tuple[str, bool]] = set()
-        for one in doubts:
-            if (kind := (one.what, one.if_all)) not in seen:
+        for doubt in doubts:
+            if (kind := (doubt.what, doubt.if_all)) not in seen:
                 seen.add(kind)
-                _count(found, DoubtCount(one.what, 1, one.example, one.if_all, case_index, trial))
+                _count(found, DoubtCount(doubt.what, 1, doubt.example, doubt.if_all, case_index, trial))
 
     def replies(self, answers: Mapping[str, int]) -> dict[str, Replies]:
         """Those of each variant that gave so many `answers`."""
@@ -49,7 +55,7 @@ def doubts_about_latency(trace: Trace, judged: float, busy: Mapping[str, int]) -
         yield Doubt(what, f"up to {min(judged, took):.1f} of {took:.1f} s{most}")
 
 
-def together(parts: Iterable[Mapping[str, Replies]]) -> dict[str, Replies]:
+def _together(parts: Iterable[Mapping[str, Replies]]) -> dict[str, Replies]:
     """The replies of several parts of a run as those of one."""
     totals: dict[str, int] = {}
     found: dict[str, dict[tuple[str, bool], DoubtCount]] = {}
@@ -61,8 +67,32 @@ def together(parts: Iterable[Mapping[str, Replies]]) -> dict[str, Replies]:
     return {variant: Replies(total, _in_order(found.get(variant, {}))) for variant, total in totals.items()}
 
 
+def as_of_one_machine(found: Sequence[RunSummary | None], plan: Plan) -> Sequence[RunSummary | None]:
+    """The summaries of shards, or in their place one with the warnings that all cells would have given on one machine.
+
+    Shards whose summaries lack the counts, because an older version wrote them, keep their warnings as they are.
+    """
+    summaries = [summary for summary in found if summary is not None]
+    counts = [summary.to_merge for summary in summaries if summary.to_merge is not UNSET]
+    if not summaries or len(counts) < len(summaries):
+        return found
+    order = {variant.name: place for place, variant in enumerate(plan.variants)}
+    replies = _together(count.replies for count in counts)
+    counted_texts = {text for count in counts for text in texts(count.replies)}
+    closing = [text for summary in summaries for text in summary.call_warnings or () if text not in counted_texts]
+    closing.sort(key=lambda text: order.get(variant_of(text, plan) or "", len(order)))
+    calls = [*texts({name: replies[name] for name in sorted(replies, key=lambda name: order.get(name, len(order)))})]
+    others = [
+        text
+        for summary, count in zip(summaries, counts, strict=True)
+        for text in summary.warnings
+        if text not in count.warnings and text not in (summary.call_warnings or ())
+    ]
+    return [msgspec.structs.replace(summaries[0], warnings=others, call_warnings=[*calls, *closing])]
+
+
 def texts(found: Mapping[str, Replies]) -> Iterator[str]:
-    """What is to be said of the replies of each variant."""
+    """The warnings about the replies of each variant."""
     for variant, replies in found.items():
         total = counted(replies.total, "reply", "replies")
         for doubt in replies.doubts:

@@ -90,7 +90,7 @@ class _Sum:
         self.unpriced: dict[str, None] = {}
 
     def add(self, model: str, tokens: int, config: Mapping[str, Any], times: int) -> None:
-        """`asked` is the tokens of one call, of which there are `times`; the model is "" if none is named."""
+        """Add `times` calls that send so many tokens each; the model is "" if none is named."""
         self.calls += times
         if not model:
             self.unnamed += times

@@ -57,7 +57,10 @@ class JudgingJob(msgspec.Struct):
 def judge_part(
     job: JudgingJob, part: Part, share: JudgementShare, tally: Tally, report: Callable[[int], object]
 ) -> None:
-    """Judge a part in an event loop of its own; `report` is told how many cells more are judged, from time to time."""
+    """Judge a part in an event loop of its own.
+
+    From time to time, `report` is called with the number of cells that were judged since its last call.
+    """
     watchdog = Watchdog(session().owns_process)
     clock = Clock()
     judge = Judge(job.plan, watchdog, clock, job.only)

@@ -1,16 +1,19 @@
-"""Which answer of a run each human label is about."""
+"""Which answer of a run each human label is about, and what counts where several people labelled it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from math import fsum
 from typing import NamedTuple
 
-from evalwright.errors import Problem, did_you_mean
+from msgspec import structs
+
+from evalwright.errors import Problem, counted, did_you_mean
 from evalwright.importers.labels import LabelRow
-from evalwright.model.calibration import Label
+from evalwright.model.calibration import BALANCED, Label
 from evalwright.model.facts import CellKey
-from evalwright.run.labellers import agreement_of, label_by
 from evalwright.scoring.re_judged import JudgedAnswers
+from evalwright.statistics.raters import krippendorff_alpha
 
 __all__ = ["LabelSheet", "cells_by_case", "labels_of", "matching_cells"]
 
@@ -58,11 +61,11 @@ def labels_of(rows: Iterable[LabelRow], evaluators: Sequence[str], found: Judged
             by = f" by {row.labeller}" if row.labeller else ""
             problems.append(Problem(file, f"this answer is already labelled{by} in line {first}", row.line, "case_id"))
     newest = {key: _newest(rows, found.attempts[key[1]]) for key, rows in given.items()}
-    labels = [label_by(rows, cell, attempt) for (_, cell), (rows, attempt) in newest.items()]
+    labels = [_label_by(rows, cell, attempt) for (_, cell), (rows, attempt) in newest.items()]
     answers: dict[str, list[list[LabelRow]]] = {}
     for (evaluator, _), (rows_of, _) in newest.items():
         answers.setdefault(evaluator, []).append(rows_of)
-    agreed = {evaluator: agreement_of(of) for evaluator, of in answers.items()}
+    agreed = {evaluator: _agreement_of(of) for evaluator, of in answers.items()}
     return LabelSheet([label for label in labels if label is not None], problems, agreed)
 
 
@@ -121,3 +124,39 @@ def _differing(cells: Sequence[CellKey]) -> str:
     if len({key[2] for key in cells}) > 1:
         parts.append("trial")
     return " and ".join(parts)
+
+
+def _label_by(rows: Sequence[LabelRow], cell: CellKey, attempt: int) -> Label | None:
+    """What most labellers say about an answer, with the mean of their scores; None for a tie."""
+    passes = [row.passed for row in rows if row.passed is not None]
+    scores = [row.score for row in rows if row.score is not None]
+    if passes and 2 * sum(passes) == len(passes):
+        return None
+    passed = 2 * sum(passes) > len(passes) if passes else None
+    score = fsum(scores) / len(scores) if scores else None
+    # one labeller's random sample stays one, whatever else led others to the same answer
+    drawn = next((row for row in rows if row.chosen in ("", "random")), None)
+    drawn = drawn or next((row for row in rows if row.chosen == BALANCED), rows[0])
+    found = Label(cell[0], rows[0].evaluator, *cell[1:], attempt, passed, score, drawn.chosen)
+    return structs.replace(found, stratum=drawn.stratum, stratum_size=drawn.stratum_size)
+
+
+def _agreement_of(answers: Collection[Sequence[LabelRow]]) -> str:
+    """How far labellers agree about the answers that several of them labelled, and what counts; empty without any."""
+    shared = [{row.labeller: _label_value(row) for row in rows} for rows in answers if len(rows) > 1]
+    if not shared:
+        return ""
+    names = dict.fromkeys(name for labels in shared for name in labels)
+    same = sum(len(set(labels.values())) == 1 for labels in shared)
+    alpha = krippendorff_alpha([[labels.get(name) for labels in shared] for name in names])
+    verdicts = all(isinstance(value, bool) for labels in shared for value in labels.values())
+    value = alpha.nominal if verdicts else alpha.interval
+    shown = "" if value is None else f", Krippendorff's alpha {value:.2f}"
+    ties = sum(_label_by(rows, ("", "", 0), 1) is None for rows in answers)
+    left_out = f"; {counted(ties, 'tie')} left out" if ties else ""
+    found = f"{counted(len(names), 'labeller')}: the same label for {same:,} of {counted(len(shared), 'answer')}{shown}"
+    return f"{found}; the majority counts, or the mean of scores{left_out}"
+
+
+def _label_value(row: LabelRow) -> bool | float | None:
+    return row.score if row.passed is None else row.passed

@@ -22,9 +22,9 @@ from evalwright.model.cell_index import StaleIndex, index_of
 from evalwright.model.plan import Plan, Plugin, Shard
 from evalwright.model.protocols import RunReader
 from evalwright.run.cells import Grid
+from evalwright.run.doubts import as_of_one_machine
 from evalwright.run.history import history_of
 from evalwright.run.locations import RUNS, Place, find_run, folder_beside
-from evalwright.run.merged_warnings import as_of_one_machine
 from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.shards import first_difference, stored_config
 from evalwright.scoring.fold import fold

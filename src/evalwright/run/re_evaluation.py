@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_to_judge", "re_evaluate", "suite_to_judge"]
 
-_MIRRORS = "mirrors were not told: they keep the earlier judgements"
+_MIRRORS = "mirrors were not updated: they keep the earlier judgements"
 
 
 def re_evaluate(

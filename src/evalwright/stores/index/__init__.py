@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from evalwright.files.user_folder import user_folder
 from evalwright.model.cell_index import DamagedIndex
 from evalwright.model.plan import Plan
 from evalwright.stores.index.connection import connected, sound
@@ -34,7 +35,6 @@ from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.reading import RunIndex
 from evalwright.stores.index.schema import created
 from evalwright.stores.index.sources import FolderSource, Replaced, Source
-from evalwright.stores.index_cache import cache_for
 from evalwright.stores.local_files.judgements import COMMITTED
 
 __all__ = ["index_at", "opened_index"]
@@ -86,8 +86,8 @@ class _Busy(Exception):
 
 def _cache_of(folder: Path) -> Path:
     """The folder for the index of a run folder that cannot be written."""
-    found = folder.stat()
-    return cache_for(f"{found.st_dev}-{found.st_ino}")
+    status = folder.stat()
+    return user_folder("indexes", f"{status.st_dev}-{status.st_ino}")
 
 
 def _kept_index(find: Callable[[], Path], source: Source, plan: Plan | None) -> RunIndex | None:

@@ -15,9 +15,9 @@ import psycopg
 from psycopg import sql
 
 from evalwright.errors import RunLockedError, StorageError
+from evalwright.files.user_folder import user_folder
 from evalwright.model.protocols import Part
 from evalwright.model.summary import RunSummary
-from evalwright.stores.index_cache import cache_for
 from evalwright.stores.postgres.database import Connection, Database, is_lost, persist
 from evalwright.stores.postgres.lock import lock_run
 from evalwright.stores.postgres.rows import INSERTS, NOT_IN_JSONB, Numbered, column_arrays, for_jsonb, row_key
@@ -123,7 +123,8 @@ class PostgresRun:
 
     def index_place(self) -> Path:
         """In the user's cache: the server's disk is not ours."""
-        return cache_for(hashlib.blake2b(f"{self._database.name}/{self.location}".encode()).hexdigest()[:32])
+        name = hashlib.blake2b(f"{self._database.name}/{self.location}".encode()).hexdigest()[:32]
+        return user_folder("indexes", name)
 
     def _fetch_all(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         def fetch() -> list[tuple[Any, ...]]:
