@@ -21,6 +21,7 @@ UNUSED = (
             "addresses",
             "attempts",
             "calibration",
+            "children",
             "history",
             "isolation",
             "judge_again",

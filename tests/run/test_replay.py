@@ -26,7 +26,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, Trace
 from evalwright.run.cells import RunState
-from evalwright.run.judge_processes import processors
+from evalwright.run.children import processors
 from evalwright.run.loop import targets_of
 from evalwright.run.options import RunOptions
 from evalwright.run.origin import Trust

@@ -21,11 +21,12 @@ from evalwright.model.trace import Trace
 from evalwright.model.trace_parts import trace_with
 from evalwright.run.batches import JudgeCalls
 from evalwright.run.cells import RunState
+from evalwright.run.children import processors
 from evalwright.run.comparisons import compares_cells
 from evalwright.run.expectations import expects
 from evalwright.run.judge import by_common_rule, evaluators_call_models
 from evalwright.run.judge_part import JudgingJob
-from evalwright.run.judge_processes import import_ahead, judge_in_processes, processors
+from evalwright.run.judge_processes import import_ahead, judge_in_processes
 from evalwright.run.newest import newest_of
 from evalwright.run.stored_run import CaseOf
 from evalwright.run.unreadable import judged_before, keep_judgements, lost_traces

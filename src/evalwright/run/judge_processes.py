@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalwright.errors import EvalwrightError, InputError
 from evalwright.evaluators.build import build
@@ -13,9 +12,9 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementShare, Part
 from evalwright.registry import load
 from evalwright.run.cells import RunState
+from evalwright.run.children import begin_child, next_message
 from evalwright.run.judge_part import JudgingJob, judge_part
 from evalwright.run.origin import acts
-from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session
 from evalwright.session.signals import Signals
@@ -24,12 +23,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import ForkProcess
 
-__all__ = ["import_ahead", "judge_in_processes", "next_message", "processors"]
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+__all__ = ["import_ahead", "judge_in_processes"]
 
 
 def judge_in_processes(
@@ -81,10 +75,7 @@ def import_ahead(plan: Plan) -> None:
 
 
 def _child(parent: int, job: JudgingJob, part: Part, share: JudgementShare, sender: Connection) -> None:
-    end_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its children
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+    begin_child(parent)
     tally = Tally.of(job.plan)
     try:
         with Session(owns_process=True), closing(share):  # of this process: exits are refused by process
@@ -104,16 +95,4 @@ def _received_tally(receiver: Connection, job: JudgingJob, state: RunState) -> T
             job.writer.damage += [note for note in message if note not in job.writer.damage]
         else:
             state.advance(message)
-    return message
-
-
-def next_message(receiver: Connection) -> Any:
-    """The next message of a judging process. Raises the error that ended it, EvalwrightError if it simply
-    disappeared."""
-    try:
-        message = receiver.recv()
-    except EOFError:
-        raise EvalwrightError("a process that judged cells ended without its result") from None
-    if isinstance(message, EvalwrightError):
-        raise message
     return message

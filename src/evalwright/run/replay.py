@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import signal
 import sys
 import threading
 import time
@@ -27,12 +26,11 @@ from evalwright.model.result import Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.run.cells import Cell, Grid, RunState
+from evalwright.run.children import begin_child, next_message, processors
 from evalwright.run.judge import Judge, compares, evaluators_call_models
-from evalwright.run.judge_processes import next_message, processors
 from evalwright.run.judged_lines import lines_by
 from evalwright.run.limits import Watchdog, new_loop, run_to_end
 from evalwright.run.records import Clock, drop_answer, trace_of
-from evalwright.run.worker import end_with_parent
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session
@@ -183,10 +181,7 @@ def _child(
     turn: Lock,
     sender: Connection,
 ) -> None:
-    end_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its children
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+    begin_child(parent)
     gc.set_threshold(50_000)  # records form no cycles
     watchdog = Watchdog()
     share = _Share(plan, writer, targets, watchdog)
@@ -232,8 +227,8 @@ class _Share:
     async def run(self, cut: tuple[int, int], turn: Lock, sender: Connection) -> None:
         start, end = cut
         cells = Grid(self._plan).cells(self._writer, self._plan.variants, lambda _: 1, start)
-        own = takewhile(lambda cell: cell.case_index < end, cells)
-        while batch := _next_batch(own):
+        share = takewhile(lambda cell: cell.case_index < end, cells)
+        while batch := _next_batch(share):
             traces = await self._replayed_traces(batch)
             stored = self._stored_lines(traces)
             for cell, trace in zip(batch, traces, strict=True):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
-import signal
 import socket
 import sys
 from pathlib import Path
@@ -16,14 +14,13 @@ import msgspec
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer
+from evalwright.run.children import end_with_parent
 from evalwright.run.isolation import Request
 from evalwright.session.network import listen
 from evalwright.session.streams import Router
 from evalwright.session.workspace import working_in
 from evalwright.targets.build import build_target
 from evalwright.targets.failures import target_failure
-
-_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl(2)
 
 
 class _Hello(msgspec.Struct):
@@ -69,14 +66,6 @@ def _frame(requests: BinaryIO) -> bytes | None:
     """The next request; None if the other process has ended."""
     size = requests.read(8)
     return requests.read(int.from_bytes(size, "big")) if len(size) == 8 else None
-
-
-def end_with_parent(parent: int) -> None:
-    """Do not outlive a killed run. Only Linux offers this; elsewhere, idle workers notice the end of file."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
 
 
 if __name__ == "__main__":

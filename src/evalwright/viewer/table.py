@@ -38,6 +38,7 @@ _PLACES = {
 """The table and the column of each kind of value."""
 _FEW = 10
 """At most one cell in this many is looked up by an evaluator's outcome."""
+_BATCH = 1000
 _MOST_VALUES = 200
 """Choices that a filter offers at most."""
 
@@ -140,10 +141,10 @@ class CellTable:
         rows = self.fetch_all(sql, [*values, -1 if limit is None else limit, chosen.after])
         return [CellRow(*row) for row in rows]
 
-    def every(self, chosen: Filter, batch: int = 1000) -> Iterator[CellRow]:
+    def every(self, chosen: Filter) -> Iterator[CellRow]:
         """All chosen cells, some at a time."""
         after = 0
-        while rows := self.rows(_at(chosen, after), batch):
+        while rows := self.rows(_at(chosen, after), _BATCH):
             yield from rows
             after += len(rows)
 

@@ -55,9 +55,7 @@ class LocalWriter(LocalReader):
 
     plan: Plan | None
 
-    def __init__(
-        self, folder: Path, lock: RunLock, masker: Masker, variables: Mapping[str, str] = {}, *, new: bool = False
-    ) -> None:
+    def __init__(self, folder: Path, lock: RunLock, masker: Masker, *, new: bool = False) -> None:
         """Opening a run that is not `new` completes what a crash interrupted: it moves committed results and removes
         torn last lines. The cases of a new run are read back with its secrets."""
         self._lock = lock
@@ -71,7 +69,7 @@ class LocalWriter(LocalReader):
         self._grown = False
         self._cells: WrittenCells | None = None
         try:
-            super().__init__(folder, masker.secrets if new else variables)
+            super().__init__(folder, masker.secrets if new else {})
             if self.plan is not None:
                 masker = masker.keeping(reserved_words(self.plan))
             self._masker = masker
