@@ -142,13 +142,13 @@ class _Site:
     def find(self, request: Request) -> Response:
         """`?case=ID&variant=V&trial=N`, as people and tools write it, to the address of the cell."""
         run_id = _run_of(request, self._shelf)
-        given = single_values(request.query_params.multi_items(), ("case", "variant", "trial"))
-        trial = whole_number("trial", given["trial"]) if "trial" in given else None
+        values = single_values(request.query_params.multi_items(), ("case", "variant", "trial"))
+        trial = whole_number("trial", values["trial"]) if "trial" in values else None
         run = self._shelf.open(run_id)
-        if not (case := given.get("case", "")):
+        if not (case := values.get("case", "")):
             raise BadQuery("expected the id of a case as 'case', found none")
         every = table_of_cells(run).of_case(case, None)
-        rows = [row for row in every if given.get("variant") in (None, row.variant) and trial in (None, row.trial)]
+        rows = [row for row in every if values.get("variant") in (None, row.variant) and trial in (None, row.trial)]
         if not rows:
             cells = ", ".join(f"{row.variant} trial {row.trial}" for row in every[:20])
             message = (
