@@ -6,7 +6,7 @@ from evalwright.decisions.calibration import calibrate
 from evalwright.model.calibration import JudgeCalibration, Label
 from evalwright.model.protocols import RunReader
 from evalwright.model.trace import Output, TraceError
-from evalwright.scoring.re_judged import judged_answers
+from evalwright.scoring.judged_answers import judged_answers
 from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_trace
 
 

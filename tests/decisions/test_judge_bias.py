@@ -9,7 +9,7 @@ from evalwright.decisions.calibration import Makers, calibrate
 from evalwright.model.calibration import Label
 from evalwright.model.makers import maker_of
 from evalwright.model.trace import Output, ToolCall
-from evalwright.scoring.re_judged import judged_answers
+from evalwright.scoring.judged_answers import judged_answers
 from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_trace
 
 

@@ -11,7 +11,7 @@ from evalwright.decisions.terms import Terms
 from evalwright.model.plan import EvaluatorSpec, RunSettings, Variant
 from evalwright.model.trace import TraceError
 from evalwright.reports.markdown import Markdown
-from evalwright.run.decided import add_decisions, add_tradeoffs
+from evalwright.run.decisions import add_decisions, add_tradeoffs
 from evalwright.scoring.fold import fold
 from evalwright.testing import a_trace
 from scoring.histories import MOMENT, Record, plan, stored

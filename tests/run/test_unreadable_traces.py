@@ -17,7 +17,7 @@ from evalwright.run.origin import Trust
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
-from evalwright.run.unreadable import judged_before
+from evalwright.run.unreadable_traces import judged_before
 from evalwright.stores.local_files import LocalFiles
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 from stores.stores import KINDS, Kept

@@ -12,9 +12,9 @@ import pytest
 from evalwright.model.plan import Plan
 from evalwright.model.trace import Metrics
 from evalwright.stores.index import opened_index
+from evalwright.stores.index.assembly import JoinedIndex
 from evalwright.stores.index.file import INDEX, create_index, meta_of
 from evalwright.stores.index.follow import Follower
-from evalwright.stores.index.joined import JoinedIndex
 from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.schema import AT, is_named
 from evalwright.stores.index.sources import Covered, FolderSource, Moment
@@ -142,7 +142,7 @@ def length_of_results(row: Mapping[int, Any]) -> list[int]:
 def test_an_index_that_is_put_together_is_that_of_the_records(
     writer: LocalWriter, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_together: int
 ) -> None:
-    monkeypatch.setattr("evalwright.stores.index.joined._BATCH", rows_together)
+    monkeypatch.setattr("evalwright.stores.index.assembly._BATCH", rows_together)
     (target := tmp_path / "copy").mkdir()
     for name in ("traces", "results", "verdicts"):
         (target / f"{name}.jsonl").write_bytes((writer.folder / f"{name}.jsonl").read_bytes())

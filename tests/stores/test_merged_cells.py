@@ -15,8 +15,8 @@ from evalwright.run.cells import Grid
 from evalwright.stores.index.file import INDEX
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.merge.cells import renaming
-from evalwright.stores.merge.indexed import IndexedShard
-from evalwright.stores.merge.scanned import ScannedShard
+from evalwright.stores.merge.indexed_shard import IndexedShard
+from evalwright.stores.merge.scanned_shard import ScannedShard
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 
 NAMES = ["first", "second"]

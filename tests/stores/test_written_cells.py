@@ -240,7 +240,7 @@ def test_an_index_of_cells_that_were_not_read_back_is_that_of_the_records(
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evalwright.stores.index.written._MANY", many)
+        patch.setattr("evalwright.stores.index.written_cells._MANY", many)
         run = Run(folder)
         for step, *what in steps:
             getattr(run, step)(*what)
@@ -250,7 +250,7 @@ def test_an_index_of_cells_that_were_not_read_back_is_that_of_the_records(
 
 
 def test_many_cells_do_not_wait_for_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalwright.stores.index.written._MANY", 3)
+    monkeypatch.setattr("evalwright.stores.index.written_cells._MANY", 3)
     run = Run(tmp_path)
     found = []
     for cell in CELLS[1:6]:

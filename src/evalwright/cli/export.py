@@ -35,7 +35,7 @@ def command(run: Path, form: str | None, out: Path | None) -> int:
     """
     from evalwright.cli.screen import print_err, print_out, screen_masker, warn
     from evalwright.reports.text import harmless
-    from evalwright.run.exported import export_run
+    from evalwright.run.export import export_run
 
     done = export_run(run, form, out, screen_masker().mask_text)
     warn(done.warnings)

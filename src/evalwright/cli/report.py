@@ -80,7 +80,7 @@ def command(
 
     from evalwright.cli.screen import print_damage, print_text
     from evalwright.reports.pieces import pieces_of
-    from evalwright.run.decided import add_tradeoffs
+    from evalwright.run.decisions import add_tradeoffs
     from evalwright.run.outcomes import folded_summary
     from evalwright.run.stored_run import open_run
 

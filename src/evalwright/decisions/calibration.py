@@ -32,7 +32,7 @@ from evalwright.model.calibration import (
     Share,
 )
 from evalwright.model.facts import CellKey
-from evalwright.scoring.re_judged import JudgedAnswers, Judgement
+from evalwright.scoring.judged_answers import JudgedAnswers, Judgement
 from evalwright.statistics.clusters import cluster_jackknife
 from evalwright.statistics.judges import (
     LabelledUnits,

@@ -20,7 +20,7 @@ from evalwright.model.cell_index import CellIndex, CellSelection, index_of, rere
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, VariantDelta
-from evalwright.scoring.looked_up import facts_of, facts_of_count
+from evalwright.scoring.indexed_cells import facts_of, facts_of_count
 from evalwright.scoring.newest import over_cells
 from evalwright.statistics.sums import Mean
 

@@ -15,7 +15,7 @@ from evalwright.model.calibration import (
     Strength,
 )
 from evalwright.model.facts import CellKey
-from evalwright.scoring.re_judged import Judgement
+from evalwright.scoring.judged_answers import Judgement
 from evalwright.statistics.confidence import calibration
 from evalwright.statistics.means import mean_of
 from evalwright.statistics.pairwise import bradley_terry, pairwise_swap

@@ -12,7 +12,7 @@ from evalwright.decisions.sides import PASS_RATE
 from evalwright.model.calibration import Label
 from evalwright.model.decision import DecisionVerdict, JudgePart
 from evalwright.model.facts import CellKey
-from evalwright.scoring.re_judged import JudgedAnswers
+from evalwright.scoring.judged_answers import JudgedAnswers
 from evalwright.statistics.judges import (
     LabelledUnits,
     corrected_difference,

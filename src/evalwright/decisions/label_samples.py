@@ -9,7 +9,7 @@ from typing import NamedTuple
 from evalwright.errors import counted
 from evalwright.model.calibration import Label
 from evalwright.model.facts import CellKey
-from evalwright.scoring.re_judged import JudgedAnswers, Judgement
+from evalwright.scoring.judged_answers import JudgedAnswers, Judgement
 
 __all__ = ["LabelSample", "cell_of", "label_sample"]
 

@@ -18,7 +18,7 @@ from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
-from evalwright.scoring.looked_up import facts_of, facts_of_count, indexed_cells
+from evalwright.scoring.indexed_cells import facts_of, facts_of_count, indexed_cells
 from evalwright.scoring.newest import over_cells
 from evalwright.scoring.verdict import names_needed, status_by_results, stored_statuses
 from evalwright.statistics.units import Cluster, Units, units_from, units_of

@@ -9,7 +9,7 @@ from evalwright.decisions.judge_bias import UnitOf
 from evalwright.errors import counted
 from evalwright.model.calibration import CorrectedRate, JudgeCalibration, Share
 from evalwright.model.facts import CellKey
-from evalwright.scoring.re_judged import Judgement
+from evalwright.scoring.judged_answers import Judgement
 from evalwright.statistics.raters import agreement_binary
 from evalwright.statistics.rates import rate_with_design_effect
 from evalwright.statistics.strata import StratifiedRates, Stratum, WeightedRate, stratified_rates

@@ -30,7 +30,7 @@ from evalwright.run.label_sheet import labels_of
 from evalwright.run.locations import Place, find_run, folder_beside, label_sheet, labels_file
 from evalwright.run.stored_run import plan_of_run
 from evalwright.scoring.fold import fold
-from evalwright.scoring.re_judged import judged_answers
+from evalwright.scoring.judged_answers import judged_answers
 
 __all__ = ["CALIBRATION", "calibrate_run", "keep_calibration", "mark_judges", "stored_labels"]
 

@@ -29,7 +29,7 @@ from evalwright.run.judge_part import JudgingJob
 from evalwright.run.judge_processes import import_ahead, judge_in_processes
 from evalwright.run.newest import newest_of
 from evalwright.run.stored_run import CaseOf
-from evalwright.run.unreadable import judged_before, keep_judgements, lost_traces
+from evalwright.run.unreadable_traces import judged_before, keep_judgements, lost_traces
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
 from evalwright.session.signals import Signals

@@ -13,7 +13,7 @@ from evalwright.importers.labels import LabelRow, read_labels
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.run.locations import labels_file
-from evalwright.scoring.re_judged import JudgedAnswers, judged_answers
+from evalwright.scoring.judged_answers import JudgedAnswers, judged_answers
 
 if TYPE_CHECKING:
     from evalwright.run.label_sheet import LabelSheet

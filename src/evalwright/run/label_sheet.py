@@ -12,7 +12,7 @@ from evalwright.errors import Problem, counted, did_you_mean
 from evalwright.importers.labels import LabelRow
 from evalwright.model.calibration import BALANCED, Label
 from evalwright.model.facts import CellKey
-from evalwright.scoring.re_judged import JudgedAnswers
+from evalwright.scoring.judged_answers import JudgedAnswers
 from evalwright.statistics.raters import krippendorff_alpha
 
 __all__ = ["LabelSheet", "cells_by_case", "labels_of", "matching_cells"]

@@ -38,9 +38,9 @@ from evalwright.stores.lock import turn_to_create
 from evalwright.stores.manifest import Manifest, check_files, manifest_of, write_manifest
 from evalwright.stores.merge.cells import renaming
 from evalwright.stores.merge.copies import case_blocks, copy_artifacts, spool, write_lines
-from evalwright.stores.merge.indexed import IndexedShard
+from evalwright.stores.merge.indexed_shard import IndexedShard
 from evalwright.stores.merge.labels import labels_beside, lacks, write_labels
-from evalwright.stores.merge.scanned import ScannedShard
+from evalwright.stores.merge.scanned_shard import ScannedShard
 from evalwright.stores.merge.writing import MergedShard, write_merged
 
 __all__ = ["merge"]

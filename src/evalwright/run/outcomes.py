@@ -99,7 +99,7 @@ def summed_up(
     """
     summary = tally.summary(plan, finished_at)
     if plan.shard is None and is_decided(plan):
-        from evalwright.run.decided import add_decisions
+        from evalwright.run.decisions import add_decisions
 
         add_decisions(summary, reader, plan, shown)
     return summary

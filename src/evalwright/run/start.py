@@ -105,7 +105,7 @@ def _cases_to_store(
 
         cases = with_keys(plan, cases, options.models)
     if is_decided(plan):
-        from evalwright.run.decided import with_claims
+        from evalwright.run.decisions import with_claims
 
         cases = with_claims(plan, options.out or suite.out, cases)
     sequence = None

@@ -13,7 +13,7 @@ from evalwright.errors import counted
 from evalwright.model.cell_index import CellIndex, CellSelection, index_of, rereading
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
-from evalwright.scoring.looked_up import facts_of_count
+from evalwright.scoring.indexed_cells import facts_of_count
 from evalwright.scoring.newest import over_cells
 from evalwright.scoring.verdict import names_needed, status_by_results, stored_statuses
 

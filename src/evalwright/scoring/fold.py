@@ -36,7 +36,7 @@ def fold(reader: RunReader, plan: Plan) -> Tally:
     needed = names_needed(reader, plan)
     tally = empty()
     if not tally.needs_records and (index := index_of(reader)) is not None:
-        from evalwright.scoring.looked_up import count_of_index, indexed_cells
+        from evalwright.scoring.indexed_cells import count_of_index, indexed_cells
 
         with closing(index):
             if not count_of_index(index, tally, plan, needed):

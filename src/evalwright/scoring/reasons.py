@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from evalwright.model.trace import TraceError
-from evalwright.scoring.quoted import QUOTED, beginning
+from evalwright.scoring.quotes import QUOTED, beginning
 
 __all__ = ["Unpassed", "error_text", "reasons_of", "shape_of"]
 

@@ -145,7 +145,7 @@ class Session:
 
     def _check(self, name: str, loaded: Collection[str]) -> None:
         if self._is_open and not self.owns_process:  # nothing else imports modules in a process of ours
-            from evalwright.session.mistaken import must_belong
+            from evalwright.session.module_conflicts import must_belong
 
             must_belong(name, loaded, *self._folders_apart())
 
@@ -261,7 +261,7 @@ def import_from(folders: Sequence[str]) -> None:
 
 
 def _check_outside(name: str, loaded: Collection[str]) -> None:
-    from evalwright.session.mistaken import must_belong
+    from evalwright.session.module_conflicts import must_belong
 
     must_belong(name, loaded, _looked_at, _process.folders())
 

@@ -192,7 +192,7 @@ def offered_instead(error: BaseException) -> str:
 def import_by_name(name: str) -> ModuleType:
     """The module of that name on the import path. Raises whatever importing it raises."""
     if (folders := _looked_in.get()) is not None:
-        from evalwright.session.unread import unread_module
+        from evalwright.session.parsed_modules import unread_module
 
         return unread_module(name, folders)
     with _noting_modules(name):
@@ -209,7 +209,7 @@ def module_at(path: Path) -> ModuleType:
 
     path = path.resolve()
     if (folders := _looked_in.get()) is not None:
-        from evalwright.session.unread import UnreadModule
+        from evalwright.session.parsed_modules import UnreadModule
 
         return UnreadModule(path.name, path, folders)
     name = f"{_PRIVATE}{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"

@@ -11,7 +11,7 @@ from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.prices import built_in_price, dollars
-from evalwright.run.exported import export_run
+from evalwright.run.export import export_run
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from formats.skills.skill import ASKED, EVALS, JUDGE, agent, ran, records, said, skill_in

@@ -26,7 +26,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.session import import_from
 from evalwright.session.imports import module_at
-from evalwright.session.unread import NotExecuted
+from evalwright.session.parsed_modules import NotExecuted
 
 __all__ = ["PythonExtractor", "PythonGrader", "PythonReward", "function_at"]
 

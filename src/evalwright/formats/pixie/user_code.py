@@ -15,7 +15,7 @@ from evalwright.formats.pixie import FORMAT
 from evalwright.registry import PREMADE
 from evalwright.session import import_from
 from evalwright.session.imports import module_at
-from evalwright.session.unread import NotExecuted
+from evalwright.session.parsed_modules import NotExecuted
 
 __all__ = ["attribute_at", "evaluator_at", "runnable_at"]
 

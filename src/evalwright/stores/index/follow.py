@@ -25,7 +25,7 @@ from evalwright.stores.index.codes import Unindexable
 from evalwright.stores.index.schema import AT, slot_of
 from evalwright.stores.index.sources import RECORDS, Covered, Moment, RecordLines, Source
 from evalwright.stores.index.table import RowTable
-from evalwright.stores.index.written import Stretch
+from evalwright.stores.index.written_cells import Stretch
 from evalwright.stores.local_files.lines import CURRENT, decoded_line
 
 __all__ = ["Follower", "Numbering"]

@@ -15,7 +15,7 @@ from evalwright.stores.index.file import create_index, lock_file, locked, meta_o
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.sources import FolderSource, Replaced
-from evalwright.stores.index.written import Stretch
+from evalwright.stores.index.written_cells import Stretch
 
 __all__ = ["IndexKeeper"]
 
@@ -65,7 +65,7 @@ class IndexKeeper:
         """Take over new judgements from their notes; False if the index must be rebuilt."""
         if self._connection is None or self._source is None:
             return False
-        from evalwright.stores.index.rejudged import rejudge
+        from evalwright.stores.index.cell_notes import rejudge
 
         try:
             return rejudge(self._connection, self._source, notes)

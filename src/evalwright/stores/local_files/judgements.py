@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from evalwright.model.cell_index import RejudgedCell
+    from evalwright.stores.index.cell_notes import CellNotes
     from evalwright.stores.index.numbering import PlanNumbering
-    from evalwright.stores.index.rejudged import CellNotes
 
 __all__ = ["COMMITTED", "LocalJudgements", "LocalShare", "drop_abandoned", "finish_commit"]
 
@@ -183,7 +183,7 @@ class LocalShare:
         return self._encoder
 
     def _begin_notes(self, numbering: PlanNumbering) -> None:
-        from evalwright.stores.index.rejudged import CellNotes
+        from evalwright.stores.index.cell_notes import CellNotes
 
         file = _private(self._open_folder() / _NOTES)
         self._files = (*self._files, file)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from evalwright.model.cell_index import RejudgedCell
     from evalwright.stores.index.keeper import IndexKeeper
-    from evalwright.stores.index.written import WrittenCells
+    from evalwright.stores.index.written_cells import WrittenCells
 
 __all__ = ["LocalWriter"]
 
@@ -141,7 +141,7 @@ class LocalWriter(LocalReader):
         """See `JudgedBlocks`. From now on, the index of a large run is kept without reading back what is appended."""
         if self.plan is None or not self._is_large():
             return None
-        from evalwright.stores.index.written import WrittenCells
+        from evalwright.stores.index.written_cells import WrittenCells
 
         self._cells = WrittenCells(self.plan, self._ends())
         return self._cells.note

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
-from evalwright.stores.index.joined import JoinedIndex
+from evalwright.stores.index.assembly import JoinedIndex
 from evalwright.stores.local_files.reader import RESULTS, TRACES, VERDICTS
 from evalwright.stores.merge.cells import MergedCell
 from evalwright.stores.merge.copies import created_file

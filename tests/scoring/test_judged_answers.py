@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalwright.model.trace import Output, TraceError
-from evalwright.scoring.re_judged import JudgedAnswers, Judgement, judged_answers
+from evalwright.scoring.judged_answers import JudgedAnswers, Judgement, judged_answers
 from evalwright.testing import MemoryRun, MemoryStore, a_case, a_plan, a_result, a_trace
 
 CELL = ("c1", "v1", 0)
