@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.options import MODEL_NAMES, as_json, color, model_options, reject_options
-from evalwright.cli.stored_runs import run_argument, suite_option, trust_all, trust_given
+from evalwright.cli.stored_runs import run_argument, suite_option, trust_all, trust_choice
 from evalwright.cli.values import WholeRange
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def command(
 
     if not judges:
         reject_options({*MODEL_NAMES} - {"no_network"}, "no model is called without --judges")
-    trust = trust_given()
+    trust = trust_choice()
     report = audit_run(
         run,
         limit=limit,

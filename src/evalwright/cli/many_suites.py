@@ -18,7 +18,7 @@ from evalwright.model.suite import Suite
 from evalwright.processes import ties
 from evalwright.run.missing_keys import check_models
 from evalwright.run.options import RunOptions
-from evalwright.run.selection import fitting_none, options_that_fit
+from evalwright.run.selection import options_that_fit, options_without_effect
 from evalwright.session import Session
 from evalwright.session.imports import nothing_imported
 
@@ -50,7 +50,7 @@ def runnable_files(
             problems += error.problems or [Problem(str(file), error.headline)]
     if problems:
         raise InputError(problems)
-    idle = fitting_none(options, [its_own for _, its_own in chosen])
+    idle = options_without_effect(options, [its_own for _, its_own in chosen])
     if not chosen or ((idle.cases or idle.tags) and not options.allow_empty):
         raise InputError(f"no case matches {idle.narrowed}" if options.narrowed else "nothing to run")
     return chosen

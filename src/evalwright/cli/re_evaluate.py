@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.options import as_json, color, exit_zero, model_options, quiet
-from evalwright.cli.stored_runs import run_argument, suite_option, trust_all, trust_given
+from evalwright.cli.stored_runs import run_argument, suite_option, trust_all, trust_choice
 from evalwright.cli.values import WholeRange
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def command(
         batch=batch,
         watch=watch_of(quiet),
         models=models,
-        trust_run=trust_given().run,
+        trust_run=trust_choice().run,
     )
     if not quiet:
         print_suite_used(outcome.plan.config_path, suite_file)

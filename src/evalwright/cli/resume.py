@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.options import as_json, color, keep_going, lease, model_options, quiet
-from evalwright.cli.stored_runs import going_on_options, run_argument, trust_given
+from evalwright.cli.stored_runs import resume_options, run_argument, trust_choice
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -18,7 +18,7 @@ __all__ = ["command"]
 
 @click.command("resume")
 @run_argument()
-@going_on_options
+@resume_options
 @keep_going
 @lease
 @model_options
@@ -30,7 +30,7 @@ def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, lease: str 
     from evalwright.cli.outcome import present, print_suite_used, watch_of
     from evalwright.run.resumption import resume
 
-    trust = trust_given()
+    trust = trust_choice()
     outcome = resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going, trust=trust, lease=lease)
     if not quiet:
         print_suite_used(outcome.plan.config_path, trust.suite.source if trust.suite else None)

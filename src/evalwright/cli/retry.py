@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.options import as_json, color, exit_zero, keep_going, lease, model_options, quiet
-from evalwright.cli.stored_runs import going_on_options, run_argument, trust_given
+from evalwright.cli.stored_runs import resume_options, run_argument, trust_choice
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -18,7 +18,7 @@ __all__ = ["command"]
 
 @click.command("retry")
 @run_argument()
-@going_on_options
+@resume_options
 @click.option("--include-evaluator-failures", is_flag=True, help="Also cells that failed.")
 @keep_going
 @exit_zero
@@ -44,7 +44,7 @@ def command(
     from evalwright.cli.outcome import present, print_suite_used, watch_of
     from evalwright.run.resumption import retry
 
-    trust = trust_given()
+    trust = trust_choice()
     outcome = retry(
         run,
         evaluator_failures=include_evaluator_failures,

@@ -183,27 +183,27 @@ def command(
         known = {name: getattr(options, name) for name in OPTIONS_OF_ALL} | of_format
         return load_suite(path, dialect, variables, to_run=to_run, options=known)
 
-    files, skipped = _meant(paths, dialect)
+    files, skipped = _files_at(paths, dialect)
     alone = ["--retry-only-failed"] * (retried is not None) + ["--shard"] * (options.shard is not None)
     for flag in alone + written_by(of_format):
         if len(files) > 1:
             raise click.UsageError(f"{flag} takes one suite")
     if len(files) > 1:
-        return _each(files, skipped, partial(load, to_run=False), options)
+        return _run_each(files, skipped, partial(load, to_run=False), options)
     if dry_run:
         from evalwright.cli.dry_run import print_forecast
 
-        return print_forecast(partial(_only, files[0], skipped, load), options, as_json=as_json)
-    suite = _only(files[0], skipped, load)
+        return print_forecast(partial(_only_suite, files[0], skipped, load), options, as_json=as_json)
+    suite = _only_suite(files[0], skipped, load)
     watch = watch_of(quiet)
     if retried is None:
-        outcome = _ran(suite, options, watch if quiet else _with_code(suite, options, watch))
+        outcome = _run(suite, options, watch if quiet else _announcing(suite, options, watch))
     else:
         outcome = _retry(retried, suite, options, include_evaluator_failures, watch)
     return present(outcome, as_json=as_json, quiet=quiet, github=github, exit_zero=exit_zero)
 
 
-def _meant(paths: tuple[Path, ...], dialect: str | None) -> tuple[list[Path], list[Path]]:
+def _files_at(paths: tuple[Path, ...], dialect: str | None) -> tuple[list[Path], list[Path]]:
     """The suites at the paths, and files there of no known format: a single file is taken as a suite; folders and
     globs are searched."""
     if len(paths) == 1 and os.path.isfile(paths[0]):
@@ -226,7 +226,7 @@ def _check_needs(options: RunOptions) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --until-decided")
 
 
-def _each(files: list[Path], skipped: list[Path], load: Callable[[Path], Suite], options: RunOptions) -> int:
+def _run_each(files: list[Path], skipped: list[Path], load: Callable[[Path], Suite], options: RunOptions) -> int:
     from evalwright.cli.many_suites import run_each, runnable_files
     from evalwright.cli.screen import print_skipped
 
@@ -242,7 +242,7 @@ def _each(files: list[Path], skipped: list[Path], load: Callable[[Path], Suite],
     return run_each(runnable, click.get_current_context())
 
 
-def _only(file: Path, skipped: list[Path], load: Callable[[Path], Suite]) -> Suite:
+def _only_suite(file: Path, skipped: list[Path], load: Callable[[Path], Suite]) -> Suite:
     suite = load(file)
     if skipped:
         from evalwright.cli.screen import print_skipped
@@ -267,7 +267,7 @@ def _retry(run: Path, suite: Suite, options: RunOptions, failures: bool, watch: 
     )
 
 
-def _with_code(suite: Suite, options: RunOptions, watch: Watch) -> Watch:
+def _announcing(suite: Suite, options: RunOptions, watch: Watch) -> Watch:
     """The display, preceded by what the suite has to announce and, on its first run in the folder, the code that it
     executes."""
     from glob import escape
@@ -284,14 +284,14 @@ def _with_code(suite: Suite, options: RunOptions, watch: Watch) -> Watch:
     if not notes:
         return watch
 
-    def announced(state: RunState) -> AbstractContextManager[None]:
+    def watch_announced(state: RunState) -> AbstractContextManager[None]:
         print_err(notes)
         return watch(state)
 
-    return announced
+    return watch_announced
 
 
-def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:
+def _run(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:
     """Run the suite. If that is rejected, its warnings are printed too: they may say why."""
     from evalwright.cli.screen import warn
     from evalwright.run.start import run_suite

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RunPath",
-    "going_on_options",
+    "resume_options",
     "run_argument",
     "store_choice",
     "store_options",
     "suite_option",
     "trust_all",
-    "trust_given",
+    "trust_choice",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -107,18 +107,18 @@ def _trust_option(help: str) -> Callable[[F], F]:
 trust_all: Callable[[F], F] = _trust_option(
     "Use the code, addresses and variables that the run names, even if you did not make it."
 )
-_GOING_ON_OPTIONS = (suite_option(help="The suite that RUN was made with; its systems are called."), trust_all)
+_RESUME_OPTIONS = (suite_option(help="The suite that RUN was made with; its systems are called."), trust_all)
 _STORE_OPTIONS = (suite_option(), _trust_option("Use the store address noted in the run folder."))
 
 
-def going_on_options(command: F) -> F:
+def resume_options(command: F) -> F:
     """Options of commands that call systems again: what to trust in a run that the user did not make."""
-    for option in reversed(_GOING_ON_OPTIONS):
+    for option in reversed(_RESUME_OPTIONS):
         command = option(command)
     return command
 
 
-def trust_given() -> Trust:
+def trust_choice() -> Trust:
     """What `--suite` and `--trust-run` say about a run that is to be continued."""
     from evalwright.run.origin import Trust
 

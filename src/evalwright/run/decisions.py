@@ -34,7 +34,7 @@ __all__ = ["add_decisions", "add_tradeoffs", "with_claims"]
 _PROMOTED = "baseline"
 
 
-class _Held:
+class _Baselines:
     """Which runs a gate's claims are compared with: a run used once stays in use, whatever is promoted later."""
 
     def __init__(self, stored: GateOutcome | None, *, again: bool) -> None:
@@ -91,8 +91,8 @@ def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan, shown: Run
         _mark_dominated(summary, runs)
     claims = _claims(plan)
     stored = shown if shown is not None or not claims else reader.summary()
-    held = _Held(None if stored is None else stored.gate, again=shown is not None)
-    found = [_decided_claim(claim, reader, plan, held) for claim in claims]
+    baselines = _Baselines(None if stored is None else stored.gate, again=shown is not None)
+    found = [_decided_claim(claim, reader, plan, baselines) for claim in claims]
     if plan.until_decided is not None:
         sequence, outcome = outcome_of(reader, plan)
         found.append(outcome)
@@ -100,9 +100,9 @@ def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan, shown: Run
             summary.status, summary.cells_missing = "complete", 0
     if found:
         summary.gate = all_of([*([summary.gate] if summary.gate is not None else []), *found])
-        if held.found:
-            summary.gate.baselines = held.found
-    if held.lost and shown is not None:
+        if baselines.found:
+            summary.gate.baselines = baselines.found
+    if baselines.lost and shown is not None:
         summary.gate = shown.gate
 
 
@@ -122,12 +122,12 @@ def _claims(plan: Plan) -> list[dict[str, Any]]:
     return plan.gate["claims"] if plan.gate is not None and plan.gate["kind"] == "claims" else []
 
 
-def _decided_claim(claim: Mapping[str, Any], reader: RunReader, plan: Plan, held: _Held) -> GateOutcome:
+def _decided_claim(claim: Mapping[str, Any], reader: RunReader, plan: Plan, baselines: _Baselines) -> GateOutcome:
     """One claim. If it cannot be decided, the outcome says why, because the run has ended and is paid for."""
     if claim["claim"] == "at_least":
         return decided_rates(claim, one_run(reader, plan, terms_of(claim)))
     try:
-        against = held.baseline(claim["against"], plan, reader)
+        against = baselines.baseline(claim["against"], plan, reader)
         if against is None:
             return without_baseline(claim, "no other run was promoted (evalwright promote RUN)")
         if isinstance(against, str):

@@ -25,7 +25,15 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.registry import format_of_run, resolve
 from evalwright.run.limits import Watchdog
-from evalwright.run.records import Clock, Pending, append, evaluator_failure, keep, no_evaluation, result_of
+from evalwright.run.records import (
+    Clock,
+    Pending,
+    evaluator_failure,
+    keep_detail,
+    no_evaluation,
+    result_of,
+    write_results,
+)
 from evalwright.scoring.verdict import cell_verdict, passes_over_errored
 from evalwright.session.process import end_child
 
@@ -227,7 +235,7 @@ class Judge:
             finished = date_of(end) if took else date
             results.append(result_of(spec, trace, outcome, error, date, finished, took, scores))
             if failed is not None:
-                keep(results[-1], failed)
+                keep_detail(results[-1], failed)
             if took:
                 tick, date = end, finished
         if os.getpid() != self._process:  # once for all: what evaluators return is not written yet
@@ -252,7 +260,7 @@ class Judge:
         written."""
         if self._spoiling is not None:
             self._spoiling.spoil(results)
-        append(results, write)
+        write_results(results, write)
         verdict = self._verdict(case, trace, [*known, *results] if known else results)
         verdict.case_index = trace.case_index
         return verdict

@@ -182,9 +182,9 @@ def conclude(
         mirrors.finish(summary)
     writer.save_summary(summary)
     if plan.shard is not None:
-        from evalwright.run.shards import closed
+        from evalwright.run.shards import close_shard
 
-        notes = (*notes, *closed(writer, plan, summary))
+        notes = (*notes, *close_shard(writer, plan, summary))
     for export in plan.exports if plan.shard is None else ():
         load("exports", export.type)(export.config).write(writer, plan, summary, writer.mask)
     lost = unreadable_records(writer) if writer.damage else []

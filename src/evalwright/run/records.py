@@ -23,18 +23,18 @@ from evalwright.targets.failures import error_type_of, placed, stack_of, text_of
 __all__ = [
     "Clock",
     "Pending",
-    "append",
     "drop_answer",
     "ends_the_run",
     "evaluator_failure",
-    "fail",
-    "fill",
-    "keep",
+    "fill_error",
+    "fill_result",
+    "keep_detail",
     "no_evaluation",
     "reason_text",
     "result_of",
     "timed_out",
     "trace_of",
+    "write_results",
 ]
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -159,12 +159,12 @@ def result_of(
         evaluation = _NOTHING
     elif score.__class__ is float and scores[0] <= score <= scores[1] and type(outcome.passed) is bool:
         evaluation = outcome  # what nearly all evaluators return
-    elif (wrong := _wrong(outcome, scores)) is not None:
+    elif (wrong := _score_error(outcome, scores)) is not None:
         error, evaluation = wrong, _without_verdict(outcome)
     else:
         evaluation = outcome
     if spec.required is None:
-        reason = evaluation.reason or _outright(evaluation, error)
+        reason = evaluation.reason or _default_reason(evaluation, error)
     else:
         reason = _reason(evaluation, error, None if outcome is None else spec)
     return EvaluationResult(
@@ -193,7 +193,7 @@ def result_of(
 
 def _reason(evaluation: Evaluation, error: TraceError | None, spec: EvaluatorSpec | None) -> str:
     """The evaluator's reason, preceded by the required score if that was missed, because that decides the cell."""
-    reason = evaluation.reason or _outright(evaluation, error)
+    reason = evaluation.reason or _default_reason(evaluation, error)
     if spec is None or spec.required is None or error is not None:
         return reason
     gate = spec.gate_missed(evaluation.score)
@@ -202,10 +202,10 @@ def _reason(evaluation: Evaluation, error: TraceError | None, spec: EvaluatorSpe
 
 def reason_text(evaluation: Evaluation) -> str:
     """The reason of a result, also of an evaluator that gives none."""
-    return evaluation.reason or _outright(evaluation, None)
+    return evaluation.reason or _default_reason(evaluation, None)
 
 
-def _outright(evaluation: Evaluation, error: TraceError | None) -> str:
+def _default_reason(evaluation: Evaluation, error: TraceError | None) -> str:
     """The reason of a result whose evaluator gives none."""
     if error is not None:
         return error.message
@@ -216,14 +216,14 @@ def _outright(evaluation: Evaluation, error: TraceError | None) -> str:
     return _OF_SCORE.get(evaluation.score) or f"score {evaluation.score:g}"
 
 
-def fill(
+def fill_result(
     row: EvaluationResult, outcome: object, scores: tuple[float, float] = (0.0, 1.0), spec: EvaluatorSpec | None = None
 ) -> None:
     """Fill a row with what an awaited evaluator returned, as in `result_of`."""
     if not isinstance(outcome, Evaluation):
-        fail(row, no_evaluation(outcome))
+        fill_error(row, no_evaluation(outcome))
         return
-    if (wrong := _wrong(outcome, scores)) is not None:
+    if (wrong := _score_error(outcome, scores)) is not None:
         row.error, outcome = wrong, _without_verdict(outcome)
     row.passed, row.score = outcome.passed, outcome.score
     row.reason = _reason(outcome, row.error, spec)
@@ -231,19 +231,19 @@ def fill(
     row.cost_usd, row.hits, row.misses = outcome.cost_usd, outcome.hits, outcome.misses
 
 
-def fail(row: EvaluationResult, error: TraceError) -> None:
+def fill_error(row: EvaluationResult, error: TraceError) -> None:
     """Fill a row of an awaited evaluator that gave no result, as in `result_of`."""
     row.error, row.reason = error, error.message
 
 
-def keep(row: EvaluationResult, error: BaseException) -> None:
+def keep_detail(row: EvaluationResult, error: BaseException) -> None:
     """Add to a row the detail that an evaluator gives even with an error."""
     if isinstance(error, EvaluatorError):
         cost = error.cost_usd
         row.detail, row.cost_usd = error.detail, cost if isinstance(cost, (int, float)) else None
 
 
-def append(rows: list[EvaluationResult], write: Callable[[list[EvaluationResult]], None]) -> None:
+def write_results(rows: list[EvaluationResult], write: Callable[[list[EvaluationResult]], None]) -> None:
     """Write the rows of a cell; what JSON cannot express in an evaluator's result is visibly replaced."""
     if not rows:
         return
@@ -301,7 +301,7 @@ def no_evaluation(outcome: object) -> TraceError:
     return TraceError("evaluator_error", f"expected an Evaluation, found {type(outcome).__name__}")
 
 
-def _wrong(outcome: Evaluation, scores: tuple[float, float]) -> TraceError | None:
+def _score_error(outcome: Evaluation, scores: tuple[float, float]) -> TraceError | None:
     """What is wrong with the score or the verdict of an evaluation. Numpy numbers become Python ones."""
     score: Any = outcome.score
     if score is not None:

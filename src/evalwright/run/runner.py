@@ -80,7 +80,7 @@ class Runner:
         self._verdicts.hold(self._write_later)
         # Also while systems are set up and closed, which may block the loop, and even before its first turn.
         self._watchdog.beat = time.monotonic()
-        beside = [asyncio.create_task(self._tick()), asyncio.create_task(self._keep_durable())]
+        beside = [asyncio.create_task(self._tick()), asyncio.create_task(self._sync_regularly())]
         lease = self._state.lease
         if lease is not None:
             beside.append(asyncio.create_task(lease.watch()))
@@ -92,7 +92,7 @@ class Runner:
 
                 left = judge_leftovers(self._pipeline, self._plan, self._writer, self._grid, attempts, again)
                 with suppress(Unsent):
-                    await self._waited_for(left)
+                    await self._wait_before_cells(left)
             for cells, width in self._queues(attempts, again):
                 for _ in range(width):
                     self._start_worker(cells)
@@ -182,11 +182,11 @@ class Runner:
         try:
             for cell in cells:
                 if self._syncing is not None:
-                    await self._kept_soon()
+                    await self._wait_for_sync()
                 if self._state.behind is not None:
-                    await self._until_received(self._state.behind)
+                    await self._wait_for_listener(self._state.behind)
                 if stuck:
-                    await self._last_answers(cell.variant.name)
+                    await self._wait_for_last_answers(cell.variant.name)
                 if self._state.stopping or len(stuck) == len(self._plan.variants):
                     break
                 if cell.variant.name in stuck:
@@ -226,7 +226,7 @@ class Runner:
             self._fail(error)
         self._leave(call)
 
-    async def _last_answers(self, variant: str) -> None:
+    async def _wait_for_last_answers(self, variant: str) -> None:
         """Wait for cells in flight of a system that is about to be stopped: one of them may still get an answer."""
         stuck, running = self._state.stuck, self._state.running
         while variant in stuck and any(cell.variant.name == variant for cell, _ in list(running.values())):
@@ -283,7 +283,7 @@ class Runner:
         self._start_worker(call.queue)
         self._leave(call)
 
-    async def _keep_durable(self) -> None:
+    async def _sync_regularly(self) -> None:
         await asyncio.sleep(_SYNC_PERIOD)  # many runs have ended by then
         from evalwright.targets.threads import Threads
 
@@ -299,12 +299,12 @@ class Runner:
                     self._syncing = None
                 await asyncio.sleep(_SYNC_PERIOD)
 
-    async def _kept_soon(self) -> None:
+    async def _wait_for_sync(self) -> None:
         """Wait while a sync takes too long: should its server never return, everything since is called again."""
         while self._syncing is not None and not self._state.stopping and time.monotonic() - self._syncing > _LATE:
             await asyncio.sleep(_SYNC_PERIOD)
 
-    async def _until_received(self, behind: Callable[[], bool]) -> None:
+    async def _wait_for_listener(self, behind: Callable[[], bool]) -> None:
         """Wait while cells finish faster than they are received: all those in between are held in memory."""
         while behind() and not self._state.stopping:
             await asyncio.sleep(_TICK)
@@ -313,11 +313,11 @@ class Runner:
         """Prepare what cells need; False if the user asked for the end before that. Raises InputError."""
         self.setting_up = True
         try:
-            return await self._waited_for(self._pipeline.open())
+            return await self._wait_before_cells(self._pipeline.open())
         finally:
             self.setting_up = False
 
-    async def _waited_for(self, work: Awaitable[None]) -> bool:
+    async def _wait_before_cells(self, work: Awaitable[None]) -> bool:
         """Await what comes before the first cell; False if the run was to stop now before that was done."""
         self._waiting = asyncio.current_task()
         try:

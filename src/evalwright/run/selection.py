@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 __all__ = [
     "all_warnings",
     "chosen_cases",
-    "fitting_none",
     "lines_of_warnings",
     "must_not_be_empty",
     "options_that_fit",
+    "options_without_effect",
     "unread_cases",
     "with_warnings",
 ]
@@ -58,7 +58,7 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
             how = "" if options.allow_empty is None else "; --allow-empty runs the suite without one"
             raise InputError(f"no case matches {options.narrowed}{near}{how}")
         must_not_be_empty(suite, may_be=options.allow_empty is not None)
-    idle = fitting_none(options, [fits.fitted])
+    idle = options_without_effect(options, [fits.fitted])
     if (idle.cases or idle.tags) and not options.allow_empty:
         # With one of several names misspelt, the run would pass as if the cases meant by it had passed.
         raise InputError(f"no case matches {idle.narrowed}{_near_name(suite, idle)}")
@@ -124,7 +124,7 @@ def options_that_fit(suite: Suite, options: RunOptions) -> RunOptions | None:
     return fits.fitted if chosen else None
 
 
-def fitting_none(options: RunOptions, fitted: Iterable[RunOptions]) -> RunOptions:
+def options_without_effect(options: RunOptions, fitted: Iterable[RunOptions]) -> RunOptions:
     """The options without the globs and tags in `fitted`: those that fit no case of any suite."""
     globs, tags = set[str](), set[str]()
     for its_own in fitted:

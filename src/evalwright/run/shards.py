@@ -38,23 +38,23 @@ if TYPE_CHECKING:
     from evalwright.run.options import RunOptions
 
 __all__ = [
-    "Begun",
+    "BegunShard",
     "begun_shard",
-    "closed",
+    "close_shard",
     "counts_to_merge",
     "first_difference",
     "limits_of",
     "must_need_no_lease",
     "notes_at_start",
-    "noting",
     "share_of",
     "stored_config",
+    "with_shares",
 ]
 
 _NANO = 1_000_000_000
 
 
-def noting(plan: Plan, cases: Iterable[Case], masker: Masker, documents: dict[str, bytes]) -> Iterator[Case]:
+def with_shares(plan: Plan, cases: Iterable[Case], masker: Masker, documents: dict[str, bytes]) -> Iterator[Case]:
     """The cases; after the last one, the plan has their hash and its shares, and the documents have `shard.json`."""
     assert plan.shard is not None
     digest, total = hashlib.sha256(), 0
@@ -141,7 +141,7 @@ def must_need_no_lease(plan: Plan, choices: ModelChoices | None) -> None:
         )
 
 
-class Begun(NamedTuple):
+class BegunShard(NamedTuple):
     """A shard that was begun by an earlier session of the same command line."""
 
     folder: Path
@@ -156,7 +156,9 @@ class Begun(NamedTuple):
             return spent_on_models(reader, self.plan)
 
 
-def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: Masker, config: bytes) -> Begun | None:
+def begun_shard(
+    plan: Plan, cases: Iterable[Case], options: RunOptions, masker: Masker, config: bytes
+) -> BegunShard | None:
     """The shard of `plan` in the folder `options.out`, if it is there. Raises InputError for a shard of another run.
 
     `config` is what the run would store as its suite's configuration.
@@ -167,7 +169,7 @@ def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: 
     if not stored:
         return None
     documents: dict[str, bytes] = {}
-    plan.cases_total = sum(1 for _ in noting(plan, cases, masker, documents))
+    plan.cases_total = sum(1 for _ in with_shares(plan, cases, masker, documents))
     for folder, other in stored:
         if difference := first_difference(plan, other, (lambda: config, partial(stored_config, folder))):
             raise InputError(
@@ -180,7 +182,7 @@ def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: 
     folder, other = same_shard[-1]
     if _sha256(folder / CASES) != plan.shard.cases_sha256:
         raise InputError(f"{folder / CASES} was changed since the shard was begun; choose another --out, or remove it")
-    return Begun(folder, _with_stored_identity(plan, other))
+    return BegunShard(folder, _with_stored_identity(plan, other))
 
 
 def _shards_in(folder: Path) -> Iterator[tuple[Path, Plan]]:
@@ -271,7 +273,7 @@ def counts_to_merge(plan: Plan, summary: RunSummary, before: RunSummary | None, 
     return ShardCounts({**replies, **(state.replies if state is not None else {})}, of_numbers)
 
 
-def closed(writer: RunWriter, plan: Plan, summary: RunSummary) -> list[str]:
+def close_shard(writer: RunWriter, plan: Plan, summary: RunSummary) -> list[str]:
     """At the end of a session on a shard: its manifest, if no cell is left, and what to report. Raises StorageError."""
     if summary.cells_missing:
         return []

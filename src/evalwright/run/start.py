@@ -33,7 +33,7 @@ from evalwright.stores.lock import turn_to_create
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
     from evalwright.run.sequence import Sequence
-    from evalwright.run.shards import Begun
+    from evalwright.run.shards import BegunShard
 
 __all__ = ["run_suite", "run_suite_here"]
 
@@ -62,7 +62,7 @@ async def run_suite_here(suite: Suite, options: RunOptions | None = None, watch:
         return outcome(await work_here(job, watch))
 
 
-def _begun_shard(suite: Suite, options: RunOptions) -> Begun | None:
+def _begun_shard(suite: Suite, options: RunOptions) -> BegunShard | None:
     """The shard that an earlier session of the same command line left in the place that this one would use."""
     from evalwright.run.shards import begun_shard
 
@@ -71,7 +71,7 @@ def _begun_shard(suite: Suite, options: RunOptions) -> Begun | None:
     return begun_shard(plan_of(suite, options), cases, options, masker, config)
 
 
-def _resumed_shard(stored: Begun, suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:
+def _resumed_shard(stored: BegunShard, suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:
     from evalwright.run.origin import Trust
     from evalwright.run.resumption import resume
 
@@ -114,9 +114,9 @@ def _cases_to_store(
 
         sequence, cases = ordered(plan, cases, options, options.out or suite.out or RUNS)
     if plan.shard is not None:
-        from evalwright.run.shards import noting
+        from evalwright.run.shards import with_shares
 
-        cases = noting(plan, cases, masker, files)
+        cases = with_shares(plan, cases, masker, files)
     return cases, sequence
 
 

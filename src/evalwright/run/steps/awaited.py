@@ -11,7 +11,16 @@ from evalwright.llm.kept_calls import keeping
 from evalwright.llm.patience import all_given, bounded_by
 from evalwright.model.result import EvaluationResult
 from evalwright.run.limits import end_of, held_to
-from evalwright.run.records import Clock, Pending, ends_the_run, evaluator_failure, fail, fill, keep, timed_out
+from evalwright.run.records import (
+    Clock,
+    Pending,
+    ends_the_run,
+    evaluator_failure,
+    fill_error,
+    fill_result,
+    keep_detail,
+    timed_out,
+)
 from evalwright.session.process import end_child
 
 __all__ = ["await_results"]
@@ -59,18 +68,18 @@ async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending)
                 outcome = await given if isinstance(given, Awaitable) else given
                 if os.getpid() != process:
                     end_child()
-                fill(row, outcome, pending.scores, pending.spec)
+                fill_result(row, outcome, pending.scores, pending.spec)
     except BaseException as raised:
         if os.getpid() != process:
             end_child(raised)
         if isinstance(raised, (TimeoutError, LimitExceeded)):
-            fail(row, timed_out(limit))
+            fill_error(row, timed_out(limit))
         elif ends_the_run(raised):
             raise
         else:
             # User code may raise SystemExit and the like: an error of this result, which must not end the run.
-            fail(row, evaluator_failure(raised, limit))
-            keep(row, raised)
+            fill_error(row, evaluator_failure(raised, limit))
+            keep_detail(row, raised)
     end = time.monotonic()
     if began := getattr(awaited, "began", None):  # a call in a thread: it had to wait for its turn, or began before
         row.started_at, start = clock.date(began), began

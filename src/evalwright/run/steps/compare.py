@@ -21,7 +21,16 @@ from evalwright.model.trace import Trace, TraceError
 from evalwright.run.cells import Grid
 from evalwright.run.judge import Judge
 from evalwright.run.limits import end_of, held_to
-from evalwright.run.records import Clock, ends_the_run, evaluator_failure, fill, keep, result_of, timed_out
+from evalwright.run.records import (
+    Clock,
+    ends_the_run,
+    evaluator_failure,
+    fill_error,
+    fill_result,
+    keep_detail,
+    result_of,
+    timed_out,
+)
 
 __all__ = ["Compared", "Comparing"]
 
@@ -93,14 +102,14 @@ class Comparing:
                     with held_to(end_of(bound)):
                         evaluations = await comparer.compare(cells[0].case, seen)
             for row, one in zip(rows, evaluations, strict=True):
-                fill(row, one, traits.scores, spec)
+                fill_result(row, one, traits.scores, spec)
         except (TimeoutError, LimitExceeded):
-            _all_errors(rows, timed_out(limit))
+            _fill_errors(rows, timed_out(limit))
         except BaseException as raised:  # user code may raise SystemExit: an error of these results
             if ends_the_run(raised):
                 raise
-            _all_errors(rows, evaluator_failure(raised, limit))
-            keep(rows[0], raised)
+            _fill_errors(rows, evaluator_failure(raised, limit))
+            keep_detail(rows[0], raised)
         if calls:
             # What all cells share is stored once.
             first = next((row for row in rows if not row.skipped), rows[0])
@@ -119,6 +128,6 @@ class Comparing:
             raise EvaluatorError(f"no answer of {', '.join(missing)} to compare with", _MISSING)
 
 
-def _all_errors(rows: Sequence[EvaluationResult], error: TraceError) -> None:
+def _fill_errors(rows: Sequence[EvaluationResult], error: TraceError) -> None:
     for row in rows:
-        row.error, row.reason = error, error.message
+        fill_error(row, error)
