@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
 
 import msgspec
 
@@ -24,6 +24,10 @@ from evalwright.model.protocols import Evaluator, Extractor, Traits
 from evalwright.model.result import Evaluation
 from evalwright.model.trace_parts import TRACE_PARTS
 from evalwright.registry import is_built_in, load
+
+if TYPE_CHECKING:
+    from evalwright.model.chat import ChatRequest
+    from evalwright.model.snapshot import Case
 
 __all__ = [
     "Built",
@@ -39,6 +43,7 @@ __all__ = [
     "needed_keys",
     "parts_read",
     "read_as_values",
+    "requests_of",
     "undeclared",
     "undeclared_keys",
     "uses_results",
@@ -77,6 +82,13 @@ def is_judge(spec: EvaluatorSpec) -> bool:
         return calls_models(spec.type, spec.config)
     except InputError:
         return False
+
+
+def requests_of(spec: EvaluatorSpec) -> Callable[[Case], Iterable[ChatRequest]] | None:
+    """`Traits.asks` of the evaluator of a plan; None for one without, which is not built to find that out."""
+    if declared("evaluators", spec.type).asks is None:
+        return None
+    return build_evaluator(spec.type, spec.config).traits.asks
 
 
 def uses_results(spec: EvaluatorSpec) -> bool:

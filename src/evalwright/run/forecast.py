@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from evalwright.errors import Problem
-from evalwright.evaluators.build import build_evaluator, calls_models, declared
+from evalwright.evaluators.build import build_evaluator, calls_models, declared, requests_of
 from evalwright.llm.prices import built_in_price, dollars, price_in
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.snapshot import Case
@@ -131,10 +131,8 @@ def _models(spec: EvaluatorSpec, case: Case) -> list[str]:
 
 def _models_called(spec: EvaluatorSpec, case: Case) -> list[str]:
     """The models of an evaluator that finds them elsewhere than in `model`, such as among its members."""
-    if declared("evaluators", spec.type).asks is None:
-        return [""]
-    asks = build_evaluator(spec.type, spec.config).traits.asks
-    return [request.model for request in asks(case)] or [""] if asks is not None else [""]
+    requests = requests_of(spec)
+    return [request.model for request in requests(case)] or [""] if requests is not None else [""]
 
 
 def _skips(spec: EvaluatorSpec, case: Case) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evalwright.errors import InputError, Problem
-from evalwright.evaluators.build import build_evaluator, declared
+from evalwright.evaluators.build import declared, requests_of
 from evalwright.files.paths import seen_from_here
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.endpoints import nameless
@@ -252,8 +252,4 @@ def _asks(spec: EvaluatorSpec) -> bool:
 
 
 def _evaluators(specs: Iterable[EvaluatorSpec]) -> list[_Caller]:
-    return [
-        _Caller(spec.name, asks, judges=True)
-        for spec in specs
-        if _asks(spec) and (asks := build_evaluator(spec.type, spec.config).traits.asks) is not None
-    ]
+    return [_Caller(spec.name, requests, judges=True) for spec in specs if (requests := requests_of(spec)) is not None]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.evaluators.build import build_evaluator, declared
+from evalwright.evaluators.build import requests_of
 from evalwright.llm.endpoints import nameless
 from evalwright.llm.packages import needed_package
 from evalwright.llm.routes import Route, route_of
@@ -76,10 +76,8 @@ def _routes(suite: Suite) -> Iterator[tuple[str, Route]]:
 
 
 def _of_judge(spec: EvaluatorSpec) -> tuple[str, list[ChatRequest]]:
-    if declared("evaluators", spec.type).asks is None:
-        return spec.name, []
-    asks = build_evaluator(spec.type, spec.config).traits.asks
-    return spec.name, list(asks(_ANY_CASE)) if asks is not None else []
+    requests = requests_of(spec)
+    return spec.name, [] if requests is None else list(requests(_ANY_CASE))
 
 
 def _of_system(variant: Variant) -> tuple[str, list[ChatRequest]]:

@@ -27,6 +27,7 @@ from evalwright.model.protocols import RunWriter
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary, ShardCounts
 from evalwright.run.differences import first_difference_in
+from evalwright.run.used_files import sha256_of
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.local_files.reader import CASES
@@ -180,7 +181,7 @@ def begun_shard(
     if not same_shard:
         return None
     folder, other = same_shard[-1]
-    if _sha256(folder / CASES) != plan.shard.cases_sha256:
+    if sha256_of(folder / CASES) != plan.shard.cases_sha256:
         raise InputError(f"{folder / CASES} was changed since the shard was begun; choose another --out, or remove it")
     return BegunShard(folder, _with_stored_identity(plan, other))
 
@@ -258,11 +259,6 @@ def stored_config(folder: Path) -> bytes:
         return (folder / "config.yaml").read_bytes()
     except OSError:
         return b""
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def counts_to_merge(plan: Plan, summary: RunSummary, before: RunSummary | None, state: RunState | None) -> ShardCounts:

@@ -33,6 +33,7 @@ __all__ = [
     "hashed",
     "is_unchanged",
     "recorded_for",
+    "sha256_of",
 ]
 
 _CODE = re.compile(r"([A-Za-z_]\w*)[\w.]*:[A-Za-z_][\w.]*")
@@ -46,13 +47,12 @@ _COMMANDS = ("cmd", "command", "command_template", "image", "script")
 
 
 def hashed(suite: Suite) -> dict[str, str]:
-    """SHA-256 (hex) by path: the suite's file, the files that it names and those with its code; read in pieces."""
+    """SHA-256 (hex) by path: the suite's file, the files that it names and those with its code."""
     found: dict[str, str] = {}
     for path in _files_of_suite(suite):
         try:
             if path.is_file():
-                with path.open("rb") as file:
-                    found[str(path.resolve())] = hashlib.file_digest(file, "sha256").hexdigest()
+                found[str(path.resolve())] = sha256_of(path)
         except (OSError, ValueError):
             continue  # the code that reads it will report what is wrong
     return found
@@ -74,10 +74,15 @@ def _files_of_suite(suite: Suite) -> Iterator[Path]:
     yield from (suite.source, *suite.files, *_code(suite))
 
 
+def sha256_of(path: Path) -> str:
+    """The SHA-256 (hex) of a file, read in pieces. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def is_unchanged(path: Path, digest: str) -> bool:
     """Whether a file still has this SHA-256 (hex). Raises OSError."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == digest
+    return sha256_of(path) == digest
 
 
 def changed_since(files: Mapping[str, str]) -> list[Path]:
@@ -99,8 +104,7 @@ def file_digest_of(path: str) -> str:
     try:
         if Path(path).suffix in _OF_CODE or not os.path.isfile(path):
             return ""
-        with open(path, "rb") as file:  # noqa: PTH123
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(Path(path))
     except (OSError, ValueError):
         return ""
 
@@ -162,7 +166,9 @@ def executed(suite: Suite) -> list[str]:
     files = [str(seen_from_here(path)) for path in _code(suite)]
     commands = [variant.config.get("command") for variant in suite.variants]
     words = [
-        one[0] if isinstance(one, list) else one.split()[0] for one in commands if one and isinstance(one, str | list)
+        command[0] if isinstance(command, list) else command.split()[0]
+        for command in commands
+        if command and isinstance(command, str | list)
     ]
     return list(dict.fromkeys([*files, *map(str, words)]))
 
