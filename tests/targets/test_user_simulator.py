@@ -208,6 +208,7 @@ def test_an_error_of_the_systems_model_names_the_system(kind: str, party: str) -
     assert answer.error.attempts == 5
 
 
-def test_a_case_without_a_first_message_is_an_error() -> None:
-    with pytest.raises(TargetError, match="user_message"):
-        talk(start=" ")
+@pytest.mark.parametrize(("start", "found"), [(" ", "' '"), (5, "5"), (None, "nothing")])
+def test_a_case_without_a_first_message_is_an_error(start: str | int | None, found: str) -> None:
+    with pytest.raises(TargetError, match=f"user_message: expected a text that is not empty, found {found}"):
+        talk(start=start)
