@@ -123,6 +123,7 @@ def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     grade = result.case_results[0].grades[0]
     assert "ANTHROPIC_API_KEY" in grade.reason
     assert grade.metadata["error_type"] == "JudgeAuthenticationError"
+    assert grade.feedback == "Set the variable ANTHROPIC_API_KEY to a valid API key."  # nobody rejected anything
 
 
 def test_many_cases_with_functions_of_their_own_are_not_mixed_up() -> None:

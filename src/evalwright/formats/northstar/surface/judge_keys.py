@@ -46,9 +46,7 @@ def check_key(model: str) -> None:
     """Raises JudgeAuthenticationError when the key of a known provider is not set."""
     variable = required_key(model)
     if variable is not None and not environment().get(variable):
-        raise JudgeAuthenticationError(
-            f"{model!r} cannot judge: the variable {variable}, with the key of {_provider(model)}, is not set"
-        )
+        raise JudgeAuthenticationError(f"{model!r} cannot judge: the variable {variable}, with its key, is not set")
 
 
 def failure_message(error: BaseException, model: str) -> tuple[str, str]:
@@ -70,7 +68,8 @@ def failure_message(error: BaseException, model: str) -> tuple[str, str]:
     ):
         variable = required_key(model)
         key = f"the variable {variable} to a valid API key" if variable else "the API key of the provider"
-        return f"Judge model '{model}' is not authenticated.", f"{provider} rejected the request (401). Set {key}."
+        rejected = "" if isinstance(error, JudgeAuthenticationError) else f"{provider} rejected the request (401). "
+        return f"Judge model '{model}' is not authenticated.", f"{rejected}Set {key}."
     if is_about(("RateLimitError",), ("rate_limited", "quota"), (429,), "rate limit|too many requests"):
         return f"Judge model '{model}' is rate-limited.", f"{provider} has a limit of requests (429). Try again later."
     if is_about(("ContextWindowExceededError",), (), (), r"context[ _]length|context window"):
@@ -91,4 +90,5 @@ def _http_status(error: BaseException) -> int | None:
 
 
 def _provider(model: str) -> str:
-    return model.partition("/")[0]
+    provider, slash, _ = model.partition("/")
+    return provider if slash else "Its provider"
