@@ -22,9 +22,10 @@ def test_what_many_variants_could_show_is_one_line() -> None:
         (0.0, "0.0%"),
         (0.7125, "71.2%"),
         (0.999, "99.9%"),
-        (19_999 / 20_000, "99.995%"),
-        (1 / 1_000_000, "0.0001%"),
+        (19_999 / 20_000, ">99.9%"),
+        (1 / 1_000_000, "<0.1%"),
         (1.0, "100.0%"),
+        (1 - 1e-15, "100.0%"),
     ],
 )
 def test_only_all_are_100_percent_and_only_none_are_0(share: float, text: str) -> None:

@@ -36,17 +36,17 @@ __all__ = [
 
 REWARD_OF = "reward("
 """The prefix of the name of a mean reward."""
-_MOST_DIGITS = 12
+_NEARLY = {"100.0%": ">99.9%", "0.0%": "<0.1%"}
+_ROUNDING = 1e-9
+"""What sums of shares may lack of all, or have more than none."""
 _MOST_NAMED = 6
 """Variants up to which each is said to show something else."""
 
 
 def percent(rate: float) -> str:
-    """With one digit, or as many as it takes: only all are `100.0%`, and only none are `0.0%`."""
-    digits = 1
-    while digits < _MOST_DIGITS and 0 < rate < 1 and float(f"{100 * rate:.{digits}f}") in (0, 100):
-        digits += 1
-    return f"{100 * rate:.{digits}f}%"
+    """Only all are `100.0%`, and only none are `0.0%`: nearly all are `>99.9%`, hardly any `<0.1%`."""
+    text = f"{100 * rate:.1f}%"
+    return _NEARLY.get(text, text) if _ROUNDING < rate < 1 - _ROUNDING else text
 
 
 def share(found: Share) -> str:

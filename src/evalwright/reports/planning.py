@@ -57,7 +57,7 @@ def _curve(row: PlanRow) -> str:
 def _gate(gate: GatePlan, suite: str) -> list[str]:
     level = f"{gate.alpha:g}".replace("0.", ".")
     lines = [
-        f"A gate at_least {numbers.percent(gate.at_least)} at alpha {level}: {one_line(suite, 30)}, "
+        f"A gate at_least {100 * gate.at_least:.6g}% at alpha {level}: {one_line(suite, 30)}, "
         f"{counted(gate.cases, 'case')}, one trial"
     ]
     if gate.passes_from is None:
