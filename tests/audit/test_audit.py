@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def test_an_evaluator_whose_findings_others_share_is_redundant(tmp_path: Path) -
 
 def test_an_evaluator_that_alone_fails_a_trace_of_the_run_decides_something(tmp_path: Path) -> None:
     cheap = {"name": "cheap", "type": "cost_under", "config": {"max_usd": 1}}
-    answers = {name: {"final_answer": text, "metrics": {"cost_usd": 0.1}} for name, text in THREE.items()}
+    answers = {name: {"final_answer": text, "metrics": {"cost_usd": 0.01}} for name, text in THREE.items()}
     answers["d"] = {"final_answer": "Order 4 is open.", "metrics": {"cost_usd": 2.0}}
     report = audited(tmp_path, answers, says("open", "is open"), cheap)
     assert (evaluator(report, "cheap").changes, evaluator(report, "cheap").note) == (1, "")
@@ -62,10 +63,37 @@ def test_an_evaluator_that_no_mutant_makes_fail_decides_nothing(tmp_path: Path) 
     assert evaluator(report, "never").note == "decides nothing here: no mutant makes it fail"
 
 
-def test_an_evaluator_of_times_is_reported_as_untested(tmp_path: Path) -> None:
-    quick = {"name": "quick", "type": "latency_under", "config": {"max_ms": 60_000}}
-    report = audited(tmp_path, THREE, says("open", "is open"), quick)
-    assert evaluator(report, "quick").note == "not tested: it looks at nothing that mutations change"
+COSTS = {name: {"final_answer": text, "metrics": {"cost_usd": 0.1}} for name, text in THREE.items()}
+
+
+@pytest.mark.parametrize(
+    ("limit", "note", "survived"),
+    [(0.5, "", 0), (2.0, "decides nothing here: no mutant makes it fail", 3)],
+)
+def test_a_limit_on_costs_is_tested_by_ten_times_the_cost(
+    tmp_path: Path, limit: float, note: str, survived: int
+) -> None:
+    cheap = {"name": "cheap", "type": "cost_under", "config": {"max_usd": limit}}
+    report = audited(tmp_path, COSTS, says("open", "is open"), cheap)
+    dear = mutation(report, "ten times the cost")
+    assert (dear.mutants, dear.survived) == (3, survived)
+    assert (evaluator(report, "cheap").note, evaluator(report, "cheap").changes) == (note, 3 - survived)
+    assert mutation(report, "ten times the tokens").not_applicable == 3
+
+
+def test_where_nothing_limits_the_use_no_mutant_uses_more(tmp_path: Path) -> None:
+    dear = mutation(audited(tmp_path, COSTS, says("open", "is open")), "ten times the cost")
+    assert (dear.mutants, dear.not_applicable) == (0, 0)
+
+
+def test_a_limit_on_what_was_not_used_is_reported_as_untested(tmp_path: Path) -> None:
+    free = {"name": "free", "type": "cost_under", "config": {"max_usd": 1}}
+    answers = {name: {"final_answer": text, "metrics": {"cost_usd": 0}} for name, text in THREE.items()}
+    run = stored(tmp_path, answers, says("open", "is open"), free)
+    traces = run / "traces.jsonl"
+    traces.write_text(re.sub(r'"latency_ms":\d+', '"latency_ms":0', traces.read_text()))
+    report = audit_run(run, limit=100)
+    assert evaluator(report, "free").note == "not tested: it looks at nothing that mutations change"
 
 
 def test_evaluators_that_are_not_required_decide_nothing(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from evalwright.audit.mutants import Mutant, mutants_of
+from evalwright.audit.mutants import Mutant, mutants_of, use_mutants_of
 from evalwright.audit.samples import Donors
 from evalwright.evaluators.conversation.messages import conversation_of
 from evalwright.evaluators.conversation.turns import assistant_texts, turns_of
 from evalwright.evaluators.tools.calls import calls_of
-from evalwright.model.trace import Output, Span, ToolCall, ToolResult, Trace, TraceMessage
+from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, Trace, TraceMessage
 from evalwright.testing import a_trace
 
 OLD = "Order 12 is open."
@@ -234,6 +234,33 @@ def test_a_step_with_none_below_it_is_left_out() -> None:
     assert found.trace is not None
     assert ([span.id for span in found.trace.spans], found.change) == (["a", "t", "n"], "no retrieve")
     assert mutant(answered(spans=[Span("a", "ask")]), "step left out").trace is None
+
+
+@pytest.mark.parametrize(
+    ("mutation", "changed"),
+    [
+        ("ten times as slow", {"latency_ms": 50, "metrics": {"latency_first_token_ms": 20, "tokens_per_second": 3.0}}),
+        ("ten times the cost", {"metrics": {"cost_usd": 5.0}}),
+        ("ten times the tokens", {"metrics": {"token_input": 70, "token_output": None}}),
+    ],
+)
+def test_a_mutant_uses_ten_times_as_much(mutation: str, changed: dict[str, Any]) -> None:
+    used = Metrics(token_input=7, cost_usd=0.5, latency_first_token_ms=2, tokens_per_second=30.0)
+    extra = {"duration_ms": 4, "token_usage": {"input": 7, "model": "m"}, "tries": 3}
+    trace = a_trace(latency_ms=5, metrics=used, extra=extra)
+    (found,) = [one.trace for one in use_mutants_of(trace) if one.mutation == mutation]
+    assert found is not None
+    assert found.latency_ms == changed.get("latency_ms", 5)
+    for name in ("token_input", "token_output", "cost_usd", "latency_first_token_ms", "tokens_per_second"):
+        assert getattr(found.metrics, name) == changed["metrics"].get(name, getattr(used, name))
+    slow, wordy = mutation == "ten times as slow", mutation == "ten times the tokens"
+    usage = {"input": 70 if wordy else 7, "model": "m"}
+    assert found.extra == {"duration_ms": 40 if slow else 4, "token_usage": usage, "tries": 3}
+    assert trace.extra == extra
+
+
+def test_what_was_not_used_is_not_multiplied() -> None:
+    assert [one.trace for one in use_mutants_of(a_trace(latency_ms=0))] == [None, None, None]
 
 
 def test_the_same_trace_has_the_same_mutants() -> None:

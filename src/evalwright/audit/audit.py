@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
 from functools import partial
 from itertools import islice
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from evalwright.audit.bench import Bench
 from evalwright.audit.counts import AuditedTrace, Counts
 from evalwright.audit.evaluators import AuditedEvaluators
-from evalwright.audit.mutants import mutants_of
+from evalwright.audit.mutants import Mutant, mutants_of, use_mutants_of
+from evalwright.audit.mutations import USE_MUTATIONS
 from evalwright.audit.samples import Donors, Sample
 from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
@@ -22,6 +23,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.model.audit import AuditReport
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
+from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.cells import RunState
 from evalwright.run.limits import Watchdog, end_loose_tasks, new_loop, run_to_end
@@ -124,15 +126,21 @@ class _Audit:
         artifact = artifacts.of(trace) if artifacts else None
         (before,) = await bench.judged(case, [trace], artifact)
         self._state.advance(1)
-        mutants = [*mutants_of(trace, donors.other_than(trace))] if passed and before.passes else []
+        mutants = [*self._mutants(case, trace, donors)] if passed and before.passes else []
         changed = [mutant.trace for mutant in mutants if mutant.trace is not None]
         verdicts = iter(await bench.judged(case, changed, artifact))
         pairs = [(mutant, None if mutant.trace is None else next(verdicts)) for mutant in mutants]
         return AuditedTrace(trace, passed, before, pairs)
 
+    def _mutants(self, case: Case, trace: Trace, donors: Donors) -> Iterator[Mutant]:
+        yield from mutants_of(trace, donors.other_than(trace))
+        if self._evaluators.limit_use(case):
+            yield from use_mutants_of(trace)
+
     def report(self, plan: Plan) -> AuditReport:
         counts = self._counts
         mutations = counts.mutations()
+        use_tested = any(one.mutants for one in mutations if one.mutation in USE_MUTATIONS)
         if not counts.traces and not counts.unjudged:
             raise InputError(
                 "no trace that passed in the run passes by the evaluators of this audit alone"
@@ -155,7 +163,7 @@ class _Audit:
             counts.caught(),
             sum(one.errors for one in mutations),
             mutations,
-            [self._evaluators.with_note(one) for one in counts.evaluators()],
+            [self._evaluators.with_note(one, use_tested=use_tested) for one in counts.evaluators()],
             counts.survivors,
             self._evaluators.left_out,
             counts.error_example,

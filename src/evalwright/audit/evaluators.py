@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -16,7 +17,7 @@ from evalwright.run.judge import compares
 __all__ = ["AuditedEvaluators", "criteria_without"]
 
 _CHANGED = frozenset({"output", "messages", "tool_calls", "tool_results", "spans"})
-"""The parts of a trace that mutations change; they change `extra` only where it repeats one of these."""
+"""The parts of a trace that hold what the system did; `extra` repeats some of them, and holds what was used."""
 
 
 class AuditedEvaluators:
@@ -48,8 +49,14 @@ class AuditedEvaluators:
             return "compares the answers of several variants"
         return "calls a model; --judges audits it, too" if is_judge(spec) and not self._judges else ""
 
-    def with_note(self, audit: EvaluatorAudit) -> EvaluatorAudit:
-        """An evaluator's counts, with a word on what they mean if it decides nothing."""
+    def limit_use(self, case: Case) -> bool:
+        """Whether an evaluator of the case looks at nothing but times, costs or tokens."""
+        specs = self.plan.evaluators if case.evaluators is None else case.evaluators
+        return any(_looks_at(spec) == "use" for spec in specs)
+
+    def with_note(self, audit: EvaluatorAudit, *, use_tested: bool) -> EvaluatorAudit:
+        """An evaluator's counts, with a word on what they mean if it decides nothing; `use_tested`: there are mutants
+        that use more."""
         if not audit.mutants:
             note = "not tested: it passed no trace that has mutants"
         elif audit.changes:
@@ -58,16 +65,21 @@ class AuditedEvaluators:
             note = "not tested: it had an error on every mutant"
         elif audit.noticed.value:
             note = "redundant here: without it, every verdict is the same"
-        elif any(spec.name == audit.evaluator and _looks_elsewhere(spec) for spec in self.plan.evaluators):
+        elif any(
+            spec.name == audit.evaluator and _looks_at(spec) in ("files", "" if use_tested else "use")
+            for spec in self.plan.evaluators
+        ):
             note = "not tested: it looks at nothing that mutations change"
         else:
             note = "decides nothing here: no mutant makes it fail"
         return msgspec.structs.replace(audit, note=note)
 
 
-def _looks_elsewhere(spec: EvaluatorSpec) -> bool:
-    """Whether an evaluator looks at other things than answers and calls: times, costs, files."""
-    return build(spec).traits.uses_artifact or parts_read(spec).isdisjoint(_CHANGED)
+def _looks_at(spec: EvaluatorSpec) -> Literal["files", "use", "work"]:
+    """What an evaluator looks at: files, nothing but what was used (times, costs, tokens), or also what was done."""
+    if build(spec).traits.uses_artifact:
+        return "files"
+    return "use" if parts_read(spec).isdisjoint(_CHANGED) else "work"
 
 
 def criteria_without(criteria: PassCriteria, names: Collection[str]) -> PassCriteria | None:

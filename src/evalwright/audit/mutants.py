@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.audit.mutations import ANSWER_MUTATIONS, CALL_MUTATIONS, STEP_MUTATIONS, Calls
+from evalwright.audit.mutations import ANSWER_MUTATIONS, CALL_MUTATIONS, STEP_MUTATIONS, USE_MUTATIONS, Calls
 from evalwright.model.cell import cell_key
 from evalwright.model.recordings import text_of
 from evalwright.model.trace import Output, ToolCall, Trace
 
-__all__ = ["Mutant", "mutants_of"]
+__all__ = ["Mutant", "mutants_of", "use_mutants_of"]
 
 _NOT_SAID = frozenset({"input", "prompt", "vars", "tool_return"})
 """Keys of what the system was given, by users and by tools."""
@@ -61,6 +61,13 @@ def mutants_of(trace: Trace, other: Output | None) -> Iterator[Mutant]:
             yield Mutant(mutation, None)
         else:
             yield Mutant(mutation, msgspec.structs.replace(trace, spans=[*steps.spans]), steps.change)
+
+
+def use_mutants_of(trace: Trace) -> Iterator[Mutant]:
+    """The mutants that only evaluators of times, costs and tokens could notice."""
+    for mutation, mutate in USE_MUTATIONS.items():
+        changed = mutate(trace)
+        yield Mutant(mutation, None if changed == trace else changed, mutation)
 
 
 def _random(trace: Trace, mutation: str) -> Random:

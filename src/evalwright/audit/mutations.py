@@ -1,4 +1,4 @@
-"""The mutations: each changes the answer, the tool calls or the steps of a trace as a system that is wrong might.
+"""The mutations: each changes the answer, the tool calls, the steps or what was used, as a system that is wrong might.
 
 They know nothing of the suite, so some mutants are right answers, too: a refusal where one is asked for. All are
 determined by what they are given, so that an audit can be repeated.
@@ -13,9 +13,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.model.trace import Output, Span, ToolCall
+from evalwright.model.trace import Output, Span, ToolCall, Trace
 
-__all__ = ["ANSWER_MUTATIONS", "CALL_MUTATIONS", "MUTATIONS", "STEP_MUTATIONS", "Calls", "MutatedCalls", "MutatedSteps"]
+__all__ = [
+    "ANSWER_MUTATIONS",
+    "CALL_MUTATIONS",
+    "MUTATIONS",
+    "STEP_MUTATIONS",
+    "USE_MUTATIONS",
+    "Calls",
+    "MutatedCalls",
+    "MutatedSteps",
+]
 
 Calls = Sequence[Sequence[ToolCall]]
 """The calls that are made in place of each call of a trace: none where it is left out."""
@@ -163,5 +172,46 @@ STEP_MUTATIONS: Mapping[str, Callable[[Sequence[Span], Random], MutatedSteps | N
 }
 """Each takes the spans of a trace; None if it does not apply."""
 
-MUTATIONS: Sequence[str] = (*ANSWER_MUTATIONS, *CALL_MUTATIONS, *STEP_MUTATIONS)
+_MORE = 10
+_TIMES = ("latency_first_token_ms", "latency_last_token_ms")
+_COSTS = ("cost_usd", "cost_thinking_usd")
+_TOKENS = ("token_input", "token_output", "token_thinking")
+
+
+def _slower(trace: Trace) -> Trace:
+    speed = trace.metrics.tokens_per_second
+    metrics = msgspec.structs.replace(trace.metrics, tokens_per_second=None if speed is None else speed / _MORE)
+    slower = msgspec.structs.replace(trace, metrics=metrics, latency_ms=_times_more(trace.latency_ms))
+    return _using_more(slower, _TIMES, "duration_ms")
+
+
+def _dearer(trace: Trace) -> Trace:
+    return _using_more(trace, _COSTS)
+
+
+def _wordier(trace: Trace) -> Trace:
+    return _using_more(trace, _TOKENS, "token_usage")
+
+
+def _using_more(trace: Trace, metrics: Sequence[str], in_extra: str = "") -> Trace:
+    more = {name: _times_more(getattr(trace.metrics, name)) for name in metrics}
+    extra = {key: _times_more(value) if key == in_extra else value for key, value in trace.extra.items()}
+    return msgspec.structs.replace(trace, metrics=msgspec.structs.replace(trace.metrics, **more), extra=extra)
+
+
+def _times_more(value: Any) -> Any:
+    """A number, or the numbers in a mapping; all else stays as it is."""
+    if isinstance(value, dict):
+        return {key: _times_more(item) for key, item in value.items()}
+    return value * _MORE if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+USE_MUTATIONS: Mapping[str, Callable[[Trace], Trace]] = {
+    "ten times as slow": _slower,
+    "ten times the cost": _dearer,
+    "ten times the tokens": _wordier,
+}
+"""Each takes a trace; one that returns an equal trace does not apply."""
+
+MUTATIONS: Sequence[str] = (*ANSWER_MUTATIONS, *CALL_MUTATIONS, *STEP_MUTATIONS, *USE_MUTATIONS)
 """The names of all mutations, in the order of reports."""
