@@ -1,4 +1,4 @@
-"""Evaluators that ask models, with scripted models, and what those were asked."""
+"""Evaluators that call models, with scripted models, and the requests to those."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Scripted:
         price: Price | None = None,
     ) -> None:
         self._replies, self._by, self._vectors, self._price = list(replies), by, vectors or {}, price
-        self.asked: list[ChatRequest] = []
+        self.requests: list[ChatRequest] = []
 
     async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply:
         assert purpose == "judge"
-        self.asked.append(request)
+        self.requests.append(request)
         if self._by is not None:
             reply = self._by(request)
         else:
@@ -69,8 +69,8 @@ class Scripted:
 
     @property
     def prompt(self) -> str:
-        """All that the last judge was told."""
-        request = self.asked[-1]
+        """All text of the last request."""
+        request = self.requests[-1]
         return "\n\n".join([request.system or "", *(message.content for message in request.messages)])
 
 

@@ -22,10 +22,10 @@ class Scripted:
 
     def __init__(self, **replies: list[ChatReply | Exception]) -> None:
         self._replies = {purpose: list(given) for purpose, given in replies.items()}
-        self.asked: list[tuple[Purpose, ChatRequest]] = []
+        self.requests: list[tuple[Purpose, ChatRequest]] = []
 
     async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply:
-        self.asked.append((purpose, request))
+        self.requests.append((purpose, request))
         reply = self._replies[purpose].pop(0)
         if isinstance(reply, Exception):
             raise reply

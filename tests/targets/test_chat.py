@@ -42,7 +42,7 @@ QUESTION = {"user_message": "Where is order 7?", "tone": "kind"}
 def answered(*replies, config=None, given=QUESTION, trial=0):
     models = Scripted(system=list(replies))
     config = {"model": "gpt-x", "tools": TOOLS, **(config or {})}
-    return ask("openai_chat", config, given, models, trial), [request for _, request in models.asked]
+    return ask("openai_chat", config, given, models, trial), [request for _, request in models.requests]
 
 
 def called(number, call_id=None):

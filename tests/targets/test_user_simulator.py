@@ -38,7 +38,7 @@ def talk(*user, stop=None, start="one", config=None, judge=(), system=()):
         "inner_system": {"adapter": "python_function", "target": f"{HERE}:agent"},
         **(config or {}),
     }
-    return ask("user_simulator", whole, {"user_message": start, "extra": 1}, models), models.asked
+    return ask("user_simulator", whole, {"user_message": start, "extra": 1}, models), models.requests
 
 
 def state(answer):

@@ -32,8 +32,8 @@ def test_one_complaint_gets_a_verdict(kind: str) -> None:
     calls = 2 if kind == "pairwise_judge" else 1
     models = Scripted(by=lambda request: good if len(request.messages) > 1 else BAD)
     found = judged(kind, config, models)
-    assert (found.passed, len(models.asked), len(found.detail["asked_again"])) == (True, 2 * calls, calls)
-    first, *_, again = models.asked
+    assert (found.passed, len(models.requests), len(found.detail["asked_again"])) == (True, 2 * calls, calls)
+    first, *_, again = models.requests
     assert [message.role for message in again.messages] == ["user", "assistant", "user"]
     assert again.messages[1].content == "I think so."
     assert found.detail["asked_again"][0] in again.messages[2].content
@@ -49,7 +49,7 @@ def test_every_reply_is_paid_and_thoughts_of_all_are_kept() -> None:
 def test_then_it_is_an_error_of_the_evaluator(retries: dict[str, int], asked: int) -> None:
     models = Scripted(BAD)
     error = fails("llm_judge", {**JUDGE, **retries}, models)
-    assert (len(models.asked), error.cost_usd, error.type) == (asked, 0.25 * asked, "adapter_error")
+    assert (len(models.requests), error.cost_usd, error.type) == (asked, 0.25 * asked, "adapter_error")
     assert (f"asked {asked} times" in str(error)) == (asked > 1)
 
 
@@ -57,25 +57,25 @@ def test_then_it_is_an_error_of_the_evaluator(retries: dict[str, int], asked: in
 def test_judges_of_originals_that_do_not_ask_again_ask_once(kind: str, config: dict[str, Any]) -> None:
     models = Scripted(BAD)
     error = fails(kind, {"model": "gpt-4o", **config}, models)
-    assert (len(models.asked), error.type, error.cost_usd) == (1, "bad_reply", 0.25)
+    assert (len(models.requests), error.type, error.cost_usd) == (1, "bad_reply", 0.25)
 
 
 def test_a_refusal_is_not_retried() -> None:
     models = Scripted(says("", refusal="no"))
     fails("llm_judge", JUDGE, models)
-    assert len(models.asked) == 1
+    assert len(models.requests) == 1
 
 
 def test_an_empty_reply_is_complained_of_without_repeating_it() -> None:
     models = Scripted(says("<think>cut"), GOOD)
     assert judged("llm_judge", JUDGE, models).passed
-    assert [message.role for message in models.asked[1].messages] == ["user", "user"]
+    assert [message.role for message in models.requests[1].messages] == ["user", "user"]
 
 
 def test_the_limit_of_an_evaluation_counts_what_another_reply_may_cost() -> None:
     models = Scripted(BAD, GOOD)
     error = fails("llm_judge", {**JUDGE, "cost_limit_usd": 0.4}, models)
-    assert (len(models.asked), error.cost_usd) == (1, 0.25)
+    assert (len(models.requests), error.cost_usd) == (1, 0.25)
     assert judged("llm_judge", {**JUDGE, "cost_limit_usd": 0.5}, Scripted(BAD, GOOD)).passed
 
 

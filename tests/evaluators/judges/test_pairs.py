@@ -38,7 +38,7 @@ def prefers(text: str) -> Scripted:
 def test_the_score_is_the_share_of_wins(models: Scripted, score: float, passed: bool, consistency: float) -> None:
     found = judged("pairwise_judge", CONFIG, models, on=trace("ANSWER"))
     assert (found.score, found.passed, found.detail["consistency"]) == (score, passed, consistency)
-    assert len(models.asked) == 2
+    assert len(models.requests) == 2
 
 
 @pytest.mark.parametrize(("better", "passed"), [(prefers("ANSWER"), True), (Scripted(says({"better": "tie"})), False)])
@@ -52,7 +52,7 @@ def test_samples_and_models_multiply() -> None:
     del config["model"]
     models = prefers("ANSWER")
     found = judged("pairwise_judge", config, models, on=trace("ANSWER"))
-    asked = sorted((request.model, request.repeat) for request in models.asked)
+    asked = sorted((request.model, request.repeat) for request in models.requests)
     assert asked == sorted([("openai/a", 0), ("openai/a", 1), ("openai/b", 0), ("openai/b", 1)] * 2)
     assert found.reason == "won 8, tied 0, lost 0 of 8 comparisons"
 

@@ -16,7 +16,7 @@ def prompt_of(config, **fields):
     models = Scripted(says(REPLY))
     given = Case(**{"id": "c", "input": "capital of Italy?", "extra": {"ground_truth": "Rome"}, **fields})
     judged("rubric_template", {"model": "m", **config}, models, of=given, on=trace("It is Rome."))
-    request = models.asked[0]
+    request = models.requests[0]
     return request.system, request.messages[0].content
 
 

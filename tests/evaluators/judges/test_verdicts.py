@@ -171,14 +171,14 @@ def test_the_judge_sees_what_is_listed() -> None:
 def test_what_the_judge_cannot_be_shown_is_an_error(path: str) -> None:
     models = Scripted(holds(True, True, True))
     found = fails("llm_judge", {**THREE, "include_in_prompt": [path]}, models)
-    assert (found.type, path in str(found), models.asked) == ("absent_field", True, [])
+    assert (found.type, path in str(found), models.requests) == ("absent_field", True, [])
 
 
 def test_what_is_the_same_in_every_cell_is_the_head_of_the_prompt() -> None:
     models = Scripted(holds(True, True, True, score=5))
     for answer in ("one", "two"):
         judged("llm_judge", {**THREE, "rubric": "Is it warm?", "rubric_pass_threshold": 4}, models, on=trace(answer))
-    first, second = models.asked
+    first, second = models.requests
     assert first.system == second.system
     assert [word in str(first.system) for word in ("names the order", "Is it warm?", '"rubric_reason"')] == [True] * 3
     assert first.messages[0].content.startswith("input:")
@@ -187,7 +187,7 @@ def test_what_is_the_same_in_every_cell_is_the_head_of_the_prompt() -> None:
 def test_a_judge_that_would_be_shown_nothing_is_not_called() -> None:
     models = Scripted(holds(True, True, True))
     found = fails("llm_judge", {**THREE, "include_in_prompt": []}, models)
-    assert (found.type, models.asked) == ("absent_field", [])
+    assert (found.type, models.requests) == ("absent_field", [])
 
 
 def test_a_judged_text_cannot_end_its_own_block() -> None:
@@ -222,7 +222,7 @@ def test_a_schema_of_ones_own_is_what_the_model_is_asked_to_keep_to() -> None:
     models = Scripted(holds(True, True, True))
     schema = {"type": "object", "properties": {"assertions": {"type": "array"}}}
     judged("llm_judge", {**THREE, "judge_response_schema": schema}, models)
-    assert models.asked[0].schema == schema
+    assert models.requests[0].schema == schema
 
 
 def test_cost_by_the_price_of_the_model() -> None:
@@ -251,7 +251,7 @@ def test_replies_from_the_cache_are_counted() -> None:
 def test_an_estimate_above_the_limit_asks_nobody(price: Price | None) -> None:
     models = Scripted(holds(True, True, True), price=price)
     error = fails("llm_judge", {**THREE, "cost_limit_usd": 0.001}, models)
-    assert (error.type, models.asked) == ("cost_limit_exceeded", [])
+    assert (error.type, models.requests) == ("cost_limit_exceeded", [])
     assert error.detail["judge_model"] == "claude-4-7"
 
 
@@ -274,7 +274,7 @@ def test_the_majority_of_samples_decides() -> None:
     models = Scripted(holds(True, True, True), holds(False, False, False), holds(True, True, True))
     found = judged("llm_judge", {**THREE, "samples": 3}, models)
     assert (found.passed, found.score, found.detail["agreement"]) == (True, 2 / 3, 2 / 3)
-    assert sorted(request.repeat for request in models.asked) == [0, 1, 2]
+    assert sorted(request.repeat for request in models.requests) == [0, 1, 2]
 
 
 def test_a_tie_does_not_pass() -> None:
@@ -376,7 +376,7 @@ def test_any_name_will_do_for_an_endpoint_of_ones_own() -> None:
     config = {"model": "mystery-1", "base_url": "http://127.0.0.1:1/v1", "nl_assertions": ["a"]}
     models = Scripted(holds(True))
     judged("llm_judge", config, models)
-    assert models.asked[0].base_url == "http://127.0.0.1:1/v1"
+    assert models.requests[0].base_url == "http://127.0.0.1:1/v1"
 
 
 def test_tokens_may_be_unknown_of_one_of_several() -> None:

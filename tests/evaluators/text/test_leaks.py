@@ -41,7 +41,7 @@ def test_the_judge_is_called_even_with_patterns_only(leaks: Any, passed: bool) -
     models = Scripted(says({"leaks": leaks, "reason": "why"}))
     found = judged("thinking_does_not_leak", LITERAL, models)
     assert (found.passed, found.detail["judge_verdict"], found.detail["judge_reason"]) == (passed, passed, "why")
-    assert models.asked[0].model == "claude-4-7"
+    assert models.requests[0].model == "claude-4-7"
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_the_output_can_be_shown_in_parts(monkeypatch):
 )
 def test_messages_are_sent_as_messages(prompt):
     _, models = given("llm-rubric", PASSES, rubricPrompt=prompt)
-    assert [(one.role, one.content) for one in models.asked[-1].messages] == [
+    assert [(one.role, one.content) for one in models.requests[-1].messages] == [
         ("system", "S x"),
         ("user", "On its way."),
     ]
@@ -61,14 +61,14 @@ def test_types_with_two_calls_take_two_prompts():
     own = {"steps": "for {{criteria}}", "evaluate": "{{steps}} of {{maxScore}}: {{output}} on {{input}}"}
     found, models = given("g-eval", replies, rubricPrompt=own)
     assert found.passed
-    assert [one.messages[0].content for one in models.asked] == [
+    assert [one.messages[0].content for one in models.requests] == [
         "for x",
         "look\n- say of 10: On its way. on Where is it?",
     ]
     replies = ["It is.", "Final verdict for each statement in order: Yes."]
     both = ["{{question}} {{answer}}", {"role": "user", "content": "{{context}} {{statements}}"}]
     _, models = given("context-faithfulness", replies, rubricPrompt=both)
-    assert [one.messages[0].content for one in models.asked] == ["q On its way.", "a It is."]
+    assert [one.messages[0].content for one in models.requests] == ["q On its way.", "a It is."]
     with pytest.raises(EvaluatorError, match="expected a list of two prompts"):
         given("context-faithfulness", replies, rubricPrompt="{{answer}}")
 

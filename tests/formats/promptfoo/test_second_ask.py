@@ -32,14 +32,14 @@ def test_one_complaint_gets_a_verdict(kind):
     models = Scripted(BAD, KINDS[kind])
     found = given(kind, models)
     assert (found.passed, found.cost_usd, len(found.detail["asked_again"])) == (True, 0.75, 1)
-    assert [message.role for message in models.asked[1].messages][-2:] == ["assistant", "user"]
-    assert found.detail["asked_again"][0] in models.asked[1].messages[-1].content
+    assert [message.role for message in models.requests[1].messages][-2:] == ["assistant", "user"]
+    assert found.detail["asked_again"][0] in models.requests[1].messages[-1].content
 
 
 def test_a_reply_that_can_be_read_is_asked_for_once():
     models = Scripted(KINDS["llm-rubric"])
     assert "asked_again" not in given("llm-rubric", models).detail
-    assert len(models.asked) == 1
+    assert len(models.requests) == 1
 
 
 @pytest.mark.parametrize(("config", "asked"), [({}, 2), ({"replyRetries": 0}, 1), ({"replyRetries": 3}, 4)])
@@ -47,7 +47,7 @@ def test_then_it_is_an_error_that_says_what_it_cost(config, asked):
     models = Scripted(BAD)
     with pytest.raises(EvaluatorError) as raised:
         given("llm-rubric", models, **config)
-    assert (raised.value.type, raised.value.cost_usd, len(models.asked)) == ("unreadable_reply", 0.25 * asked, asked)
+    assert (raised.value.type, raised.value.cost_usd, len(models.requests)) == ("unreadable_reply", 0.25 * asked, asked)
     assert len(raised.value.detail.get("asked_again", [])) == asked - 1
 
 
