@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.files.masker import MASKED, Masker, expand, looks_secret, masked_in, may_be_secret, variables_in
+from evalwright.files.masker import MASKED, Masker, looks_secret, masked_in, may_be_secret
+from evalwright.files.placeholders import expand, variables_in
 
 CANARIES = {
     f"CANARY_{number}": f"{text}{number:02d}Zq"

@@ -21,16 +21,14 @@ from evalwright.files.secret_forms import forms_in_json, forms_of, needles_of, s
 
 __all__ = [
     "MASKED",
+    "PART",
     "Masker",
-    "as_recorded",
-    "expand",
     "is_secret",
     "looks_secret",
     "masked_in",
     "may_be_secret",
     "secrets_in",
-    "variable_of",
-    "variables_in",
+    "with_texts_changed",
 ]
 
 MASKED = "***MASKED***"
@@ -55,10 +53,10 @@ _HARMLESS_VALUES = re.compile(rf"{_SETTINGS.pattern}|[0-9.]{{1,7}}")
 _JSON_STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"')
 """Possessive (`*+`), so that a long unterminated string is not searched again from each of its characters."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
-_PART = ":part"
+PART = ":part"
+"""What follows the name of a secret in that of a part of it."""
 _DOLLARS = re.compile(r"\$(?=[${]|\Z)")
 """Dollars that have to be doubled; also at the end of a piece, where the `$` of a placeholder may follow."""
-_PLACEHOLDER = re.compile(r"\$\$|\$\{([^{}]+)\}")
 
 
 def looks_secret(name: str) -> bool:
@@ -119,7 +117,7 @@ class Masker:
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """What is masked, by name: `expand` with it reverses `placeholders`."""
+        """What is masked, by name: `placeholders.expand` with it reverses `placeholders`."""
         return self._named
 
     def keeping(self, words: Iterable[str]) -> Masker:
@@ -198,21 +196,21 @@ class Masker:
 
     def mask_strings(self, value: Any) -> Any:
         """Plain data with every string, keys included, masked by value."""
-        return _with_texts_changed(value, self.mask_text)
+        return with_texts_changed(value, self.mask_text)
 
     def mask_document(self, value: Any) -> Any:
         """An authored document: like `mask_strings`, and whole values under credential-shaped keys (`api_key`)."""
         return self.mask_strings(_without_credentials(value))
 
     def placeholders(self, value: Any, unresolved: Mapping[str, str] = {}) -> Any:
-        """Plain data with secrets as `${NAME}`, for storing; `expand` is the inverse. A literal `${` is `$${`.
+        """Plain data with secrets as `${NAME}`, for storing; a literal `${` is `$${`. `expand` is the inverse.
 
-        `unresolved` is what `expand` found before: those placeholders stay.
+        `unresolved` is what that found before: those placeholders stay.
         """
         named = [*self._named.items(), *unresolved.items()]
         longest_first = sorted(named, key=lambda item: (-len(item[1]), item[0]))
         patterns = [(name, secret, _pattern(secret)) for name, secret in longest_first]
-        return _with_texts_changed(value, lambda text: self._with_placeholders(text, patterns))
+        return with_texts_changed(value, lambda text: self._with_placeholders(text, patterns))
 
     def _with_placeholders(self, text: str, secrets: list[tuple[str, str, re.Pattern[str]]]) -> str:
         pieces = [(text, False)]
@@ -221,45 +219,6 @@ class Masker:
             if secret in text and not spared:
                 pieces = [piece for old in pieces for piece in _split(old, pattern, "${" + name + "}")]
         return "".join(piece if placed else _DOLLARS.sub("$$", piece) for piece, placed in pieces)
-
-
-def expand(value: Any, environ: Mapping[str, str], unresolved: dict[str, str] | None = None) -> Any:
-    """The data that `placeholders` was given. Placeholders whose names `environ` lacks stay, and are added to
-    `unresolved`."""
-
-    def replaced(match: re.Match[str]) -> str:
-        name = match[1]
-        if name is None:
-            return "$"
-        if name not in environ and unresolved is not None:
-            unresolved[name] = match[0]
-        return environ.get(name, match[0])
-
-    return _with_texts_changed(value, lambda text: _PLACEHOLDER.sub(replaced, text) if "$" in text else text)
-
-
-def as_recorded(text: str) -> str:
-    """Text from a stored plan or case as records contain it: they have a mask where these have a placeholder."""
-    return _PLACEHOLDER.sub(lambda match: match[0] if match[1] is None else MASKED, text)
-
-
-def variable_of(name: str) -> str:
-    """The variable behind a placeholder, which may name a part of it."""
-    return name.partition(_PART)[0]
-
-
-def variables_in(value: Any, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of `environ` that placeholders in stored data name, or parts of which they name."""
-    found: dict[str, str] = {}
-
-    def noted(match: re.Match[str]) -> str:
-        name = variable_of(match[1] or "")
-        if name in environ:
-            found[name] = environ[name]
-        return match[0]
-
-    _with_texts_changed(value, lambda text: _PLACEHOLDER.sub(noted, text) if "$" in text else text)
-    return found
 
 
 def _split(piece: tuple[str, bool], secret: re.Pattern[str], placeholder: str) -> Iterator[tuple[str, bool]]:
@@ -274,13 +233,14 @@ def _split(piece: tuple[str, bool], secret: re.Pattern[str], placeholder: str) -
         yield part, False
 
 
-def _with_texts_changed(value: Any, change: Callable[[str], str]) -> Any:
+def with_texts_changed(value: Any, change: Callable[[str], str]) -> Any:
+    """Plain data with every text changed, keys included."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {_with_texts_changed(key, change): _with_texts_changed(item, change) for key, item in value.items()}
+        return {with_texts_changed(key, change): with_texts_changed(item, change) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_with_texts_changed(item, change) for item in value]
+        return [with_texts_changed(item, change) for item in value]
     return value
 
 
@@ -297,10 +257,10 @@ def _with_parts(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in secrets.items():
         label = re.sub("[{}]", "_", name)
         yield label, value
-        if _PART not in label:  # a masker that is made again has them already
+        if PART not in label:  # a masker that is made again has them already
             parts = [part for one in secret_parts(value) for part in (one, *secret_parts(one))]
             for number, part in enumerate(dict.fromkeys(parts)):
-                yield f"{label}{_PART}{number or ''}", part
+                yield f"{label}{PART}{number or ''}", part
 
 
 def _longest_first(form: str) -> tuple[int, str]:

@@ -18,8 +18,9 @@ import msgspec
 from evalwright.errors import EvalwrightError, InputError, Problem
 from evalwright.files.credentials import is_credential
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, replace_file, storage_error
-from evalwright.files.masker import Masker, expand
+from evalwright.files.masker import Masker
 from evalwright.files.paths import numbered, safe_id
+from evalwright.files.placeholders import expand
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, Store
 from evalwright.model.trace import is_newer

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Problem, did_you_mean
-from evalwright.files.masker import variable_of
 from evalwright.files.paths import import_folders
+from evalwright.files.placeholders import variable_of
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import evaluator_digests

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from evalwright.errors import InputError
-from evalwright.files.masker import as_recorded
+from evalwright.files.placeholders import as_recorded
 from evalwright.model.cell import OfCase
 from evalwright.model.format import Format
 from evalwright.model.plan import Plan

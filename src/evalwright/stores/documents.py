@@ -14,7 +14,8 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import create_file
-from evalwright.files.masker import Masker, expand, variables_in
+from evalwright.files.masker import Masker
+from evalwright.files.placeholders import expand, variables_in
 from evalwright.model.plan import Plan
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import SCHEMA_VERSION, is_newer

@@ -6,6 +6,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
+from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.resumption import retry
 from formats.promptfoo.runs import Ran, run, write
 
@@ -154,3 +155,17 @@ def test_a_retry_without_the_credentials_of_its_cases_is_rejected(tmp_path, monk
         retry(ran.outcome.run_dir)
     monkeypatch.setenv("password", "hunter2pass")
     assert Ran(retry(ran.outcome.run_dir)).statuses == ["pass", "pass", "fail"]
+
+
+def test_stored_answers_are_judged_alike_by_credentials_that_are_masked_in_both(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOP_TOWN", "market-town")
+    (tmp_path / "fixed").touch()
+    town = """  - vars: {q: "in {{env.SHOP_TOWN}}"}
+    assert:
+      - {type: contains, value: "{{env.SHOP_TOWN}}"}
+      - {type: javascript, value: "output.includes('k9-literal-key')"}
+"""
+    agent = UNTIL_FIXED.replace('"it is', 'prompt + " it is')
+    ran = run(tmp_path, WITH_CREDENTIALS + town, agent__py=agent)
+    assert ran.statuses == ["pass", "pass", "fail", "pass"]
+    assert Ran(re_evaluate(ran.outcome.run_dir)).statuses == ran.statuses

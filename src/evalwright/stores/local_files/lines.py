@@ -23,7 +23,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.masker import Masker, expand
+from evalwright.files.masker import Masker
+from evalwright.files.placeholders import expand, expand_as_recorded
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case, Expected
@@ -149,13 +150,17 @@ def _without_separators(lines: bytes) -> bytes:
 _case_decoder = msgspec.json.Decoder(Case)
 
 
-def decoded_case(file: str, line: bytes, number: int, environ: Mapping[str, str]) -> Case:
-    """The case in a line, with its secrets filled in from `environ`. Raises InputError if the line is damaged."""
+def decoded_case(file: str, line: bytes, number: int, environ: Mapping[str, str], *, recorded: bool = False) -> Case:
+    """The case in a line, with its secrets filled in from `environ`, or masked as in traces if it is `recorded`.
+
+    Raises InputError if the line is damaged.
+    """
     try:
         if line[_HASHED] == _CASE_ENDS or line.endswith(CURRENT):
             return _case_decoder.decode(line)
         if line.endswith(_MARK_ENDS):
-            line = msgspec.json.encode(expand(msgspec.json.decode(line), environ)) + b"\n"
+            fill = expand_as_recorded if recorded else expand
+            line = msgspec.json.encode(fill(msgspec.json.decode(line), environ)) + b"\n"
     except (ValueError, RecursionError):
         pass  # the decoder below reports what is wrong with it
     damage: list[str] = []

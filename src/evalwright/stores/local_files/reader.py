@@ -85,6 +85,7 @@ class LocalReader:
         self.location: str = str(folder)
         self.artifacts: Path = folder / ARTIFACTS
         self._variables = variables
+        self._recorded = False
         self.damage: list[str] = []
         self._cases_file = str(folder / CASES)
         self._cases: CaseIndex | None = None
@@ -105,7 +106,7 @@ class LocalReader:
             if start:
                 file.seek(self._case_index().start_of(start))
             for number, line in enumerate(file, start):
-                yield decoded_case(file.name, line, number + 1, self._variables)
+                yield decoded_case(file.name, line, number + 1, self._variables, recorded=self._recorded)
 
     def case_lines(self) -> Iterator[bytes]:
         """The cases as stored, a line each."""
@@ -141,7 +142,7 @@ class LocalReader:
         line = self._case_index().line(index)
         if line is None:
             raise InputError(Problem(self._cases_file, f"there is no case {index + 1}: lines are missing"))
-        return decoded_case(self._cases_file, line, index + 1, self._variables)
+        return decoded_case(self._cases_file, line, index + 1, self._variables, recorded=self._recorded)
 
     def _case_index(self) -> CaseIndex:
         if self._cases is None:

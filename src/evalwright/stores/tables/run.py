@@ -56,6 +56,7 @@ class TableReader:
         """`variables` replace `${NAME}`, which is stored for secrets: none for merely looking, as the run may come from
         anyone."""
         self._tables, self._variables, self._cases = tables, variables, CaseLines(tables)
+        self._recorded = False
         self.location: str = tables.location
         self.artifacts: Path = tables.artifacts
         self.damage: list[str] = []
@@ -81,7 +82,7 @@ class TableReader:
         return self._case(index, self._cases[index])
 
     def _case(self, index: int, line: bytes) -> Case:
-        return decoded_case(f"{self.location} cases", line, index + 1, self._variables)
+        return decoded_case(f"{self.location} cases", line, index + 1, self._variables, recorded=self._recorded)
 
     def parts(self, count: int) -> list[Part]:
         return self._tables.parts(count)
@@ -194,6 +195,10 @@ class TableWriter(TableReader):
             self.plan, self._placeholders = plan_from_json(self.location, stored, self._variables)
         self.unresolved: list[str] = sorted(self._placeholders)
         return named
+
+    def mask_cases(self) -> None:
+        """See `RunWriter`."""
+        self._recorded = True
 
     def append_trace(self, trace: Trace) -> None:
         rows = self._encoder.rows([trace])
