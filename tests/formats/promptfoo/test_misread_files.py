@@ -218,3 +218,37 @@ def test_a_table_with_another_separator_is_named(tmp_path):
     suite = load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": "q;__expected\na;b\n"}))
     warned = "t.csv:1: found one column, 'q;__expected': set PROMPTFOO_CSV_DELIMITER if ';' is between the cells"
     assert any(warned in str(one) for one in suite.warnings)
+
+
+def test_references_may_lead_to_places_in_other_files(tmp_path):
+    config = {
+        **ECHO,
+        "defaultTest": {"$ref": "common.yaml#/default"},
+        "tests": [{"$ref": "common.yaml#/tests/0"}, {"vars": {"q": "b", "r": {"$ref": "common.yaml#/word"}}}],
+    }
+    common = (
+        "default: {assert: [{$ref: '#/has'}]}\n"
+        "has: {type: contains, value: {$ref: 'common.yaml#/word'}}\n"
+        "word: a\n"
+        "tests: [{vars: {q: a}}]\n"
+    )
+    suite = load_suite(write(tmp_path, config, common__yaml=common))
+    assert [case.input for case in suite.cases] == [{"q": "a"}, {"q": "b", "r": "a"}]
+    assert [spec.config["assertion"] for case in suite.cases for spec in case.evaluators] == [
+        {"type": "contains", "value": "a"}
+    ] * 2
+
+
+def test_references_that_lead_nowhere_or_to_themselves_are_reported(tmp_path):
+    tests = [{"$ref": one} for one in ("gone.yaml", "common.yaml#/gone", "common.yaml#/a", "#/gone")]
+    with pytest.raises(InputError) as refused:
+        load_suite(write(tmp_path, {**ECHO, "tests": tests}, common__yaml="a: {vars: {$ref: '#/a'}}\n"))
+    messages = [
+        one.message for one in refused.value.problems if "there is no" in one.message or "itself" in one.message
+    ]
+    assert [message.partition(";")[0] for message in messages] == [
+        "there is no file 'gone.yaml'",
+        "$ref: there is no 'common.yaml#/gone' in that file",
+        "$ref: '#/a' leads to itself",
+        "$ref: there is no '#/gone' in this file",
+    ]

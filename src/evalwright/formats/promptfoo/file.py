@@ -14,6 +14,7 @@ from evalwright.files.key_paths import Place
 from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.scripts import evaluated_file
+from evalwright.formats.promptfoo.sources import Sources
 from evalwright.formats.promptfoo.templates import render
 from evalwright.formats.promptfoo.values import as_it_was, as_javascript
 
@@ -23,6 +24,8 @@ _TEMPLATE = re.compile(r"\{\{(?:[^}]|\}(?!\}))*\}\}")
 _VARIABLE = re.compile(r"\benv(?:\.(\w+)|\[\s*['\"]([^'\"]+)['\"]\s*\])")
 _OR_TEXT = re.compile(rf"\{{\{{-?\s*{_VARIABLE.pattern}\s+or\s+(?:'[^']*'|\"[^\"]*\")\s*-?\}}\}}")
 _DEFAULT = re.compile(r"\bor\b|\|\s*(?:default|d)\b")
+_REFERENCE = re.compile(r"((?:file://)?[^#:]+\.(?:ya?ml|json))?(?:#(/.*)?)?")
+"""A file, a place in this one, or a place in a file."""
 _DEEPEST = 20
 """How many references may lead to each other in a row."""
 
@@ -34,43 +37,61 @@ def _read_document(path: Path, folder: Path) -> yaml.Document:
     return yaml.Document(str(path), evaluated_file(path, folder), b"")
 
 
-def resolved(raw: Any, document: Any, origin: Origin) -> Any:
-    """The value with every `{$ref: "#/..."}` replaced by what it refers to."""
-    return _Referring(document, origin).resolved(raw, (), 0)
+def resolved(raw: Any, document: Any, sources: Sources, origin: Origin) -> Any:
+    """The value with every `{$ref: "#/..."}` or `{$ref: "FILE#/..."}` replaced by what it refers to."""
+    return _Referring(document, "", sources, origin).resolved(raw, (), ())
 
 
 class _Referring:
-    def __init__(self, document: Any, origin: Origin) -> None:
-        self._document, self._origin = document, origin
+    """Resolves the references in one file, which is `named`; the name of the configuration itself is empty."""
 
-    def resolved(self, value: Any, place: Place, depth: int) -> Any:
+    def __init__(self, document: Any, named: str, sources: Sources, origin: Origin) -> None:
+        self._document, self._named, self._sources, self._origin = document, named, sources, origin
+
+    def resolved(self, value: Any, place: Place, behind: tuple[str, ...]) -> Any:
+        """The value at a place of the configuration; `behind` are the references that have led to it."""
         if isinstance(value, list):
-            return as_it_was([self.resolved(one, (*place, i), depth) for i, one in enumerate(value)], value)
+            return as_it_was([self.resolved(one, (*place, i), behind) for i, one in enumerate(value)], value)
         if not isinstance(value, dict):
             return value
         reference = value.get("$ref")
-        if isinstance(reference, str) and reference.startswith("#/"):
-            return self._target(reference, place, depth)
+        found = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
+        if found is not None and (found[1] or found[2]):  # "#" alone is of a JSON Schema
+            return self._target(found, place, behind)
         schemas = place[-1:] == ("parameters",) and bool({"tools", "functions"} & set(map(str, place)))
         if schemas:
             return value
-        return as_it_was({key: self.resolved(one, (*place, str(key)), depth) for key, one in value.items()}, value)
+        return as_it_was({key: self.resolved(one, (*place, str(key)), behind) for key, one in value.items()}, value)
 
-    def _target(self, reference: str, place: Place, depth: int) -> Any:
-        found = self._document
-        for step in reference[2:].split("/"):
+    def _target(self, reference: re.Match[str], place: Place, behind: tuple[str, ...]) -> Any:
+        target = f"{reference[1] or self._named}#{reference[2] or ''}"
+        if target in behind or len(behind) >= _DEEPEST:
+            self._origin.at(*place).report(f"$ref: {reference[0]!r} leads to itself")
+            return None
+        inner = self._in_file(reference[1], place) if reference[1] else self
+        if inner is None:
+            return None
+        found = inner._document
+        for step in (reference[2] or "").split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
             if isinstance(found, dict) and name in found:
                 found = found[name]
             elif isinstance(found, list) and name.isdigit() and int(name) < len(found):
                 found = found[int(name)]
             else:
-                self._origin.at(*place).report(f"$ref: there is no {reference!r} in this file")
+                where = "that" if reference[1] else "this"
+                self._origin.at(*place).report(f"$ref: there is no {reference[0]!r} in {where} file")
                 return None
-        if depth >= _DEEPEST:
-            self._origin.at(*place).report(f"$ref: {reference!r} leads to itself")
+        return inner.resolved(copy.deepcopy(found), place, (*behind, target))
+
+    def _in_file(self, named: str, place: Place) -> _Referring | None:
+        """What resolves the references within another file; None, after a report, if that cannot be read."""
+        origin = self._origin.at(*place)
+        path = self._sources.path(named, origin)
+        document = None if path is None else self._sources.document(path, origin)
+        if document is None:
             return None
-        return self.resolved(copy.deepcopy(found), place, depth + 1)
+        return _Referring(as_javascript(document.value), named, self._sources, self._origin)
 
 
 def with_environment(value: Any, environment: Mapping[str, str]) -> Any:

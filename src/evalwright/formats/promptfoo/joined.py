@@ -11,6 +11,7 @@ from evalwright.files.key_paths import Place
 from evalwright.files.yaml import Document
 from evalwright.formats.promptfoo.file import mapping_of, resolved
 from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.sources import Sources
 from evalwright.formats.shared.findings import Findings
 
 __all__ = ["joined_configuration"]
@@ -25,7 +26,7 @@ _MAPPINGS: tuple[Place, ...] = (
 )
 
 
-def joined_configuration(path: Path, others: Sequence[Path]) -> tuple[dict[str, Any], Findings]:
+def joined_configuration(path: Path, others: Sequence[Path], sources: Sources) -> tuple[dict[str, Any], Findings]:
     """The configuration in a file, joined with those in others, and where to report what is wrong in them.
 
     Raises InputError for a file that cannot be read, and for one in another folder, to which its paths would be
@@ -37,7 +38,7 @@ def joined_configuration(path: Path, others: Sequence[Path]) -> tuple[dict[str, 
         return raw, Findings(path, document)
     if strange := [other for other in others if other.resolve().parent != folder]:
         raise InputError([Problem(str(one), f"expected a file in the folder of {path}") for one in strange])
-    whole = _Joined(path, document)
+    whole = _Joined(path, document, sources)
     whole.include(raw, Findings(path, document))
     for other in others:
         document, raw = mapping_of(other, folder)
@@ -48,8 +49,9 @@ def joined_configuration(path: Path, others: Sequence[Path]) -> tuple[dict[str, 
 class _Joined(Findings):
     """What is wrong in several files, reported where each part of the whole was written."""
 
-    def __init__(self, path: Path, document: Document) -> None:
+    def __init__(self, path: Path, document: Document, sources: Sources) -> None:
         super().__init__(path, document)
+        self._sources = sources
         self.raw: dict[str, Any] = {}
         self._parts: dict[Place, tuple[Findings, Place]] = {}
         """Where the values at some places of the whole were written."""
@@ -57,7 +59,7 @@ class _Joined(Findings):
     def include(self, raw: dict[str, Any], part: Findings) -> None:
         """Join one more file, in which references are to its own keys."""
         part.join(self)
-        for key, value in resolved(raw, raw, Origin(part)).items():
+        for key, value in resolved(raw, raw, self._sources, Origin(part)).items():
             name = "providers" if key == "targets" and "providers" not in raw else key
             self._join(self.raw, (name,), value, part, (key,))
 

@@ -66,9 +66,11 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     env_files = _env_files(options.get("env_file", ()))
     values = read_env_files(env_files, process_environment())
     learn(values)  # before code of the configuration is executed
-    raw, findings = joined_configuration(path, options.get("add_config", ()))
+    sources = Sources(path.resolve().parent, options.get("allow_outside", ()), path.parent)
+    sources.used += options.get("add_config", ())
+    raw, findings = joined_configuration(path, options.get("add_config", ()), sources)
     findings.warnings += unread_lines(env_files)
-    return _Reading(path, raw, findings, options, variables, values).suite()
+    return _Reading(path, raw, sources, findings, options, variables, values).suite()
 
 
 def _env_files(named: Sequence[Path]) -> list[Path]:
@@ -86,18 +88,17 @@ class _Reading:
         self,
         path: Path,
         raw: dict[str, Any],
+        sources: Sources,
         findings: Findings,
         options: Mapping[str, Any],
         variables: Mapping[str, str],
         values: Mapping[str, str],
     ) -> None:
-        self._path, self._findings, self._options = path, findings, options
+        self._path, self._sources, self._findings, self._options = path, sources, findings, options
         self._origin = Origin(findings)
         self._unusable: list[InputError] = []
         taken = list(env_names(raw))
-        raw = what_fits(resolved(raw, raw, self._origin), CONFIG, self._origin)
-        self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()), path.parent)
-        self._sources.used += options.get("add_config", ())
+        raw = what_fits(resolved(raw, raw, sources, self._origin), CONFIG, self._origin)
         self._values = {**values, **self._values_named_in(raw)}
         learn(self._values)
         self._own = {key: template_text(value) for key, value in raw.get("env", {}).items()}
