@@ -97,16 +97,22 @@ def test_a_file_where_its_folder_should_be_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({}, "missing required field `path`"),
-        ({"path": 5}, "path: expected `str`, got `int`"),
+        ({}, "path: the required key 'path' is missing, expected a text"),
+        ({"path": 5}, "path: expected a text, found a whole number"),
         ({"path": "x", "namespace": {}}, 'namespace: unknown key; did you mean "run_namespace"'),
-        ({"path": "x", "run_namespace": "p"}, "run_namespace: expected `object | null`, got `str`"),
+        ({"path": "x", "run_namespace": "p"}, "run_namespace: expected a mapping, found a text"),
     ],
 )
 def test_a_wrong_configuration_is_told(config: dict[str, object], message: str) -> None:
     with pytest.raises(InputError) as told:
         sqlite(config, None, Path("runs"))
     assert message in str(told.value)
+
+
+def test_all_mistakes_of_a_configuration_are_told_at_once() -> None:
+    with pytest.raises(InputError) as told:
+        sqlite({"paht": "x", "run_namespace": "p"}, None, Path("runs"))
+    assert [problem.key for problem in told.value.problems] == ["path", "paht", "run_namespace"]
 
 
 def test_a_run_that_cannot_be_opened_is_not_locked_by_the_attempt(tmp_path: Path) -> None:

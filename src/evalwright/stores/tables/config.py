@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -12,16 +13,42 @@ from evalwright.errors import InputError, Problem, did_you_mean
 __all__ = ["read_config"]
 
 T = TypeVar("T")
+_WORDS = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    dict: "a mapping",
+    list: "a list",
+}
 
 
 def read_config(kind: type[T], config: Mapping[str, Any]) -> T:
-    """The configuration as `kind`, a struct. Raises InputError for an unknown key or a wrong value."""
-    known = kind.__struct_fields__  # type: ignore[attr-defined]
-    problems = [Problem("", f"unknown key{did_you_mean(key, known)}", None, key) for key in config if key not in known]
-    if not problems:
+    """The configuration as `kind`, a struct. Raises InputError for all unknown and missing keys and wrong values."""
+    if problems := [*_problems(kind, config)]:
+        raise InputError(problems)
+    return msgspec.convert(config, kind)
+
+
+def _problems(kind: type, config: Mapping[str, Any]) -> Iterator[Problem]:
+    fields = msgspec.structs.fields(kind)
+    types = {field.name: field.type for field in fields}
+    for field in fields:
+        if field.required and field.name not in config:
+            message = f"the required key {field.name!r} is missing, expected {_in_words(field.type)}"
+            yield Problem("", message, None, field.name)
+    for key, value in config.items():
+        if key not in types:
+            yield Problem("", f"unknown key{did_you_mean(key, types)}", None, key)
+            continue
         try:
-            return msgspec.convert(config, kind)
-        except msgspec.ValidationError as error:
-            message, _, place = str(error).partition(" - at `$.")
-            problems = [Problem("", message[0].lower() + message[1:], None, place.rstrip("`"))]
-    raise InputError(problems)
+            msgspec.convert(value, types[key])
+        except (msgspec.ValidationError, RecursionError):
+            found = "null" if value is None else _WORDS.get(type(value), type(value).__name__)
+            yield Problem("", f"expected {_in_words(types[key])}, found {found}", None, key)
+
+
+def _in_words(expected: Any) -> str:
+    """A type without null."""
+    choices = get_args(expected) if get_origin(expected) is UnionType else (expected,)
+    return " or ".join(_WORDS[get_origin(one) or one] for one in choices if one is not type(None))
