@@ -4,11 +4,15 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 
+import pytest
+
+from evalwright.errors import TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.registry import load
 
 CASE = Case(id="c1", input={"user_message": 'say "hi"', "n": 3}, metadata={"k": [1, 2]})
+GOOD = {"answer": "fine"}
 PATIENCE = 30
 """Seconds after which a test has failed; no test waits that long."""
 
@@ -108,6 +112,26 @@ async def _asked(script, case, config):
 def ask(script, case=CASE, **config):
     """The answer to one case."""
     return asyncio.run(_asked(script, case, config))[0]
+
+
+def failure(script, **config):
+    """The error of one case."""
+    with pytest.raises(TargetError) as raised:
+        ask(script, **config)
+    return raised.value
+
+
+def sending(data, end=True):
+    """A script that sends these bytes; without `end` it closes only its half of the connection."""
+
+    async def script(writer):
+        writer.write(data)
+        await writer.drain()
+        if not end:
+            writer.write_eof()
+            await asyncio.sleep(PATIENCE)
+
+    return script
 
 
 def sent(case=CASE, **config):
