@@ -142,7 +142,7 @@ def aggregator_problems(config: Mapping[str, Any], members: Sequence[str], *, le
     yield from _name_problems(config, members, lenient=lenient)
     repeated = [name for name, count in Counter(members).items() if count > 1]
     if repeated and not lenient and (kind in _BY_NAME or config.get("weights") or config.get("required")):
-        yield Problem("", f"members are told apart by name, and several are named {repeated[0]!r}", key="type")
+        yield Problem("", f"members are distinguished by name, and several are named {repeated[0]!r}", key="type")
 
 
 def _number_problems(config: Mapping[str, Any]) -> Iterator[Problem]:
