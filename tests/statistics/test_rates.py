@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from math import nextafter
+from statistics import mean, stdev
 
 import pytest
 from hypothesis import given
@@ -33,6 +34,15 @@ def test_trials_earn_their_price() -> None:
     found = rate_with_design_effect(varied)
     assert found.effective_n > 1000
     assert found.rate == pytest.approx(sum(varied) / 100)
+
+
+def test_few_cases_pay_for_the_spread_that_they_had_to_estimate() -> None:
+    """(z/t)² with Student's t of 13 degrees of freedom (Korn and Graubard 1998)."""
+    shares = [i / 20 for i in range(14)]
+    rate, variance = mean(shares), stdev(shares) ** 2 / 14
+    price = (1.959963984540054 / 2.160368656461013) ** 2
+    found = rate_with_design_effect(shares)
+    assert found.effective_n == pytest.approx(rate * (1 - rate) / variance * price)
 
 
 def test_the_usual_interval_is_one_like_others() -> None:

@@ -36,3 +36,13 @@ def test_the_ratio_of_quantiles_of_many_values_is_as_certain_as_by_draws() -> No
         assert one.ci[0] < 1 < one.ci[1]
     assert (by_draws, alone) == (pytest.approx(sqrt(2), abs=0.25), pytest.approx(sqrt(2), abs=0.1))
     assert 1 <= ends_of_ratio(6_000, 0.95)[1] < 1.25
+
+
+def test_half_of_all_draws_lie_within_an_interval_of_one_half() -> None:
+    """Of two independent sides, the ratio varies more than either quantile: its interval is not just that of one."""
+    rng = Random(3)
+    a, b = ([[exp(rng.gauss(0, 1))] for _ in range(60)] for _ in range(2))
+    found = quantile_ratio(a, b, 0.5, None, 0.5)
+    assert found.ci is not None
+    own = [quantile_ends([value for (value,) in side], 0.5, 0.5) for side in (a, b)]
+    assert log(found.ci[1] / found.ci[0]) > 1.1 * max(log(ends[1] / ends[0]) for ends in own if ends is not None)

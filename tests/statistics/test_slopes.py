@@ -34,3 +34,11 @@ def test_where_x_does_not_vary_or_few_units_are_there_is_no_line() -> None:
     assert slope([2.0] * 20, list(range(20))).slope is None
     assert slope([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).ci is None
     assert slope([], []).units == 0
+
+
+def test_a_line_takes_two_degrees_of_freedom() -> None:
+    """Student's t of 10 degrees of freedom for 12 points."""
+    found = slope(list(range(12)), [i % 5 for i in range(12)])
+    assert found.ci is not None
+    assert found.se is not None
+    assert (found.ci[1] - found.ci[0]) / (2 * found.se) == pytest.approx(2.2281388519649385)
