@@ -260,3 +260,15 @@ def test_what_the_commands_of_a_shell_printed_is_their_result(tmp_path):
     path = written(tmp_path / "x.jsonl", [{"object": "response", "id": "r", "output": output}])
     _, [case] = imported(tmp_path, "openai-responses", path)
     assert case["embedded_trace"]["tool_results"][0]["content"] == {"output": printed}
+
+
+def test_a_tool_that_failed_has_the_reason_as_its_result_and_is_counted(tmp_path):
+    failed = span(
+        2, "execute_tool track", {"gen_ai.tool.name": "track", "gen_ai.tool.call.id": "c1"}, below=1,
+        status={"code": 2, "message": "timed out"},
+    )  # fmt: skip
+    root = span(1, "agent", {"input.value": ASKED, "output.value": "Sorry"})
+    _, [case] = imported(tmp_path, "otlp-json", written(tmp_path / "x.jsonl", [exported(root, failed)]))
+    trace = case["embedded_trace"]
+    assert [(one["tool_call_id"], one["content"]) for one in trace["tool_results"]] == [("c1", "timed out")]
+    assert (trace["metrics"]["custom"], trace["error"]) == ({"failed_tool_results": 1}, None)

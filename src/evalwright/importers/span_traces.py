@@ -183,6 +183,7 @@ class _Recording:
         found = []
         for span in self._tree.of_kind("tool"):
             name, call_id, _, result = tool_of(span)
+            result = _failure(span) if result is None else result
             if result is not None:
                 found.append(
                     ToolResult(
@@ -199,11 +200,10 @@ class _Recording:
             sum(given) if (given := [one for one in column if one is not None]) else None
             for column in zip(*counted, strict=True)
         ]
-        if not sums:
-            return Metrics()
-        read_in, written_out, thinking, cost, read, written = sums
-        cached = {"cache_read_tokens": read, "cache_write_tokens": written}
-        custom = {name: number for name, number in cached.items() if number is not None}
+        failed = sum(span.status == "error" for span in self._tree.of_kind("tool"))
+        read_in, written_out, thinking, cost, read, written = sums or SpanUsage()
+        found = {"cache_read_tokens": read, "cache_write_tokens": written, "failed_tool_results": failed or None}
+        custom = {name: number for name, number in found.items() if number is not None}
         return Metrics(read_in, written_out, thinking, cost, custom=custom)
 
     def scores(self) -> list[dict[str, Any]]:
@@ -225,10 +225,6 @@ class _Recording:
 
     def span(self, one: WireSpan) -> Span:
         messages_in, messages_out = self._tree.input_messages(one), self._tree.output_messages(one)
-        raised = next(
-            (event.attributes.get("exception.message") for event in one.events if event.name == "exception"), None
-        )
-        error = (one.message or str(raised or "error")) if one.status == "error" else None
         return Span(
             one.span_id,
             one.name or "(unnamed)",
@@ -237,12 +233,20 @@ class _Recording:
             _at(one.started_at),
             _at(one.finished_at),
             one.status,
-            error,
+            _failure(one),
             messages_in or shown_input(one),
             messages_out or shown_output(one),
             {key: value for key, value in one.attributes.items() if not key.startswith(_SAID)},
             [SpanEvent(event.name, _at(event.at), event.attributes) for event in one.events],
         )
+
+
+def _failure(span: WireSpan) -> str | None:
+    """Why a span failed; None if it did not."""
+    raised = next(
+        (event.attributes.get("exception.message") for event in span.events if event.name == "exception"), None
+    )
+    return (span.message or str(raised or "error")) if span.status == "error" else None
 
 
 def _take_executed(call: ToolCall, executed: list[ToolCall]) -> bool:
