@@ -361,3 +361,12 @@ def test_what_is_undecided_says_what_it_would_take() -> None:
     exact = decision_of(of_passes(1, 1, 0, 0), of_passes(1, 0, 1, 0), Terms(margin=0.0), Identity(), Labelled())
     assert exact.next is None
     assert "no number of cases would show it" in " ".join(decision_lines(exact, Paint()))
+
+
+@pytest.mark.parametrize(("errors", "verdict"), [("exclude", "ship"), ("strict", "undecided")])
+def test_strictly_the_errors_of_one_side_passed_and_those_of_the_other_failed(errors: str, verdict: str) -> None:
+    a, b = of_passes(*[1] * 300), of_passes(*[1] * 300)
+    a.passes = {**a.passes, **{f"c{i}": CaseTotal(target_errors=1) for i in range(5)}}
+    b.passes = {**b.passes, **{f"c{i}": CaseTotal(target_errors=1) for i in range(5, 10)}}
+    found = decision_of(a, b, Terms(errors=errors, margin=0.04), Identity(), Labelled())  # type: ignore[arg-type]
+    assert found.verdict == verdict
