@@ -76,6 +76,13 @@ def _unsynced() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _hung_up() -> None:
+    """What tests start would inherit that `nohup` lets a signal be ignored, but not a handler that does nothing."""
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
+
+
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As that of pytest, which lists the folders of all earlier tests for the number of the next."""
