@@ -113,6 +113,13 @@ def test_a_text_in_pieces_is_masked_as_a_whole(parts: list[str], chance: Random)
     assert shown + masker.mask_text(held) == masker.mask_text(text)
 
 
+@pytest.mark.parametrize(("more", "masked"), [("e", "abcde"), (" e", f"{MASKED} e"), ("", MASKED)])
+def test_what_follows_a_short_secret_in_the_next_piece_says_whether_it_stands_alone(more: str, masked: str) -> None:
+    masker = Masker({"A": "abcd"})
+    shown, held = masker.mask_begun("say abcd")
+    assert shown + masker.mask_text(held + more) == f"say {masked}"
+
+
 def test_secrets_across_escapes_keep_the_line_valid() -> None:
     """The text `\\nabcdef` holds an escape whose second half looks like the beginning of the secret."""
     line = json.dumps({"a": "x\nabcdef", "b": "nabcdef"}).encode()

@@ -85,9 +85,7 @@ def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
 
 def masked_in(text: str, secret: str) -> str:
     """A text in which one secret is masked, by the rules of `Masker`, but only in its literal form."""
-    if len(secret) < _SHORTEST:
-        return text
-    return text.replace(secret, MASKED) if len(secret) >= _SUBSTRING else _pattern(secret).sub(MASKED, text)
+    return text if len(secret) < _SHORTEST else _pattern(secret).sub(MASKED, text)
 
 
 class Masker:
@@ -146,13 +144,14 @@ class Masker:
     def mask_begun(self, text: str) -> tuple[str, str]:
         """The masked text without its end, and that end, which may be the beginning of a secret, as it is.
 
-        The end belongs before the next piece of a text that is written piece by piece.
+        The end belongs before the next piece of a text that is written piece by piece. It may be a whole short secret,
+        which stands alone or begins a word.
         """
         text = self._without_forms(text)
         longest, beginnings = self._beginnings
-        for start in range(max(0, len(text) - longest + 1), len(text)):
+        for start in range(max(0, len(text) - longest), len(text)):
             end = text[start:]
-            if any(len(end) < len(form) and form.startswith(end) for form in beginnings.get(end[0], ())):
+            if any(form.startswith(end) for form in beginnings.get(end[0], ())):
                 return self.mask_text(text[:start]), end
         return self.mask_text(text), ""
 
