@@ -80,6 +80,13 @@ def test_the_interval_holds_0_where_the_exact_test_sees_nothing() -> None:
     assert found.ci == pytest.approx((-0.002519329182561, 0.1948270214903))
 
 
+def test_the_interval_ends_beside_0_where_it_would_hold_what_the_exact_test_rules_out() -> None:
+    better, worse = mcnemar_interval(200, 0, 8, 0, 0.01), mcnemar_interval(200, 8, 0, 0, 0.01)
+    assert better.p_exact == worse.p_exact == pytest.approx(2 / 2**8)
+    assert better.ci == pytest.approx((0.0, 0.07664289010955), abs=1e-8)
+    assert worse.ci == pytest.approx((-0.07664289010955, 0.0), abs=1e-8)
+
+
 def test_without_pairs_there_is_no_difference() -> None:
     found = mcnemar(0, 0, 0, 0)
     assert (found.diff_b_minus_a, found.se_wald, found.ci_wald, found.ci_newcombe_paired) == (None, None, None, None)

@@ -38,7 +38,7 @@ _TINY = 1e-9
 
 def mcnemar_exact(a_only: int, b_only: int) -> float:
     """Two-sided exact p-value of McNemar's test (binomial on the discordant pairs); 1 without any."""
-    return binomial_two_sided_half(min(a_only, b_only), a_only + b_only)
+    return binomial_two_sided_half(a_only, a_only + b_only)
 
 
 def _newcombe(both_pass: int, a_only: int, b_only: int, both_fail: int, confidence: float = 0.95) -> Interval | None:

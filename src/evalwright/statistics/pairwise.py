@@ -52,11 +52,11 @@ def pairwise_swap(order_ab: Sequence[str], order_ba: Sequence[str]) -> PairwiseS
         n - wins_a - wins_b,
         mean_of(points),
         None if variance is None else sqrt(variance / n),
-        binomial_two_sided_half(min(wins_a, wins_b), wins_a + wins_b),
+        binomial_two_sided_half(wins_a, wins_a + wins_b),
         first_won / decided if decided else None,
         first,
         second,
-        binomial_two_sided_half(min(first, second), first + second),
+        binomial_two_sided_half(first, first + second),
     )
 
 
