@@ -368,5 +368,5 @@ def test_strictly_the_errors_of_one_side_passed_and_those_of_the_other_failed(er
     a, b = of_passes(*[1] * 300), of_passes(*[1] * 300)
     a.passes = {**a.passes, **{f"c{i}": CaseTotal(target_errors=1) for i in range(5)}}
     b.passes = {**b.passes, **{f"c{i}": CaseTotal(target_errors=1) for i in range(5, 10)}}
-    found = decision_of(a, b, Terms(errors=errors, margin=0.04), Identity(), Labelled())  # type: ignore[arg-type]
+    found = decision_of(a, b, Terms(errors=errors, margin=0.03), Identity(), Labelled())  # type: ignore[arg-type]
     assert found.verdict == verdict
