@@ -121,7 +121,7 @@ def test_a_code_judge_that_cannot_be_read_is_told_with_what_it_said(project, sai
 
 @pytest.mark.parametrize(
     ("kind", "found"),
-    [("code_judge", {"a": 1, "b": 2, "config": {"a": 1, "b": 2}}), ("code-grader", {"a": 1, "b": 2})],
+    [("code_judge", {"b": 3, "config": {"a": 1, "b": 2}}), ("code-grader", {"a": 1, "b": 2})],
 )
 def test_a_code_judge_finds_its_settings_where_its_release_has_them(project, kind, found):
     script = "import json, sys; print(json.dumps({'score': 1, 'details': json.load(sys.stdin)['config']}))"

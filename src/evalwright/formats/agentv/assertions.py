@@ -232,11 +232,8 @@ class Evaluators:
         if raw.get("target") not in (None, False):
             report.warn(f"{place}.target", "target: programs that judge cannot call models here")
         stray = {k: v for k, v in raw.items() if k not in own}
-        if isinstance(named := stray.get("config"), dict):
-            # The standard shows its entries at the top, where AgentV 2.7 has them below `config`.
-            if "newer" in config:
-                del stray["config"]
-            stray |= named
+        if "newer" in config and isinstance(stray.get("config"), dict):  # AgentV 2.7 gave them below `config`
+            stray |= stray.pop("config")
         if script is None or script == [] or (isinstance(script, str) and not script.strip()):
             report(f"{place}.script", "script: expected a list of texts with at least one, or a text")
             config["script"] = ["true"]

@@ -138,7 +138,7 @@ class _Writing:
             return {"type": spec.type, **config}
         if spec.type == "code_judge":
             kind = "code-grader" if config.get("newer") else "code_judge"
-            found = {"type": kind, **_without_repeats(config.get("config") or {}), "script": config["script"]}
+            found = {"type": kind, "script": config["script"], **(config.get("config") or {})}
             found |= {"env": config["env"]} if config.get("env") else {}
             if not config.get("lenient"):
                 what = "AgentV limits scores to 0 to 1, and counts replies that cannot be read as 0"
@@ -177,14 +177,6 @@ def _input_messages(value: Any) -> Any:
 
 def _spec(raw: Mapping[str, Any]) -> EvaluatorSpec:
     return msgspec.convert(dict(raw), EvaluatorSpec)
-
-
-def _without_repeats(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration of a program without the entries of `config` that reading has put beside it."""
-    named = config.get("config")
-    if not isinstance(named, dict):
-        return config
-    return {key: value for key, value in config.items() if key not in named or named[key] != value}
 
 
 def _rubric(item: Mapping[str, Any]) -> dict[str, Any]:
