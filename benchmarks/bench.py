@@ -188,11 +188,11 @@ class Bench:
 
     def w6(self) -> None:
         count = 10_000
-        one = self.child("run", self._suite("w6-one", 1), repeats=1)[0].said["run_dir"]
+        run_dir = self.child("run", self._suite("w6-one", 1), repeats=1)[0].said["run_dir"]
         before = self.child("run", self._suite("w6-before", count), repeats=1)[0]
         after = self.child("run", self._suite("w6-after", count, answer="worse"), repeats=1)[0]
         runs = [before.said["run_dir"], after.said["run_dir"]]
-        small = median(self.command([*CLI, "compare", one, one], statuses=(0, 1)), whole_cpu)
+        small = median(self.command([*CLI, "compare", run_dir, run_dir], statuses=(0, 1)), whole_cpu)
         void = self._void([before], data.cases, count)
         costs: dict[str, list[Cost]] = {"without an index": [], "again": []}
         for _ in range(self.repeats):
@@ -279,14 +279,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="runs behind each median (default 3)")
     parser.add_argument("--folder", type=Path, help="where data is kept between runs; else it is removed at the end")
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.child:
-        child(asked.child, Path(asked.works[0]))
+    args = parser.parse_args()
+    if args.child:
+        child(args.child, Path(args.works[0]))
         return
-    chosen = [work.lower() for work in asked.works] or ["w1", "w2", "w3", "w4", "w5", "w6"]
+    chosen = [work.lower() for work in args.works] or ["w1", "w2", "w3", "w4", "w5", "w6"]
     print(f"evalwright {works.installed()}\n{HEAD}")
     with tempfile.TemporaryDirectory(prefix="evalwright-bench-") as temporary:
-        bench = Bench((asked.folder or Path(temporary)).resolve(), asked.repeats, asked.large)
+        bench = Bench((args.folder or Path(temporary)).resolve(), args.repeats, args.large)
         for work in chosen:
             if not hasattr(Bench, work):
                 parser.error(f"no work {work!r}: expected W1 to W6")

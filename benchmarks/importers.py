@@ -96,7 +96,7 @@ FORMATS = {"claude-code": claude, "codex": codex, "lm-eval": harness}
 def written(path: Path, name: str, mib: float) -> Path:
     size = len(json.dumps(list(FORMATS[name](60)))) / 60
     with path.open("w") as file:
-        file.writelines(json.dumps(one) + "\n" for one in FORMATS[name](int(mib * 2**20 / size)))
+        file.writelines(json.dumps(suite_format) + "\n" for suite_format in FORMATS[name](int(mib * 2**20 / size)))
     return path
 
 
@@ -131,8 +131,8 @@ def main() -> None:
             small = written(folder / f"{form}.jsonl", form, mib)
             pairs = [(decoding(small), reading(small, form)) for _ in range(ROUNDS)]
             alone, read = (min(one) for one in zip(*pairs, strict=True))
-            said = "ok" if alone / read >= GOAL else "MISSED"
-            print(f"{form:12} {mib / read:6.0f} MiB/s, decoding {mib / alone:6.0f}: {alone / read:.2f} of it, {said}")
+            text = "ok" if alone / read >= GOAL else "MISSED"
+            print(f"{form:12} {mib / read:6.0f} MiB/s, decoding {mib / alone:6.0f}: {alone / read:.2f} of it, {text}")
             large = written(folder / f"{form}-large.jsonl", form, 4 * mib)
             figures = peak(small, folder / f"{form}-a"), peak(large, folder / f"{form}-b")
             print(f"{'':12} memory {figures[0]:5.0f} and {figures[1]:5.0f} MiB for {mib:.0f} and {4 * mib:.0f} MiB")

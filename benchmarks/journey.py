@@ -54,8 +54,8 @@ def measure(journey: str) -> dict[str, list[str]]:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"the journey {journey} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    found: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    document: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return document
 
 
 def files(functions: list[str]) -> list[str]:
@@ -232,12 +232,12 @@ def main() -> int:
     parser.add_argument("journeys", nargs="*", metavar="JOURNEY", help=f"{', '.join(JOURNEYS)}; all without one")
     parser.add_argument("--files", action="store_true", help="also list the files")
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.child:
-        child(asked.child)
+    args = parser.parse_args()
+    if args.child:
+        child(args.child)
         return 0
     print(f"{'journey':8} {'in all':>24} {'per cell':>24}  goal (files)")
-    for journey in asked.journeys or JOURNEYS:
+    for journey in args.journeys or JOURNEYS:
         found = measure(journey)
         counts = [(len(files(found[key])), len(found[key])) for key in ("functions", "cell_functions")]
         texts = [f"{of_files} files, {functions} functions" for of_files, functions in counts]
@@ -245,7 +245,7 @@ def main() -> int:
         met = goal is None or all(count[0] <= most for count, most in zip(counts, goal, strict=True))
         print(f"{journey:8} {texts[0]:>24} {texts[1]:>24}  {f'<= {goal[0]}, <= {goal[1]}' if goal else ''}", end="")
         print("" if met else "  MISSED")
-        if asked.files:
+        if args.files:
             cell = set(files(found["cell_functions"]))
             print("\n".join(f"  {'*' if file in cell else ' '} {file}" for file in files(found["functions"])))
     return 0

@@ -64,10 +64,10 @@ def measure(command: list[str], environment: dict[str, str] | None = None) -> Co
 def _last_object(text: str) -> dict[str, Any]:
     lines = text.strip().splitlines()
     try:
-        found = json.loads(lines[-1]) if lines else {}
+        document = json.loads(lines[-1]) if lines else {}
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 class _TreeMemory(threading.Thread):

@@ -241,11 +241,11 @@ def bare_run(cases: Path) -> Clock:
     async def everything() -> None:
         turn = asyncio.Semaphore(32)
         with cases.open("rb") as file:
-            found = [decode(line) for line in file]
+            listed = [decode(line) for line in file]
         folder = cases.with_suffix(".bare")
         folder.mkdir(exist_ok=True)
         with (folder / "traces").open("wb") as traces, (folder / "results").open("wb") as results:
-            await asyncio.gather(*(one(case, turn, traces, results) for case in found))
+            await asyncio.gather(*(one(case, turn, traces, results) for case in listed))
             for file in (traces, results):
                 file.flush()
                 os.fsync(file.fileno())

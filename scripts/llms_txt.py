@@ -35,8 +35,8 @@ def listing(settings: dict[str, Any]) -> Iterator[str]:
 
 def first_sentence(page: str) -> str:
     """The first sentence below the title, on one line and without its links."""
-    found = FIRST_PARAGRAPH.search(page)
-    text = LINK.sub(r"\1", " ".join(found[0].split()) if found else "")
+    match = FIRST_PARAGRAPH.search(page)
+    text = LINK.sub(r"\1", " ".join(match[0].split()) if match else "")
     return re.split(r"(?<=[.?!])\s", text, maxsplit=1)[0].rstrip(":")
 
 

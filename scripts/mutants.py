@@ -174,8 +174,8 @@ class Checkout:
 
 def drawn(places: list[Path], count: int, seed: int) -> list[Mutant]:
     files = {file for place in places for file in ([place] if place.is_file() else place.rglob("*.py"))}
-    found = [mutant for file in sorted(files) for mutant in mutants(file)]
-    return random.Random(seed).sample(found, min(count, len(found)))
+    listed = [mutant for file in sorted(files) for mutant in mutants(file)]
+    return random.Random(seed).sample(listed, min(count, len(listed)))
 
 
 def arguments() -> argparse.Namespace:
@@ -187,13 +187,13 @@ def arguments() -> argparse.Namespace:
         "--limit", type=float, default=600, metavar="SECONDS", help="for the tests of one (default: 600)"
     )
     parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent, help="the checkout")
-    given = parser.parse_args()
-    given.root = given.root.resolve()
-    source = given.root / "src"
-    given.places = [place.resolve() for place in given.places] or [source]
-    if wrong := [str(place) for place in given.places if not (place.exists() and place.is_relative_to(source))]:
+    args = parser.parse_args()
+    args.root = args.root.resolve()
+    source = args.root / "src"
+    args.places = [place.resolve() for place in args.places] or [source]
+    if wrong := [str(place) for place in args.places if not (place.exists() and place.is_relative_to(source))]:
         parser.error(f"not in {source}: {', '.join(wrong)}")
-    return given
+    return args
 
 
 def main() -> int:

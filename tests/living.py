@@ -10,15 +10,15 @@ from pathlib import Path
 
 def living(mark: str) -> list[int]:
     """The processes with a word in their command line, without our own."""
-    found = []
+    seen = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal() and int(folder.name) != os.getpid():
             try:
                 if mark.encode() in (folder / "cmdline").read_bytes():
-                    found.append(int(folder.name))
+                    seen.append(int(folder.name))
             except OSError:
                 continue
-    return found
+    return seen
 
 
 def left_after_a_moment(mark: str) -> list[int]:

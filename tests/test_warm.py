@@ -199,8 +199,8 @@ def test_modules_of_a_user_are_loaded_in_the_child(tmp_path: Path) -> None:
     for word in ("one", "two"):
         (tmp_path / word).mkdir()
         (tmp_path / word / "agent.py").write_text(f"WORD = '{word}'\n")
-        said = warm.run(["-c", "import agent; print(agent.WORD)"], cwd=tmp_path / word).stdout
-        assert said == f"{word}\n"
+        stdout = warm.run(["-c", "import agent; print(agent.WORD)"], cwd=tmp_path / word).stdout
+        assert stdout == f"{word}\n"
 
 
 def test_the_parent_has_one_thread_and_nothing_open(tmp_path: Path) -> None:

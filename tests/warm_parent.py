@@ -58,10 +58,10 @@ def import_what_commands_import() -> None:
 
 
 def records() -> list[type[msgspec.Struct]]:
-    found = list(msgspec.Struct.__subclasses__())
-    for record in found:
-        found += record.__subclasses__()
-    return [record for record in found if record.__module__.startswith("evalwright.")]
+    subclasses = list(msgspec.Struct.__subclasses__())
+    for record in subclasses:
+        subclasses += record.__subclasses__()
+    return [record for record in subclasses if record.__module__.startswith("evalwright.")]
 
 
 def import_what_pytest_imports() -> None:
@@ -156,7 +156,7 @@ def run(words: list[str]) -> None:
 
 def _newest_first(imported: dict[str, types.ModuleType]) -> list[tuple[str, types.ModuleType]]:
     """The modules that this child has loaded. To look at all of the parent's would copy the page of each."""
-    loaded = itertools.takewhile(lambda one: imported.get(one[0]) is not one[1], reversed(sys.modules.items()))
+    loaded = itertools.takewhile(lambda item: imported.get(item[0]) is not item[1], reversed(sys.modules.items()))
     main = sys.modules["__main__"]
     return [*loaded, *([("__main__", main)] if main is not imported["__main__"] else [])]
 

@@ -108,11 +108,11 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     module, _, other = _PLACES[name].partition(":")
-    found = getattr(import_module(f"{__name__}.{module}"), other or name)
+    attribute = getattr(import_module(f"{__name__}.{module}"), other or name)
     # In messages, documentation and pickles users see the name by which they import it.
-    found.__module__, found.__name__, found.__qualname__ = __name__, name, name
-    globals()[name] = found
-    return found
+    attribute.__module__, attribute.__name__, attribute.__qualname__ = __name__, name, name
+    globals()[name] = attribute
+    return attribute
 
 
 def __dir__() -> list[str]:

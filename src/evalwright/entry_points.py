@@ -83,12 +83,12 @@ def _package(point: EntryPoint) -> str:
 def _format(point: EntryPoint) -> Format:
     from evalwright.model.format import Format
 
-    found = point.load()
-    if not isinstance(found, Format):
-        raise TypeError(f"expected a Format, found {found!r}")
-    if found.name != point.name:
-        raise ValueError(f"its name is {found.name!r}, but its entry point is called {point.name!r}")
-    return found
+    loaded = point.load()
+    if not isinstance(loaded, Format):
+        raise TypeError(f"expected a Format, found {loaded!r}")
+    if loaded.name != point.name:
+        raise ValueError(f"its name is {loaded.name!r}, but its entry point is called {point.name!r}")
+    return loaded
 
 
 def first_sentence(thing: object) -> str:

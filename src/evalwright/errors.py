@@ -34,7 +34,7 @@ __all__ = [
     "RunLockedError",
     "StorageError",
     "TargetError",
-    "Unsent",
+    "UnsentCall",
     "apart_from",
     "below",
     "code_of_others",
@@ -144,10 +144,10 @@ class InputError(EvalwrightError):
 
     def __init__(self, problems: str | Problem | Iterable[Problem], headline: str = "") -> None:
         if isinstance(problems, str):
-            headline, found = problems, list[Problem]()
+            headline, collected = problems, list[Problem]()
         else:
-            found = [problems] if isinstance(problems, Problem) else list(problems)
-        in_order = sorted(found, key=lambda p: (p.file, p.unlisted > 0, p.line or 0))
+            collected = [problems] if isinstance(problems, Problem) else list(problems)
+        in_order = sorted(collected, key=lambda p: (p.file, p.unlisted > 0, p.line or 0))
         self.problems: tuple[Problem, ...] = tuple(in_order)
         self.headline: str = _cut(headline)
         super().__init__("\n".join([self.headline, *map(str, self.problems)] if headline else map(str, self.problems)))
@@ -167,7 +167,7 @@ def with_others(problems: Sequence[Problem], others: Iterable[Problem]) -> Itera
     """The problems, and the others that are in other places: what is wrong there is already reported."""
     places = {(problem.file, problem.key) for problem in problems}
     yield from problems
-    yield from (one for one in others if (one.file, one.key) not in places)
+    yield from (problem for problem in others if (problem.file, problem.key) not in places)
 
 
 class AllMistakes:
@@ -268,7 +268,7 @@ class Interrupted(BaseException):
     """The user interrupted the run while user code was blocking it; never recorded as an error of that code."""
 
 
-class Unsent(Interrupted):
+class UnsentCall(Interrupted):
     """A model was not called, because its turn did not come before the end of the run: its cell is left to a later
     session."""
 

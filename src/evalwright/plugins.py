@@ -190,8 +190,8 @@ _PLACES = {
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"evalwright.{_PLACES[name]}"), name)
-    return found
+    loaded = globals()[name] = getattr(import_module(f"evalwright.{_PLACES[name]}"), name)
+    return loaded
 
 
 def __dir__() -> list[str]:

@@ -50,14 +50,14 @@ def pytest_configure(config: pytest.Config) -> None:
         "evalwright(dataset, dialect=None): run the test for each case of the suite `dataset`; the argument `case` is "
         "the case, and for a test without it the suite's system is run.",
     )
-    given = getattr(config, "workerinput", {})
-    if names := given.get("evalwright_shims"):
+    settings = getattr(config, "workerinput", {})
+    if names := settings.get("evalwright_shims"):
         from evalwright.formats.shims import serve
         from evalwright.registry import format_of
 
         for name in names:
             serve(format_of(name))
-    session = _Session(config, given)
+    session = _Session(config, settings)
     config.pluginmanager.register(session, "evalwright-session")
 
 
@@ -228,8 +228,8 @@ def _case_of(item: pytest.Item) -> CaseUnderTest | None:
     if item.get_closest_marker("evalwright") is None:
         return None
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    found: Any = parameters.get(_HIDDEN) or parameters.get(_ARGUMENT)
-    return found if hasattr(found, "acheck") else None
+    parameter: Any = parameters.get(_HIDDEN) or parameters.get(_ARGUMENT)
+    return parameter if hasattr(parameter, "acheck") else None
 
 
 def _status(error: BaseException | None) -> str:

@@ -234,7 +234,7 @@ def _place(kind: str, name: str) -> EvaluatorEntry | Ref | None:
     place: EvaluatorEntry | Ref | None = KINDS[kind].get(name)
     if place is None and kind == "evaluators":
         place = next((register[name] for register in map(_register, FAMILIES) if name in register), None)
-    return place or _of_our_formats(kind).get(name)
+    return place or _entries_of_our_formats(kind).get(name)
 
 
 def knows(kind: str, name: str) -> bool:
@@ -245,7 +245,7 @@ def knows(kind: str, name: str) -> bool:
 def names(kind: str) -> list[str]:
     """Every registered name of a kind, ours and other packages', sorted."""
     registers = families().values() if kind == "evaluators" else ()
-    ours = {*KINDS[kind], *_of_our_formats(kind), *(name for register in registers for name in register)}
+    ours = {*KINDS[kind], *_entries_of_our_formats(kind), *(name for register in registers for name in register)}
     return sorted({*ours, *_plugins(kind)})
 
 
@@ -299,16 +299,16 @@ def load(kind: str, name: str) -> Any:
 def summary(kind: str, name: str) -> str:
     """One sentence about what is registered under `name`; why, if it is of a plug-in that cannot be loaded."""
     try:
-        found = load(kind, name)
+        factory = load(kind, name)
     except InputError as error:  # must not hide all others
         return str(error)
-    return found.summary if kind == "formats" else first_sentence(found)
+    return factory.summary if kind == "formats" else first_sentence(factory)
 
 
 def format_of(name: str) -> Format:
     """The format with a name, which may be one used in records. Raises InputError that lists the known names."""
-    found: Format = load("formats", _STORED.get(name, name))
-    return found
+    loaded: Format = load("formats", _STORED.get(name, name))
+    return loaded
 
 
 def format_of_run(plan: Plan) -> Format:
@@ -332,25 +332,25 @@ def our_formats() -> tuple[Format, ...]:
 
 
 @cache
-def _of_our_formats(kind: str) -> dict[str, EvaluatorEntry | Ref]:
+def _entries_of_our_formats(kind: str) -> dict[str, EvaluatorEntry | Ref]:
     """What our formats add to a kind."""
-    tables = (getattr(found, kind) for found in our_formats()) if kind in _OF_FORMATS else ()
+    tables = (getattr(our_format, kind) for our_format in our_formats()) if kind in _OF_FORMATS else ()
     return {name: ref for table in tables for name, ref in table.items()}
 
 
 @cache
 def _plugin_formats() -> tuple[Format, ...]:
     """Formats of other packages. One that cannot be loaded is left out, and named once."""
-    found = []
+    entries = []
     for name in _plugins("formats"):
         if name not in KINDS["formats"]:
             try:
-                found.append(format_of(name))
+                entries.append(format_of(name))
             except InputError as error:
                 import logging  # only if something is wrong: every command loads this module
 
                 logging.getLogger(__name__).warning("%s", error)
-    return tuple(found)
+    return tuple(entries)
 
 
 @cache
@@ -358,12 +358,12 @@ def _plugins(kind: str) -> dict[str, Loader]:
     """What other packages add to a kind, by name."""
     if kind == "formats":
         return suite_formats()
-    return {**_adopted_plugins(kind), **_of_plugin_formats(kind), **of_kind(kind)}
+    return {**_adopted_plugins(kind), **_loaders_of_plugin_formats(kind), **of_kind(kind)}
 
 
 def _adopted_plugins(kind: str) -> dict[str, Loader]:
     """What other packages have registered for the original of one of our formats."""
-    groups = [one.adopts[kind] for one in our_formats() if kind in one.adopts]
+    groups = [our_format.adopts[kind] for our_format in our_formats() if kind in our_format.adopts]
     return {
         name: (package, partial(_adopt, adapt, load))
         for group, adapt in groups
@@ -375,10 +375,10 @@ def _adopt(adapt: Ref, load: Callable[[], Any]) -> Any:
     return resolve(adapt)(load)
 
 
-def _of_plugin_formats(kind: str) -> dict[str, Loader]:
+def _loaders_of_plugin_formats(kind: str) -> dict[str, Loader]:
     """What formats of other packages add to a kind."""
     return {
-        name: (package_of("formats", one.name) or "", partial(resolve, ref))
-        for one in (_plugin_formats() if kind in _OF_FORMATS else ())
-        for name, ref in getattr(one, kind).items()
+        name: (package_of("formats", plugin_format.name) or "", partial(resolve, ref))
+        for plugin_format in (_plugin_formats() if kind in _OF_FORMATS else ())
+        for name, ref in getattr(plugin_format, kind).items()
     }

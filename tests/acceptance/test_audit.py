@@ -33,8 +33,8 @@ def test_an_answer_that_was_emptied_is_shown_as_empty(tmp_path: Path) -> None:
 
 def test_json_has_every_survivor(made: Project) -> None:
     report = json.loads(made.evalwright("audit", made.run(), "--json").out)
-    survived = [one for one in report["mutations"] if one["survived"]]
-    assert len(report["survivors"]) == sum(one["survived"] for one in survived) > 0
+    survived = [mutation for mutation in report["mutations"] if mutation["survived"]]
+    assert len(report["survivors"]) == sum(mutation["survived"] for mutation in survived) > 0
     assert report["survivors"][0].keys() == {"case_id", "variant_name", "trial", "mutation", "change"}
 
 
@@ -60,10 +60,10 @@ def test_errors_of_evaluators_end_with_3_and_show_no_secret(tmp_path: Path) -> N
     agent.write_text(agent.read_text() + CHECK)
     run = made.run()
     ended = made.evalwright("audit", run, SHOP_API_KEY="sesame-open-7")
-    said = " ".join(ended.out.split())
+    text = " ".join(ended.out.split())
     assert (
         ended.code,
-        "no verdict on 1 mutant, because an evaluator had an error: code: ***MASKED*** in agent.py" in said,
+        "no verdict on 1 mutant, because an evaluator had an error: code: ***MASKED*** in agent.py" in text,
     ) == (3, True)
     assert "sesame" not in ended.out + ended.err
 
@@ -79,7 +79,7 @@ def test_errors_of_evaluators_end_with_3_and_show_no_secret(tmp_path: Path) -> N
 )
 def test_mistakes_are_said(made: Project, arguments: list[str], said: str) -> None:
     run = made.run()
-    ended = made.evalwright("audit", *[str(run) if one == "RUN" else one for one in arguments])
+    ended = made.evalwright("audit", *[str(run) if argument == "RUN" else argument for argument in arguments])
     assert (ended.code, said in ended.err, ended.out) == (2, True, "")
 
 

@@ -320,9 +320,9 @@ def test_validate_names_the_function_of_a_judge_that_is_missing(tmp_path: Path, 
 def test_lint_of_a_dataset_names_what_is_doubtful_and_ends_with_1(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "thanks", "b": "no"})
     ended = made.evalwright("dataset", "lint", "eval.yaml", "--json")
-    found = json.loads(ended.out)["findings"]
+    findings = json.loads(ended.out)["findings"]
     assert ended.code == 1
-    assert {one["kind"] for one in found} == {"no expectation"}
+    assert {finding["kind"] for finding in findings} == {"no expectation"}
     (tmp_path / "d.csv").write_text("id,q,expected.answer_should_include\na,x,y\n")
     ended = made.evalwright("dataset", "lint", "d.csv")
     assert (ended.code, ended.out) == (0, "nothing found\n")

@@ -53,9 +53,9 @@ def test_labels_given_in_the_viewer_need_no_name(made: Project) -> None:
 
 
 def test_json_says_the_same_as_what_is_kept_with_the_run(made: Project) -> None:
-    said = json.loads(calibrate(made, LABELS, "--json").out)
-    assert said == json.loads((run_of(made) / "calibration.json").read_text())
-    assert said["evaluators"][0]["tpr"]["value"] == 0.5
+    document = json.loads(calibrate(made, LABELS, "--json").out)
+    assert document == json.loads((run_of(made) / "calibration.json").read_text())
+    assert document["evaluators"][0]["tpr"]["value"] == 0.5
 
 
 def test_reports_show_it_beside_the_evaluator(made: Project) -> None:
@@ -113,7 +113,7 @@ def test_several_labellers_count_by_majority_and_their_agreement_is_said(made: P
     assert "note: 3 labellers: the same label for 1 of 3 answers, Krippendorff's alpha 0.00; the" in ended.out
     assert "; 1 tie left out\n" in ended.out
     kept = [json.loads(line) for line in (run_of(made) / "labels.jsonl").read_text().splitlines()]
-    assert [(one["case_id"], one["passed"]) for one in kept] == [("a", True), ("b", False), ("d", True)]
+    assert [(row["case_id"], row["passed"]) for row in kept] == [("a", True), ("b", False), ("d", True)]
 
 
 def test_scores_of_several_labellers_count_by_their_mean(made: Project) -> None:

@@ -55,8 +55,8 @@ def test_a_comment_begins_with_the_decision_and_shows_the_worst_answers(two: tup
 def test_a_summary_that_goes_nowhere_is_said(two: tuple[Project, Path, Path]) -> None:
     made, _, after = two
     ended = made.evalwright("report", after, "--github", GITHUB_STEP_SUMMARY="", GITHUB_OUTPUT="")
-    said = "neither $GITHUB_STEP_SUMMARY nor $GITHUB_OUTPUT is set: no job summary and no outputs are written"
-    assert f"warning: {said}" in ended.err.splitlines()
+    text = "neither $GITHUB_STEP_SUMMARY nor $GITHUB_OUTPUT is set: no job summary and no outputs are written"
+    assert f"warning: {text}" in ended.err.splitlines()
 
 
 def test_sections_that_do_not_fit_are_left_out_and_named(two: tuple[Project, Path, Path]) -> None:
@@ -78,15 +78,15 @@ def test_a_step_of_github_gets_annotations_summary_and_outputs(two: tuple[Projec
     assert lines[0].startswith("::error file=cases.jsonl,line=1,title=regression%3A c0 · v::")
     assert lines[-1] == "::error title=evalwright::and 3 more cells failed"
     assert summary.read_text().startswith("# before\n**Worse by more than 2 pp: ")
-    found = outputs(output)
-    assert {name: found[name] for name in ("passed", "failed", "errors", "worse", "exit_code")} == {
+    written = outputs(output)
+    assert {name: written[name] for name in ("passed", "failed", "errors", "worse", "exit_code")} == {
         "passed": "2",
         "failed": "12",
         "errors": "0",
         "worse": "12",
         "exit_code": "1",
     }
-    assert found["decision"].startswith("Worse by more than 2 pp: −85.7 pp")
+    assert written["decision"].startswith("Worse by more than 2 pp: −85.7 pp")
 
 
 def test_run_writes_them_itself_and_keeps_its_output(tmp_path: Path) -> None:

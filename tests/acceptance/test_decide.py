@@ -19,11 +19,11 @@ def made(tmp_path: Path) -> Project:
 
 def test_a_clear_win_ships_and_a_clear_loss_does_not(made: Project) -> None:
     a, b = ran(made, "1x20 0x30"), ran(made, "1x50")
-    code, found = decided(made, a, b)
-    assert (code, found["verdict"], found["exit_code"], found["method"]) == (0, "ship", 0, "mcnemar")
-    assert (found["difference"], found["n"], found["reasons"]) == (0.6, 50, [])
-    code, found = decided(made, b, a)
-    assert (code, found["verdict"]) == (1, "dont")
+    code, decision = decided(made, a, b)
+    assert (code, decision["verdict"], decision["exit_code"], decision["method"]) == (0, "ship", 0, "mcnemar")
+    assert (decision["difference"], decision["n"], decision["reasons"]) == (0.6, 50, [])
+    code, decision = decided(made, b, a)
+    assert (code, decision["verdict"]) == (1, "dont")
 
 
 def test_the_first_line_says_the_verdict_and_all_fits_eighty_columns(made: Project) -> None:
@@ -75,21 +75,21 @@ def test_what_it_would_take_is_of_the_claim_that_is_open(made: Project) -> None:
 
 def test_errors_that_could_turn_it_leave_it_undecided(made: Project) -> None:
     a, b = ran(made, "1x60"), ran(made, "1x48 ex12")
-    code, found = decided(made, a, b, "--margin", "0.15")
-    assert (code, found["verdict"], found["reasons"]) == (3, "undecided", ["errors"])
-    errors = found["errors"]
+    code, decision = decided(made, a, b, "--margin", "0.15")
+    assert (code, decision["verdict"], decision["reasons"]) == (3, "undecided", ["errors"])
+    errors = decision["errors"]
     assert isinstance(errors, dict)
     assert (errors["b"], errors["same_verdict"]) == ({"target": 12, "evaluator": 0, "not_run": 0}, False)
     assert errors["all_failed"]["difference"] == pytest.approx(-0.2)
-    code, found = decided(made, a, b, "--margin", "0.15", "--errors", "fail")
-    assert (found["difference"], found["n"]) == (pytest.approx(-0.2), 60)
+    code, decision = decided(made, a, b, "--margin", "0.15", "--errors", "fail")
+    assert (decision["difference"], decision["n"]) == (pytest.approx(-0.2), 60)
 
 
 def test_cases_of_one_run_alone_are_no_reason_of_a_difference(made: Project) -> None:
     a, b = ran(made, "1x20 0x10"), ran(made, "1x20 0x30")
-    _, found = decided(made, a, b)
-    assert (found["difference"], found["n"]) == (0, 30)
-    assert [(one["a"], one["b"]) for one in found["clusters"]] == [(10, 10)]  # type: ignore[attr-defined]
+    _, decision = decided(made, a, b)
+    assert (decision["difference"], decision["n"]) == (0, 30)
+    assert [(cluster["a"], cluster["b"]) for cluster in decision["clusters"]] == [(10, 10)]  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow("three runs, two decisions")
@@ -100,28 +100,28 @@ def test_a_case_that_asks_something_else_is_refused_or_left_out(made: Project) -
     assert "30 of 30 cases changed" in refused.err
     text = (made.folder / "cases.jsonl").read_text().replace("another", "q", 29)
     (made.folder / "cases.jsonl").write_text(text)
-    code, found = decided(made, a, made.run(), "--allow-changed")
-    assert (code, found["n"], found["identity"]["cases_changed"]) == (3, 29, ["c029"])  # type: ignore[index]
-    assert "1 of 30 cases changed: left out: c029" in str(found["warnings"])
+    code, decision = decided(made, a, made.run(), "--allow-changed")
+    assert (code, decision["n"], decision["identity"]["cases_changed"]) == (3, 29, ["c029"])  # type: ignore[index]
+    assert "1 of 30 cases changed: left out: c029" in str(decision["warnings"])
 
 
 def test_a_broken_guard_forbids_what_the_rate_allows(made: Project) -> None:
     a, b = ran(made, "1x20 0x30"), ran(made, "1x50")
-    code, found = decided(made, a, b, "--guard", "evaluator:polite=+90pp")
-    assert (code, found["guards"][0]["state"]) == (1, "broken")  # type: ignore[index]
+    code, decision = decided(made, a, b, "--guard", "evaluator:polite=+90pp")
+    assert (code, decision["guards"][0]["state"]) == (1, "broken")  # type: ignore[index]
     assert "DON'T (guard evaluator:polite)" in made.evalwright("decide", a, b, "--guard", "evaluator:polite=+90pp").out
     ended = made.evalwright("decide", a, b, "--guard", "cost=-10%,evaluator:polite=-1pp").out
     assert "cost       undecided (−10 %)" in ended
     assert "holds (−1 pp)" in ended
-    code, found = decided(made, a, b, "--guard", "cost=+10%")
-    assert (code, found["reasons"], found["guards"][0]["state"]) == (3, ["guard"], "undecided")  # type: ignore[index]
+    code, decision = decided(made, a, b, "--guard", "cost=+10%")
+    assert (code, decision["reasons"], decision["guards"][0]["state"]) == (3, ["guard"], "undecided")  # type: ignore[index]
 
 
 def test_slices_that_got_worse_are_named(made: Project) -> None:
     a = ran(made, "1x90")
     b = ran(made, " ".join("0x1 1x2" for _ in range(30)))
-    _, found = decided(made, a, b, "--slices", "metadata.lang")
-    slices = {one["value"]: one for one in found["slices"]}  # type: ignore[attr-defined]
+    _, decision = decided(made, a, b, "--slices", "metadata.lang")
+    slices = {one["value"]: one for one in decision["slices"]}  # type: ignore[attr-defined]
     assert slices["es"]["difference"] == -1.0
     assert slices["es"]["p_holm"] < 1e-6
     assert slices["en"]["p_holm"] == 1.0
@@ -143,9 +143,9 @@ def test_labels_of_both_runs_can_turn_the_judges_verdict(made: Project) -> None:
     a, b = ran(made, "1x60 0x60"), ran(made, "1x80 0x40")
     assert decided(made, a, b)[1]["judge"] is None
     people = labels(made, "labels.csv", ("A", "1x60 0x60", 0), ("B", "0x6 1x60 0x54", 0))
-    code, found = decided(made, a, b, "--labels", str(people))
-    assert (code, found["verdict"], found["reasons"]) == (3, "undecided", ["judge"])
-    assert (found["judge"]["labels"], found["judge"]["evaluator"], found["judge"]["method"]) == (
+    code, decision = decided(made, a, b, "--labels", str(people))
+    assert (code, decision["verdict"], decision["reasons"]) == (3, "undecided", ["judge"])
+    assert (decision["judge"]["labels"], decision["judge"]["evaluator"], decision["judge"]["method"]) == (
         240,
         "polite",
         "powered",
@@ -155,10 +155,10 @@ def test_labels_of_both_runs_can_turn_the_judges_verdict(made: Project) -> None:
     assert "240 labels: powered 0.0 pp" in ended.out
     assert max(map(len, ended.out.splitlines())) <= 80
     ended = made.evalwright("compare", a, b, "--labels", people, "--json")
-    assert json.loads(ended.out)["variants"][0]["decision"]["judge"] == found["judge"]
+    assert json.loads(ended.out)["variants"][0]["decision"]["judge"] == decision["judge"]
     for run, side, table in ((a, "A", "1x60 0x60"), (b, "B", "0x6 1x60 0x54")):  # kept, they need not be named
         made.evalwright("calibrate", run, "--labels", labels(made, "own.csv", (side, table, 0)))
-    assert decided(made, a, b)[1]["judge"] == found["judge"]
+    assert decided(made, a, b)[1]["judge"] == decision["judge"]
 
 
 def test_all_mistakes_of_a_decision_are_told_at_once(made: Project) -> None:
@@ -202,9 +202,9 @@ def test_several_labellers_of_both_runs_are_told_of(made: Project) -> None:
     a, b = ran(made, "1x3 0x3"), ran(made, "1x4 0x2")
     rows = [f"c00{i},polite,{run},{who},pass" for run in "AB" for who in ("ann", "bob") for i in range(3)]
     (made.folder / "two.csv").write_text("\n".join(["case_id,evaluator,run,labeller,verdict", *rows]))
-    _, found = decided(made, a, b, "--labels", "two.csv")
-    assert any("judge polite: 2 labellers: the same label for 3 of 3 answers" in line for line in found["warnings"])
-    assert found["judge"]["labels"] == 6
+    _, decision = decided(made, a, b, "--labels", "two.csv")
+    assert any("judge polite: 2 labellers: the same label for 3 of 3 answers" in line for line in decision["warnings"])
+    assert decision["judge"]["labels"] == 6
 
 
 def test_mistakes_in_labels_of_two_runs_are_told_together(made: Project) -> None:
@@ -248,9 +248,9 @@ def test_mistakes_name_the_value_and_what_is_accepted(made: Project, flags: list
 def test_a_plan_says_what_a_difference_takes(made: Project) -> None:
     a = ran(made, "111x20 101x30")
     ended = made.evalwright("plan", "eval.yaml", "--detect", "30pp", "--from", a, "--json")
-    found = json.loads(ended.out)
-    assert (ended.code, found["cases"], found["reached"]) == (0, 50, True)
-    assert {row["trials"] for row in found["rows"]} == {1, 3, 5}
+    document = json.loads(ended.out)
+    assert (ended.code, document["cases"], document["reached"]) == (0, 50, True)
+    assert {row["trials"] for row in document["rows"]} == {1, 3, 5}
     assert made.evalwright("plan", "eval.yaml", "--detect", "1pp").code == 1
 
 
@@ -293,8 +293,8 @@ def test_cases_of_a_group_are_one_unit_whatever_the_dataset(made: Project, kind:
         table = {case["id"]: "0" if i in failing else "1" for i, case in enumerate(cases)}
         (made.folder / "table.json").write_text(json.dumps(table))
         runs.append(made.run())
-    _, found = decided(made, *runs)
-    assert (found["units"], found["verdict"]) == (5, "undecided")
+    _, decision = decided(made, *runs)
+    assert (decision["units"], decision["verdict"]) == (5, "undecided")
 
 
 def test_an_alpha_too_low_to_compute_with_is_refused(made: Project) -> None:

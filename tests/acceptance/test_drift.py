@@ -101,9 +101,9 @@ def test_a_regression_can_fail_the_command(drifted):
 def test_a_run_that_is_its_own_baseline_is_warned_of(drifted):
     made, before, after = drifted
     made.evalwright("promote", before)
-    said = "is its own baseline"
-    assert said in made.evalwright("drift", before).err
-    assert said not in made.evalwright("drift", after).err
+    text = "is its own baseline"
+    assert text in made.evalwright("drift", before).err
+    assert text not in made.evalwright("drift", after).err
 
 
 def test_the_change_of_each_of_several_variants_has_its_name(tmp_path):

@@ -72,9 +72,9 @@ def test_a_forecast_as_json_sums_what_has_a_price_and_names_the_rest(tmp_path):
     suite = JUDGED.replace("model: gpt-4o-mini", "models: [gpt-4o-mini, gpt-x]").replace(", samples: 3", "")
     made = project(tmp_path, {"a": "thanks", "b": "thanks"}, suite)
     (tmp_path / "prices.yaml").write_text(PRICES)
-    found = json.loads(made.evalwright("run", "eval.yaml", "--dry-run", "--json").out)
-    assert found["exit_code"] == 0
-    forecast = found["forecast"]
+    document = json.loads(made.evalwright("run", "eval.yaml", "--dry-run", "--json").out)
+    assert document["exit_code"] == 0
+    forecast = document["forecast"]
     assert (forecast["cells"], forecast["judge_calls"], forecast["unpriced"]) == (4, 8, ["gpt-x"])
     assert forecast["judge_cost_usd"] > 0
     said = made.evalwright("run", "eval.yaml", "--dry-run").out
@@ -107,8 +107,8 @@ output:"""
 
 @pytest.mark.parametrize(("plan", "calls"), [("quality", "1 judge call"), ("trace", "2 judge calls")])
 def test_recordings_in_which_a_judge_has_nothing_to_judge_cost_nothing(tmp_path, plan, calls):
-    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
-    cases = [{"id": str(number), "messages": said} for number in range(7)]
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    cases = [{"id": str(number), "messages": messages} for number in range(7)]
     cases[0]["expected"] = {"goal": "The user is greeted."}
     step = {"id": "s", "run_id": "r", "name": "greet", "kind": "model", "status": "ok"}
     run = {"id": "r", "session_id": "x", "name": "agent"}

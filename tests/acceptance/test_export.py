@@ -40,7 +40,7 @@ def results(folder: Path) -> list[dict[str, Any]]:
 @pytest.fixture
 def letta(tmp_path: Path) -> Project:
     samples = [{"input": "of France?", "ground_truth": "Paris"}, {"input": "crash", "ground_truth": "Paris"}]
-    (tmp_path / "data.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     (tmp_path / "suite.yaml").write_text(LETTA)
     (tmp_path / "agent.py").write_text(ANSWERS)
     return Project(tmp_path)

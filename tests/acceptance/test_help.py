@@ -67,8 +67,8 @@ def test_help_names_every_command_below_a_heading() -> None:
 @pytest.mark.parametrize("name", commands())
 def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
     with warm.forking():
-        said = warm.run(["-m", "evalwright", name, "--help"], cwd=tmp_path, check=True).stdout
-    assert f"Usage: evalwright {name} " in said
+        stdout = warm.run(["-m", "evalwright", name, "--help"], cwd=tmp_path, check=True).stdout
+    assert f"Usage: evalwright {name} " in stdout
 
 
 def test_options_that_only_a_run_reads_are_in_its_help_alone_and_accepted_elsewhere(tmp_path: Path) -> None:

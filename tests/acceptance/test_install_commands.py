@@ -33,8 +33,8 @@ def test_a_command_starts_ours(called, tmp_path, monkeypatch, capsys, name, line
 
 def test_a_command_of_another_is_never_overwritten_nor_removed(called, tmp_path):
     (tmp_path / "pixie").write_text("#!/bin/sh\necho original\n")
-    code, said = called("install-commands", "--into", str(tmp_path))
-    assert (code, "already exists and was not written by evalwright" in said) == (2, True)
+    code, printed = called("install-commands", "--into", str(tmp_path))
+    assert (code, "already exists and was not written by evalwright" in printed) == (2, True)
     assert called("install-commands", "--remove", "--into", str(tmp_path))[0] == 0
     assert (tmp_path / "pixie").read_text() == "#!/bin/sh\necho original\n"
     assert not (tmp_path / "letta-evals").exists()
@@ -49,5 +49,5 @@ def test_ours_is_made_again_and_removed(called, tmp_path):
 
 
 def test_an_unknown_name_is_refused(called, tmp_path):
-    code, said = called("install-commands", "pixi", "--into", str(tmp_path))
-    assert (code, 'did you mean "pixie"' in said) == (2, True)
+    code, printed = called("install-commands", "pixi", "--into", str(tmp_path))
+    assert (code, 'did you mean "pixie"' in printed) == (2, True)

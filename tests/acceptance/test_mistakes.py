@@ -65,14 +65,16 @@ def test_a_mistake_is_explained(
 def test_each_grade_is_earned() -> None:
     """Grade 3 has texts for place, cause and cure, grade 2 for place and cause, and no mistake goes unnoticed."""
     said = {3: ("place", "cause", "cure"), 2: ("place", "cause"), 1: ("cause",)}
-    assert [one.name for one in ALL if not all(getattr(one, part) for part in said[one.grade])] == []
+    assert [mistake.name for mistake in ALL if not all(getattr(mistake, part) for part in said[mistake.grade])] == []
 
 
 def test_most_mistakes_come_with_a_cure() -> None:
-    grades = Counter(one.grade for one in ALL)
+    grades = Counter(mistake.grade for mistake in ALL)
     assert len(ALL) >= 200
     assert sum(grade * count for grade, count in grades.items()) / len(ALL) >= 2.7
 
 
 def test_each_mistake_has_a_name_of_its_own() -> None:
-    assert [name for name, count in Counter((one.table, one.name) for one in ALL).items() if count > 1] == []
+    assert [
+        name for name, count in Counter((mistake.table, mistake.name) for mistake in ALL).items() if count > 1
+    ] == []

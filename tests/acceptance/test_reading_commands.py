@@ -87,10 +87,10 @@ def test_a_verdict_that_the_results_contradict_is_named_by_every_reader(made: Pr
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     inspected = made.evalwright("inspect", run, "--case", "b1", "--variant", "w").out
     assert "verdict     the results say fail" in inspected
-    said = "1 stored verdict differs from the results, by which cells are counted: b1 of w (pass, by results fail)"
-    assert said in made.evalwright("report", run).out
+    text = "1 stored verdict differs from the results, by which cells are counted: b1 of w (pass, by results fail)"
+    assert text in made.evalwright("report", run).out
     made.evalwright("index", run)
-    assert said in made.evalwright("report", run).out
+    assert text in made.evalwright("report", run).out
     assert "differs" not in made.evalwright("report", run_of(made, "a")).out
 
 
@@ -149,7 +149,7 @@ def test_nothing_is_decided_over_records_that_cannot_be_read(made: Project, dama
         ended = made.evalwright("decide", *pair, "--variant", "v", "--margin", "0.9", "--allow-changed", "--json")
         decision = json.loads(ended.out)
         assert (ended.code, decision["verdict"], decision["exit_code"]) == (3, "undecided", 3)
-        assert any(line in one for one in decision["warnings"])
+        assert any(line in warning for warning in decision["warnings"])
         # no number of a decision is taken from verdicts
         assert ("unreadable records" in decision["reasons"]) == (damaged.name != "verdicts")
         assert made.evalwright("drift", pair[1], "--baseline", pair[0]).code == 3
@@ -199,9 +199,9 @@ def test_the_change_of_a_rate_is_that_of_the_cases_in_both_runs(made: Project) -
 
 def test_cases_that_ask_something_else_are_named_and_not_compared(made: Project) -> None:
     ended = made.evalwright("compare", run_of(made, "a"), run_of(made, "b"), "--json")
-    found = json.loads(ended.out)["variants"][0]
-    assert (found["delta"]["n"], found["delta"]["p_value"]) == (0, None)
-    assert found["decision"]["identity"]["cases_changed"] == ["a1", "b1"]
+    variant = json.loads(ended.out)["variants"][0]
+    assert (variant["delta"]["n"], variant["delta"]["p_value"]) == (0, None)
+    assert variant["decision"]["identity"]["cases_changed"] == ["a1", "b1"]
 
 
 def test_one_case_that_got_worse_by_chance_fails_nothing(made: Project) -> None:
@@ -412,21 +412,21 @@ def test_list_of_an_unknown_evaluator_names_the_nearest(made: Project) -> None:
 
 
 def test_lists_as_json_are_whole(made: Project) -> None:
-    listed = {one["name"]: one for one in json.loads(made.evalwright("list", "evaluators", "--json").out)}
+    listed = {entry["name"]: entry for entry in json.loads(made.evalwright("list", "evaluators", "--json").out)}
     assert listed["cost_under"]["see"]["cost"] == "≤ the limit"
     one = json.loads(made.evalwright("list", "evaluators", "cost_under", "--json").out)
     assert one["keys"] == [{"name": "max_usd", "type": "a number", "required": True, "default": None}]
     [run] = json.loads(made.evalwright("list", "runs", "a", "--json").out)
     assert (run["status"], run["cells"]) == ("complete", 8)
-    assert "pixie_app" not in [one["name"] for one in json.loads(made.evalwright("list", "targets", "--json").out)]
+    assert "pixie_app" not in [entry["name"] for entry in json.loads(made.evalwright("list", "targets", "--json").out)]
 
 
 def test_lists_say_what_each_thing_is_in_a_sentence(made: Project) -> None:
     about_its_code = ("Keys: ", "`", "Raises ", "The import format ")
     found = {
-        (kind, one["name"]): one["description"]
+        (kind, entry["name"]): entry["description"]
         for kind in ("targets", "datasets", "stores", "mirrors", "exports", "importers", "workspaces", "reports")
-        for one in json.loads(made.evalwright("list", kind, "--json").out)
+        for entry in json.loads(made.evalwright("list", kind, "--json").out)
     }
     assert {key: said for key, said in found.items() if not said.endswith(".") or said.startswith(about_its_code)} == {}
 

@@ -89,8 +89,8 @@ class Shown:
     @property
     def rates(self) -> dict[str, str]:
         return {
-            one.name: f"{one.pass_rate:.1%}" if one.pass_rate_n and one.pass_rate is not None else ""
-            for one in self.summary.variants
+            variant.name: f"{variant.pass_rate:.1%}" if variant.pass_rate_n and variant.pass_rate is not None else ""
+            for variant in self.summary.variants
         }
 
     @property
@@ -113,7 +113,7 @@ def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     reader, plan = open_run(run)
     with closing(reader):
         summary = folded_summary(reader, plan)
-        counted = Counter((one.variant_name, one.status) for one in reader.verdicts(CaseVerdict))
+        counted = Counter((verdict.variant_name, verdict.status) for verdict in reader.verdicts(CaseVerdict))
         passes = {name: side.passes.values() for name, side in sides_of(reader, plan).items()}
         texts = {
             "terminal": "\n".join(run_lines(plan, summary, Paint(columns=None))),
@@ -194,7 +194,7 @@ def test_github_is_told_the_same_numbers(shown: Shown, tmp_path: Path, monkeypat
     step_summary, outputs = on_github(shown.run, tmp_path, monkeypatch)
     assert in_markdown(step_summary) == shown.expected
     total = shown.total
-    least = min((one.pass_rate or 0.0 for one in shown.summary.variants if one.pass_rate_n), default=None)
+    least = min((variant.pass_rate or 0.0 for variant in shown.summary.variants if variant.pass_rate_n), default=None)
     wanted = {
         "passed": str(total["pass"]),
         "failed": str(total["fail"] + total["borderline"]),

@@ -71,21 +71,21 @@ def test_missing_cells_of_cases_whose_names_are_masked_are_found(made: Project) 
     for stop in ("never", "hunter2hunter2 c005"):
         ended = made.evalwright("run", "eval.yaml", "--quiet", STOP_AT=stop, MY_KEY="hunter2hunter2")
         runs.append(made.folder / ended.last_line)
-    _, found = decided(made, *runs)
-    assert [found["errors"][side]["not_run"] for side in "ab"] == [0, 6]
-    assert (found["identity"]["a_only"], found["errors"]["all_failed"]["difference"]) == ([], -0.5)
+    _, decision = decided(made, *runs)
+    assert [decision["errors"][side]["not_run"] for side in "ab"] == [0, 6]
+    assert (decision["identity"]["a_only"], decision["errors"]["all_failed"]["difference"]) == ([], -0.5)
 
 
 def test_cells_that_were_not_run_leave_a_decision_open(made: Project) -> None:
     a = ran(made, "1x50 0x10")
     b = stopped(made, "c029")
-    code, found = decided(made, a, b, "--margin", "0.2")
-    assert (code, found["verdict"], found["reasons"]) == (3, "undecided", ["partial"])
-    assert (found["n"], found["difference"], found["ci"][0] > -0.2) == (30, 0, True)
-    errors = found["errors"]
+    code, decision = decided(made, a, b, "--margin", "0.2")
+    assert (code, decision["verdict"], decision["reasons"]) == (3, "undecided", ["partial"])
+    assert (decision["n"], decision["difference"], decision["ci"][0] > -0.2) == (30, 0, True)
+    errors = decision["errors"]
     assert [errors[side]["not_run"] for side in "ab"] == [0, 30]
     assert [errors[name]["verdict"] for name in ("all_failed", "all_passed")] == ["undecided", "ship"]
-    assert found["clusters"] == []  # A's failures are in cases that B has not run: none of them is gone
+    assert decision["clusters"] == []  # A's failures are in cases that B has not run: none of them is gone
     assert [errors["lowest"], errors["highest"]] == pytest.approx([-20 / 60, 10 / 60])
     said = made.evalwright("decide", a, b, "--margin", "0.2").out
     assert said.startswith("UNDECIDED (partial)")
@@ -96,17 +96,17 @@ def test_cells_that_were_not_run_leave_a_decision_open(made: Project) -> None:
     assert said.startswith("UNDECIDED  ")
     assert "next: the cells that were not run: evalwright resume RUN" in said
     # The other way round, B is whole and A is not.
-    code, found = decided(made, b, a, "--margin", "0.2")
-    assert (code, found["reasons"]) == (3, ["partial"])
-    assert [found["errors"][side]["not_run"] for side in "ab"] == [30, 0]
+    code, decision = decided(made, b, a, "--margin", "0.2")
+    assert (code, decision["reasons"]) == (3, ["partial"])
+    assert [decision["errors"][side]["not_run"] for side in "ab"] == [30, 0]
 
 
 def test_a_decision_stands_if_no_verdict_of_the_missing_cells_could_change_it(made: Project) -> None:
     a = ran(made, "1x30 0x90")
     b = stopped(made, "c118")
-    code, found = decided(made, a, b)
-    assert (code, found["verdict"], found["reasons"]) == (0, "ship", [])
-    assert found["errors"]["b"]["not_run"] == 1
+    code, decision = decided(made, a, b)
+    assert (code, decision["verdict"], decision["reasons"]) == (0, "ship", [])
+    assert decision["errors"]["b"]["not_run"] == 1
     assert "not run A 0, B 1" in made.evalwright("decide", a, b).out
 
 
@@ -128,9 +128,9 @@ def test_a_variant_that_was_not_reached_is_not_decided_without_its_cells(made: P
     suite.write_text(suite.read_text().replace(f"[{system}]", f"[{system}, {system.replace('v,', 'w,')}]"))
     whole, part = made.run(), stopped(made, "c000")
     ended = made.evalwright("decide", whole, part, "--json")
-    found = json.loads(ended.out)["decisions"]
-    assert (ended.code, [one["verdict"] for one in found]) == (3, ["undecided", "undecided"])
-    assert [one["errors"]["b"]["not_run"] for one in found] == [19, 20]
+    decisions = json.loads(ended.out)["decisions"]
+    assert (ended.code, [decision["verdict"] for decision in decisions]) == (3, ["undecided", "undecided"])
+    assert [decision["errors"]["b"]["not_run"] for decision in decisions] == [19, 20]
 
 
 def test_trials_that_were_not_run_are_counted_by_case(made: Project) -> None:
@@ -140,8 +140,8 @@ def test_trials_that_were_not_run_are_counted_by_case(made: Project) -> None:
     )
     (made.folder / "tabled.py").write_text(counting)
     b = made.folder / made.evalwright("run", "eval.yaml", "--quiet", STOP_AT="14").last_line
-    _, found = decided(made, a, b)
-    assert (found["errors"]["b"]["not_run"], found["n"]) == (30 - 14, 5)
+    _, decision = decided(made, a, b)
+    assert (decision["errors"]["b"]["not_run"], decision["n"]) == (30 - 14, 5)
 
 
 def test_a_gate_of_an_unfinished_run_is_open_if_the_rest_could_turn_it(made: Project) -> None:
@@ -162,5 +162,5 @@ def test_cases_that_were_not_chosen_are_not_missing(made: Project) -> None:
     whole = ran(made, "1x60")
     for flags in (["--limit", "40"], ["--case", "c00*", "--case", "c01*"], ["--shard", "1/2"]):
         part = made.folder / made.evalwright("run", "eval.yaml", "--quiet", *flags).last_line
-        code, found = decided(made, whole, part, "--margin", "20pp")
-        assert (code, found["verdict"], found["errors"]["b"]["not_run"]) == (0, "ship", 0), flags
+        code, decision = decided(made, whole, part, "--margin", "20pp")
+        assert (code, decision["verdict"], decision["errors"]["b"]["not_run"]) == (0, "ship", 0), flags

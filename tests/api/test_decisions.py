@@ -44,10 +44,10 @@ def test_an_evaluator_without_a_name_stays_the_same_beside_other_functions():
 
 
 def test_variants_are_paired_by_name_or_as_told():
-    assert [one.variant for one in ew.compare(graded(1, name="a"), graded(1, name="b"))] == ["a → b"]
+    assert [change.variant for change in ew.compare(graded(1, name="a"), graded(1, name="b"))] == ["a → b"]
     two = evaluate({"1": "1"}, {"a": agents.upper, "b": agents.upper})
-    assert [one.variant for one in ew.compare(two, two)] == ["a", "b"]
-    assert [one.variant for one in ew.compare(two, two, variant={"a": "b"})] == ["a → b"]
+    assert [change.variant for change in ew.compare(two, two)] == ["a", "b"]
+    assert [change.variant for change in ew.compare(two, two, variant={"a": "b"})] == ["a → b"]
     with pytest.raises(ew.InputError, match="no variant 'c' before"):
         ew.compare(two, two, variant="c")
 
@@ -55,9 +55,9 @@ def test_variants_are_paired_by_name_or_as_told():
 @pytest.mark.parametrize("ask", [ew.compare, ew.decide])
 def test_a_run_compared_with_itself_is_warned_of(ask):
     two = evaluate({"1": "1"}, {"a": agents.upper, "b": agents.upper})
-    said = "before and after are the same run"
-    assert (said in str(ask(two, two)), said in str(ask(two, two, variant={"a": "b"}))) == (True, False)
-    assert said not in str(ask(two, evaluate({"1": "1"}, {"a": agents.upper, "b": agents.upper})))
+    text = "before and after are the same run"
+    assert (text in str(ask(two, two)), text in str(ask(two, two, variant={"a": "b"}))) == (True, False)
+    assert text not in str(ask(two, evaluate({"1": "1"}, {"a": agents.upper, "b": agents.upper})))
 
 
 def test_a_decision_is_its_sentence_in_a_notebook():
@@ -68,7 +68,7 @@ def test_a_decision_is_its_sentence_in_a_notebook():
 def test_cases_are_compared_by_metadata():
     cases = [{"input": "x", "metadata": {"lang": lang}} for lang in ("de", "en", "de")]
     run = evaluate(cases, agents.upper)
-    assert [(one.variant, one.n) for one in ew.compare(run, run, by="lang")] == [
+    assert [(change.variant, change.n) for change in ew.compare(run, run, by="lang")] == [
         ("upper, lang=de", 2), ("upper, lang=en", 1),
     ]  # fmt: skip
     with pytest.raises(ew.InputError, match="by: no case has 'lung' in its metadata; did you mean"):
@@ -77,7 +77,7 @@ def test_cases_are_compared_by_metadata():
 
 def test_cases_are_compared_by_metadata_of_any_kind():
     run = evaluate([{"input": "x", "metadata": {"langs": langs}} for langs in (["de"], ["en"], ["de"])], agents.upper)
-    assert [(one.variant, one.n) for one in ew.compare(run, run, by="langs")] == [
+    assert [(change.variant, change.n) for change in ew.compare(run, run, by="langs")] == [
         ('upper, langs=["de"]', 2), ('upper, langs=["en"]', 1),
     ]  # fmt: skip
 
@@ -89,7 +89,7 @@ def test_variants_of_a_run_are_compared_with_its_baseline():
         baseline="v1",
     )
     comparison = run.summary.comparison
-    assert [(one.variant, one.difference) for one in comparison] == [("v2", -1.0), ("v3", 0.0)]
+    assert [(change.variant, change.difference) for change in comparison] == [("v2", -1.0), ("v3", 0.0)]
     assert comparison["v2"].p_adjusted == 2 * comparison["v2"].p
 
 
@@ -170,7 +170,7 @@ def test_several_variants_share_the_error_rate():
         return evaluate({str(i): str(i) for i in range(40)}, {"a": system, "b": lambda text: "YES"})
 
     decision = ew.decide(run(20), run(34))
-    assert [one.verdict for one in decision.variants] == ["accepted", "undecided"]
+    assert [variant.verdict for variant in decision.variants] == ["accepted", "undecided"]
     assert (decision.verdict, decision.accepted) == ("undecided", False)
     alone, together = (ew.decide(run(20), run(34), correction=c).variants[0].p for c in ("none", "holm"))
     assert together == 2 * alone
@@ -191,7 +191,7 @@ def test_variants_are_decided_together_as_by_the_command():
     before, after = run(range(8), range(9)), run([20], [20])
     for asked in ({"margin": 0}, {"better": True}):
         decision = ew.decide(before, after, **asked)
-        assert [one.verdict for one in decision.variants] == ["undecided", "accepted"]
+        assert [variant.verdict for variant in decision.variants] == ["undecided", "accepted"]
         [one, other] = decision.variants
         assert one.interval[0] <= 0 < other.interval[0]
         assert (one.numbers["family"], one.undecided_by) == (2, "data")

@@ -15,18 +15,18 @@ def test_every_problem_is_listed_with_its_place():
         {"input": 1, "tags": "x"},
         object(),
     ]
-    found = problems(cases, [3, lambda: "x"], evaluators=["contans_text", passes, passes], trials=0)
-    assert [text.partition(": ")[0] for text in found] == [
+    listed = problems(cases, [3, lambda: "x"], evaluators=["contans_text", passes, passes], trials=0)
+    assert [text.partition(": ")[0] for text in listed] == [
         "trials", "cases[1].inptu", "cases[2].expected.answer_should_inclde", "cases[3].tags", "cases[4]",
         "system[0]", "system[1]", "evaluators[0]", "evaluators",
     ]  # fmt: skip
-    assert found[7] == "evaluators[0]: unknown evaluator 'contans_text'; did you mean \"contains_text\"?"
+    assert listed[7] == "evaluators[0]: unknown evaluator 'contans_text'; did you mean \"contains_text\"?"
 
 
 def test_an_evaluator_without_its_keys_is_named_and_so_is_how_to_give_them():
-    found = problems(["a"], agents.upper, evaluators="exact_match")
-    assert found[0] == "evaluators: 'exact_match' alone lacks its keys: pass Evaluator('exact_match', KEY=...)"
-    assert found[1].startswith("evaluators.field: exact_match: the required key 'field' is missing")
+    listed = problems(["a"], agents.upper, evaluators="exact_match")
+    assert listed[0] == "evaluators: 'exact_match' alone lacks its keys: pass Evaluator('exact_match', KEY=...)"
+    assert listed[1].startswith("evaluators.field: exact_match: the required key 'field' is missing")
     [unused, *_] = problems(["a"], agents.upper, evaluators=[passes, ew.Evaluator("exact_match", field="x")])
     assert unused.startswith("evaluators[1].expected: exact_match: needs 'expected'")
 
@@ -126,8 +126,8 @@ def test_what_cannot_be_used_is_refused_before_anything_runs(arguments, options,
     ],
 )
 def test_a_case_that_no_run_can_store_is_refused(case, said):
-    [found] = problems(["fits", case, ew.Case("fits, too", {"b": None})], agents.upper, evaluators=passes)
-    assert found.startswith(f"cases[1]{said}")
+    [listed] = problems(["fits", case, ew.Case("fits, too", {"b": None})], agents.upper, evaluators=passes)
+    assert listed.startswith(f"cases[1]{said}")
 
 
 @pytest.mark.parametrize(

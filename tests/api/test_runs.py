@@ -143,13 +143,13 @@ def test_trials_of_a_case_are_listed_in_order_and_each_has_its_number(tmp_path):
 
 
 def test_threads_may_use_one_run(run):
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(len(list(run)))) for _ in range(4)]
+    seen = []
+    threads = [threading.Thread(target=lambda: seen.append(len(list(run)))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [4] * 4
+    assert seen == [4] * 4
 
 
 def test_signals_of_the_caller_stay():

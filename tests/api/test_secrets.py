@@ -78,24 +78,24 @@ def test_no_problem_of_a_suite_or_of_an_argument_has_one(tmp_path):
 
 
 def test_a_cell_that_has_just_finished_is_like_a_stored_one():
-    found = []
+    seen = []
 
     async def stream():
         async with ew.stream(["a"], tells, evaluators=quotes, out=None) as cells:
-            found.extend([cell async for cell in cells])
+            seen.extend([cell async for cell in cells])
 
-    run = evaluate(["a"], on_cell=found.append)
+    run = evaluate(["a"], on_cell=seen.append)
     asyncio.run(stream())
-    for cell in (*found, *run):
+    for cell in (*seen, *run):
         assert (cell.output, cell.reasons) == ("the key is ***MASKED***", ["quotes: it says the key is ***MASKED***"])
         assert cell.results["quotes"].reason == "it says the key is ***MASKED***"
 
 
 def test_a_variant_keeps_its_name(monkeypatch):
     monkeypatch.setenv("THE_TOKEN", "production")
-    found = []
+    seen = []
     run = ew.evaluate(
-        ["a"], {"production": lambda text: "in production"}, evaluators=quotes, out=None, on_cell=found.append
+        ["a"], {"production": lambda text: "in production"}, evaluators=quotes, out=None, on_cell=seen.append
     )
-    assert [(cell.variant, cell.output) for cell in (*found, *run)] == [("production", "in ***MASKED***")] * 2
+    assert [(cell.variant, cell.output) for cell in (*seen, *run)] == [("production", "in ***MASKED***")] * 2
     assert json.loads(run.report("json"))["summary"]["variants"]

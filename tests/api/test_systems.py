@@ -48,11 +48,11 @@ def in_this_thread(system):
 
 
 def in_another_thread(system):
-    found = []
-    thread = threading.Thread(target=lambda: found.append(in_this_thread(system)))
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(in_this_thread(system)))
     thread.start()
     thread.join()
-    return found[0]
+    return seen[0]
 
 
 def below_a_running_loop(system):

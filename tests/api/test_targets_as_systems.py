@@ -49,6 +49,6 @@ def test_settings_that_a_target_cannot_use_are_all_told():
 
 
 def test_a_target_that_is_not_registered_is_refused():
-    [said] = problems(["a"], {"a": ew.System("htp")}, evaluators=passes)
-    assert said.startswith("system['a']: expected a function")
-    assert 'did you mean "http"?' in said
+    [listed] = problems(["a"], {"a": ew.System("htp")}, evaluators=passes)
+    assert listed.startswith("system['a']: expected a function")
+    assert 'did you mean "http"?' in listed

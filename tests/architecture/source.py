@@ -21,13 +21,13 @@ class Import(NamedTuple):
 @cache
 def modules() -> list[tuple[Path, str]]:
     """Every module with its dotted name."""
-    found = []
+    seen = []
     for path in sorted(SOURCE.rglob("*.py")):
         place = path.relative_to(SOURCE)
         if not place.as_posix().startswith(USERS_FILES):
             parts = ("evalwright", *place.with_suffix("").parts)
-            found.append((path, ".".join(parts[:-1] if parts[-1] == "__init__" else parts)))
-    return found
+            seen.append((path, ".".join(parts[:-1] if parts[-1] == "__init__" else parts)))
+    return seen
 
 
 @cache

@@ -95,5 +95,7 @@ def test_a_format_has_what_the_registry_says(one):
 
 
 def test_help_lists_the_formats_with_a_command():
-    names = tuple(one.original or one.name for one in FORMATS if one.command is not None)
+    names = tuple(
+        suite_format.original or suite_format.name for suite_format in FORMATS if suite_format.command is not None
+    )
     assert names == registry.WITH_COMMAND

@@ -51,8 +51,8 @@ def summary(done):
 
 
 def test_it_is_listed_with_its_package_and_so_is_what_it_adds(folder):
-    said = evalwright(folder, "list", "formats").stdout
-    [line] = [line for line in said.splitlines() if line.startswith("toy")]
+    stdout = evalwright(folder, "list", "formats").stdout
+    [line] = [line for line in stdout.splitlines() if line.startswith("toy")]
     assert line.split() == ["toy", *["Questions", "and", "answers,", "line", "by", "line."], "evalwright-toy"]
     assert "toy_agent" in evalwright(folder, "list", "targets").stdout
     assert "\nToy\n  toy_same  " in evalwright(folder, "list", "evaluators").stdout
@@ -82,8 +82,8 @@ def test_an_installed_package_goes_before_what_stands_in_for_it(folder):
 
 
 def test_its_options_are_under_its_heading_and_reach_it(folder):
-    said = evalwright(folder, "run", "--help").stdout
-    options = said.partition("\nToy options:\n")[2]
+    stdout = evalwright(folder, "run", "--help").stdout
+    options = stdout.partition("\nToy options:\n")[2]
     assert [line.split()[0] for line in options.splitlines() if line.startswith("  --")] == ["--loud", "--first"]
     assert summary(evalwright(folder, "run", "manners.toy", "--loud", "--json"))["native"]["right"] == 1
     assert summary(evalwright(folder, "run", "manners.toy", "--first", "1", "--json"))["native"]["asked"] == 1

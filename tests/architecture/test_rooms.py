@@ -86,9 +86,9 @@ def test_every_module_is_in_a_known_room():
 
 
 def test_the_map_for_newcomers_has_every_room():
-    said = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text()
+    text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text()
     rooms = {home.partition(".")[0] for _, name in modules() if (home := room(name)) != "__main__"} - {""}
-    assert [home for home in sorted(rooms) if f"`{home}/" not in said and f"`{home}.py`" not in said] == []
+    assert [home for home in sorted(rooms) if f"`{home}/" not in text and f"`{home}.py`" not in text] == []
 
 
 def test_files_that_the_map_names_are_there():

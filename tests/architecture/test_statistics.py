@@ -13,8 +13,8 @@ ROOM = SOURCE / "statistics"
 
 def names_in(part: ast.AST) -> set[str]:
     """What is read or imported there."""
-    found = {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
-    return found | {one.name for node in ast.walk(part) if isinstance(node, ast.ImportFrom) for one in node.names}
+    by_name = {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
+    return by_name | {name.name for node in ast.walk(part) if isinstance(node, ast.ImportFrom) for name in node.names}
 
 
 def used_elsewhere() -> set[str]:

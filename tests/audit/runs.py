@@ -22,8 +22,10 @@ def says(name: str, *words: str, **config: Any) -> dict[str, Any]:
 
 def stored(folder: Path, answers: dict[str, Any], *evaluators: dict[str, Any], **sections: Any) -> Path:
     """The folder of a run with a case for each id, whose answer is given."""
-    texts = {case: {"final_answer": one} if isinstance(one, str) else one for case, one in answers.items()}
-    (folder / "cases.jsonl").write_text("".join(json.dumps({"id": i, "input": one}) + "\n" for i, one in texts.items()))
+    texts = {case: {"final_answer": answer} if isinstance(answer, str) else answer for case, answer in answers.items()}
+    (folder / "cases.jsonl").write_text(
+        "".join(json.dumps({"id": i, "input": text}) + "\n" for i, text in texts.items())
+    )
     (folder / "audited_agent.py").write_text(AGENT)
     suite = {
         "eval": {"name": "audited"},

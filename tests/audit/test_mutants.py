@@ -25,9 +25,9 @@ def mutant(trace: Trace, mutation: str, other: Output | None = OTHER) -> Mutant:
 
 
 def mutated(trace: Trace, mutation: str) -> Trace:
-    found = mutant(trace, mutation).trace
-    assert found is not None
-    return found
+    changed = mutant(trace, mutation).trace
+    assert changed is not None
+    return changed
 
 
 def answered(text: str | None = OLD, **fields: Any) -> Trace:
@@ -92,10 +92,12 @@ def test_a_document_in_json_is_replaced_where_it_is_kept_parsed() -> None:
 
 
 def test_what_the_system_was_given_stays() -> None:
-    given = {"prompt": OLD, "vars": {"q": OLD}}
-    trace = answered(messages=[TraceMessage("user", OLD), TraceMessage("assistant", OLD)], extra={"promptfoo": given})
+    settings = {"prompt": OLD, "vars": {"q": OLD}}
+    trace = answered(
+        messages=[TraceMessage("user", OLD), TraceMessage("assistant", OLD)], extra={"promptfoo": settings}
+    )
     changed = mutated(trace, "answer emptied")
-    assert (changed.messages[0].content, changed.extra["promptfoo"]) == (OLD, given)
+    assert (changed.messages[0].content, changed.extra["promptfoo"]) == (OLD, settings)
 
 
 @pytest.mark.parametrize(
@@ -155,13 +157,13 @@ def test_every_place_has_the_same_calls(shape: str, mutation: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_call_is_left_out_everywhere(shape: str) -> None:
-    found = mutant(answered(tool_calls=[FIND, TRACK], **SHAPES[shape]), "tool call left out")
-    assert found.trace is not None
-    left = {"no find": "track", "no track": "find"}[found.change]
-    assert [call.name for call in found.trace.tool_calls] == [left]
-    assert [call.name for call in calls_of(found.trace)] == [left]
-    assert [message.name for message in found.trace.messages if message.role == "tool"] in ([], [left])
-    assert len(found.trace.extra.get("output_messages", [1])) == 1
+    changed = mutant(answered(tool_calls=[FIND, TRACK], **SHAPES[shape]), "tool call left out")
+    assert changed.trace is not None
+    left = {"no find": "track", "no track": "find"}[changed.change]
+    assert [call.name for call in changed.trace.tool_calls] == [left]
+    assert [call.name for call in calls_of(changed.trace)] == [left]
+    assert [message.name for message in changed.trace.messages if message.role == "tool"] in ([], [left])
+    assert len(changed.trace.extra.get("output_messages", [1])) == 1
 
 
 def test_the_result_of_a_call_goes_with_it() -> None:
@@ -230,9 +232,9 @@ def test_spans_of_tools_change_and_others_do_not() -> None:
 
 def test_a_step_with_none_below_it_is_left_out() -> None:
     spans = [Span("a", "ask"), Span("r", "retrieve", "a"), Span("t", "find", "a", kind="tool"), Span("n", "next")]
-    found = mutant(answered(spans=spans), "step left out")
-    assert found.trace is not None
-    assert ([span.id for span in found.trace.spans], found.change) == (["a", "t", "n"], "no retrieve")
+    changed = mutant(answered(spans=spans), "step left out")
+    assert changed.trace is not None
+    assert ([span.id for span in changed.trace.spans], changed.change) == (["a", "t", "n"], "no retrieve")
     assert mutant(answered(spans=[Span("a", "ask")]), "step left out").trace is None
 
 
@@ -248,7 +250,7 @@ def test_a_mutant_uses_ten_times_as_much(mutation: str, changed: dict[str, Any])
     used = Metrics(token_input=7, cost_usd=0.5, latency_first_token_ms=2, tokens_per_second=30.0)
     extra = {"duration_ms": 4, "token_usage": {"input": 7, "model": "m"}, "tries": 3}
     trace = a_trace(latency_ms=5, metrics=used, extra=extra)
-    (found,) = [one.trace for one in use_mutants_of(trace) if one.mutation == mutation]
+    (found,) = [use_mutant.trace for use_mutant in use_mutants_of(trace) if use_mutant.mutation == mutation]
     assert found is not None
     assert found.latency_ms == changed.get("latency_ms", 5)
     for name in ("token_input", "token_output", "cost_usd", "latency_first_token_ms", "tokens_per_second"):
@@ -260,7 +262,7 @@ def test_a_mutant_uses_ten_times_as_much(mutation: str, changed: dict[str, Any])
 
 
 def test_what_was_not_used_is_not_multiplied() -> None:
-    assert [one.trace for one in use_mutants_of(a_trace(latency_ms=0))] == [None, None, None]
+    assert [use_mutant.trace for use_mutant in use_mutants_of(a_trace(latency_ms=0))] == [None, None, None]
 
 
 def test_the_same_trace_has_the_same_mutants() -> None:

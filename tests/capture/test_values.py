@@ -90,8 +90,8 @@ def test_a_value_shared_over_and_over_is_stored_to_a_hundred_thousand_lists():
 
 
 def test_an_unreadable_part_is_noted_beside_everything_else():
-    found = stored({"good": (1, "a"), "bad": Unreadable(), "self": Node(), "half": "a\ud800"})
-    assert found == {
+    kept_values = stored({"good": (1, "a"), "bad": Unreadable(), "self": Node(), "half": "a\ud800"})
+    assert kept_values == {
         "good": {"py/tuple": [1, "a"]},
         "bad": "(Unreadable that cannot be stored: RuntimeError)",
         "self": {"py/object": f"{__name__}.Node", "parent": repr(Node), "child": repr(Node)},

@@ -42,7 +42,10 @@ def test_outputs_and_states_are_kept_in_order_with_their_purpose():
         wrap("s", purpose="state", name="b")
 
     _, outputs = inside({}, app)
-    assert [(one["name"], one["value"], one["purpose"]) for one in outputs] == [("a", 1, "output"), ("b", "s", "state")]
+    assert [(output["name"], output["value"], output["purpose"]) for output in outputs] == [
+        ("a", 1, "output"),
+        ("b", "s", "state"),
+    ]
 
 
 class Asked:
@@ -60,7 +63,7 @@ def test_of_an_asynchronous_call_what_it_awaits_is_served_and_kept(real):
         return await wrap(real, purpose="input", name="in")(), await wrap(real, purpose="output", name="out")()
 
     found, outputs = inside({"in": "given"}, lambda: asyncio.run(app()))
-    assert (found, [one["value"] for one in outputs]) == (("given", "real"), ["real"])
+    assert (found, [output["value"] for output in outputs]) == (("given", "real"), ["real"])
 
 
 def test_an_unknown_purpose_is_refused():
@@ -77,7 +80,7 @@ def test_capture_reaches_tasks_and_threads():
         wrap(2, purpose="output", name="task")
 
     _, outputs = inside({}, lambda: asyncio.run(app()))
-    assert [one["value"] for one in outputs] == [1, 2]
+    assert [output["value"] for output in outputs] == [1, 2]
 
 
 @pytest.mark.parametrize("value", [(1, 2), {3}, [(1,), {"k": (2,)}]])

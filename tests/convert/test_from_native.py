@@ -74,9 +74,9 @@ def test_credentials_in_the_original_are_noted_and_not_shown(project):
     suite = {"eval": {"name": "x"}, "dataset": {"type": "yaml", "path": "cases.yaml"}, "systems": [system]}
     suite["output"] = {"type": "local_files", "path": "runs"}
     source.write_text(yaml.safe_dump(suite | {"evaluators": [{"name": "t", "type": "contains_text"}]}))
-    found = convert(source, "agentv", project / "new", allow_loss=True)
-    assert "SHOP_KEY contains a credential, and so may the new files: name a variable instead" in found.notes
-    assert "literal-credential" not in str(found.losses)
+    conversion = convert(source, "agentv", project / "new", allow_loss=True)
+    assert "SHOP_KEY contains a credential, and so may the new files: name a variable instead" in conversion.notes
+    assert "literal-credential" not in str(conversion.losses)
 
 
 def test_cases_that_were_not_chosen_are_noted(project):

@@ -84,8 +84,8 @@ def test_the_keys_that_nothing_reads_are_listed(tmp_path, name, suite, keys):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(suite) if name.endswith("json") else yaml.safe_dump(suite))
-    found = unread_keys(load_suite(path, to_run=False))
-    assert sorted({one.key for one in found}) == keys.split()
+    unread = unread_keys(load_suite(path, to_run=False))
+    assert sorted({one.key for one in unread}) == keys.split()
 
 
 def test_defaults_of_variables_in_templates_are_listed(tmp_path):
@@ -94,5 +94,5 @@ def test_defaults_of_variables_in_templates_are_listed(tmp_path):
     path.write_text(yaml.safe_dump({**PROMPTFOO, "prompts": [tones]}))
     with pytest.raises(InputError) as refused:
         convert(path, "native", tmp_path / "out")
-    listed = [one.message for one in refused.value.problems if "default" in one.message]
+    listed = [problem.message for problem in refused.value.problems if "default" in problem.message]
     assert listed == [f"the default in ${{{one}}} is not written" for one in ("PLACE:-here", "TONE:-mild")]

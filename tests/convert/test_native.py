@@ -65,7 +65,7 @@ def test_a_folder_of_datasets_comes_back_whole(project):
 )  # fmt: skip
 def test_every_agentv_evaluator_is_named_in_eval_yaml(project, kind):
     native = convert(made(project, "agentv"), "native").files[0]
-    assert kind in {one["type"] for one in yaml.safe_load(native.read_text())["evaluators"]}
+    assert kind in {evaluator["type"] for evaluator in yaml.safe_load(native.read_text())["evaluators"]}
 
 
 def test_a_rubric_of_one_case_is_written_with_it(project):

@@ -47,8 +47,8 @@ def test_cases_that_ask_the_same_are_found_whatever_they_expect():
     ],
 )
 def test_ids_that_look_alike_are_found(one, other, alike):
-    found = kinds(case(one, "Who wrote Emma?", "Austen"), case(other, "Where is the Louvre?", "Paris"))
-    assert [kind for kind, _ in found] == ["id"] * alike
+    kinds_found = kinds(case(one, "Who wrote Emma?", "Austen"), case(other, "Where is the Louvre?", "Paris"))
+    assert [kind for kind, _ in kinds_found] == ["id"] * alike
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_a_case_that_expects_anything_is_no_finding():
 def test_one_answer_for_nearly_all_cases_is_told_and_an_even_spread_is_not():
     questions = [f"{word} {word}?" for word in "abcdefghij"]
     same = [case(q, q, "yes" if i else "no") for i, q in enumerate(questions)]
-    (found,) = findings_in(same, Path("suite"))
-    assert (found.kind, "'yes' is right in 9 of 10" in found.problem.message) == ("unbalanced", True)
+    (finding,) = findings_in(same, Path("suite"))
+    assert (finding.kind, "'yes' is right in 9 of 10" in finding.problem.message) == ("unbalanced", True)
     assert kinds(*(case(q, q, "yes" if i % 2 else "no") for i, q in enumerate(questions))) == []
     assert kinds(*(case(q, q, f"answer {i}") for i, q in enumerate(questions))) == []
 
@@ -84,9 +84,9 @@ def test_one_answer_for_nearly_all_cases_is_told_and_an_even_spread_is_not():
 def test_a_row_of_a_table_is_named_with_file_and_line(tmp_path):
     file = tmp_path / "d.csv"
     file.write_text('id,q,expected.answer_should_include\na,"one\ntwo",x1\nb,three,x2\nc,three,x3\n')
-    (found,) = findings_in(load("datasets", "csv")(file, "", {}), file)
-    assert (found.problem.file, found.problem.line) == (str(file), 5)
-    assert "'b' (line 4)" in found.problem.message
+    (finding,) = findings_in(load("datasets", "csv")(file, "", {}), file)
+    assert (finding.problem.file, finding.problem.line) == (str(file), 5)
+    assert "'b' (line 4)" in finding.problem.message
 
 
 def test_likeness_finds_what_comparing_all_pairs_finds():
@@ -98,7 +98,7 @@ def test_likeness_finds_what_comparing_all_pairs_finds():
         words[draw.randrange(60)] = "changed"
         texts.append(" ".join(words))
     likeness = Likeness()
-    found = {number: near[0] for number, text in enumerate(texts) if (near := likeness.nearest(text)) is not None}
+    by_name = {number: near[0] for number, text in enumerate(texts) if (near := likeness.nearest(text)) is not None}
 
     def share(a: str, b: str) -> float:
         one, other = ({*zip(w, w[1:], w[2:], strict=False)} for w in (spoken_words(a), spoken_words(b)))
@@ -109,8 +109,8 @@ def test_likeness_finds_what_comparing_all_pairs_finds():
         for number in range(1, len(texts))
         if max(share(texts[i], texts[number]) for i in range(number)) >= 0.8
     }
-    assert found == expected
-    assert len(found) == 30
+    assert by_name == expected
+    assert len(by_name) == 30
 
 
 def test_texts_of_one_template_are_compared_with_few_others(monkeypatch):
@@ -123,10 +123,10 @@ def test_texts_of_one_template_are_compared_with_few_others(monkeypatch):
         return set(*given)
 
     monkeypatch.setattr("evalwright.datasets.likeness.set", counting, raising=False)
-    found = []
+    seen = []
     for number in range(600):
         compared = 0
-        found.append(likeness.nearest(f"{template} {number}"))
-    assert found[0] is None
-    assert None not in found[1:]
+        seen.append(likeness.nearest(f"{template} {number}"))
+    assert seen[0] is None
+    assert None not in seen[1:]
     assert compared < 300

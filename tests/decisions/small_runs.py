@@ -53,9 +53,9 @@ def against(cells: dict[str, dict[str, str]], variants: tuple[str, ...] = ("v0",
                 error = TraceError("timeout", "") if outcome == "e" else None
                 trace = a_trace(case_id=case, variant_name=variant, trial=trial, error=error)
                 records += [trace] if error else [trace, row_of(trace, "e0", passed=outcome == "1")]
-    found = against_baseline(one_run(stored(records, of), of, Terms()), "v0")
-    assert found is not None
-    return found
+    baseline = against_baseline(one_run(stored(records, of), of, Terms()), "v0")
+    assert baseline is not None
+    return baseline
 
 
 def at_least(least: float, rule: str, passed: int, of: int) -> GateOutcome:

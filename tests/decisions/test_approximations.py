@@ -6,7 +6,7 @@ import pytest
 
 from evalwright.decisions.engine import decision_of
 from evalwright.decisions.identity import Identity
-from evalwright.decisions.pairing import Labelled
+from evalwright.decisions.pairing import CaseGroups
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.model.decision import Decision
@@ -20,7 +20,7 @@ def side(shares: list[float], trials: int) -> SideCounts:
 
 
 def decided(a: SideCounts, b: SideCounts, **terms: object) -> Decision:
-    return decision_of(a, b, Terms(**terms), Identity(), Labelled())  # type: ignore[arg-type]
+    return decision_of(a, b, Terms(**terms), Identity(), CaseGroups())  # type: ignore[arg-type]
 
 
 def lines(found: Decision, start: str) -> list[str]:
@@ -34,9 +34,9 @@ ONE_IN_30_FAILS = [1.0] * 29 + [0.0]
 @pytest.mark.parametrize("turned", [False, True])
 def test_few_trials_against_many_at_a_rate_near_one_are_named(turned: bool) -> None:
     few, many = side(ONE_IN_30_FAILS, 1), side(SOME_OF_TEN_FAIL, 10)
-    found = decided(many, few) if turned else decided(few, many)
-    assert found.method == "t"
-    assert lines(found, "trials") == [
+    decision = decided(many, few) if turned else decided(few, many)
+    assert decision.method == "t"
+    assert lines(decision, "trials") == [
         f"trials: {'B' if turned else 'A'} has only 30, the other side 300, and most end alike (pass rate 95.2 %): "
         "error rates may be three times alpha"
     ]
@@ -64,9 +64,9 @@ def test_cases_of_one_side_are_no_trials_of_a_pair() -> None:
 
 def test_cases_that_would_miss_a_rare_failure_are_named_where_they_let_ship() -> None:
     a, b = side([0.9, 1.0] * 50, 10), side([1.0, 0.9] * 50, 10)
-    found = decided(a, b, margin=0.02)
-    assert (found.method, found.verdict) == ("t", "ship")
-    assert lines(found, "cases") == [
+    decision = decided(a, b, margin=0.02)
+    assert (decision.method, decision.verdict) == ("t", "ship")
+    assert lines(decision, "cases") == [
         "cases: if 2 % of all cases failed in every trial with B, a sample of 100 cases would miss them all with a "
         "chance of 13 %"
     ]
@@ -83,9 +83,9 @@ def test_cases_that_would_miss_a_rare_failure_are_named_where_they_let_ship() ->
 )
 def test_enough_cases_and_other_claims_are_not_in_doubt(cases: int, terms: dict[str, object]) -> None:
     a, b = side([0.9, 1.0] * (cases // 2), 10), side([1.0] * cases, 10)
-    found = decided(a, b, **terms)
-    assert found.verdict == "ship"
-    assert not lines(found, "cases")
+    decision = decided(a, b, **terms)
+    assert decision.verdict == "ship"
+    assert not lines(decision, "cases")
 
 
 def test_flips_of_an_unchanged_system_are_at_least_those_of_the_shares_that_were_seen() -> None:

@@ -12,57 +12,70 @@ from evalwright.testing import a_result, a_trace
 
 
 def test_the_table_counts_who_said_what() -> None:
-    found = measured(run_of(True, True, True, False, False), labels(True, True, False, True, False))
-    assert found.confusion is not None
-    assert (found.confusion.true_pass, found.confusion.false_pass) == (2, 1)
-    assert (found.confusion.false_fail, found.confusion.true_fail) == (1, 1)
+    calibration = measured(run_of(True, True, True, False, False), labels(True, True, False, True, False))
+    assert calibration.confusion is not None
+    assert (calibration.confusion.true_pass, calibration.confusion.false_pass) == (2, 1)
+    assert (calibration.confusion.false_fail, calibration.confusion.true_fail) == (1, 1)
 
 
 def test_rates_have_wilson_intervals_and_their_own_n() -> None:
-    found = measured(run_of(*[True] * 9, False, False), labels(*[True] * 8, False, True, False))
-    assert found.tpr is not None
-    assert found.tnr is not None
-    assert found.accuracy is not None
-    assert (found.tpr.value, found.tpr.n, found.tnr.value, found.tnr.n) == (pytest.approx(8 / 9), 9, 0.5, 2)
-    assert found.tpr.ci95 == pytest.approx((0.565000, 0.980109), abs=1e-6)
-    assert (found.accuracy.value, found.accuracy.n) == (pytest.approx(9 / 11), 11)
+    calibration = measured(run_of(*[True] * 9, False, False), labels(*[True] * 8, False, True, False))
+    assert calibration.tpr is not None
+    assert calibration.tnr is not None
+    assert calibration.accuracy is not None
+    assert (calibration.tpr.value, calibration.tpr.n, calibration.tnr.value, calibration.tnr.n) == (
+        pytest.approx(8 / 9),
+        9,
+        0.5,
+        2,
+    )
+    assert calibration.tpr.ci95 == pytest.approx((0.565000, 0.980109), abs=1e-6)
+    assert (calibration.accuracy.value, calibration.accuracy.n) == (pytest.approx(9 / 11), 11)
 
 
 def test_kappa_and_ac1_are_corrected_for_chance() -> None:
-    found = measured(run_of(True, True, True, False), labels(True, True, False, False))
-    assert found.cohen_kappa == pytest.approx(0.5)
-    assert found.gwet_ac1 == pytest.approx((0.75 - 0.46875) / (1 - 0.46875))
-    assert found.cohen_kappa_ci95 is not None
-    assert found.cohen_kappa_ci95[1] == 1.0
+    calibration = measured(run_of(True, True, True, False), labels(True, True, False, False))
+    assert calibration.cohen_kappa == pytest.approx(0.5)
+    assert calibration.gwet_ac1 == pytest.approx((0.75 - 0.46875) / (1 - 0.46875))
+    assert calibration.cohen_kappa_ci95 is not None
+    assert calibration.cohen_kappa_ci95[1] == 1.0
 
 
 def test_an_answer_that_the_judge_did_not_judge_is_counted_apart() -> None:
-    found = measured(run_of(True, None), labels(True, True))
-    assert (found.labels, found.unjudged, found.tpr and found.tpr.n) == (2, 1, 1)
+    calibration = measured(run_of(True, None), labels(True, True))
+    assert (calibration.labels, calibration.unjudged, calibration.tpr and calibration.tpr.n) == (2, 1, 1)
 
 
 def test_a_label_of_a_replaced_answer_does_not_count() -> None:
     run = run_of(True, True)
     run.append_trace(a_trace(case_id="c0", variant_name="v", attempt=2))
-    found = measured(run, labels(True, False))
-    assert (found.superseded, found.tpr and found.tpr.n, found.tnr and found.tnr.n) == (1, 0, 1)
+    calibration = measured(run, labels(True, False))
+    assert (calibration.superseded, calibration.tpr and calibration.tpr.n, calibration.tnr and calibration.tnr.n) == (
+        1,
+        0,
+        1,
+    )
 
 
 @pytest.mark.parametrize("chosen", ["disagree", "threshold"])
 def test_answers_chosen_by_their_results_say_nothing_about_the_others(chosen: str) -> None:
     sampled = labels(True, True, chosen="random")
     picked = [Label("c2", "judge", "v", passed=False, chosen=chosen)]
-    found = measured(run_of(True, True, True), sampled + picked)
-    assert (found.labels, found.chosen_by_results, found.accuracy and found.accuracy.value) == (3, 1, 1.0)
+    calibration = measured(run_of(True, True, True), sampled + picked)
+    assert (calibration.labels, calibration.chosen_by_results, calibration.accuracy and calibration.accuracy.value) == (
+        3,
+        1,
+        1.0,
+    )
     alone = measured(run_of(True, True, True), picked)
     assert (alone.chosen_by_results, alone.tpr, alone.rates[0].corrected) == (1, None, None)
 
 
 def test_a_score_of_people_becomes_a_verdict_by_the_threshold() -> None:
     scored = [Label("c0", "judge", "v", score=4), Label("c1", "judge", "v", score=3.9)]
-    found = measured(run_of((True, 5.0), (True, 4.0)), scored, threshold=4)
-    assert found.confusion is not None
-    assert (found.confusion.true_pass, found.confusion.false_pass) == (1, 1)
+    calibration = measured(run_of((True, 5.0), (True, 4.0)), scored, threshold=4)
+    assert calibration.confusion is not None
+    assert (calibration.confusion.true_pass, calibration.confusion.false_pass) == (1, 1)
 
 
 def test_the_threshold_that_a_judgement_names_is_the_one() -> None:
@@ -70,61 +83,65 @@ def test_the_threshold_that_a_judgement_names_is_the_one() -> None:
     run.append_trace(a_trace(case_id="c0", variant_name="v"))
     detail = {"rubric": {"score": 4, "threshold": 3}}
     run.append_results([a_result(case_id="c0", variant_name="v", evaluator="judge", score=0.5, detail=detail)])
-    found = measured(run, [Label("c0", "judge", "v", score=3)], threshold=5)
-    assert found.confusion is not None
-    assert found.scores is not None
-    assert (found.confusion.true_pass, found.scores.mean_difference) == (1, 1)
+    calibration = measured(run, [Label("c0", "judge", "v", score=3)], threshold=5)
+    assert calibration.confusion is not None
+    assert calibration.scores is not None
+    assert (calibration.confusion.true_pass, calibration.scores.mean_difference) == (1, 1)
 
 
 def test_without_a_threshold_scores_are_compared_and_no_verdict_is_guessed() -> None:
-    found = measured(run_of((True, 5.0), (True, 4.0)), [Label("c0", "judge", "v", score=4)])
-    assert found.confusion is None
-    assert found.scores is not None
-    assert found.scores.mean_difference == 1
-    assert "without a verdict" in found.notes[0]
+    calibration = measured(run_of((True, 5.0), (True, 4.0)), [Label("c0", "judge", "v", score=4)])
+    assert calibration.confusion is None
+    assert calibration.scores is not None
+    assert calibration.scores.mean_difference == 1
+    assert "without a verdict" in calibration.notes[0]
 
 
 def test_scores_are_weighed_by_their_distance() -> None:
     people, judge = [1, 2, 3, 4, 5, 5], [1, 2, 3, 5, 5, 3]
     run = run_of(*[(True, float(score)) for score in judge])
-    found = measured(run, [Label(f"c{n}", "judge", "v", passed=True, score=s) for n, s in enumerate(people)])
-    assert found.scores is not None
-    assert found.scores.kappa_linear == pytest.approx(0.7)
-    assert found.scores.kappa_quadratic == pytest.approx(1 - (5 / 6) / (79 / 18), abs=1e-9)
-    assert found.scores.alpha_interval == pytest.approx(0.8253968)
+    calibration = measured(run, [Label(f"c{n}", "judge", "v", passed=True, score=s) for n, s in enumerate(people)])
+    assert calibration.scores is not None
+    assert calibration.scores.kappa_linear == pytest.approx(0.7)
+    assert calibration.scores.kappa_quadratic == pytest.approx(1 - (5 / 6) / (79 / 18), abs=1e-9)
+    assert calibration.scores.alpha_interval == pytest.approx(0.8253968)
 
 
 def test_scores_that_are_no_grades_have_no_weighted_kappa() -> None:
     run = run_of((True, 0.5), (False, 0.25))
     scored = [Label("c0", "judge", "v", score=0.75), Label("c1", "judge", "v", score=0.1)]
-    found = measured(run, scored, threshold=0.5).scores
-    assert found is not None
-    assert (found.kappa_linear, found.spearman) == (None, pytest.approx(1))
+    scores = measured(run, scored, threshold=0.5).scores
+    assert scores is not None
+    assert (scores.kappa_linear, scores.spearman) == (None, pytest.approx(1))
 
 
 @pytest.mark.slow("a calibration for each example")
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([True, False, None])), min_size=1, max_size=40))
 def test_rates_and_intervals_stay_rates(pairs: list[tuple[bool, bool | None]]) -> None:
-    found = measured(run_of(*[judge for judge, _ in pairs]), labels(*[human for _, human in pairs]))
-    rate = found.rates[0]
-    ends = [*(rate.corrected_ci95 or ()), *(rate.powered_ci95 or ()), *(found.tpr.ci95 or () if found.tpr else ())]
+    calibration = measured(run_of(*[judge for judge, _ in pairs]), labels(*[human for _, human in pairs]))
+    rate = calibration.rates[0]
+    ends = [
+        *(rate.corrected_ci95 or ()),
+        *(rate.powered_ci95 or ()),
+        *(calibration.tpr.ci95 or () if calibration.tpr else ()),
+    ]
     assert all(0 <= x <= 1 for x in [*ends, rate.corrected or 0, rate.powered or 0])
-    assert found.labels == sum(human is not None for _, human in pairs)
+    assert calibration.labels == sum(human is not None for _, human in pairs)
 
 
 def test_a_rater_who_says_the_same_of_all_has_no_kappa() -> None:
-    found = measured(run_of(True, False, True, True), labels(True, True, True, True))
-    assert (found.cohen_kappa, found.cohen_kappa_ci95) == (None, None)
-    assert found.accuracy is not None
+    calibration = measured(run_of(True, False, True, True), labels(True, True, True, True))
+    assert (calibration.cohen_kappa, calibration.cohen_kappa_ci95) == (None, None)
+    assert calibration.accuracy is not None
 
 
 def test_no_interval_of_a_calibration_has_the_width_0() -> None:
     """The judge passes all other answers, though it finds 40 % of what people pass: no rate explains that."""
     people, judge = [*[True] * 30, *[False] * 30], [*[True] * 12, *[False] * 47, True]
-    found = measured(run_of(*judge, *[True] * 600), labels(*people))
-    rate = found.rates[0]
+    calibration = measured(run_of(*judge, *[True] * 600), labels(*people))
+    rate = calibration.rates[0]
     assert (rate.corrected, rate.corrected_ci95) == (None, None)
-    assert any("no rate explains" in note for note in found.notes)
+    assert any("no rate explains" in note for note in calibration.notes)
 
 
 def test_several_answers_of_a_case_are_no_further_cases() -> None:

@@ -71,9 +71,9 @@ def test_reasons_of_about_the_same_words_are_one_and_those_that_b_gained_come_fi
         a_verdict(case_id="gone", variant_name="v", status="pass", attempt=2),
         *(a_verdict(case_id=c, variant_name="v", status="error", error=timeout) for c in ("t", "changed")),
     )
-    found = clusters_of(one, other, "changed")
+    clusters = clusters_of(one, other, "changed")
     refunds = ["r0", "r1", "r2", "r3", "r9"]
-    assert [(c.signature, c.a, c.b, c.cases, c.gained, c.lost) for c in found] == [
+    assert [(c.signature, c.a, c.b, c.cases, c.gained, c.lost) for c in clusters] == [
         ("refund: the refund of order … was omitted", 0, 5, refunds, refunds, []),
         ("timeout: no answer within … seconds", 0, 1, ["t"], ["t"], []),
         ("tone: too short, … words", 2, 1, ["a", "b"], [], ["b"]),
@@ -112,7 +112,7 @@ def test_a_reason_joins_the_most_frequent_one_of_about_its_words(texts: list[str
                 break
         else:
             kept[text] = number
-    assert {one.signature: one.b for one in clusters_of(run(), made)} == kept
+    assert {cluster.signature: cluster.b for cluster in clusters_of(run(), made)} == kept
 
 
 def test_text_says_which_reasons_came_and_which_went() -> None:
@@ -134,5 +134,5 @@ def test_more_trials_do_not_make_a_reason_more_frequent() -> None:
     for number, verdict in enumerate(thrice):
         verdict.trial = number % 3
     other = run(*thrice, failed("f", "length: too long"))
-    found = {cluster.signature: (cluster.a, cluster.b) for cluster in clusters_of(one, other, trials=(1, 3))}
-    assert found == {"tone: rude": (4, 4), "form: no list": (1, 0), "length: too long": (0, 1)}
+    by_name = {cluster.signature: (cluster.a, cluster.b) for cluster in clusters_of(one, other, trials=(1, 3))}
+    assert by_name == {"tone: rude": (4, 4), "form: no list": (1, 0), "length: too long": (0, 1)}

@@ -32,19 +32,19 @@ def compared_runs(a: RunReader, plan_a: Plan, b: RunReader, plan_b: Plan) -> Run
 def test_cases_of_both_runs_are_compared_one_by_one() -> None:
     before = run(("same", True), ("worse", True), ("better", False), ("gone", True))
     after = run(("same", True), ("worse", False), ("better", True), ("new", False))
-    found = compared(before, after).variants[0]
-    assert (found.delta.regressions, found.delta.improvements) == (["worse"], ["better"])
-    assert (found.a_only, found.b_only, found.delta.n) == (["gone"], ["new"], 3)
-    assert (found.a.rate, found.b.rate, found.delta.pass_rate_delta) == (0.75, 0.5, 0.0)
-    assert found.delta.p_value == 1.0
+    variant = compared(before, after).variants[0]
+    assert (variant.delta.regressions, variant.delta.improvements) == (["worse"], ["better"])
+    assert (variant.a_only, variant.b_only, variant.delta.n) == (["gone"], ["new"], 3)
+    assert (variant.a.rate, variant.b.rate, variant.delta.pass_rate_delta) == (0.75, 0.5, 0.0)
+    assert variant.delta.p_value == 1.0
 
 
 def test_rates_carry_their_number_and_interval() -> None:
-    found = compared(run(("a", True), ("b", False), ("c", False)), run(("a", True)))
-    assert found.variants[0].a.n == 3
-    assert found.variants[0].a.ci95 == pytest.approx((0.0614919447204, 0.792340399198))
-    assert [(pair.evaluator, pair.a.n, pair.b.n) for pair in found.evaluators] == [("e0", 3, 1)]
-    assert found.evaluators[0].rate_delta == 0.0  # of the only case of both, not of rates of different cases
+    comparison = compared(run(("a", True), ("b", False), ("c", False)), run(("a", True)))
+    assert comparison.variants[0].a.n == 3
+    assert comparison.variants[0].a.ci95 == pytest.approx((0.0614919447204, 0.792340399198))
+    assert [(pair.evaluator, pair.a.n, pair.b.n) for pair in comparison.evaluators] == [("e0", 3, 1)]
+    assert comparison.evaluators[0].rate_delta == 0.0  # of the only case of both, not of rates of different cases
 
 
 def test_cases_of_one_group_are_not_independent() -> None:
@@ -63,8 +63,8 @@ def test_cases_that_are_all_of_one_group_decide_nothing_and_say_so() -> None:
     before, after = run(*((f"c{i}", False) for i in range(40))), run(*((f"c{i}", True) for i in range(40)))
 
     def decided() -> tuple[str, list[str]]:
-        found = two_runs(stored(before, PLAN), PLAN, stored(after, PLAN), PLAN, Terms(margin=0.02))
-        decision = found.decision("v0", "v0")
+        runs = two_runs(stored(before, PLAN), PLAN, stored(after, PLAN), PLAN, Terms(margin=0.02))
+        decision = runs.decision("v0", "v0")
         return decision.verdict, decision.reasons
 
     assert decided() == ("ship", [])
@@ -83,8 +83,8 @@ def test_repeated_cases_get_worse_by_their_share() -> None:
 
 
 def test_latency_and_cost_are_compared_by_their_means() -> None:
-    found = compared(run(("a", True), latency=30, cost=0.5), run(("a", True), latency=10, cost=0.125)).variants[0]
-    assert (found.delta.avg_latency_delta_ms, found.avg_cost_delta_usd) == (-20.0, -0.375)
+    variant = compared(run(("a", True), latency=30, cost=0.5), run(("a", True), latency=10, cost=0.125)).variants[0]
+    assert (variant.delta.avg_latency_delta_ms, variant.avg_cost_delta_usd) == (-20.0, -0.375)
 
 
 def test_no_cost_delta_when_one_side_has_no_cost() -> None:
@@ -96,18 +96,18 @@ def test_what_was_not_measured_is_no_latency_of_zero() -> None:
     summary = fold(stored(after, PLAN), PLAN).summary(PLAN, MOMENT).variants[0]
     assert (summary.avg_latency_ms, summary.latency_n) == (None, 0)
     assert compared(before, after).variants[0].delta.avg_latency_delta_ms is None
-    found = drift(
+    drifted = drift(
         stored(before, PLAN),
         stored(after, PLAN),
         "before",
         two_runs(stored(before, PLAN), PLAN, stored(after, PLAN), PLAN, Terms()),
     )
-    assert (found.report.deltas[0].avg_latency_delta_ms, found.measures) == (None, [])
+    assert (drifted.report.deltas[0].avg_latency_delta_ms, drifted.measures) == (None, [])
 
 
 def test_variants_of_one_run_only_are_named() -> None:
-    found = compared(run(("a", True)), run(("a", True), variant="other"))
-    assert (found.variants, found.variants_a_only, found.variants_b_only) == ([], ["v0"], ["other"])
+    comparison = compared(run(("a", True)), run(("a", True), variant="other"))
+    assert (comparison.variants, comparison.variants_a_only, comparison.variants_b_only) == ([], ["v0"], ["other"])
 
 
 @pytest.mark.slow("two comparisons for each example")
@@ -116,21 +116,21 @@ def test_a_comparison_turns_round_with_its_sides(one: list[Record], other: list[
     runs = [(stored(records, plan()), plan()) for records in (one, other)]
     there, back = compared_runs(*runs[0], *runs[1]), compared_runs(*runs[1], *runs[0])
     assert {v.variant for v in there.variants} == {v.variant for v in back.variants}
-    for found in there.variants:
-        mirrored = next(v for v in back.variants if v.variant == found.variant)
-        assert found.delta.regressions == mirrored.delta.improvements
-        assert (found.a, found.b, found.a_only) == (mirrored.b, mirrored.a, mirrored.b_only)
-        assert found.delta.p_value == pytest.approx(mirrored.delta.p_value)
+    for variant in there.variants:
+        mirrored = next(v for v in back.variants if v.variant == variant.variant)
+        assert variant.delta.regressions == mirrored.delta.improvements
+        assert (variant.a, variant.b, variant.a_only) == (mirrored.b, mirrored.a, mirrored.b_only)
+        assert variant.delta.p_value == pytest.approx(mirrored.delta.p_value)
 
 
 @pytest.mark.slow("stores a run for each example")
 @given(histories())
 def test_a_run_does_not_differ_from_itself(records: list[Record]) -> None:
     run = stored(records, plan())
-    for found in compared_runs(run, plan(), run, plan()).variants:
-        assert (found.delta.regressions, found.delta.improvements) == ([], [])
-        assert found.delta.pass_rate_delta == (0.0 if found.delta.n else None)
-        assert (found.a_only, found.b_only) == ([], [])
+    for variant in compared_runs(run, plan(), run, plan()).variants:
+        assert (variant.delta.regressions, variant.delta.improvements) == ([], [])
+        assert variant.delta.pass_rate_delta == (0.0 if variant.delta.n else None)
+        assert (variant.a_only, variant.b_only) == ([], [])
 
 
 def test_what_is_judged_otherwise_has_another_hash() -> None:
@@ -153,9 +153,9 @@ def test_what_evaluators_say_of_an_answer_that_never_came_is_not_their_verdict()
         record.passed = False  # type: ignore[union-attr]
     for record in after[:8:2]:
         record.error = TraceError("timeout", "")  # type: ignore[union-attr]
-    found = compared(before, after).variants[0].decision
-    (part,) = found.evaluators
-    assert (found.n, found.errors.b.target) == (8, 4)
+    decision = compared(before, after).variants[0].decision
+    (part,) = decision.evaluators
+    assert (decision.n, decision.errors.b.target) == (8, 4)
     assert (part.n, part.difference) == (8, 0.0)
 
 
@@ -169,9 +169,9 @@ def test_a_guard_on_an_evaluator_is_open_if_the_system_erred_too_often_to_be_jud
 
 def test_evaluators_have_the_interval_of_the_paired_cases() -> None:
     before, after = run(*((f"c{i}", False) for i in range(8))), run(*((f"c{i}", i > 0) for i in range(9)))
-    found = compared(before, after)
-    (part,) = found.variants[0].decision.evaluators
-    (one,) = found.evaluators
+    comparison = compared(before, after)
+    (part,) = comparison.variants[0].decision.evaluators
+    (one,) = comparison.evaluators
     assert (one.paired, one.ci, one.p, one.q) == (part.difference, part.ci, part.p, part.q)
     assert one.paired == 7 / 8
     assert (one.rate_delta, one.rate_ci, one.rate_p, one.scored) == (7 / 8, one.ci, one.p, False)
@@ -191,14 +191,19 @@ def test_a_suite_that_is_the_population_needs_trials() -> None:
         two_runs(single[0], PLAN, single[1], PLAN, Terms(population="suite")).decision("v0", "v0")
     before = stored(run(("a", True), ("a", False), ("b", True), ("b", True), ("c", True)), PLAN)
     after = stored(run(("a", True), ("a", True), ("b", True), ("b", True), ("c", True)), PLAN)
-    found = two_runs(before, PLAN, after, PLAN, Terms(population="suite")).decision("v0", "v0")
-    assert (found.population, found.method, found.n, found.difference) == ("suite", "satterthwaite", 2, 0.25)
-    assert "fewer than 2 judged trials" in found.warnings[-1]
+    decision = two_runs(before, PLAN, after, PLAN, Terms(population="suite")).decision("v0", "v0")
+    assert (decision.population, decision.method, decision.n, decision.difference) == (
+        "suite",
+        "satterthwaite",
+        2,
+        0.25,
+    )
+    assert "fewer than 2 judged trials" in decision.warnings[-1]
     # an evaluator that passes and fails with the cell has the same numbers, as the metric and beside it
-    (beside,) = found.evaluators
-    assert (beside.n, beside.difference, beside.ci, beside.p) == (2, 0.25, found.ci, found.p_better)
+    (beside,) = decision.evaluators
+    assert (beside.n, beside.difference, beside.ci, beside.p) == (2, 0.25, decision.ci, decision.p_better)
     metric = two_runs(before, PLAN, after, PLAN, Terms(population="suite", metric="e0")).decision("v0", "v0")
-    assert (metric.method, metric.ci) == ("satterthwaite", found.ci)
+    assert (metric.method, metric.ci) == ("satterthwaite", decision.ci)
 
 
 def test_single_trials_that_changed_are_evidence_together() -> None:
@@ -215,22 +220,22 @@ def test_single_trials_that_changed_are_evidence_together() -> None:
 
 
 def test_sides_have_the_median_and_the_tail_of_their_latencies() -> None:
-    found = compared(run(*[(f"c{n}", True) for n in range(10)], latency=30), run(("c1", True))).variants[0]
-    assert (found.a.p50_latency_ms, found.a.p95_latency_ms, found.a.p50_latency_ci95) == (30, 30, (30, 30))
-    assert (found.b.p50_latency_ms, found.b.p50_latency_ci95) == (10, None)
+    variant = compared(run(*[(f"c{n}", True) for n in range(10)], latency=30), run(("c1", True))).variants[0]
+    assert (variant.a.p50_latency_ms, variant.a.p95_latency_ms, variant.a.p50_latency_ci95) == (30, 30, (30, 30))
+    assert (variant.b.p50_latency_ms, variant.b.p50_latency_ci95) == (10, None)
 
 
 def test_trials_of_a_case_make_the_interval_of_the_median_no_narrower() -> None:
     once, often = ([row for n in range(20) for row in run(*[(f"c{n}", True)] * k, latency=n)] for k in (1, 5))
-    found = compared(once, often).variants[0]
-    assert found.a.p50_latency_ci95 is not None
-    assert found.b.p50_latency_ci95 == found.a.p50_latency_ci95
+    variant = compared(once, often).variants[0]
+    assert variant.a.p50_latency_ci95 is not None
+    assert variant.b.p50_latency_ci95 == variant.a.p50_latency_ci95
 
 
 def test_costs_whose_sum_is_beyond_floats_have_a_mean_and_undo_no_decision() -> None:
     huge = run(("a", True), ("b", True), cost=1.7e308)
-    found = compared(huge, huge).variants[0]
-    assert (found.a.avg_cost_usd, found.b.avg_cost_usd, found.decision.n) == (1.7e308, 1.7e308, 2)
+    variant = compared(huge, huge).variants[0]
+    assert (variant.a.avg_cost_usd, variant.b.avg_cost_usd, variant.decision.n) == (1.7e308, 1.7e308, 2)
 
 
 def test_the_order_in_which_trials_ended_changes_no_digit() -> None:

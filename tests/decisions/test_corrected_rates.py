@@ -15,30 +15,30 @@ def test_the_pass_rate_is_corrected_for_the_errors_of_the_judge() -> None:
     people = [*[True] * 10, *[False] * 10]
     judge = [*[True] * 9, False, *[True] * 2, *[False] * 8]
     rest = [*[True] * 59, *[False] * 21]
-    found = measured(run_of(*judge, *rest), labels(*people)).rates[0]
-    assert (found.judge.value, found.judge.n, found.labels) == (0.7, 100, 20)
-    assert found.corrected == pytest.approx(5 / 7)
-    assert found.corrected_ci95 is not None
-    assert found.corrected_ci95[0] < 5 / 7 < found.corrected_ci95[1]
-    assert found.corrected_ci95[1] - found.corrected_ci95[0] > 0.3, "twenty labels leave much open"
+    rate = measured(run_of(*judge, *rest), labels(*people)).rates[0]
+    assert (rate.judge.value, rate.judge.n, rate.labels) == (0.7, 100, 20)
+    assert rate.corrected == pytest.approx(5 / 7)
+    assert rate.corrected_ci95 is not None
+    assert rate.corrected_ci95[0] < 5 / 7 < rate.corrected_ci95[1]
+    assert rate.corrected_ci95[1] - rate.corrected_ci95[0] > 0.3, "twenty labels leave much open"
 
 
 def test_labels_of_a_part_power_the_rate_of_the_whole() -> None:
     people = [*[True] * 60, *[False] * 60]
     judge = [*[False] * 4, *[True] * 56, *[True] * 4, *[False] * 56]
-    found = measured(run_of(*judge, *[True, False] * 200), labels(*people)).rates[0]
-    assert found.powered == pytest.approx(0.5)
-    assert found.powered_ci95 is not None
-    assert 0.05 < found.powered_ci95[1] - found.powered_ci95[0] < 0.15
+    rate = measured(run_of(*judge, *[True, False] * 200), labels(*people)).rates[0]
+    assert rate.powered == pytest.approx(0.5)
+    assert rate.powered_ci95 is not None
+    assert 0.05 < rate.powered_ci95[1] - rate.powered_ci95[0] < 0.15
 
 
 def test_labels_that_a_judge_agrees_with_power_nothing() -> None:
     """Twenty answers on which the judge made no mistake do not show that it makes none."""
     people = [*[True] * 20, *[False] * 20]
-    found = measured(run_of(*people, *[True, False] * 50), labels(*people)).rates[0]
-    assert (found.powered, found.powered_ci95) == (None, None)
-    assert found.refused == "fewer than 5 labels on which person and judge differ"
-    assert found.corrected_ci95 is not None
+    rate = measured(run_of(*people, *[True, False] * 50), labels(*people)).rates[0]
+    assert (rate.powered, rate.powered_ci95) == (None, None)
+    assert rate.refused == "fewer than 5 labels on which person and judge differ"
+    assert rate.corrected_ci95 is not None
 
 
 def test_error_rates_are_those_of_all_variants_and_labels_of_each_its_own() -> None:

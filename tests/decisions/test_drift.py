@@ -38,6 +38,6 @@ def test_cells_are_counted_one_by_one() -> None:
         run.append_trace(a_trace(**cell))
         run.append_results([a_result(**cell, evaluator="e")])
     watched = Watched(run)
-    found = drift(watched, run, "before", two_runs(run, plan, run, plan, Terms()))
-    assert (found.report.counted, found.report.regressions_count) == (CASES, 0)
+    drifted = drift(watched, run, "before", two_runs(run, plan, run, plan, Terms()))
+    assert (drifted.report.counted, drifted.report.regressions_count) == (CASES, 0)
     assert watched.held < 3 * CASES

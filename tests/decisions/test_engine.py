@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from evalwright.decisions.engine import decision_of
 from evalwright.decisions.identity import Identity
-from evalwright.decisions.measures import Measured
-from evalwright.decisions.pairing import Labelled
+from evalwright.decisions.measures import MeasuredValues
+from evalwright.decisions.pairing import CaseGroups
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Guard, Terms
 from evalwright.model.decision import Decision, GuardPart
@@ -73,7 +73,7 @@ def a_decision(seed: int) -> tuple[Decision, Terms]:
         slice_margin=pick.choice([None, 0.05]),
     )
     slices = {("k", "x"): cases[::2], ("k", "y"): cases[1::2], ("k", "rare"): cases[:1]}
-    known = Labelled(groups, slices if pick.random() < 0.5 else {})
+    known = CaseGroups(groups, slices if pick.random() < 0.5 else {})
     return decision_of(a, b, terms, Identity(shared=len(cases)), known), terms
 
 
@@ -104,23 +104,23 @@ def test_no_decision_lacks_a_number_or_contradicts_itself(seed: int) -> None:
     for guard in found.guards:
         assert bool(guard.reason) >= (guard.ci is None)
         assert not guard.reason or guard.state == "undecided"
-    said = "undecided"
+    text = "undecided"
     if found.ci is not None:
         low, high = found.ci
         assert agree(found.ci, found.p_margin, alpha, -found.margin)
-        said = "ship" if low > (0 if terms.better else -found.margin) else "dont" if high < -found.margin else said
+        text = "ship" if low > (0 if terms.better else -found.margin) else "dont" if high < -found.margin else text
     if found.verdict == "ship":
-        assert said == "ship"
+        assert text == "ship"
         assert set(states) <= {"holds"}
     elif found.verdict == "dont":
-        assert said == "dont" or "broken" in states or found.reasons[0].startswith("slice ")
+        assert text == "dont" or "broken" in states or found.reasons[0].startswith("slice ")
     else:
         assert found.reasons
     assert all(len(line) <= 80 for line in decision_lines(found, Paint()))
 
 
 def test_measures_of_several_trials_are_averaged_by_case() -> None:
-    cost = Measured()
+    cost = MeasuredValues()
     for case, value in (("a", 1.0), ("b", 2.0), ("a", 3.0), ("a", 5.0)):
         cost.add(case, value)
     assert (cost.means(), cost.values()) == ({"a": 3.0, "b": 2.0}, [1.0, 3.0, 5.0, 2.0])
@@ -134,10 +134,10 @@ def of_passes(*passed: int) -> SideCounts:
 def test_errors_that_are_failures_are_so_in_the_rates_too() -> None:
     a, b = of_passes(1, 0, 1, 1), of_passes(1, 1, 1, 1)
     b.passes = {**b.passes, "c0": CaseTotal(0.0, 0, 1), "c3": CaseTotal(2.0, 2, 1, 1)}
-    found = decision_of(a, b, Terms(errors="fail"), Identity(), Labelled())
-    assert (found.a.rate, found.b.rate, found.b.n) == (0.75, pytest.approx((0 + 1 + 1 + 2 / 3) / 4), 4)
-    assert found.difference == pytest.approx((found.b.rate or 0) - 0.75)
-    plain = decision_of(a, b, Terms(), Identity(), Labelled())
+    decision = decision_of(a, b, Terms(errors="fail"), Identity(), CaseGroups())
+    assert (decision.a.rate, decision.b.rate, decision.b.n) == (0.75, pytest.approx((0 + 1 + 1 + 2 / 3) / 4), 4)
+    assert decision.difference == pytest.approx((decision.b.rate or 0) - 0.75)
+    plain = decision_of(a, b, Terms(), Identity(), CaseGroups())
     assert (plain.b.rate, plain.b.n) == (1.0, 3)
 
 
@@ -166,13 +166,13 @@ def test_a_guard_on_an_evaluator_is_open_if_its_missing_results_could_turn_it(
     judged = 300 - sum(missing.values())
     a, b = judged_by_a_guard(300, 300), judged_by_a_guard(judged, passed, **missing)
     guard = Guard("evaluator:safe", limit)
-    found = decision_of(a, b, Terms(guards=(guard,)), Identity(), Labelled())
+    decision = decision_of(a, b, Terms(guards=(guard,)), Identity(), CaseGroups())
     verdict = {"holds": "ship", "broken": "dont", "undecided": "undecided"}[state]
-    assert ([one.state for one in found.guards], found.verdict) == ([state], verdict)
+    assert ([one.state for one in decision.guards], decision.verdict) == ([state], verdict)
     if state == "undecided":
-        assert found.reasons == ["guard"]
-        assert found.next is None
-        assert "its missing results could turn it" in " ".join(" ".join(decision_lines(found, Paint())).split())
+        assert decision.reasons == ["guard"]
+        assert decision.next is None
+        assert "its missing results could turn it" in " ".join(" ".join(decision_lines(decision, Paint())).split())
 
 
 @pytest.mark.parametrize(("limit", "state"), [(-0.3, "holds"), (-0.2, "undecided"), (-0.1, "broken")])
@@ -183,8 +183,8 @@ def test_a_guard_on_scores_limits_the_part_of_their_range_that_is_lost(limit: fl
         made.scores["safe"] = {f"c{i}": CaseTotal(9.0 + i % 2 - lost, 1) for i in range(300)}
         made.range["safe"] = (0.0, 10.0)
         sides.append(made)
-    found = decision_of(*sides, Terms(guards=(Guard("evaluator:safe", limit),)), Identity(), Labelled())
-    (guard,) = found.guards
+    decision = decision_of(*sides, Terms(guards=(Guard("evaluator:safe", limit),)), Identity(), CaseGroups())
+    (guard,) = decision.guards
     assert (guard.value, guard.state) == (pytest.approx(-0.2), state)
     assert guard.ci is not None
     assert -0.3 < guard.ci[0] <= -0.2 <= guard.ci[1] < -0.1
@@ -222,24 +222,24 @@ def test_a_guard_on_a_measure_is_open_if_its_missing_trials_could_turn_it(
 ) -> None:
     a, b = timed(), timed(*[1000.0] * slow, erred=erred)
     terms = Terms(margin=0.9, guards=(Guard(guard, 1.2),))
-    decision = decision_of(a, b, terms, Identity(), Labelled())
+    decision = decision_of(a, b, terms, Identity(), CaseGroups())
     (found,) = decision.guards
     assert found.state == state
-    said = f"{erred} trials without measured latency could turn it"
-    assert found.reason == (said if state == "undecided" else "")
-    assert (said in " ".join(" ".join(decision_lines(decision, Paint())).split())) == (state == "undecided")
+    text = f"{erred} trials without measured latency could turn it"
+    assert found.reason == (text if state == "undecided" else "")
+    assert (text in " ".join(" ".join(decision_lines(decision, Paint())).split())) == (state == "undecided")
 
 
 def test_a_guard_on_a_measure_is_open_if_cells_that_were_not_run_could_turn_it() -> None:
     a, b = timed(), timed(1000.0, erred=40)
     b.passes = {case: CaseTotal(not_run=1) if one.target_errors else one for case, one in b.passes.items()}
     terms = Terms(margin=0.9, guards=(Guard("latency", 1.2),))
-    (found,) = decision_of(a, b, terms, Identity(), Labelled()).guards
+    (found,) = decision_of(a, b, terms, Identity(), CaseGroups()).guards
     assert (found.state, found.reason) == ("undecided", "40 trials without measured latency could turn it")
 
 
 def test_a_guard_that_is_kept_exactly_holds() -> None:
-    (found,) = decision_of(timed(), timed(), Terms(guards=(Guard("latency", 1.0),)), Identity(), Labelled()).guards
+    (found,) = decision_of(timed(), timed(), Terms(guards=(Guard("latency", 1.0),)), Identity(), CaseGroups()).guards
     assert (found.ci, found.state) == ((1.0, 1.0), "holds")
 
 
@@ -248,7 +248,8 @@ def test_a_quantile_of_few_units_is_not_judged(name: str, needs: int) -> None:
     """With so many, 97.5 % of samples have a value beyond the quantile."""
     terms = Terms(guards=(Guard(name, 1.2),))
     enough, short = (
-        decision_of(timed(units=n), timed(units=n), terms, Identity(), Labelled()).guards[0] for n in (needs, needs - 1)
+        decision_of(timed(units=n), timed(units=n), terms, Identity(), CaseGroups()).guards[0]
+        for n in (needs, needs - 1)
     )
     assert (enough.state, short.state, short.ci) == ("holds", "undecided", None)
     what = "units that both sides measured" if name == "latency_p50" else "independent trials of each side"
@@ -272,12 +273,12 @@ def test_a_guard_says_why_its_ratio_has_no_interval(
     for one, costs in zip(sides, (before, after), strict=True):
         for i, cost in enumerate(costs):
             one.measures["cost"].add(f"c{i}", cost)
-    (guard,) = decision_of(*sides, Terms(guards=(Guard("cost", 1.2),)), Identity(), Labelled()).guards
+    (guard,) = decision_of(*sides, Terms(guards=(Guard("cost", 1.2),)), Identity(), CaseGroups()).guards
     assert (guard.ci, guard.state, guard.reason) == (None, "undecided", reason)
 
 
 def p95(before: SideCounts, after: SideCounts, limit: float = 1.3) -> GuardPart:
-    (found,) = decision_of(before, after, Terms(guards=(Guard("latency_p95", limit),)), Identity(), Labelled()).guards
+    (found,) = decision_of(before, after, Terms(guards=(Guard("latency_p95", limit),)), Identity(), CaseGroups()).guards
     return found
 
 
@@ -289,10 +290,10 @@ def test_a_tail_that_is_hardly_too_small_to_be_the_quantile_leaves_it_open() -> 
 
 def test_a_quantile_between_fast_and_slow_answers_on_both_sides_is_open() -> None:
     """Whether A's quantile is one of its slow answers is not known: B might be ten times slower."""
-    found = p95(timed(*[1000.0] * 16, units=200), timed(*[1000.0] * 9, units=200))
-    assert found.ci is not None
-    assert found.ci[1] < 1.3
-    assert (found.state, found.reason) == (
+    guard = p95(timed(*[1000.0] * 16, units=200), timed(*[1000.0] * 9, units=200))
+    assert guard.ci is not None
+    assert guard.ci[1] < 1.3
+    assert (guard.state, guard.reason) == (
         "undecided", "the latency at this quantile jumps 9.9-fold: too few trials to tell where"
     )  # fmt: skip
 
@@ -300,11 +301,11 @@ def test_a_quantile_between_fast_and_slow_answers_on_both_sides_is_open() -> Non
 def test_a_quantile_that_must_be_lower_is_not_open_for_times_that_hardly_jump() -> None:
     """Neighbouring times differ by less than the limit demands, wherever the quantile of either side is."""
     a, b = timed(*[80 + i / 10 for i in range(400)]), timed(*[0.79 * (80 + i / 10) for i in range(400)])
-    found = p95(a, b, limit=0.8)
-    assert found.value == pytest.approx(0.79)
-    assert found.ci is not None
-    assert found.ci[1] < 0.8
-    assert (found.state, found.reason) == ("holds", "")
+    guard = p95(a, b, limit=0.8)
+    assert guard.value == pytest.approx(0.79)
+    assert guard.ci is not None
+    assert guard.ci[1] < 0.8
+    assert (guard.state, guard.reason) == ("holds", "")
 
 
 def test_trials_of_one_case_are_not_so_many_independent_ones() -> None:
@@ -324,7 +325,7 @@ def test_slices_of_a_family_are_lost_at_the_level_of_their_intervals() -> None:
     """Several variants are decided together: a slice counts against one if its interval, of the same level, does."""
     a, b = of_passes(*[1] * 7, *[0] * 193), of_passes(*[0] * 7, *[0] * 193)
     b.passes = {case: CaseTotal(1.0, 1) if i >= 150 else found for i, (case, found) in enumerate(b.passes.items())}
-    known = Labelled({}, {("lang", "es"): [f"c{i}" for i in range(20)]})
+    known = CaseGroups({}, {("lang", "es"): [f"c{i}" for i in range(20)]})
     terms = Terms(slices=("lang",), slice_margin=0.05)
     alone = decision_of(a, b, terms, Identity(), known)
     together = decision_of(a, b, msgspec.structs.replace(terms, family=20), Identity(), known)
@@ -338,12 +339,12 @@ def test_slices_of_a_family_are_lost_at_the_level_of_their_intervals() -> None:
 def test_what_is_undecided_says_what_it_would_take() -> None:
     """Also where no case changed, and where only a guard is open."""
     same = of_passes(*[1] * 40)
-    found = decision_of(same, same, Terms(), Identity(), Labelled())
-    assert (found.verdict, found.reasons, found.method) == ("undecided", ["data"], "mcnemar")
-    assert found.next is not None
+    decision = decision_of(same, same, Terms(), Identity(), CaseGroups())
+    assert (decision.verdict, decision.reasons, decision.method) == ("undecided", ["data"], "mcnemar")
+    assert decision.next is not None
     enough, short = (
-        decision_of(side, side, Terms(), Identity(), Labelled())
-        for n in (found.next.cases, found.next.cases - 1)
+        decision_of(side, side, Terms(), Identity(), CaseGroups())
+        for n in (decision.next.cases, decision.next.cases - 1)
         for side in [of_passes(*[1] * n)]
     )
     assert (enough.verdict, short.verdict) == ("ship", "undecided")
@@ -351,14 +352,14 @@ def test_what_is_undecided_says_what_it_would_take() -> None:
     for one, cost in ((a, 1.0), (b, 1.05)):
         for i in range(300):
             one.measures["cost"].add(f"c{i}", cost * (1 + i % 7) ** (2 if one is b else 1.9))
-    (known,) = decision_of(a, b, Terms(guards=(Guard("cost", 9.0),)), Identity(), Labelled()).guards
+    (known,) = decision_of(a, b, Terms(guards=(Guard("cost", 9.0),)), Identity(), CaseGroups()).guards
     assert known.ci is not None
     between = Guard("cost", ((known.value or 0.0) + known.ci[1]) / 2)
-    guarded = decision_of(a, b, Terms(guards=(between,)), Identity(), Labelled())
+    guarded = decision_of(a, b, Terms(guards=(between,)), Identity(), CaseGroups())
     assert guarded.reasons == ["guard"]
     assert guarded.next is not None
     assert (guarded.next.claim, guarded.next.cases > 300) == ("guard cost", True)
-    exact = decision_of(of_passes(1, 1, 0, 0), of_passes(1, 0, 1, 0), Terms(margin=0.0), Identity(), Labelled())
+    exact = decision_of(of_passes(1, 1, 0, 0), of_passes(1, 0, 1, 0), Terms(margin=0.0), Identity(), CaseGroups())
     assert exact.next is None
     assert "no number of cases would show it" in " ".join(decision_lines(exact, Paint()))
 
@@ -368,5 +369,5 @@ def test_strictly_the_errors_of_one_side_passed_and_those_of_the_other_failed(er
     a, b = of_passes(*[1] * 300), of_passes(*[1] * 300)
     a.passes = {**a.passes, **{f"c{i}": CaseTotal(target_errors=1) for i in range(5)}}
     b.passes = {**b.passes, **{f"c{i}": CaseTotal(target_errors=1) for i in range(5, 10)}}
-    found = decision_of(a, b, Terms(errors=errors, margin=0.03), Identity(), Labelled())  # type: ignore[arg-type]
-    assert found.verdict == verdict
+    decision = decision_of(a, b, Terms(errors=errors, margin=0.03), Identity(), CaseGroups())  # type: ignore[arg-type]
+    assert decision.verdict == verdict

@@ -43,7 +43,7 @@ def test_the_place_in_a_comparison_is_no_merit() -> None:
     assert (by_name["v"].consistency, by_name["v"].first_won) == (0.25, 0.875)
     assert by_name["v"].p < 0.001 < 0.05 < by_name["w"].p
     assert (by_name["w"].wins, by_name["w"].losses, by_name["w"].ties) == (7, 7, 2)
-    assert [one.name for one in found.strengths] == ["v", "w", "reference"]
+    assert [strength.name for strength in found.strengths] == ["v", "w", "reference"]
 
 
 def test_a_judge_that_passes_what_is_long_is_found_out() -> None:
@@ -129,7 +129,7 @@ def test_votes_tell_how_a_judge_agrees_with_itself_and_a_panel_within() -> None:
         run.append_trace(a_trace(output=Output("x"), **cell))
         run.append_results([a_result(evaluator="judge", detail={"votes": votes}, **cell)])
     found = measured(run, [])
-    assert [(one.model, one.same.value, one.same.n) for one in found.repeats] == [("a", 0.75, 4)]
+    assert [(repeat.model, repeat.same.value, repeat.same.n) for repeat in found.repeats] == [("a", 0.75, 4)]
     assert found.panel is not None
     assert (found.panel.value, found.panel.n) == (pytest.approx(2 / 3), 3)
 
@@ -152,7 +152,7 @@ def test_the_maker_of_a_model_by_its_name(model: str, maker: str | None) -> None
 
 def test_scores_are_read_as_chances_where_they_can_be() -> None:
     run = run_of((True, 0.9), (True, 0.8), (False, 0.3), (False, 0.1))
-    found = measured(run, labels(True, False, False, False)).confidence
-    assert found is not None
-    assert found.brier == pytest.approx((0.01 + 0.64 + 0.09 + 0.01) / 4)
+    confidence = measured(run, labels(True, False, False, False)).confidence
+    assert confidence is not None
+    assert confidence.brier == pytest.approx((0.01 + 0.64 + 0.09 + 0.01) / 4)
     assert measured(run_of((True, 4.0), (False, 2.0)), labels(True, False)).confidence is None

@@ -48,42 +48,42 @@ def decided(a: Side, b: Side, terms: Terms | None = None) -> Decision:
 
 
 def test_labels_of_both_answers_power_the_difference() -> None:
-    found = decided(side(0.6, 0.9, 0.85, 150, seed=1), side(0.8, 0.9, 0.85, 150, seed=2))
-    judge = found.judge
+    decision = decided(side(0.6, 0.9, 0.85, 150, seed=1), side(0.8, 0.9, 0.85, 150, seed=2))
+    judge = decision.judge
     assert judge is not None
     assert (judge.evaluator, judge.labels, judge.method, judge.refused) == ("e0", 300, "powered", None)
     assert judge.ci is not None
     assert judge.ci[0] < 0.2 < judge.ci[1]
     assert judge.difference is not None
-    assert found.difference is not None
-    assert judge.difference > found.difference  # a judge that errs sees less of a difference than there is
-    assert (found.verdict, judge.verdict) == ("ship", "ship")
+    assert decision.difference is not None
+    assert judge.difference > decision.difference  # a judge that errs sees less of a difference than there is
+    assert (decision.verdict, judge.verdict) == ("ship", "ship")
 
 
 def test_a_judge_that_people_contradict_decides_nothing() -> None:
     """The judge passes more of B's answers for what is no merit; people see no difference."""
     before, after = side(0.6, 0.9, 0.9, 120, seed=3), side(0.5, 0.98, 0.3, 120, seed=4)
     assert runs_of(before, after, Terms()).decision("v0", "v0").verdict == "ship"
-    found = decided(before, after)
-    assert (found.verdict, found.reasons, found.exit_code) == ("undecided", ["judge"], 3)
-    assert found.judge is not None
-    assert found.judge.turns
+    decision = decided(before, after)
+    assert (decision.verdict, decision.reasons, decision.exit_code) == ("undecided", ["judge"], 3)
+    assert decision.judge is not None
+    assert decision.judge.turns
 
 
 def test_few_labels_that_agree_are_corrected_and_not_powered() -> None:
-    found = decided(side(0.6, 0.97, 0.97, 40, seed=5), side(0.62, 0.97, 0.97, 40, seed=5))
-    assert found.judge is not None
-    assert (found.judge.method, found.judge.refused) == ("corrected", "disagreements")
-    assert found.judge.ci is not None
-    assert found.ci is not None
-    assert found.judge.ci[1] - found.judge.ci[0] > found.ci[1] - found.ci[0]
+    decision = decided(side(0.6, 0.97, 0.97, 40, seed=5), side(0.62, 0.97, 0.97, 40, seed=5))
+    assert decision.judge is not None
+    assert (decision.judge.method, decision.judge.refused) == ("corrected", "disagreements")
+    assert decision.judge.ci is not None
+    assert decision.ci is not None
+    assert decision.judge.ci[1] - decision.judge.ci[0] > decision.ci[1] - decision.ci[0]
 
 
 def test_labels_of_one_run_alone_are_taken_for_both_and_it_is_said() -> None:
-    found = decided(side(0.6, 0.9, 0.9, 60, seed=6), side(0.7, 0.9, 0.9, 0, seed=7))
-    assert found.judge is not None
-    assert (found.judge.method, found.judge.note) == ("corrected", "assumes the judge errs alike on both")
-    assert any("errs alike on both" in line for line in found.warnings)
+    decision = decided(side(0.6, 0.9, 0.9, 60, seed=6), side(0.7, 0.9, 0.9, 0, seed=7))
+    assert decision.judge is not None
+    assert (decision.judge.method, decision.judge.note) == ("corrected", "assumes the judge errs alike on both")
+    assert any("errs alike on both" in line for line in decision.warnings)
 
 
 def test_each_side_is_corrected_by_the_errors_of_its_own_labels() -> None:
@@ -93,46 +93,46 @@ def test_each_side_is_corrected_by_the_errors_of_its_own_labels() -> None:
         case: cells if number >= 280 else [JudgedCell(cells[0].judge)]
         for number, (case, cells) in enumerate(after.items())
     }
-    found = decided(before, after)
-    assert found.judge is not None
-    assert (found.judge.method, found.judge.note) == ("corrected", "")
-    assert found.difference is not None
-    assert found.difference < -0.3
-    assert found.judge.ci is not None
-    assert found.judge.ci[0] < 0 < found.judge.ci[1]
-    assert found.judge.turns
+    decision = decided(before, after)
+    assert decision.judge is not None
+    assert (decision.judge.method, decision.judge.note) == ("corrected", "")
+    assert decision.difference is not None
+    assert decision.difference < -0.3
+    assert decision.judge.ci is not None
+    assert decision.judge.ci[0] < 0 < decision.judge.ci[1]
+    assert decision.judge.turns
 
 
 def test_labels_that_say_nothing_change_nothing_but_are_said() -> None:
     before, after = side(0.5, 1, 1, 3, seed=8), side(0.9, 1, 1, 3, seed=9)
     one_kind = {case: [JudgedCell(c.judge, None if c.human is None else True)] for case, (c,) in after.items()}
-    found = decided({case: [JudgedCell(c.judge)] for case, (c,) in before.items()}, one_kind)
-    assert (found.verdict, found.judge and found.judge.method) == ("ship", "")
-    assert any("about its opinion" in line for line in found.warnings)
+    decision = decided({case: [JudgedCell(c.judge)] for case, (c,) in before.items()}, one_kind)
+    assert (decision.verdict, decision.judge and decision.judge.method) == ("ship", "")
+    assert any("about its opinion" in line for line in decision.warnings)
 
 
 def test_labels_that_show_a_judge_to_be_no_better_than_chance_undo_its_verdict() -> None:
     """People see no difference between the answers; the judge passes all of B's."""
     before, after = side(0.5, 1, 1, 40, n=40, seed=8), side(0.5, 1, 0, 40, n=40, seed=8)
     assert runs_of(before, after, Terms()).decision("v0", "v0").verdict == "ship"
-    found = decided(before, after)
-    assert (found.verdict, found.reasons, found.judge and found.judge.refused) == (
+    decision = decided(before, after)
+    assert (decision.verdict, decision.reasons, decision.judge and decision.judge.refused) == (
         "undecided",
         ["judge"],
         "labels_of_a_kind",
     )
-    assert "judge e0: no better than chance on the labels" in found.warnings
+    assert "judge e0: no better than chance on the labels" in decision.warnings
 
 
 def of_strata(cells: Side, each: int) -> Side:
     """Labels of as many answers that the judge passes as of those that it fails."""
     left = {True: each, False: each}
-    found: Side = {}
+    strata: Side = {}
     for case, (cell,) in cells.items():
         drawn = left[cell.judge] > 0
         left[cell.judge] -= drawn
-        found[case] = [JudgedCell(cell.judge, cell.human if drawn else None, drawn)]
-    return found
+        strata[case] = [JudgedCell(cell.judge, cell.human if drawn else None, drawn)]
+    return strata
 
 
 def test_labels_of_several_trials_of_a_case_are_no_further_labels() -> None:
@@ -148,20 +148,20 @@ def test_labels_of_several_trials_of_a_case_are_no_further_labels() -> None:
 def test_balanced_labels_are_weighted_on_each_side() -> None:
     before, after = side(0.9, 0.95, 0.8, 400, seed=11), side(0.95, 0.95, 0.8, 400, seed=12)
     truth = sum(bool(c.human) for (c,) in after.values()) / 400 - sum(bool(c.human) for (c,) in before.values()) / 400
-    found = decided(of_strata(before, 40), of_strata(after, 40))
-    assert found.judge is not None
-    assert (found.judge.method, found.judge.refused) == ("stratified", None)
-    assert found.judge.ci is not None
-    assert found.judge.ci[0] < truth < found.judge.ci[1]
-    assert found.judge.difference == pytest.approx(truth, abs=0.06)
+    decision = decided(of_strata(before, 40), of_strata(after, 40))
+    assert decision.judge is not None
+    assert (decision.judge.method, decision.judge.refused) == ("stratified", None)
+    assert decision.judge.ci is not None
+    assert decision.judge.ci[0] < truth < decision.judge.ci[1]
+    assert decision.judge.difference == pytest.approx(truth, abs=0.06)
 
 
 def test_balanced_labels_of_one_side_alone_correct_nothing() -> None:
     before, after = side(0.9, 0.95, 0.8, 400, seed=11), side(0.95, 0.95, 0.8, 0, seed=12)
-    found = decided(of_strata(before, 40), after)
-    assert found.judge is not None
-    assert (found.judge.method, found.judge.ci) == ("", None)
-    assert any("needs labels of passes and failures of both sides" in line for line in found.warnings)
+    decision = decided(of_strata(before, 40), after)
+    assert decision.judge is not None
+    assert (decision.judge.method, decision.judge.ci) == ("", None)
+    assert any("needs labels of passes and failures of both sides" in line for line in decision.warnings)
 
 
 def test_a_judge_without_labels_is_named() -> None:
@@ -171,9 +171,9 @@ def test_a_judge_without_labels_is_named() -> None:
 
 
 def test_labels_correct_no_other_metric() -> None:
-    found = decided(side(0.6, 0.9, 0.85, 150), side(0.8, 0.9, 0.85, 150), Terms(metric="e0"))
-    assert found.judge is None
-    assert any("labels correct pass rates" in line for line in found.warnings)
+    decision = decided(side(0.6, 0.9, 0.85, 150), side(0.8, 0.9, 0.85, 150), Terms(metric="e0"))
+    assert decision.judge is None
+    assert any("labels correct pass rates" in line for line in decision.warnings)
 
 
 def test_only_some_cases_have_only_their_labels() -> None:

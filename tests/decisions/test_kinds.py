@@ -52,15 +52,15 @@ def compared(made: list[History], terms: Terms, *, scanned: bool) -> tuple[objec
             runs = two_runs(one, a.plan, other, b.plan, terms)
             for name in runs.a.keys() & runs.b.keys():
                 runs.refuse_strangers(name, name)
-            found = comparison_of(runs, "a", "b")
-            explain(one, other, [variant.decision for variant in found.variants])
+            comparison = comparison_of(runs, "a", "b")
+            explain(one, other, [variant.decision for variant in comparison.variants])
             alone = one_run(other, b.plan, terms)
             whole = [against_baseline(alone, "v1"), alone.dominated([(name, name) for name in alone.b])]
             whole.append(drift(one, other, "a", runs))
             costs = [runs.latency_change(name, name) for name in sorted(runs.a.keys() & runs.b.keys())]
         except InputError as error:
             return str(error), None
-        return msgspec.json.encode([found, costs, whole]), runs
+        return msgspec.json.encode([comparison, costs, whole]), runs
 
 
 @settings(max_examples=settings.default.max_examples // 2)

@@ -25,15 +25,15 @@ def test_the_cases_named_have_the_power_and_one_fewer_does_not() -> None:
 
 def test_trials_lower_the_number_of_cases_and_the_cheapest_is_marked() -> None:
     spread = Spread("", 0.001, 0.2, cell_usd=0.01, cell_ms=600.0)
-    found = planned("s", 188, [spread], [1, 3, 5], detect=0.03, margin=0.0, alpha=0.05, power=0.8, concurrency=2)
-    needs = [next(need for need in row.needs if need.power == 0.8) for row in found.rows]
+    plan = planned("s", 188, [spread], [1, 3, 5], detect=0.03, margin=0.0, alpha=0.05, power=0.8, concurrency=2)
+    needs = [next(need for need in row.needs if need.power == 0.8) for row in plan.rows]
     assert [need.cases for need in needs] == [
         power_trials(0, 0.001, 0.2, 0.2, k, k, 0.03).n_required for k in (1, 3, 5)
     ]
     assert needs[0].cost_usd == pytest.approx((needs[0].cases or 0) * 0.01)
     assert needs[0].minutes == pytest.approx((needs[0].cases or 0) * 0.01 / 2)
-    assert sum(row.cheapest for row in found.rows) == 1
-    assert not found.reached
+    assert sum(row.cheapest for row in plan.rows) == 1
+    assert not plan.reached
 
 
 def test_cases_that_seldom_change_show_less_than_students_t_says() -> None:
@@ -81,10 +81,10 @@ def test_without_a_run_some_shares_of_changing_pairs_are_assumed() -> None:
 @pytest.mark.parametrize("runs", [[side((3, 3), (0, 3))], [side((1, 1), (1, 1))], [side((2, 2)), side((2, 2))]])
 def test_a_run_in_which_nothing_varies_does_not_show_that_any_difference_is_seen(runs: list[SideCounts]) -> None:
     runs[0].measures["cost"].add("c0", 0.5)
-    found = suite_plan("s", 40, runs, [1, 3], COARSE)
-    assert not found.reached
-    assert [row.trials for row in found.rows] == [1] * len(guessed_spreads())
-    first = found.rows[0].needs[1]
+    plan = suite_plan("s", 40, runs, [1, 3], COARSE)
+    assert not plan.reached
+    assert [row.trials for row in plan.rows] == [1] * len(guessed_spreads())
+    first = plan.rows[0].needs[1]
     assert first.cost_usd == (first.cases or 0) * 0.5
     [alike] = planned("s", 40, guessed_spreads()[:1], [1], detect=0.045, margin=0.0, alpha=0.05, power=0.8).rows
     assert first.cases == alike.needs[1].cases
@@ -100,11 +100,11 @@ def test_a_suite_shows_no_difference_that_is_larger_than_the_share_of_pairs_that
 
 
 def test_a_gate_is_known_by_what_it_does_to_systems_of_known_rates() -> None:
-    found = gate_plan(80, 0.8, 0.05)
-    assert found.passes_from == 72
-    assert found.rows[0].passes < 0.025 < found.rows[-1].passes
-    assert found.failures_at_most == pytest.approx(1 - 0.05 ** (1 / 80))
-    assert found.all_must_pass_fails == pytest.approx(1 - 0.99**80)
+    plan = gate_plan(80, 0.8, 0.05)
+    assert plan.passes_from == 72
+    assert plan.rows[0].passes < 0.025 < plan.rows[-1].passes
+    assert plan.failures_at_most == pytest.approx(1 - 0.05 ** (1 / 80))
+    assert plan.all_must_pass_fails == pytest.approx(1 - 0.99**80)
     assert gate_plan(3, 0.9, 0.05).passes_from is None
 
 
@@ -124,8 +124,8 @@ def test_the_curve_rises_to_the_power_asked_for_at_the_cases_that_are_needed() -
 
 
 def test_other_cases_on_each_side_take_more() -> None:
-    found = suite_plan("s", 80, [side(*[(2, 3)] * 30, *[(3, 3)] * 30)], [3], Aim(0.1, 0.0, 0.05, 0.8))
-    assert (found.rows[0].unpaired or 0) > (found.rows[0].needs[1].cases or 0)
+    plan = suite_plan("s", 80, [side(*[(2, 3)] * 30, *[(3, 3)] * 30)], [3], Aim(0.1, 0.0, 0.05, 0.8))
+    assert (plan.rows[0].unpaired or 0) > (plan.rows[0].needs[1].cases or 0)
 
 
 def test_trials_and_groups_of_a_run_change_what_a_gate_passes() -> None:
@@ -139,7 +139,9 @@ def test_trials_and_groups_of_a_run_change_what_a_gate_passes() -> None:
     assert row.passes_from < (three.passes_from or 0) / 40
     grouped = side(*[(2 * (i // 4 % 2), 2) for i in range(40)])
     grouped.groups = {case: f"g{i // 4}" for i, case in enumerate(grouped.passes)}
-    assert [(one.trials, one.effective_cases) for one in gate_plan(400, 0.3, 0.05, grouped, [1, 3]).by_trials] == [
+    assert [
+        (trial.trials, trial.effective_cases) for trial in gate_plan(400, 0.3, 0.05, grouped, [1, 3]).by_trials
+    ] == [
         (1, 100),
         (3, 100),
     ]

@@ -29,10 +29,10 @@ def test_scores_whose_differences_are_beyond_floats_decide_nothing_and_are_named
         by_score.decision("v0", "v0")
     # nothing in the pass rate depends on them
     guards = (Guard("evaluator:e0", -0.01),)
-    found = two_runs(stored(a, PLAN), PLAN, stored(b, PLAN), PLAN, Terms(guards=guards)).decision("v0", "v0")
-    (part,), (guard,) = found.evaluators, found.guards
-    assert (found.n, found.difference, part.difference, part.rate_difference) == (2, 0.0, None, 0.0)
-    assert "evaluator e0: its scores are too large to be compared" in found.warnings
+    decision = two_runs(stored(a, PLAN), PLAN, stored(b, PLAN), PLAN, Terms(guards=guards)).decision("v0", "v0")
+    (part,), (guard,) = decision.evaluators, decision.guards
+    assert (decision.n, decision.difference, part.difference, part.rate_difference) == (2, 0.0, None, 0.0)
+    assert "evaluator e0: its scores are too large to be compared" in decision.warnings
     assert (guard.state, guard.reason) == ("undecided", "its scores are too large to be compared")
 
 
@@ -50,10 +50,10 @@ def test_scores_of_0_and_1_on_a_wider_scale_are_no_passes() -> None:
     records = run(*((f"c{i}", True) for i in range(30)))
     for row in records[1::2]:
         row.score = 1.0  # type: ignore[union-attr]
-    found = two_runs(stored(records, of), of, stored(records, of), of, Terms(metric="e0")).decision("v0", "v0")
-    assert (found.method, found.verdict) == ("guarded", "undecided")
-    assert found.ci is not None
-    assert found.ci[1] > found.margin == pytest.approx(0.2)
+    decision = two_runs(stored(records, of), of, stored(records, of), of, Terms(metric="e0")).decision("v0", "v0")
+    assert (decision.method, decision.verdict) == ("guarded", "undecided")
+    assert decision.ci is not None
+    assert decision.ci[1] > decision.margin == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_scores_lie_on_the_scale_that_the_evaluator_declares(
     records = [*run(*((f"c{i}", True) for i in range(5)))]
     for row in records[1::2]:
         row.score = score  # type: ignore[union-attr]
-    found = two_runs(stored(records, of), of, stored(records, of), of, Terms(metric="e0")).decision("v0", "v0")
-    assert found.margin == pytest.approx(margin)
-    assert found.ci is not None
-    assert found.ci[1] == -found.ci[0] >= least
-    assert any(line.startswith("no spread") for line in found.warnings) is (config is None)
+    decision = two_runs(stored(records, of), of, stored(records, of), of, Terms(metric="e0")).decision("v0", "v0")
+    assert decision.margin == pytest.approx(margin)
+    assert decision.ci is not None
+    assert decision.ci[1] == -decision.ci[0] >= least
+    assert any(line.startswith("no spread") for line in decision.warnings) is (config is None)
 
 
 def test_scores_that_are_the_same_throughout_a_run_have_the_range_of_both_runs() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.decisions.pairing import Labelled
+from evalwright.decisions.pairing import CaseGroups
 from evalwright.decisions.sides import SideCounts
 from evalwright.decisions.terms import Guard, Terms
 from evalwright.decisions.tradeoffs import dominated
@@ -15,13 +15,13 @@ CASES = 60
 
 def side(name: str, passed: int, cost: float | None = None, latency: int | None = None) -> SideCounts:
     """A variant that passes the first cases, with costs and latencies that differ from case to case."""
-    found = SideCounts(name)
+    counts = SideCounts(name)
     for i in range(CASES):
         metrics = MetricFacts(cost_usd=None if cost is None else cost * (1 + i % 3 / 10))
         took = None if latency is None else latency + i % 7
         trace = TraceFacts(case_id=f"c{i}", variant_name=name, latency_ms=took, metrics=metrics)
-        found.add(trace, [], "pass" if i < passed else "fail")
-    return found
+        counts.add(trace, [], "pass" if i < passed else "fail")
+    return counts
 
 
 @pytest.mark.parametrize(
@@ -47,14 +47,14 @@ def side(name: str, passed: int, cost: float | None = None, latency: int | None 
 def test_a_variant_is_dominated_by_one_that_is_no_worse_in_anything_and_better_in_something(
     sides: tuple[SideCounts, ...], found: dict[str, list[str]]
 ) -> None:
-    assert dominated({one.variant: one for one in sides}, Terms(margin=0.1), Labelled()) == found
+    assert dominated({one.variant: one for one in sides}, Terms(margin=0.1), CaseGroups()) == found
 
 
 def test_margins_are_those_that_are_asked_for() -> None:
     sides = {"a": side("a", 40, 2, 500), "b": side("b", 60, 2.1, 500)}
-    assert dominated(sides, Terms(), Labelled()) == {}
-    assert dominated(sides, Terms(guards=(Guard("cost", 1.1),)), Labelled()) == {"a": ["b"]}
+    assert dominated(sides, Terms(), CaseGroups()) == {}
+    assert dominated(sides, Terms(guards=(Guard("cost", 1.1),)), CaseGroups()) == {"a": ["b"]}
     # of 60 cases, none of which changed, a loss of 2 points is not excluded, one of 10 is
     cheaper = {"a": side("a", 40, 2, 500), "b": side("b", 40, 1, 500)}
-    assert dominated(cheaper, Terms(), Labelled()) == {}
-    assert dominated(cheaper, Terms(margin=0.1), Labelled()) == {"a": ["b"]}
+    assert dominated(cheaper, Terms(), CaseGroups()) == {}
+    assert dominated(cheaper, Terms(margin=0.1), CaseGroups()) == {"a": ["b"]}

@@ -29,25 +29,25 @@ def test_variants_are_compared_with_the_baseline_case_by_case() -> None:
 
 
 def test_repeated_cases_of_variants_are_compared_by_their_shares() -> None:
-    found = against({"v0": {"c0": "11", "c1": "10", "c2": "00"}, "v1": {"c0": "10", "c1": "01", "c2": "11"}}).deltas[0]
-    assert (found.regressions, found.improvements, found.n) == (["c0"], ["c2"], 3)
-    assert found.p_value == pytest.approx(0.8061083164176)
-    assert found.pass_rate_delta_ci95 == (-1.0, 1.0)
+    delta = against({"v0": {"c0": "11", "c1": "10", "c2": "00"}, "v1": {"c0": "10", "c1": "01", "c2": "11"}}).deltas[0]
+    assert (delta.regressions, delta.improvements, delta.n) == (["c0"], ["c2"], 3)
+    assert delta.p_value == pytest.approx(0.8061083164176)
+    assert delta.pass_rate_delta_ci95 == (-1.0, 1.0)
 
 
 def test_the_interval_of_many_repeated_cases_is_that_of_the_paired_t_test() -> None:
     """scipy's ttest_rel of 30 cases."""
     after = {f"c{i}": "1" * passed + "0" * (4 - passed) for i, passed in enumerate([3, 3, 2, 4, 3] * 6)}
-    found = against({"v0": dict.fromkeys(after, "1111"), "v1": after}).deltas[0]
-    assert found.pass_rate_delta == pytest.approx(-0.25)
-    assert found.pass_rate_delta_ci95 == pytest.approx((-0.31005, -0.18995), abs=1e-5)
+    delta = against({"v0": dict.fromkeys(after, "1111"), "v1": after}).deltas[0]
+    assert delta.pass_rate_delta == pytest.approx(-0.25)
+    assert delta.pass_rate_delta_ci95 == pytest.approx((-0.31005, -0.18995), abs=1e-5)
 
 
 def test_of_several_variants_p_is_adjusted_for_their_number() -> None:
     sides = {"v0": "0" * 12, "v1": "1" * 8 + "0" * 4, "v2": "1" * 6 + "0" * 6, "v3": "e" * 12}
     cells = {name: {f"c{i}": outcome for i, outcome in enumerate(row)} for name, row in sides.items()}
     found = against(cells, tuple(sides))
-    assert [one.variant_b for one in found.decisions] == ["v1", "v2", "v3"]
+    assert [decision.variant_b for decision in found.decisions] == ["v1", "v2", "v3"]
     assert [(delta.p_value, delta.p_holm) for delta in found.deltas] == [
         (pytest.approx(2 / 2**8), pytest.approx(4 / 2**8)),
         (pytest.approx(2 / 2**6), pytest.approx(2 / 2**6)),
@@ -67,7 +67,7 @@ def regressed(losses: dict[str, int], errors: int = 0) -> list[bool | None]:
             a_trace(case_id=f"c{i}", variant_name=name, error=TraceError("timeout", "")) for i in range(40 - errors, 40)
         ]
     runs = two_runs(stored(before, of), of, stored(after, of), of, Terms())
-    return regressions(runs, [one.decision for one in comparison_of(runs, "a", "b").variants], 0.0)
+    return regressions(runs, [variant.decision for variant in comparison_of(runs, "a", "b").variants], 0.0)
 
 
 def test_the_more_variants_there_are_the_more_it_takes_to_call_one_of_them_worse() -> None:

@@ -35,7 +35,7 @@ def _entry(name: str, value: Any, level: str) -> Iterator[str]:
     if inspect.isclass(value):
         yield from _text(value)
         if fields := _fields(value):
-            yield from (f"Fields: {', '.join(f'`{one}`' for one in fields)}", "")
+            yield from (f"Fields: {', '.join(f'`{field}`' for field in fields)}", "")
         for member, inner in vars(value).items():
             if not member.startswith("_") and _described(inner):
                 yield from _entry(f"{name}.{member}", inner, level + "#")
@@ -59,16 +59,16 @@ def _fields(kind: type) -> list[str]:
 def _parameters(function: Any) -> str:
     """Names and plain defaults: how annotations are printed depends on the version of Python."""
     shown, starred = [], False
-    for one in inspect.signature(function).parameters.values():
-        if one.name in ("self", "cls"):
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name in ("self", "cls"):
             continue
-        if one.kind is one.KEYWORD_ONLY and not starred:
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             shown.append("*")
-        starred = starred or one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
-        star = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
-        plain = isinstance(one.default, str | int | float | bool | None)
-        default = "" if one.default is one.empty else f"={one.default!r}" if plain else "=…"
-        shown.append(f"{star}{one.name}{default}")
+        starred = starred or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
+        star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        plain = isinstance(parameter.default, str | int | float | bool | None)
+        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}" if plain else "=…"
+        shown.append(f"{star}{parameter.name}{default}")
     return f"({', '.join(shown)})"
 
 

@@ -3,7 +3,7 @@
 from itertools import groupby
 from pathlib import Path
 
-from evalwright.evaluators.catalogue import Listed, catalogue
+from evalwright.evaluators.catalogue import ListedEvaluator, catalogue
 
 PAGE = Path(__file__).parents[2] / "docs" / "evaluators.md"
 BEGIN, END = "<!-- the table of `evalwright list evaluators` -->\n", "<!-- end of the table -->\n"
@@ -12,12 +12,14 @@ BEGIN, END = "<!-- the table of `evalwright list evaluators` -->\n", "<!-- end o
 def table() -> str:
     parts = []
     for group, members in groupby(catalogue(), key=lambda one: one.group):
-        rows = [f"| `{one.name}` | {one.sentence} | {one.format} | {_similar(one)} |\n" for one in members]
+        rows = [
+            f"| `{member.name}` | {member.sentence} | {member.format} | {_similar(member)} |\n" for member in members
+        ]
         parts.append(f"### {group}\n\n| type | | words of | similar |\n|---|---|---|---|\n{''.join(rows)}")
     return "\n".join(parts)
 
 
-def _similar(one: Listed) -> str:
+def _similar(one: ListedEvaluator) -> str:
     return "; ".join(f"`{name}`: {difference}" for name, difference in one.see.items())
 
 

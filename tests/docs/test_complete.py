@@ -18,7 +18,7 @@ from evalwright.formats.native.file_mistakes import model_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-OF_FORMATS = [Path(one.docs).name for one in registry.our_formats()]
+OF_FORMATS = [Path(our_format.docs).name for our_format in registry.our_formats()]
 """The page of each format, which has the names that the format brings."""
 PAGES_OF_KIND = {
     "formats": OF_FORMATS,
@@ -78,12 +78,12 @@ def about(command: str) -> str:
     """The code in the sections of the command line's page that describe a command, or `run` with the shared options."""
     sections = re.split(r"^## ", (DOCS / "command-line.md").read_text(), flags=re.M)
     names = (f"`evalwright {command}", "`evalwright run")
-    return in_backticks("".join(one for one in sections if any(name in one for name in names)))
+    return in_backticks("".join(section for section in sections if any(name in section for name in names)))
 
 
 def test_every_command_is_documented() -> None:
-    said = in_code("command-line.md")
-    assert [name for name in commands() if f"evalwright {name}" not in said] == []
+    code = in_code("command-line.md")
+    assert [name for name in commands() if f"evalwright {name}" not in code] == []
 
 
 def test_every_option_is_documented() -> None:
@@ -97,13 +97,15 @@ def test_every_key_of_a_suite_is_documented() -> None:
 
 def test_every_format_with_totals_is_named_at_their_key() -> None:
     row = next(line for line in (DOCS / "eval-yaml.md").read_text().splitlines() if line.startswith("| `totals`"))
-    assert missing([one.name for one in registry.our_formats() if one.totals is not None], row) == []
+    assert (
+        missing([our_format.name for our_format in registry.our_formats() if our_format.totals is not None], row) == []
+    )
 
 
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_every_registered_name_is_documented(kind: str) -> None:
-    said = "".join((DOCS / page).read_text() for page in PAGES_OF_KIND[kind])
-    assert missing(registry.names(kind), said) == []
+    text = "".join((DOCS / page).read_text() for page in PAGES_OF_KIND[kind])
+    assert missing(registry.names(kind), text) == []
 
 
 def test_every_dependency_has_its_reason() -> None:

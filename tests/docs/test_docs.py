@@ -32,14 +32,14 @@ def blocks(page):
 
 def commands(text):
     """Each command of a console block with the exit code and the output lines that are expected."""
-    found = []
+    seen = []
     for line in text.splitlines():
         if line.startswith("$ "):
             code = EXIT.search(line)
-            found.append((EXIT.sub("", line[2:]), int(code[1]) if code else 0, []))
+            seen.append((EXIT.sub("", line[2:]), int(code[1]) if code else 0, []))
         else:
-            found[-1][2].append(line)
-    return found
+            seen[-1][2].append(line)
+    return seen
 
 
 def pattern(lines):
@@ -94,9 +94,9 @@ def marked(page: Path) -> Any:
 @pytest.mark.parametrize("page", [marked(page) for page in PAGES if "```console" in page.read_text()])
 def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
     for language, info, text in blocks(page):
-        if found := FILE.search(info):
-            (tmp_path / found[2]).parent.mkdir(exist_ok=True)
-            with (tmp_path / found[2]).open("w" if found[1] == "file" else "a") as file:
+        if match := FILE.search(info):
+            (tmp_path / match[2]).parent.mkdir(exist_ok=True)
+            with (tmp_path / match[2]).open("w" if match[1] == "file" else "a") as file:
                 file.write(text)
         elif language == "console":
             for command, code, expected in commands(text):

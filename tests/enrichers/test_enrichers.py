@@ -14,7 +14,7 @@ from evalwright.model.plan import Plugin, Variant
 from evalwright.model.trace import Output, Trace
 from evalwright.registry import load
 from evalwright.run.start import run_suite
-from evalwright.run.steps.enrich import Enriching
+from evalwright.run.steps.enrich import EnrichersOfPlan
 from evalwright.run.stored_run import open_run
 from evalwright.testing import a_plan, a_trace
 from mirrors.receiver import receiving
@@ -149,11 +149,11 @@ def test_the_end_of_the_run_names_paths_that_find_nothing_and_counts_failures(tm
 
     merge = {"metrics.token_input": "$.usage.inn", "metrics.token_output": "$.usage.in"}
     with receiving(body=json.dumps(SEEN).encode()) as server:
-        [said] = warnings("found", quick(server.url, **merge))
-    assert said == "main: merge.metrics.token_input: $.usage.inn found nothing in any of 2 replies"
+        [listed] = warnings("found", quick(server.url, **merge))
+    assert listed == "main: merge.metrics.token_input: $.usage.inn found nothing in any of 2 replies"
     with receiving(503) as server:
-        [said] = warnings("down", quick(server.url, **merge))
-    assert said.startswith(
+        [listed] = warnings("down", quick(server.url, **merge))
+    assert listed.startswith(
         "main: the enricher otel failed in 2 of 2 replies: LookupError: no record of the trace after 2 attempts"
     )
 
@@ -164,7 +164,7 @@ def test_an_enricher_that_does_not_answer_in_time_is_noted_and_the_next_is_calle
     twice = [Plugin("silent"), Plugin("silent")]
     plan = a_plan(variants=[Variant("v1", "replay", timeout_seconds=0.01, enrich_trace_from=twice)])
     trace = a_trace()
-    asyncio.run(Enriching(plan).enrich(trace))
+    asyncio.run(EnrichersOfPlan(plan).enrich(trace))
     assert Silent.asked == 2
     assert "half" not in trace.extra
     assert [note["error"] for note in trace.extra["enrichment_errors"]] == ["no reply within 0.01 seconds"] * 2

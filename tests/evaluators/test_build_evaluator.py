@@ -24,8 +24,8 @@ from evalwright.testing import a_case, a_trace
 
 def built_in() -> list[str]:
     """Evaluators of ours, which are loaded for it: not while every worker collects."""
-    found = {name: registry.load("evaluators", name) for name in registry.names("evaluators")}
-    return sorted(name for name, one in found.items() if isinstance(one, type) and issubclass(one, msgspec.Struct))
+    by_name = {name: registry.load("evaluators", name) for name in registry.names("evaluators")}
+    return sorted(name for name, one in by_name.items() if isinstance(one, type) and issubclass(one, msgspec.Struct))
 
 
 def keys() -> list[str]:

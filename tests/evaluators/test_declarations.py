@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from any_records import PATHS, cases, traces
 from evalwright.errors import InputError
-from evalwright.evaluators.build import Built, build, calls_models, declared, parts_read
+from evalwright.evaluators.build import BuiltEvaluator, build, calls_models, declared, parts_read
 from evalwright.evaluators.catalogue import catalogue, describe
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation
@@ -28,12 +28,12 @@ from evalwright.registry import load
 
 DECLARED = ("uses_case", "expected_keys", "reads")
 CHECKS = [
-    one.name
-    for one in catalogue()
-    if any(hasattr(load("evaluators", one.name), key) for key in DECLARED)
-    and not declared("evaluators", one.name).imports_code
-    and not calls_models(one.name, describe(one.name).example or {})
-    and one.group not in ("code", "workspace")
+    evaluator.name
+    for evaluator in catalogue()
+    if any(hasattr(load("evaluators", evaluator.name), key) for key in DECLARED)
+    and not declared("evaluators", evaluator.name).imports_code
+    and not calls_models(evaluator.name, describe(evaluator.name).example or {})
+    and evaluator.group not in ("code", "workspace")
 ]
 
 
@@ -45,7 +45,7 @@ OTHERS: dict[str, Any] = {
 """Values of keys that lead an evaluator to another part of the trace, or to the case."""
 
 
-def said(built: Built, case: Case, trace: Trace) -> Any:
+def said(built: BuiltEvaluator, case: Case, trace: Trace) -> Any:
     """What an evaluator makes of a trace, also if that is an error."""
     beside = (None,) if built.traits.uses_artifact or built.traits.uses_results else ()
 

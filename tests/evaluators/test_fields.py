@@ -107,5 +107,5 @@ def test_plain_paths_agree_with_the_jsonpath_library(trace: Trace, first: str, s
     path = first + "".join(steps)
     matches: list[Any] = parse(path).find(msgspec.to_builtins(trace))
     expected = matches[0].value if matches else ABSENT
-    found = select(path)(trace)
-    assert (type(found), found) == (type(expected), expected)
+    value = select(path)(trace)
+    assert (type(value), value) == (type(expected), expected)

@@ -12,7 +12,7 @@ VALUES = (None, "x", -5, True, [], [None], {}, {"a": {"b": 1}})
 
 
 def keys() -> Iterator[tuple[str, str]]:
-    return ((one.name, key.name) for one in catalogue() for key in describe(one.name).keys)
+    return ((evaluator.name, key.name) for evaluator in catalogue() for key in describe(evaluator.name).keys)
 
 
 def refused(name: str, key: str, value: object) -> list[str]:

@@ -11,7 +11,7 @@ from evalwright.errors import InputError
 from evalwright.evaluators.build import build_evaluator, declared
 from evalwright.evaluators.catalogue import catalogue, describe
 
-LISTED = {one.name: one for one in catalogue()}
+LISTED = {evaluator.name: evaluator for evaluator in catalogue()}
 
 
 def test_the_example_of_an_evaluator_is_a_valid_configuration() -> None:
@@ -37,7 +37,9 @@ def test_an_evaluator_with_required_keys_shows_them_in_its_example() -> None:
 
 def test_an_evaluator_is_described_in_one_sentence_or_two() -> None:
     sentences = {name: one.sentence for name, one in LISTED.items()}
-    assert {name: said for name, said in sentences.items() if not said.endswith(".") or "\n" in said} == {}
+    assert {
+        name: sentence for name, sentence in sentences.items() if not sentence.endswith(".") or "\n" in sentence
+    } == {}
 
 
 def test_similar_evaluators_are_there() -> None:

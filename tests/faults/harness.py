@@ -82,8 +82,8 @@ class Project:
         """The newest run, as commands take it, in whatever store it is."""
         file = self.folder / "runs.sqlite"
         if file.exists():
-            found = run_places(file)
-            return found[-1] if found else None
+            places = run_places(file)
+            return places[-1] if places else None
         return self.run_dir()
 
     def run_dir(self) -> Path | None:

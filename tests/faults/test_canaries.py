@@ -149,10 +149,10 @@ def rows_of(schema: str) -> str:
         tables = connection.execute(
             "SELECT table_name FROM information_schema.tables WHERE table_schema = %s", (schema,)
         ).fetchall()
-        found = [connection.execute(f'SELECT * FROM "{schema}"."{name}"').fetchall() for (name,) in tables]
+        listed = [connection.execute(f'SELECT * FROM "{schema}"."{name}"').fetchall() for (name,) in tables]
     return "".join(
         bytes(value).decode("utf-8", "replace") if isinstance(value, (bytes, memoryview)) else str(value)
-        for rows in found
+        for rows in listed
         for row in rows
         for value in row
     )

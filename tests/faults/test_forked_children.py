@@ -78,7 +78,7 @@ def ran(folder, template, ends, systems, evaluators):
 
 def test_a_forked_child_ends_where_it_would_go_on_with_the_run(tmp_path):
     made = ran(tmp_path, ANSWERS, SYSTEM_ENDS, lambda names: [*map(system, names)], lambda _: [SAYS])
-    said = sorted((one["variant_name"], one["output"]["final_answer"]) for one in records(tmp_path, "traces"))
+    said = sorted((record["variant_name"], record["output"]["final_answer"]) for record in records(tmp_path, "traces"))
     assert said == sorted((name, f"the child ended with {status}") for name, (*_, status) in made.items() for _ in "ab")
     assert len(records(tmp_path, "verdicts")) == 2 * len(made)
 
@@ -89,8 +89,8 @@ def test_a_child_that_an_evaluator_forks_records_nothing(tmp_path):
 
     made = ran(tmp_path, CHECKS, EVALUATOR_ENDS, lambda _: [system("fine")], evaluators)
     passed = sorted((name, True) for name in made for _ in "ab")
-    assert sorted((one["evaluator"], one["passed"]) for one in records(tmp_path, "results")) == passed
+    assert sorted((record["evaluator"], record["passed"]) for record in records(tmp_path, "results")) == passed
     (run,) = tmp_path.glob("runs/*")
     evalwright(tmp_path, "re-evaluate", str(run))
-    assert sorted((one["evaluator"], one["passed"]) for one in records(tmp_path, "results")) == passed
+    assert sorted((record["evaluator"], record["passed"]) for record in records(tmp_path, "results")) == passed
     assert len(records(tmp_path, "verdicts")) == 2

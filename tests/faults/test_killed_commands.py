@@ -23,8 +23,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
-    said = [[{"role": "user", "content": f"hi {n}"}, {"role": "assistant", "content": "yes"}] for n in (1, 2)]
-    (tmp_path / "chats.jsonl").write_text("\n".join(json.dumps({"messages": one}) for one in said))
+    messages = [[{"role": "user", "content": f"hi {n}"}, {"role": "assistant", "content": "yes"}] for n in (1, 2)]
+    (tmp_path / "chats.jsonl").write_text("\n".join(json.dumps({"messages": one}) for one in messages))
     return tmp_path
 
 
@@ -36,8 +36,8 @@ def test_an_import_that_was_killed_is_made_by_the_same_command(recorded: Path) -
         if not killed_at(change, [*words, out], recorded):
             break
         was_whole = (recorded / out / "eval.yaml").exists()
-        code, said = ends([*words, out], recorded)
-        assert code == (2 if was_whole else 0), said
+        code, printed = ends([*words, out], recorded)
+        assert code == (2 if was_whole else 0), printed
         made = {name: data for name, data in content(recorded / out).items() if not name.endswith(".tmp")}
         assert made == content(recorded / "whole")
     assert change > 5
@@ -46,9 +46,9 @@ def test_an_import_that_was_killed_is_made_by_the_same_command(recorded: Path) -
 def test_cases_of_something_else_are_not_replaced_by_an_import(recorded: Path) -> None:
     (recorded / "out").mkdir()
     (recorded / "out" / "cases.jsonl").write_text("mine\n")
-    code, said = ends(["import", "chats.jsonl", "--out", "out"], recorded)
+    code, printed = ends(["import", "chats.jsonl", "--out", "out"], recorded)
     assert (code, content(recorded / "out")) == (2, {"cases.jsonl": b"mine\n"})
-    assert "out/cases.jsonl  already exists; choose another folder" in said
+    assert "out/cases.jsonl  already exists; choose another folder" in printed
 
 
 SUITE = """
@@ -72,9 +72,9 @@ def test_a_conversion_that_was_killed_leaves_no_half_of_a_file(tmp_path: Path) -
             break
         made = {name: data for name, data in content(out).items() if not name.startswith(".")}
         assert made.items() <= whole.items()
-        code, said = ends([*words, out.name], tmp_path)
-        assert code == (2 if made else 0), said
-        assert bool(made) == ("already exists" in said)
+        code, printed = ends([*words, out.name], tmp_path)
+        assert code == (2 if made else 0), printed
+        assert bool(made) == ("already exists" in printed)
     assert change > 3
 
 
@@ -89,8 +89,8 @@ def test_pages_are_replaced_at_once_or_by_the_same_command(recorded: Path) -> No
         assert killed_at(change, words, recorded, "os.rename os.rmdir")
         left = content(recorded / "pages") if (recorded / "pages").exists() else whole
         assert left == whole
-        code, said = ends(words, recorded)
-        assert code == 0, said
+        code, printed = ends(words, recorded)
+        assert code == 0, printed
         assert content(recorded / "pages") == whole
         assert [path.name for path in recorded.iterdir() if ".pages" in path.name] == []
 

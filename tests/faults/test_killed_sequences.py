@@ -44,8 +44,8 @@ def called(made: Project) -> Counter[str]:
 
 
 def decision_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "decision.json").read_text())
-    return found
+    document: dict[str, Any] = json.loads((folder / "decision.json").read_text())
+    return document
 
 
 @pytest.mark.slow("starts the command seven times, of which four are killed")

@@ -89,8 +89,8 @@ def test_forty_secrets_are_found_nowhere_on_disk_or_screen(tmp_path):
             base64.b64encode(secret.encode()).decode().rstrip("="),
         )
     }
-    found = [(name, form) for name, text in texts.items() for form in forms if form.encode() in text]
-    assert found == []
+    listed = [(name, form) for name, text in texts.items() for form in forms if form.encode() in text]
+    assert listed == []
     assert b"MASKED" in texts["traces.jsonl"]
 
 

@@ -26,9 +26,9 @@ def packed(*members):
 
 
 def entry(name, kind=tarfile.REGTYPE, to=""):
-    found = tarfile.TarInfo(name)
-    found.type, found.linkname, found.mode = kind, to, 0o755
-    return found
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.mode = kind, to, 0o755
+    return info
 
 
 @pytest.mark.filterwarnings("ignore:Python 3.14 will")  # of the newer Python that stands for an older one here

@@ -79,11 +79,11 @@ def test_a_link_that_is_turned_between_check_and_opening_gives_nothing_away(suit
     turning = threading.Thread(target=turn)
     turning.start()
     try:
-        found = [read for _ in range(1000) if (read := _read(Boundary(suite), named)) is not None]
+        listed = [read for _ in range(1000) if (read := _read(Boundary(suite), named)) is not None]
     finally:
         over.set()
         turning.join()
-    assert set(found) <= {b"shared"}
+    assert set(listed) <= {b"shared"}
 
 
 def _read(boundary: Boundary, path: Path) -> bytes | None:

@@ -60,4 +60,4 @@ def test_lines_of_a_key_are_secrets_from_16_characters() -> None:
 
 def test_the_path_of_a_secret_address_is_a_secret_of_two_parts_and_eight_characters() -> None:
     paths = ("https://h/ab/cdef", "https://h/ab/cde", "https://h/abcdefgh", "https://h/ab/cd/efg")
-    assert [[*secret_parts(one)] for one in paths] == [["/ab/cdef"], [], [], ["/ab/cd/efg"]]
+    assert [[*secret_parts(path)] for path in paths] == [["/ab/cdef"], [], [], ["/ab/cd/efg"]]

@@ -13,8 +13,8 @@ def test_the_first_file_wins_over_the_others_and_the_process_is_left_alone(tmp_p
     for name, text in (("near", "DOTENV_A=1\nDOTENV_B=1"), ("far", "DOTENV_B=2\nDOTENV_C=2")):
         (tmp_path / name).mkdir()
         (tmp_path / name / ".env").write_text(text)
-    found = read_dotenv([tmp_path / "near", tmp_path / "far"])
-    assert found == {"DOTENV_A": "1", "DOTENV_B": "1", "DOTENV_C": "2"}
+    dotenv = read_dotenv([tmp_path / "near", tmp_path / "far"])
+    assert dotenv == {"DOTENV_A": "1", "DOTENV_B": "1", "DOTENV_C": "2"}
     assert os.environ == before
 
 

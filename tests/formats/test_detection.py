@@ -75,7 +75,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
 def test_a_file_without_keys_is_of_the_format_that_its_name_says(tmp_path: Path, text: str) -> None:
     for name, format_ in {"promptfooconfig.yaml": "promptfoo", "eval.yaml": "native", "other.yaml": "native"}.items():
         (tmp_path / name).write_text(text)
-        assert [one.name for one in fitting(tmp_path / name)] == [format_]
+        assert [suite_format.name for suite_format in fitting(tmp_path / name)] == [format_]
 
 
 def test_the_sidecar_of_json_lines_is_no_suite_and_not_passed_over(tmp_path: Path) -> None:
@@ -96,5 +96,5 @@ def test_json_is_not_read_as_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("evalwright.files.yaml.compose", read.append)
     path = tmp_path / "records.json"
     path.write_text('[{"id": "a", "messages": [{"role": "assistant", "content": "hi"}]}]')
-    assert [one.name for one in fitting(path)] == ["northstar"]
+    assert [suite_format.name for suite_format in fitting(path)] == ["northstar"]
     assert read == []

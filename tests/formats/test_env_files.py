@@ -28,6 +28,8 @@ def test_a_line_that_sets_no_variable_is_a_warning(name: str, tmp_path: Path, mo
     (tmp_path / ".git").mkdir()
     (tmp_path / ".env").write_text("A=1\nOPENAI_API_KEY: sk-secret\n")
     monkeypatch.chdir(tmp_path)
-    warnings = [str(one) for one in load_suite(tmp_path / file, name).warnings]
-    assert [one.partition("  ")[0] for one in warnings if "expected NAME=VALUE" in one] == [f"{tmp_path / '.env'}:2"]
+    warnings = [str(warning) for warning in load_suite(tmp_path / file, name).warnings]
+    assert [warning.partition("  ")[0] for warning in warnings if "expected NAME=VALUE" in warning] == [
+        f"{tmp_path / '.env'}:2"
+    ]
     assert "sk-secret" not in str(warnings)

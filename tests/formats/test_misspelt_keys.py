@@ -59,22 +59,22 @@ def test_a_key_that_isolates_is_told_once(tmp_path: Path) -> None:
 
 
 def test_promptfoo_tells_unknown_keys_with_mistakes(tmp_path: Path) -> None:
-    found = told(tmp_path, "promptfooconfig.yaml", PROMPTFOO)
-    assert found == {"descripton": 2, "providers[0]": 4, "tests[0].vras": 5}
+    listed = told(tmp_path, "promptfooconfig.yaml", PROMPTFOO)
+    assert listed == {"descripton": 2, "providers[0]": 4, "tests[0].vras": 5}
 
 
 def test_letta_tells_unknown_keys_with_mistakes(tmp_path: Path) -> None:
     (tmp_path / "data.jsonl").write_text('{"input": "a", "ground_truth": "a"}\n')
-    found = told(tmp_path, "suite.yaml", LETTA)
-    assert {"gate": 2, "gates": 6, "target.agnt": 4, "graders.q.extractr": 5}.items() <= found.items()
+    listed = told(tmp_path, "suite.yaml", LETTA)
+    assert {"gate": 2, "gates": 6, "target.agnt": 4, "graders.q.extractr": 5}.items() <= listed.items()
 
 
 def test_pixie_tells_unknown_keys_with_mistakes(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("def App(text):\n    return text\n")
     entry = {"descripton": "a", "entry_kwargs": {}, "eval_input": [{"name": "p", "value": 1}], "expectaton": "b"}
     dataset = {"runnable": "app.py:App", "evaluators": ["ExactMach"], "entries": [entry]}
-    found = told(tmp_path, "dataset.json", json.dumps(dataset))
-    assert {"evaluators", "entries.0.expectaton"} <= found.keys()
+    listed = told(tmp_path, "dataset.json", json.dumps(dataset))
+    assert {"evaluators", "entries.0.expectaton"} <= listed.keys()
 
 
 @pytest.mark.parametrize("kind", ["yaml", "jsonl"])

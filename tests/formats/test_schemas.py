@@ -150,9 +150,9 @@ def test_every_example_of_the_docs_passes(tmp_path: Path) -> None:
             path = tmp_path / Path(name).name
             path.write_text(text)
             is_suite = path.suffix != ".jsonl" and path.name != "targets.yaml"
-            for one in [one for one in fitting(path) if one.name in SUITES] if is_suite else ():
-                seen.add(one.name)
-                errors = checker(SUITES[one.name]).iter_errors(as_json(yaml.load(path).value))
+            for suite_format in [one for one in fitting(path) if one.name in SUITES] if is_suite else ():
+                seen.add(suite_format.name)
+                errors = checker(SUITES[suite_format.name]).iter_errors(as_json(yaml.load(path).value))
                 assert [error.message for error in errors] == [], f"{page.name}: {name}"
     assert seen >= {"agentv", "letta", "northstar"}
 

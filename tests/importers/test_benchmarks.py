@@ -62,14 +62,14 @@ def test_a_simulation_of_tau2_is_a_trial_of_its_task(tmp_path):
     assert case["expected"]["facts"] == {"actions": [{"name": "find", "arguments": {"order": 1}}]}
     first, second = case["embedded_trace"]
     assert [one["metrics"]["custom"]["reward"] for one in (first, second)] == [1, 0]
-    assert [(one["role"], one["content"]) for one in first["messages"]] == [
+    assert [(message["role"], message["content"]) for message in first["messages"]] == [
         ("assistant", "How can I help?"), ("user", "Refund it"), ("assistant", None), ("tool", {"found": 1}),
         ("assistant", "Done"),
     ]  # fmt: skip
-    assert [(one["name"], one["arguments"]) for one in first["tool_calls"]] == [("find", {"order": 1})]
-    found = first["metrics"]
-    assert (found["token_input"], found["token_output"], found["cost_usd"]) == (1100, 25, 0.25)
-    assert found["custom"] == {"reward": 1, "DB": 1, "user_cost_usd": 0.01, "failed_tool_results": 1}
+    assert [(call["name"], call["arguments"]) for call in first["tool_calls"]] == [("find", {"order": 1})]
+    metrics = first["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["cost_usd"]) == (1100, 25, 0.25)
+    assert metrics["custom"] == {"reward": 1, "DB": 1, "user_cost_usd": 0.01, "failed_tool_results": 1}
     assert (first["latency_ms"], first["variant_name"], first["output"]["final_answer"]) == (12500, "m", "Done")
     assert second["extra"]["recorded_scores"] == [
         {"name": "info: 10 euros", "passed": False, "score": None, "reason": "said so"}
@@ -104,7 +104,7 @@ def test_runs_of_tau2_with_other_agents_are_other_systems(tmp_path):
     _, cases = imported(tmp_path, "tau2", *files)
     assert [case["id"] for case in cases] == ["retail/1", "airline/1", "airline/2"]
     systems = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())["systems"]
-    assert [one["name"] for one in systems] == ["m (low)", "m (high)", "other"]
+    assert [system["name"] for system in systems] == ["m (low)", "m (high)", "other"]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -177,8 +177,10 @@ def test_a_task_of_agentdojo_must_be_useful_and_resist(tmp_path):
     }
     trace = cases[0]["embedded_trace"]
     assert (cases[1]["group"], trace["variant_name"], trace["latency_ms"]) == ("banking/user_task_0", "gpt-4o", 3500)
-    said = [(one["role"], one["content"], one["thinking"], one["name"]) for one in trace["messages"]]
-    assert said == [
+    messages = [
+        (message["role"], message["content"], message["thinking"], message["name"]) for message in trace["messages"]
+    ]
+    assert messages == [
         ("system", "You are", None, None), ("user", "Pay", None, None), ("assistant", None, "Hm", None),
         ("tool", "no such file", None, "read_file"), ("assistant", "Paid", None, None),
     ]  # fmt: skip
@@ -221,17 +223,17 @@ def test_a_trajectory_of_mini_swe_agent_has_its_calls_whatever_its_model_speaks(
     exit = {"role": "exit", "content": "diff", "extra": {"exit_status": "Submitted", "submission": "diff"}}
     ended = {"exit_status": "Submitted", "submission": "diff"}
     forms = {"calling": calling, "writing": writing, "responding": responding}
-    files = [mini(tmp_path / f"{name}.traj.json", [*said, exit], **ended) for name, said in forms.items()]
+    files = [mini(tmp_path / f"{name}.traj.json", [*form, exit], **ended) for name, form in forms.items()]
     _, cases = imported(tmp_path, "mini-swe-agent", *files)
     assert [case["id"] for case in cases] == [*forms]
     for trace in (case["embedded_trace"] for case in cases):
-        assert [(one["role"], one["content"]) for one in trace["messages"]] == [
+        assert [(message["role"], message["content"]) for message in trace["messages"]] == [
             ("user", "Fix it"), ("assistant", "Looking"), ("tool", "a.py")
         ]  # fmt: skip
-        assert [(one["name"], one["arguments"]) for one in trace["tool_calls"]] == [("bash", {"command": "ls"})]
+        assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [("bash", {"command": "ls"})]
         assert (trace["tool_results"][0]["name"], trace["output"]["final_answer"]) == ("bash", "diff")
-        found = trace["metrics"]
-        assert (found["token_input"], found["token_output"], found["cost_usd"]) == (100, 10, 0.25)
+        metrics = trace["metrics"]
+        assert (metrics["token_input"], metrics["token_output"], metrics["cost_usd"]) == (100, 10, 0.25)
         assert (trace["latency_ms"], trace["variant_name"], trace["error"]) == (1000, "lab/m", None)
 
 

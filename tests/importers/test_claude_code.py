@@ -169,10 +169,10 @@ def test_lines_of_unknown_types_are_counted(tmp_path):
 
 def test_parts_of_a_line_with_other_types_are_reported(tmp_path):
     hidden = {"type": "redacted_thinking", "data": "x"}
-    said = session_line(1, "assistant", [hidden, {"type": "text", "text": "a"}], "m", message={
+    line = session_line(1, "assistant", [hidden, {"type": "text", "text": "a"}], "m", message={
         "usage": {"input_tokens": "7", "output_tokens": -3, "cache_read_input_tokens": 4}})  # fmt: skip
     bare = {"type": "assistant", "sessionId": "s"}
-    done, trace, _ = claude_session(tmp_path, [session_line(0, "user", "q"), said, bare])
+    done, trace, _ = claude_session(tmp_path, [session_line(0, "user", "q"), line, bare])
     metrics = trace["metrics"]
     assert (metrics["token_input"], metrics["token_output"]) == (4, None)
     assert {note for note in done.notes if note.startswith("lost")} == {

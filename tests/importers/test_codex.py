@@ -91,7 +91,7 @@ def test_a_stream_of_codex_has_calls_that_never_ended(tmp_path):
     _, trace, case = codex(tmp_path, lines)
     assert case["id"] == "th"
     assert [(call["id"], call["name"]) for call in trace["tool_calls"]] == [(id, "command_execution") for id in "ij"]
-    assert [one["content"] for one in trace["tool_results"]] == ["no"]
+    assert [result["content"] for result in trace["tool_results"]] == ["no"]
     assert (trace["error"]["message"], trace["metrics"]["token_input"]) == ("gone", 12)
 
 
@@ -100,18 +100,22 @@ def test_searches_for_tools_and_calls_of_other_agents_are_calls(tmp_path):
     found = {"type": "tool_search_output", "id": "y", "call_id": "c", "tools": [{"name": "list_events"}]}
     lines = [rollout_line(1, "response_item", searched), rollout_line(2, "response_item", found)]
     _, trace, _ = codex(tmp_path / "a", lines)
-    assert [(one["name"], one["arguments"]) for one in trace["tool_calls"]] == [("tool_search", {"query": "calendar"})]
-    assert [one["content"] for one in trace["tool_results"]] == [{"tools": [{"name": "list_events"}]}]
+    assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [
+        ("tool_search", {"query": "calendar"})
+    ]
+    assert [result["content"] for result in trace["tool_results"]] == [{"tools": [{"name": "list_events"}]}]
     spawned = {"id": "i", "type": "collab_tool_call", "tool": "spawn_agent", "prompt": "look", "agents_states": {}}
     waited = {"id": "j", "type": "collab_tool_call", "tool": "wait", "agents_states": {"t": {"status": "completed"}}}
     lines = [{"type": "thread.started", "thread_id": "th"}]
     lines += [{"type": "item.completed", "item": item} for item in (spawned, waited)]
     done, trace, _ = codex(tmp_path / "b", lines)
-    assert [(one["name"], one["arguments"]) for one in trace["tool_calls"]] == [
+    assert [(tool_call["name"], tool_call["arguments"]) for tool_call in trace["tool_calls"]] == [
         ("spawn_agent", {"prompt": "look"}),
         ("wait", {}),
     ]
-    assert [one["content"] for one in trace["tool_results"]] == [{"agents_states": waited["agents_states"]}]
+    assert [tool_result["content"] for tool_result in trace["tool_results"]] == [
+        {"agents_states": waited["agents_states"]}
+    ]
     assert done.notes == []
 
 
@@ -280,7 +284,9 @@ def test_turns_that_were_rolled_back_are_left_out_with_their_calls(tmp_path, tur
     last = asked_and_answered(6, "d")
     done, trace, case = codex(tmp_path, [*lines, *last])
     names = {None: "d", "a": "ad", "b": "abd"}[left]
-    assert [one["content"] for one in trace["messages"] if one["role"] == "user"] == [f"ask {name}" for name in names]
+    assert [message["content"] for message in trace["messages"] if message["role"] == "user"] == [
+        f"ask {name}" for name in names
+    ]
     assert [call["id"] for call in trace["tool_calls"]] == [*names]
     assert [result["tool_call_id"] for result in trace["tool_results"]] == [*names]
     assert trace["metrics"]["custom"]["failed_tool_results"] == len(names)

@@ -75,10 +75,13 @@ def test_sessions_that_copilot_keeps_are_named_by_themselves_and_have_their_suba
         ("assistant", None, "bash"), ("tool", "Two.", None), ("tool", "denied", None), ("assistant", "Done.", None),
     ]  # fmt: skip
     (agent,) = [span for span in trace["spans"] if span["kind"] == "agent"]
-    assert (agent["name"], [one["content"] for one in agent["output"]["messages"]]) == ("Explorer", ["Count", "Two."])
-    found = trace["metrics"]
-    assert (found["token_input"], found["token_output"], found["token_thinking"]) == (100, 20, 3)
-    assert found["custom"] == {"cache_read_tokens": 70, "cache_write_tokens": 5, "failed_tool_results": 1}
+    assert (agent["name"], [message["content"] for message in agent["output"]["messages"]]) == (
+        "Explorer",
+        ["Count", "Two."],
+    )
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["token_thinking"]) == (100, 20, 3)
+    assert metrics["custom"] == {"cache_read_tokens": 70, "cache_write_tokens": 5, "failed_tool_results": 1}
     assert (trace["messages"][2]["thinking"], trace["extra"]["models"]) == ("Hm", ["m"])
     assert other["embedded_trace"]["metrics"]["token_output"] == 15
     assert [note for note in done.notes if "lines of type" in note] == ["lost: lines of type 'hologram': 2"]

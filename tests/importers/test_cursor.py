@@ -57,9 +57,9 @@ def test_texts_in_pieces_and_again_as_a_whole_are_there_once_with_the_calls_of_t
         ("tool", {"content": "x"}, None), ("tool", {"stderr": "no"}, None), ("assistant", "Done.", None),
     ]  # fmt: skip
     assert (trace["messages"][1]["thinking"], trace["output"]["final_answer"]) == ("A plan", "Done.")
-    found = trace["metrics"]
-    assert (found["token_input"], found["token_output"], trace["latency_ms"]) == (100, 2, 10)
-    assert found["custom"] == {"cache_read_tokens": 90, "cache_write_tokens": 5, "failed_tool_results": 1}
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], trace["latency_ms"]) == (100, 2, 10)
+    assert metrics["custom"] == {"cache_read_tokens": 90, "cache_write_tokens": 5, "failed_tool_results": 1}
     assert "lost: lines of type 'novelty': 1" in done.notes
 
 
@@ -82,7 +82,7 @@ def test_whole_texts_without_pieces_are_turns_of_their_own(tmp_path):
         end("First.Then."),
     ]
     _, (case,) = imported(tmp_path, "cursor", written(tmp_path / "s.jsonl", lines))
-    assert [one["content"] for one in case["embedded_trace"]["messages"]] == ["Fix it", "First.", "Then."]
+    assert [message["content"] for message in case["embedded_trace"]["messages"]] == ["Fix it", "First.", "Then."]
 
 
 def test_a_result_alone_is_the_answer_or_the_error(tmp_path):

@@ -47,7 +47,7 @@ SAMPLES: dict[str, object] = {
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(command, [str(one) for one in arguments], standalone_mode=False)
+    return CliRunner().invoke(command, [str(argument) for argument in arguments], standalone_mode=False)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -197,8 +197,8 @@ def test_a_long_line_that_is_no_record_is_not_held(tmp_path):
 @contextmanager
 def most_held():
     """The greatest number of bytes that the block held at once, when it has ended."""
-    found = []
+    seen = []
     tracemalloc.start()
-    yield found
-    found.append(tracemalloc.get_traced_memory()[1])
+    yield seen
+    seen.append(tracemalloc.get_traced_memory()[1])
     tracemalloc.stop()

@@ -35,8 +35,8 @@ def test_a_document_of_gemini_is_none_of_its_streams(tmp_path, document, answer,
     (tmp_path / "out.json").write_text(json.dumps(document))
     _, (case,) = imported(tmp_path, "gemini", tmp_path / "out.json")
     trace = case["embedded_trace"]
-    found = trace["error"] and (trace["error"]["type"], trace["error"]["message"])
-    assert (trace["output"]["final_answer"], found) == (answer, failure)
+    error = trace["error"] and (trace["error"]["type"], trace["error"]["message"])
+    assert (trace["output"]["final_answer"], error) == (answer, failure)
 
 
 def test_a_document_of_gemini_counts_the_tokens_of_each_model(tmp_path):

@@ -46,9 +46,9 @@ def check(case: dict[str, Any]) -> None:
     trace = case["embedded_trace"]
     assert (case["id"], case["input"], spoken(trace)) == ("s", {"user_message": "Fix it"}, SPOKEN)
     assert trace["messages"][1]["thinking"] == "Plan: read it"
-    found = trace["metrics"]
-    assert (found["token_input"], found["token_output"], found["token_thinking"]) == (102, 25, 5)
-    assert found["custom"] == {"cache_read_tokens": 80, "failed_tool_results": 1}
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["token_thinking"]) == (102, 25, 5)
+    assert metrics["custom"] == {"cache_read_tokens": 80, "failed_tool_results": 1}
     assert (trace["extra"]["models"], trace["latency_ms"]) == (["m"], 6000)
 
 
@@ -79,7 +79,7 @@ def test_a_session_that_was_compressed_is_what_is_left_of_it(tmp_path):
     left = {"$set": {"messages": [user("u9", 1, "A summary"), says("g9", 2, "Go on.")]}}
     path = written(tmp_path / "x.jsonl", [ABOUT, user("u1", 1, "Fix it"), LOOK, left])
     _, (case,) = imported(tmp_path, "gemini", path)
-    assert [one["content"] for one in case["embedded_trace"]["messages"]] == ["A summary", "Go on."]
+    assert [message["content"] for message in case["embedded_trace"]["messages"]] == ["A summary", "Go on."]
 
 
 def test_an_error_at_the_end_is_one_and_a_broken_last_line_is_a_warning(tmp_path):
@@ -128,5 +128,8 @@ def test_sessions_of_subagents_are_part_of_the_one_that_started_them(tmp_path: P
     assert (first["id"], second["id"]) == ("s", "agent-2")
     trace = first["embedded_trace"]
     (agent,) = [span for span in trace["spans"] if span["kind"] == "agent"]
-    assert (agent["name"], [one["content"] for one in agent["output"]["messages"]]) == ("agent-1", ["Look", "Seen."])
+    assert (agent["name"], [message["content"] for message in agent["output"]["messages"]]) == (
+        "agent-1",
+        ["Look", "Seen."],
+    )
     assert trace["metrics"]["token_input"] == 204

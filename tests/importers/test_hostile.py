@@ -234,11 +234,11 @@ def test_numbers_that_json_does_not_have_are_left_out_and_counted(tmp_path):
         {"doc_id": 0, **shared, "acc": 1.0, "norm": math.nan},
         {"doc_id": 1, **shared, "acc": -math.inf, "norm": 1.0},
     ]
-    path.write_text("".join(json.dumps(one) + "\n" for one in samples))
+    path.write_text("".join(json.dumps(sample) + "\n" for sample in samples))
     assert detected(head_of(path)) == "lm-eval"
     done, cases = imported(tmp_path, "lm-eval", path)
-    found = [case["embedded_trace"]["metrics"]["custom"] for case in cases]
-    assert found == [{"acc": 1.0, "reward": 1.0}, {"norm": 1.0}]
+    listed = [case["embedded_trace"]["metrics"]["custom"] for case in cases]
+    assert listed == [{"acc": 1.0, "reward": 1.0}, {"norm": 1.0}]
     assert [note for note in done.notes if "NaN" in note or "halves" in note] == [
         "lost: values NaN or Infinity, which JSON does not have: 2"
     ]
@@ -296,7 +296,7 @@ def test_secrets_of_the_environment_are_in_nothing_that_is_written(tmp_path, mon
     monkeypatch.setenv("SOME_API_KEY", secret)
     monkeypatch.setenv("OTHER_TOKEN", "assistant")
     path = tmp_path / "x.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in WITH_SECRETS[format]).replace("SECRET", secret))
+    path.write_text("".join(json.dumps(record) + "\n" for record in WITH_SECRETS[format]).replace("SECRET", secret))
     importer = load("importers", format)
     importer.import_files([path], tmp_path / "out", None)
     text = (tmp_path / "out" / "cases.jsonl").read_text()

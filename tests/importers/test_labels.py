@@ -84,8 +84,8 @@ def test_a_label_of_a_balanced_sample_needs_its_stratum(tmp_path: Path) -> None:
 
 
 def test_missing_columns_are_one_mistake(tmp_path: Path) -> None:
-    found = mistakes(tmp_path, "case,judge\nc1,pass\nc2,pass\n")
-    assert found == ["1  no column 'evaluator', 'verdict' or 'score'; found: case, judge"]
+    listed = mistakes(tmp_path, "case,judge\nc1,pass\nc2,pass\n")
+    assert listed == ["1  no column 'evaluator', 'verdict' or 'score'; found: case, judge"]
 
 
 def test_a_misspelt_column_is_named_with_what_it_may_mean(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_a_row_with_too_many_values_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_open_quote_is_a_mistake_of_the_line_where_it_opens(tmp_path: Path) -> None:
-    (found,) = mistakes(tmp_path, 'case_id,evaluator,verdict\n"c1,judge,pass\nc2,judge,pass\n')
-    assert found.startswith("2  not valid CSV: ")
+    (listed,) = mistakes(tmp_path, 'case_id,evaluator,verdict\n"c1,judge,pass\nc2,judge,pass\n')
+    assert listed.startswith("2  not valid CSV: ")
 
 
 def test_broken_json_lines_are_told_and_the_rest_is_read(tmp_path: Path) -> None:

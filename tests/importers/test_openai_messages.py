@@ -77,7 +77,7 @@ def test_a_call_in_another_form_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="tool call in another form"):
         imported(tmp_path, [{"id": "c", "messages": [*HELLO, {"role": "assistant", "content": [block]}]}])
     both = {"role": "assistant", "content": [block], "tool_calls": [call("web_search", "{}", "1")]}
-    assert [one.name for one in trace_of(tmp_path, [*HELLO, both]).tool_calls] == ["web_search"]
+    assert [tool_call.name for tool_call in trace_of(tmp_path, [*HELLO, both]).tool_calls] == ["web_search"]
 
 
 def test_the_legacy_function_call_is_a_tool_call(tmp_path: Path) -> None:

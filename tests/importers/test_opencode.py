@@ -66,9 +66,9 @@ def test_the_events_of_a_step_are_a_turn_and_the_tokens_of_steps_are_added(tmp_p
     trace = case["embedded_trace"]
     assert (case["id"], case["input"], spoken(trace)) == ("ses_1", {"user_message": "List it"}, SPOKEN)
     assert trace["messages"][1]["thinking"] == "Hm"
-    found = trace["metrics"]
-    assert (found["token_input"], found["token_output"], found["token_thinking"]) == (200, 17, 5)
-    assert (found["cost_usd"], found["custom"]["failed_tool_results"]) == (0.75, 2)
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["token_thinking"]) == (200, 17, 5)
+    assert (metrics["cost_usd"], metrics["custom"]["failed_tool_results"]) == (0.75, 2)
     assert (trace["latency_ms"], trace["output"]["final_answer"]) == (2002, "Done.")
     assert "lost: parts of type 'hologram': 1" in done.notes
 

@@ -63,7 +63,7 @@ def test_a_run_of_langgraph_has_the_texts_calls_and_results_of_its_messages(tmp_
     assert (case["input"]["user_message"], trace["output"]["final_answer"]) == (ASKED, "In Bonn")
     assert spoken(trace) == CALLED
     assert [(call["id"], call["arguments"]) for call in trace["tool_calls"]] == [("c1", {"order": 7})]
-    assert [(one["name"], one["content"]) for one in trace["tool_results"]] == [("track", "Bonn")]
+    assert [(result["name"], result["content"]) for result in trace["tool_results"]] == [("track", "Bonn")]
 
 
 ITEMS = [
@@ -204,7 +204,7 @@ def test_spans_of_vercels_ai_sdk_are_an_agent_with_models_and_tools(tmp_path):
     assert [(call["name"], call["id"], call["arguments"]) for call in trace["tool_calls"]] == [
         ("track", "c1", {"order": 7})
     ]
-    assert [one["content"] for one in trace["tool_results"]] == ["Bonn"]
+    assert [result["content"] for result in trace["tool_results"]] == ["Bonn"]
     used = trace["metrics"]
     assert (used["token_input"], used["token_output"], used["custom"]) == (35, 7, {"cache_read_tokens": 6})
 
@@ -221,12 +221,12 @@ def test_spans_of_pydantic_ai_have_their_answer_tools_and_cost(tmp_path):
     trace = case["embedded_trace"]
     assert (case["input"]["user_message"], trace["output"]["final_answer"]) == (ASKED, "In Bonn")
     assert [call["arguments"] for call in trace["tool_calls"]] == [{"order": 7}]
-    assert ([one["content"] for one in trace["tool_results"]], trace["metrics"]["cost_usd"]) == (["Bonn"], 0.5)
+    assert ([result["content"] for result in trace["tool_results"]], trace["metrics"]["cost_usd"]) == (["Bonn"], 0.5)
 
 
 def test_metadata_and_tags_of_openinference_are_those_of_the_case(tmp_path):
-    given = {"openinference.span.kind": "CHAIN", "metadata": '{"tier": "gold"}', "tag.tags": ["a", "b"]}
-    _, [case] = imported(tmp_path, "otlp-json", written(tmp_path / "x.jsonl", [exported(span(1, "shop", given))]))
+    settings = {"openinference.span.kind": "CHAIN", "metadata": '{"tier": "gold"}', "tag.tags": ["a", "b"]}
+    _, [case] = imported(tmp_path, "otlp-json", written(tmp_path / "x.jsonl", [exported(span(1, "shop", settings))]))
     assert case["metadata"] == {"tier": "gold", "tags": ["a", "b"], "service": "shop"}
 
 
@@ -270,5 +270,5 @@ def test_a_tool_that_failed_has_the_reason_as_its_result_and_is_counted(tmp_path
     root = span(1, "agent", {"input.value": ASKED, "output.value": "Sorry"})
     _, [case] = imported(tmp_path, "otlp-json", written(tmp_path / "x.jsonl", [exported(root, failed)]))
     trace = case["embedded_trace"]
-    assert [(one["tool_call_id"], one["content"]) for one in trace["tool_results"]] == [("c1", "timed out")]
+    assert [(result["tool_call_id"], result["content"]) for result in trace["tool_results"]] == [("c1", "timed out")]
     assert (trace["metrics"]["custom"], trace["error"]) == ({"failed_tool_results": 1}, None)

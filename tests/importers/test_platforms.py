@@ -40,13 +40,13 @@ def test_the_newer_api_of_langfuse_gives_messages_as_text(tmp_path):
     )  # fmt: skip
     _, (case,) = imported(tmp_path, "langfuse", written(tmp_path / "x.jsonl", [{"data": [model], "meta": {}}]))
     trace = case["embedded_trace"]
-    assert [(one["role"], one["content"]) for one in trace["messages"]] == [
+    assert [(message["role"], message["content"]) for message in trace["messages"]] == [
         ("user", "Where is order 7?"), ("assistant", "Looking")
     ]  # fmt: skip
     assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [("track", {"order": 7})]
-    found = trace["metrics"]
-    assert (found["token_input"], found["token_output"], found["token_thinking"]) == (105, 5, 2)
-    assert (found["custom"], found["cost_usd"]) == ({"cache_read_tokens": 90, "cache_write_tokens": 5}, 0.25)
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["token_thinking"]) == (105, 5, 2)
+    assert (metrics["custom"], metrics["cost_usd"]) == ({"cache_read_tokens": 90, "cache_write_tokens": 5}, 0.25)
     assert trace["spans"][0]["attributes"]["llm.model_name"] == "claude-sonnet-4-5"
 
 
@@ -91,8 +91,8 @@ def test_usage_of_langsmith_counts_once_wherever_the_call_of_a_model_has_it(tmp_
     path = tmp_path / "runs.jsonl"
     written(path, [around, langsmith("model", "llm", "agent", 1, 2, **used), after])
     _, [case] = imported(tmp_path, "langsmith", path)
-    found = case["embedded_trace"]["metrics"]
-    assert (found["token_input"], found["token_output"], found["cost_usd"]) == (15, 3, 0.01)
+    metrics = case["embedded_trace"]["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["cost_usd"]) == (15, 3, 0.01)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_usage_of_langsmith_counts_once_wherever_the_call_of_a_model_has_it(tmp_
 def test_what_a_cache_read_and_reasoning_are_parts_of_langsmiths_tokens(tmp_path, used):
     path = written(tmp_path / "runs.jsonl", [langsmith("model", "llm", None, 1, 2, inputs={"q": "a"}, **used)])
     _, [case] = imported(tmp_path, "langsmith", path)
-    found = case["embedded_trace"]["metrics"]
-    assert (found["token_input"], found["token_output"], found["token_thinking"]) == (15, 3, 1)
-    assert found["custom"] == {"cache_read_tokens": 7, "cache_write_tokens": 2}
+    metrics = case["embedded_trace"]["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["token_thinking"]) == (15, 3, 1)
+    assert metrics["custom"] == {"cache_read_tokens": 7, "cache_write_tokens": 2}
 
 
 @pytest.mark.parametrize("form", ["lines", "list", "whole"])
@@ -255,18 +255,18 @@ def test_traces_of_mlflow_keep_their_calls_usage_and_feedback(tmp_path):
     assert result.notes == ["lost: line 1: 1 assessment without feedback and expectation"]
     assert case["expected"] == {"facts": {"answer": "Bonn", "all": [1]}}
     trace = case["embedded_trace"]
-    assert [(one["role"], one["content"]) for one in trace["messages"]] == [
+    assert [(message["role"], message["content"]) for message in trace["messages"]] == [
         ("user", "Where is order 7?"), ("assistant", None),
     ]  # fmt: skip
     assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [("track", {"order": 7})]
     assert (trace["output"]["final_answer"], trace["tool_results"][0]["content"]) == ("In Bonn", {"place": "Bonn"})
-    found = trace["metrics"]
-    assert (found["token_input"], found["token_output"], found["cost_usd"]) == (10, 4, 0.3)
-    assert found["custom"] == {"cache_read_tokens": 6, "right": 1.0}
-    assert [(one["name"], one["passed"], one.get("label")) for one in trace["extra"]["recorded_scores"]] == [
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["cost_usd"]) == (10, 4, 0.3)
+    assert metrics["custom"] == {"cache_read_tokens": 6, "right": 1.0}
+    assert [(score["name"], score["passed"], score.get("label")) for score in trace["extra"]["recorded_scores"]] == [
         ("right", True, None), ("tone", None, "warm"),
     ]  # fmt: skip
-    assert [(one["kind"], one["attributes"]["step"]) for one in trace["spans"]] == [
+    assert [(span["kind"], span["attributes"]["step"]) for span in trace["spans"]] == [
         ("agent", "4"), ("llm", "4"), ("tool", "4"),
     ]  # fmt: skip
     assert case["metadata"] == {"session.id": "s", "tier": "gold"}
@@ -320,9 +320,9 @@ def test_a_case_of_braintrust_is_what_its_task_did_with_what_the_scorers_found(t
     assert [(call["name"], call["id"], call["arguments"]) for call in trace["tool_calls"]] == [
         ("track", "c1", {"order": 7})
     ]
-    found = trace["metrics"]
-    assert (found["token_input"], found["token_output"], found["cost_usd"]) == (10, 5, 0.5)
-    assert found["custom"] == {"cache_read_tokens": 4, "exact": 0.5}
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["cost_usd"]) == (10, 5, 0.5)
+    assert metrics["custom"] == {"cache_read_tokens": 4, "exact": 0.5}
     assert trace["extra"]["recorded_scores"] == [{"name": "exact", "passed": None, "score": 0.5, "reason": "nearly"}]
     assert sorted(span["name"] for span in trace["spans"]) == ["chat", "task", "track"]
     assert "warnings" not in trace["extra"]

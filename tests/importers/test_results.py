@@ -44,7 +44,7 @@ def test_rows_of_one_test_and_prompt_are_a_case_whatever_their_numbers(tmp_path)
     assert again["metadata"] == {"team": "a"}
     assert again["embedded_trace"][0]["extra"]["recorded_scores"][0]["name"] == "contains"
     systems = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())["systems"]
-    assert [(one["name"], one["variant"]) for one in systems] == [("a", "a"), ("b", "b")]
+    assert [(system["name"], system["variant"]) for system in systems] == [("a", "a"), ("b", "b")]
     assert done.trials == 2
 
 
@@ -104,8 +104,8 @@ def test_a_table_of_promptfoo_says_what_to_import_instead(tmp_path):
 def test_rows_that_are_no_objects_are_mistakes(tmp_path):
     with pytest.raises(InputError) as raised:
         promptfoo(tmp_path, [row(0, 0, "a"), 5, row(1, 0, "a"), None])
-    found = [(problem.key, problem.message) for problem in raised.value.problems]
-    assert found == [
+    listed = [(problem.key, problem.message) for problem in raised.value.problems]
+    assert listed == [
         ("results.results[1]", "expected an object, found the number 5"),
         ("results.results[3]", "expected an object, found nothing"),
     ]
@@ -145,8 +145,8 @@ def test_files_of_one_task_under_one_filter_each_are_trials(tmp_path):
         for day, name in enumerate(("strict", "none"), start=4)
     ]
     done, (case,) = imported(tmp_path, "lm-eval", *files)
-    found = [(trace["variant_name"], trace["trial"]) for trace in case["embedded_trace"]]
-    assert (found, done.trials) == ([("recorded", 0), ("recorded", 1)], 2)
+    listed = [(trace["variant_name"], trace["trial"]) for trace in case["embedded_trace"]]
+    assert (listed, done.trials) == ([("recorded", 0), ("recorded", 1)], 2)
 
 
 def test_a_golden_without_an_answer_is_a_case_alone(tmp_path):
@@ -192,12 +192,15 @@ def test_calls_of_a_golden_stand_before_its_answer_with_what_they_gave(tmp_path)
     (tmp_path / "goldens.json").write_text(json.dumps(goldens))
     _, cases = imported(tmp_path, "deepeval", tmp_path / "goldens.json")
     first, second = (case["embedded_trace"] for case in cases)
-    told = [(one["role"], one["content"], (one["tool_call"] or one)["name"]) for one in first["messages"]]
+    told = [
+        (message["role"], message["content"], (message["tool_call"] or message)["name"])
+        for message in first["messages"]
+    ]
     called = [("assistant", None, "t"), ("assistant", None, "u"), ("tool", {"r": 1}, "t")]
     assert told == [("user", "q", None), *called, ("assistant", "a", None)]
     assert first["tool_results"] == [{"name": "t", "content": {"r": 1}, "tool_call_id": "call-1"}]
     assert (first["messages"][1]["thinking"], first["tool_calls"][0]["arguments"]) == ("why", {"a": 1})
-    assert [one["tool_call_id"] for one in second["tool_results"]] == ["call-1", "call-2"]
+    assert [result["tool_call_id"] for result in second["tool_results"]] == ["call-1", "call-2"]
 
 
 def test_goldens_in_a_table_have_lists_as_json(tmp_path):
@@ -209,7 +212,7 @@ def test_goldens_in_a_table_have_lists_as_json(tmp_path):
     table.write_text('input,actual_output\nq,"a\nb"\nq,a,b\nq,"a\n')
     with pytest.raises(InputError) as caught:
         imported(tmp_path / "again", "deepeval", table)
-    assert [(one.line, one.message) for one in caught.value.problems] == [
+    assert [(problem.line, problem.message) for problem in caught.value.problems] == [
         (4, "expected 2 cells as in the first line, found 3 cells"),
         (5, "is not CSV: a quote is never closed"),
     ]
@@ -233,7 +236,7 @@ def test_cases_of_pydantic_evals_bring_the_evaluators_that_ours_can_stand_for(tm
     done, cases = imported(tmp_path, "pydantic-evals", file)
     assert [case["input"] for case in cases] == [{"inputs": "Capital?"}, {"a": 1}, {"b": 1}]
     suite = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())
-    shared = [one["name"] for one in suite["evaluators"]]
+    shared = [evaluator["name"] for evaluator in suite["evaluators"]]
     assert shared == ["EqualsExpected", "Contains", "MaxDuration"]
     assert [one["config"].get("case_sensitive") for one in suite["evaluators"]] == [None, False, None]
     assert suite["evaluators"][2]["config"] == {"max_ms": 2501}  # ours is strictly below
@@ -269,7 +272,7 @@ def test_what_an_import_lost_is_told_by_every_run_and_what_a_case_lacks_is_skipp
     suite.write_text(yaml.safe_dump({**yaml.safe_load(suite.read_text()), "systems": [system]}))
     result = evaluate(load(suite), out=tmp_path / "runs")
     assert result.passed
-    skipped = [(cell.case.id, one.reason) for cell in result for one in cell.results.values() if one.skipped]
+    skipped = [(cell.case.id, item.reason) for cell in result for item in cell.results.values() if item.skipped]
     assert skipped == [("case-2", "the case has no fact 'expected_output'")]
     told = " ".join(result.summary.warnings)
     assert "lost in the import: evaluators 'Custom'" in told
@@ -295,7 +298,7 @@ def test_wrong_evaluators_of_pydantic_evals_are_mistakes_with_their_places(tmp_p
     )
     with pytest.raises(InputError) as caught:
         imported(tmp_path, "pydantic-evals", tmp_path / "f.yaml")
-    places = [(one.line, one.key) for one in caught.value.problems]
+    places = [(problem.line, problem.key) for problem in caught.value.problems]
     assert places == [(2, "cases[0].evaluators"), *((3, f"cases[1].evaluators[{i}]") for i in range(4))]
 
 
@@ -344,8 +347,8 @@ def test_a_log_of_inspect_is_read_by_inspect(tmp_path):
         messages = [ChatMessageUser(content="Q"), ChatMessageAssistant(content="yes")]
         usage = {"m": ModelUsage(input_tokens=3, output_tokens=1, input_tokens_cache_read=4)}
         scores = {"match": Score(value="C", explanation="same")}
-        given = {"scores": scores, "model_usage": usage, "total_time": 1.5, **more}
-        return EvalSample(id=id, epoch=epoch, input="Q", target="yes", messages=messages, **given)
+        settings = {"scores": scores, "model_usage": usage, "total_time": 1.5, **more}
+        return EvalSample(id=id, epoch=epoch, input="Q", target="yes", messages=messages, **settings)
 
     at = "2026-03-04T10:00:00+00:00"
     spec = EvalSpec(created=at, task="asks", dataset=EvalDataset(), model="lab/m", config=EvalConfig())
@@ -385,8 +388,8 @@ def test_a_log_of_inspect_of_any_size_keeps_every_sample_in_order(tmp_path, suff
         file.write_bytes(gzip.compress((tmp_path / "log.json").read_bytes()))
     _, cases = imported(tmp_path, "inspect", file)
     assert [case["id"] for case in cases] == [*map(str, range(1, 40)), "a"]
-    said = [[trace["messages"][0]["content"] for trace in case["embedded_trace"]] for case in cases]
-    assert said == [[f"{case['id']} in {epoch}" for epoch in (1, 2)] for case in cases]
+    messages = [[trace["messages"][0]["content"] for trace in case["embedded_trace"]] for case in cases]
+    assert messages == [[f"{case['id']} in {epoch}" for epoch in (1, 2)] for case in cases]
     file.write_bytes(file.read_bytes()[:-400])
     with pytest.raises(InputError, match="is not a log of Inspect"):
         imported(tmp_path / "cut", "inspect", file)
@@ -424,7 +427,7 @@ def test_logs_of_several_tasks_and_of_retries_are_not_mixed_up(tmp_path):
     assert done.traces == 3
     assert "lost: samples that an earlier log has, too: 1" in done.notes
     assert "lost: scores 'parts' that are no numbers: 3" in done.notes
-    assert [one.get("label") for one in cases[0]["embedded_trace"]["extra"]["recorded_scores"]] == ["rude", None]
+    assert [score.get("label") for score in cases[0]["embedded_trace"]["extra"]["recorded_scores"]] == ["rude", None]
     _, (one, two) = imported(tmp_path / "alone", "inspect", tmp_path / "logs" / "2-retried.eval")
     assert (one["id"], two["id"]) == ("1", "2")
 

@@ -27,7 +27,9 @@ CALL = {"id": "c1", "type": "function", "function": {"name": "track", "arguments
 
 def imported(folder: Path, *documents: Any, plain: bool = False) -> ImportResult:
     source = folder / "spans.json"
-    source.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in documents))
+    source.write_text(
+        "\n".join(document if isinstance(document, str) else json.dumps(document) for document in documents)
+    )
     return (OpenInference if plain else OtlpJson).import_files([source], folder / "out")
 
 
@@ -110,22 +112,25 @@ CONVENTIONS = [
 @pytest.mark.parametrize("conventions", CONVENTIONS)
 class TestEveryConventionTellsOfAModelCall:
     def test_what_was_asked_and_answered(self, conventions, tmp_path):
-        found = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
-        assert (found["input"]["user_message"], found["output"]["final_answer"]) == ("Where is order 7?", "On its way")
+        recorded = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
+        assert (recorded["input"]["user_message"], recorded["output"]["final_answer"]) == (
+            "Where is order 7?",
+            "On its way",
+        )
 
     def test_which_tool_was_wanted(self, conventions, tmp_path):
-        found = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
-        assert [(one["name"], one["id"], one["arguments"]) for one in found["tool_calls"]] == [
+        recorded = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
+        assert [(call["name"], call["id"], call["arguments"]) for call in recorded["tool_calls"]] == [
             ("track", "c1", {"order": 7})
         ]
 
     def test_how_many_tokens_it_took(self, conventions, tmp_path):
-        found = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
-        assert (found["metrics"]["token_input"], found["metrics"]["token_output"]) == (12, 5)
+        recorded = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
+        assert (recorded["metrics"]["token_input"], recorded["metrics"]["token_output"]) == (12, 5)
 
     def test_that_its_span_is_a_model_call(self, conventions, tmp_path):
-        found = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
-        assert [(one["kind"], one["parent_id"]) for one in found["spans"]] == [
+        recorded = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
+        assert [(one["kind"], one["parent_id"]) for one in recorded["spans"]] == [
             ("span", None),
             ("llm", "0000000000000001"),
         ]
@@ -143,11 +148,13 @@ class TestEveryConventionTellsOfAModelCall:
     ],
 )
 def test_calls_are_read_in_the_form_of_every_provider(part, tmp_path):
-    said = [{"role": "assistant", "parts": [part, {"type": "text", "content": "Found"}]}]
-    attributes = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(said)}
-    found = trace(tmp_path, exported(span(1, "chat", attributes)))
-    assert found["output"]["final_answer"] == "Found"
-    assert [(one["name"], one["id"], one["arguments"]) for one in found["tool_calls"]] == [("find", "1", {"q": "x"})]
+    messages = [{"role": "assistant", "parts": [part, {"type": "text", "content": "Found"}]}]
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(messages)}
+    recorded = trace(tmp_path, exported(span(1, "chat", attributes)))
+    assert recorded["output"]["final_answer"] == "Found"
+    assert [(call["name"], call["id"], call["arguments"]) for call in recorded["tool_calls"]] == [
+        ("find", "1", {"q": "x"})
+    ]
 
 
 @pytest.mark.parametrize("texts", [["On its way"], ["On its", "way"]])
@@ -156,8 +163,8 @@ def test_text_that_a_message_says_twice_is_said_once(texts, tmp_path):
     message = "llm.output_messages.0.message"
     parts = {f"{message}.contents.{i}.message_content.text": text for i, text in enumerate(texts)}
     attributes = {"openinference.span.kind": "LLM", f"{message}.role": "assistant", **parts}
-    found = trace(tmp_path, exported(span(1, "chat", {**attributes, f"{message}.content": "\n".join(texts)})))
-    assert found["output"]["final_answer"] == "\n".join(texts)
+    recorded = trace(tmp_path, exported(span(1, "chat", {**attributes, f"{message}.content": "\n".join(texts)})))
+    assert recorded["output"]["final_answer"] == "\n".join(texts)
     (tmp_path / "apart").mkdir()
     apart = trace(tmp_path / "apart", exported(span(1, "chat", {**attributes, f"{message}.content": "So:"})))
     assert apart["output"]["final_answer"] == "\n".join(["So:", *texts])
@@ -167,8 +174,8 @@ def test_the_root_tells_input_output_and_latency(tmp_path):
     root = span(
         1, "ask", {"input.value": '{"question": "Why?"}', "output.value": "Because", "openinference.span.kind": "CHAIN"}
     )
-    found = trace(tmp_path, exported(model_call("openinference"), root))
-    assert (found["input"], found["output"]["final_answer"], found["latency_ms"]) == (
+    recorded = trace(tmp_path, exported(model_call("openinference"), root))
+    assert (recorded["input"], recorded["output"]["final_answer"], recorded["latency_ms"]) == (
         {"user_message": "Why?", "question": "Why?"},
         "Because",
         98,
@@ -180,10 +187,10 @@ def test_a_tool_that_was_carried_out_is_one_call_with_its_result(tmp_path):
         "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "track", "gen_ai.tool.call.id": "c1",
         "gen_ai.tool.call.arguments": '{"order": 7}', "gen_ai.tool.call.result": '{"at": "Bonn"}',
     }  # fmt: skip
-    found = trace(
+    recorded = trace(
         tmp_path, exported(span(1, "ask"), model_call("messages"), span(3, "execute_tool track", tool, below=1))
     )
-    assert ([one["name"] for one in found["tool_calls"]], found["tool_results"][0]["content"]) == (
+    assert ([call["name"] for call in recorded["tool_calls"]], recorded["tool_results"][0]["content"]) == (
         ["track"],
         {"at": "Bonn"},
     )
@@ -191,33 +198,38 @@ def test_a_tool_that_was_carried_out_is_one_call_with_its_result(tmp_path):
 
 def test_sums_that_spans_around_repeat_are_counted_once(tmp_path):
     agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.usage.input_tokens": 12, "gen_ai.usage.output_tokens": 5}
-    found = trace(tmp_path, exported(span(1, "invoke_agent", agent), model_call("messages")))
-    assert found["metrics"]["token_input"] == 12
+    recorded = trace(tmp_path, exported(span(1, "invoke_agent", agent), model_call("messages")))
+    assert recorded["metrics"]["token_input"] == 12
 
 
 def test_spans_of_a_trace_are_gathered_from_all_lines(tmp_path):
     other = {**span(1, "other"), "traceId": "ab" * 16}
     imported(tmp_path, exported(model_call("messages")), exported(other), exported(span(1, "ask")))
-    assert [(one["id"], len(one["embedded_trace"]["spans"])) for one in cases(tmp_path)] == [(TRACE, 2), ("ab" * 16, 1)]
+    assert [(case["id"], len(case["embedded_trace"]["spans"])) for case in cases(tmp_path)] == [
+        (TRACE, 2),
+        ("ab" * 16, 1),
+    ]
 
 
 def test_a_document_may_span_lines_and_another_follow(tmp_path):
     other = {**span(1, "other"), "traceId": "ab" * 16}
     imported(tmp_path, json.dumps(exported(span(1, "ask")), indent=2), json.dumps(exported(other), indent=1))
-    assert [one["id"] for one in cases(tmp_path)] == [TRACE, "ab" * 16]
+    assert [case["id"] for case in cases(tmp_path)] == [TRACE, "ab" * 16]
 
 
 def test_events_of_a_span_may_come_as_log_records(tmp_path):
-    said = [{"role": "assistant", "parts": [{"type": "text", "content": "Hi"}]}]
+    messages = [{"role": "assistant", "parts": [{"type": "text", "content": "Hi"}]}]
     record = {
         "traceId": TRACE,
         "spanId": f"{2:016x}",
         "eventName": "gen_ai.client.inference.operation.details",
-        "attributes": attributes({"gen_ai.output.messages": said}),
+        "attributes": attributes({"gen_ai.output.messages": messages}),
     }
     logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
-    found = trace(tmp_path, exported(span(1, "ask"), span(2, "chat", {"gen_ai.operation.name": "chat"}, below=1)), logs)
-    assert found["output"]["final_answer"] == "Hi"
+    recorded = trace(
+        tmp_path, exported(span(1, "ask"), span(2, "chat", {"gen_ai.operation.name": "chat"}, below=1)), logs
+    )
+    assert recorded["output"]["final_answer"] == "Hi"
 
 
 ASKED, ANSWERED = (
@@ -240,9 +252,9 @@ COLUMNS = {
 @pytest.mark.parametrize("shape", [NESTED, COLUMNS], ids=["nested", "columns"])
 def test_plain_spans_of_phoenix_are_read(shape, tmp_path):
     times = {"start_time": "2026-05-01T10:00:00+00:00", "end_time": "2026-05-01T10:00:01.500000+00:00"}
-    found = trace(tmp_path, {"name": "Chat", "span_kind": "LLM", "parent_id": None, **times, **shape}, plain=True)
-    assert (found["input"]["user_message"], found["output"]["final_answer"]) == ("Hi", "Yo")
-    assert (found["latency_ms"], found["metrics"]["token_input"]) == (1500, 3)
+    recorded = trace(tmp_path, {"name": "Chat", "span_kind": "LLM", "parent_id": None, **times, **shape}, plain=True)
+    assert (recorded["input"]["user_message"], recorded["output"]["final_answer"]) == ("Hi", "Yo")
+    assert (recorded["latency_ms"], recorded["metrics"]["token_input"]) == (1500, 3)
 
 
 @pytest.fixture
@@ -256,8 +268,8 @@ def in_tokyo(monkeypatch):
 
 def test_times_without_a_zone_are_in_utc(tmp_path, in_tokyo):
     times = {"start_time": "2026-05-01T10:00:00", "end_time": "2026-05-01T10:00:01"}
-    found = trace(tmp_path, {"name": "Chat", "span_kind": "LLM", "parent_id": None, **times, **NESTED}, plain=True)
-    assert (found["started_at"], found["finished_at"]) == ("2026-05-01T10:00:00Z", "2026-05-01T10:00:01Z")
+    recorded = trace(tmp_path, {"name": "Chat", "span_kind": "LLM", "parent_id": None, **times, **NESTED}, plain=True)
+    assert (recorded["started_at"], recorded["finished_at"]) == ("2026-05-01T10:00:00Z", "2026-05-01T10:00:01Z")
 
 
 def test_spans_as_an_sdk_prints_them_are_read(tmp_path):
@@ -267,7 +279,7 @@ def test_spans_as_an_sdk_prints_them_are_read(tmp_path):
         "status": {"status_code": "UNSET"}, "attributes": {"input.value": "Hi", "output.value": "Hello"}, "events": [],
     }  # fmt: skip
     imported(tmp_path, json.dumps(printed, indent=4), plain=True)
-    assert [(one["id"], one["embedded_trace"]["output"]["final_answer"]) for one in cases(tmp_path)] == [
+    assert [(case["id"], case["embedded_trace"]["output"]["final_answer"]) for case in cases(tmp_path)] == [
         (TRACE, "Hello")
     ]
 
@@ -275,7 +287,7 @@ def test_spans_as_an_sdk_prints_them_are_read(tmp_path):
 def test_ids_in_base64_are_the_same_ids(tmp_path):
     ids = {"traceId": b64encode(bytes.fromhex(TRACE)).decode(), "spanId": b64encode(bytes(7) + b"\x01").decode()}
     imported(tmp_path, exported({**span(1, "ask"), **ids}, span(2, "inner", below=1)))
-    assert [(one["id"], len(one["embedded_trace"]["spans"])) for one in cases(tmp_path)] == [(TRACE, 2)]
+    assert [(case["id"], len(case["embedded_trace"]["spans"])) for case in cases(tmp_path)] == [(TRACE, 2)]
 
 
 class TestBroken:
@@ -291,8 +303,8 @@ class TestBroken:
         ],
     )
     def test_spans_are_the_error_of_their_trace(self, wrong, told, tmp_path):
-        found = trace(tmp_path, exported({**span(1, "ask"), **wrong}))
-        assert (found["error"]["type"], told in found["error"]["message"]) == ("broken_trace", True)
+        recorded = trace(tmp_path, exported({**span(1, "ask"), **wrong}))
+        assert (recorded["error"]["type"], told in recorded["error"]["message"]) == ("broken_trace", True)
 
     def test_lines_are_told_and_the_others_read(self, tmp_path):
         result = imported(tmp_path, exported(span(1, "ask")), '{"resourceSpans": [{"sco')
@@ -308,12 +320,12 @@ class TestBroken:
 
     def test_what_an_application_failed_of_is_the_error(self, tmp_path):
         raised = event("exception", {"exception.type": "ValueError", "exception.message": "no such order"})
-        found = trace(tmp_path, exported(span(1, "ask", status={"code": 2}, events=[raised])))
-        assert (found["error"]["type"], found["error"]["message"]) == ("exception", "ValueError: no such order")
+        recorded = trace(tmp_path, exported(span(1, "ask", status={"code": 2}, events=[raised])))
+        assert (recorded["error"]["type"], recorded["error"]["message"]) == ("exception", "ValueError: no such order")
 
     def test_a_root_that_is_not_there_is_told(self, tmp_path):
-        found = trace(tmp_path, exported(model_call("messages")))
-        assert found["extra"]["warnings"] == ["the root span is missing; 'chat m', the first one, is used instead"]
+        recorded = trace(tmp_path, exported(model_call("messages")))
+        assert recorded["extra"]["warnings"] == ["the root span is missing; 'chat m', the first one, is used instead"]
 
     def test_a_file_without_spans_is_refused_with_its_reasons(self, tmp_path):
         with pytest.raises(InputError, match="line 1: expected 'resourceSpans', found the keys a"):
@@ -417,7 +429,7 @@ def read(folder: Path, text: str) -> str:
 
 @given(documents=st.lists(_JSON | st.text(), max_size=4))
 def test_no_json_makes_it_raise(tmp_path_factory, documents):
-    text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in documents)
+    text = "\n".join(document if isinstance(document, str) else json.dumps(document) for document in documents)
     assert read(tmp_path_factory.mktemp("any"), text.encode(errors="replace").decode()) == "read or refused"
 
 

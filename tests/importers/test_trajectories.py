@@ -173,8 +173,8 @@ def test_a_tool_of_a_server_has_its_own_name(tmp_path):
     response = {"object": "response", "input": "q", "output": [call]}
     _, (case,) = imported(tmp_path, "openai-responses", written(tmp_path / "r.jsonl", [response]))
     trace = case["embedded_trace"]
-    assert [(one["name"], one["arguments"]) for one in trace["tool_calls"]] == [("delete", {"a": 1})]
-    assert [(one["name"], one["content"]) for one in trace["tool_results"]] == [("delete", "ok")]
+    assert [(tool_call["name"], tool_call["arguments"]) for tool_call in trace["tool_calls"]] == [("delete", {"a": 1})]
+    assert [(result["name"], result["content"]) for result in trace["tool_results"]] == [("delete", "ok")]
 
 
 @pytest.mark.parametrize(("error", "content"), [({"message": "no"}, {"message": "no"}), ("no", "no")])

@@ -24,8 +24,8 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         {"id": "c", "messages": [{"role": "assistant", "tool_calls": [{"id": "x"}]}]},
         {"messages": HELLO},
     ]
-    found = problems(tmp_path, records)
-    assert len(found) == 5
+    listed = problems(tmp_path, records)
+    assert len(listed) == 5
     for place in (
         "[0].messages[0].role",
         "[0].messages[1]",
@@ -33,7 +33,7 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
         "[2].messages[0].tool_calls[0]",
         "[3]",
     ):
-        assert any(line.startswith(f"recorded.json  {place}  ") for line in found), (place, found)
+        assert any(line.startswith(f"recorded.json  {place}  ") for line in listed), (place, listed)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
     ],
 )
 def test_a_part_of_the_wrong_shape_is_told_with_its_path(tmp_path: Path, record: dict[str, Any], place: str) -> None:
-    found = problems(tmp_path, [{"id": "c", **record}], {"actions": "actions"} if "actions" in record else None)
-    assert found[0].startswith(f"recorded.json  [0].{place}  ")
+    listed = problems(tmp_path, [{"id": "c", **record}], {"actions": "actions"} if "actions" in record else None)
+    assert listed[0].startswith(f"recorded.json  [0].{place}  ")
 
 
 def test_a_trial_cannot_be_there_twice(tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ def test_trials_of_a_case_must_expect_the_same(tmp_path: Path) -> None:
 
 
 def test_a_part_mapped_by_hand_must_be_there(tmp_path: Path) -> None:
-    found = problems(tmp_path, [{"id": "c", "messages": HELLO}], {"id": "info.id"})
-    assert found[0].startswith("recorded.json  [0].info.id  ")
+    listed = problems(tmp_path, [{"id": "c", "messages": HELLO}], {"id": "info.id"})
+    assert listed[0].startswith("recorded.json  [0].info.id  ")
 
 
 @pytest.mark.slow("uses the second that a pattern may take")
@@ -185,11 +185,11 @@ def test_any_json_is_imported_whole_or_refused(
         assert not (folder / "out").exists()
     else:
         kept = [case["embedded_trace"] for case in cases(folder)]
-        traces = [trace for one in kept for trace in (one if isinstance(one, list) else [one])]
+        traces = [trace for row in kept for trace in (row if isinstance(row, list) else [row])]
         assert len([msgspec.convert(trace, Trace) for trace in traces]) == result.traces
 
 
 def test_a_reward_that_is_mapped_and_not_there_is_a_mistake(tmp_path: Path) -> None:
     records = [{"id": "c", "messages": HELLO, "info": {"reward": 1}}, {"id": "d", "messages": HELLO}]
-    (said,) = problems(tmp_path, records, {"reward": "info.reward"})
-    assert "expected the reward of the record, found nothing" in said
+    (listed,) = problems(tmp_path, records, {"reward": "info.reward"})
+    assert "expected the reward of the record, found nothing" in listed

@@ -248,7 +248,7 @@ class Providers:
                 kind, content = "application/json", given
                 if isinstance(given, list):
                     kind = "text/event-stream"
-                    named = [f"event: {one['type']}\n" if "/messages" in path else "" for one in given]
+                    named = [f"event: {argument['type']}\n" if "/messages" in path else "" for argument in given]
                     events = [f"{name}data: {json.dumps(one)}\n\n" for name, one in zip(named, given, strict=True)]
                     content = ("".join(events) + ("" if "/messages" in path else "data: [DONE]\n\n")).encode()
                 elif not isinstance(given, bytes):

@@ -111,8 +111,8 @@ def test_failed_questions_are_sent_again_by_the_next_command(tmp_path):
 
 @pytest.mark.parametrize("model", [OPENAI, CLAUDE])
 def test_a_batch_that_cannot_be_handed_in_fails_all_its_questions(tmp_path, model):
-    found, server = batched(tmp_path / "n", question("q1", model), question("q2", model), key="sk-wrong")
-    assert [(type(one), one.type) for one in found] == [(EvaluatorError, "authentication")] * 2
+    replies, server = batched(tmp_path / "n", question("q1", model), question("q2", model), key="sk-wrong")
+    assert [(type(one), one.type) for one in replies] == [(EvaluatorError, "authentication")] * 2
     assert server.batches == {}
 
 
@@ -234,18 +234,18 @@ def test_a_server_too_busy_for_the_state_of_a_batch_is_called_again_some_times(t
 
 def test_a_budget_holds_before_a_batch_is_handed_in(tmp_path):
     questions = [question("x" * 400 + str(n)) for n in range(100)]
-    found, server = batched(tmp_path / "n", *questions, budget_usd=0.0005)
-    refused = [one for one in found if isinstance(one, EvaluatorError)]
+    replies, server = batched(tmp_path / "n", *questions, budget_usd=0.0005)
+    refused = [one for one in replies if isinstance(one, EvaluatorError)]
     assert {one.type for one in refused} == {"cost_limit"}
     sizes = [len(questions) for _, questions in server.batches.values()]
     # what the first questions leave is for others in a batch behind it
     assert 0 < sizes[0] < sum(sizes) == 100 - len(refused) < 100
-    assert sum(one.cost_usd for one in found if one not in refused) <= 0.0005
+    assert sum(one.cost_usd for one in replies if one not in refused) <= 0.0005
 
 
 def test_a_model_without_batches_is_an_error(tmp_path):
-    (found,), _ = batched(tmp_path / "n", question("q", "python:llm.test_functions:gateway"))
-    assert "does not support batches" in str(found)
+    (reply,), _ = batched(tmp_path / "n", question("q", "python:llm.test_functions:gateway"))
+    assert "does not support batches" in str(reply)
 
 
 def test_nobody_else_may_read_the_notes_and_secrets_are_masked(tmp_path):

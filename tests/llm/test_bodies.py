@@ -183,7 +183,7 @@ def test_calls_that_anthropic_runs_itself_are_kept_with_their_results(stream):
         whole = {"id": "1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
         usage = {"input_tokens": 1, "output_tokens": 1}
         events = anthropic_events({**whole, "content": SEARCHED, "usage": usage})
-        lines = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
+        lines = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
         script = reply(lines.encode(), headers=["Content-Type: text/event-stream"])
     (found,), _ = outcomes_of([script], ChatRequest("claude-test", CONVERSATION, stream=stream or msgspec.UNSET))
     assert (found.text, found.tool_calls) == ("found", [])

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.errors import EvaluatorError, TargetError, Unsent
+from evalwright.errors import EvaluatorError, TargetError, UnsentCall
 from evalwright.llm.budget import Spending
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed
 from evalwright.llm.funds import Funds
 from evalwright.llm.models import LiveModels
 from evalwright.llm.prices import most_dollars
-from evalwright.llm.token_estimates import Most, most_of
+from evalwright.llm.token_estimates import MostTokens, most_of
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.plan import Price
 from llm.models import JSON, Impatient
 from targets.loopback import PATIENCE, Server, listening, reply
 
-TEN = Most(1, 9, 9)
+TEN = MostTokens(1, 9, 9)
 """One token in and nine out: 10 dollars at a dollar each."""
 
 
@@ -39,12 +39,12 @@ def test_calls_wait_for_those_under_way_and_are_refused_only_where_it_would_not_
         first, second = [await money.reserve("m", TEN) for _ in range(2)]
         third = asyncio.ensure_future(money.reserve("m", TEN))
         with pytest.raises(CallFailed, match="would exceed") as raised:
-            await money.reserve("m", Most(22))
+            await money.reserve("m", MostTokens(22))
         assert (raised.value.kind, third.done()) == ("cost_limit", False)
         money.settle(first, 1.0)
         money.settle(await third, None)  # nobody knows what it cost: all of it counts
         with pytest.raises(CallFailed, match=r"\$11\.00 spent of \$21\.00; a call of up to \$11\.00"):
-            await money.reserve("m", Most(2, 9, 9))
+            await money.reserve("m", MostTokens(2, 9, 9))
         money.settle(second, 0.0)
         assert (await money.reserve("m", TEN), money.spent)[1] == 11.0
 
@@ -54,9 +54,9 @@ def test_calls_wait_for_those_under_way_and_are_refused_only_where_it_would_not_
 def test_a_default_limit_is_lowered_to_what_is_left_once_nothing_is_under_way():
     async def main():
         money = spending(30.0)
-        first = await money.reserve("m", Most(1, 19, 4))
-        second = asyncio.ensure_future(money.reserve("m", Most(1, 19, 4)))
-        third = asyncio.ensure_future(money.reserve("m", Most(1, 19, 4)))
+        first = await money.reserve("m", MostTokens(1, 19, 4))
+        second = asyncio.ensure_future(money.reserve("m", MostTokens(1, 19, 4)))
+        third = asyncio.ensure_future(money.reserve("m", MostTokens(1, 19, 4)))
         await asyncio.sleep(0)
         assert not second.done()
         money.settle(first, 15.0)
@@ -75,16 +75,16 @@ def test_calls_that_wait_when_the_run_ends_are_not_made_and_those_under_way_are(
         counts = []
         money = Spending({"m": Price(1e6, 1e6)}, Funds(30.0), ends=lambda: bool(ends), waiting=counts.append)
         first, second = [await money.reserve("m", TEN) for _ in range(2)]
-        waiting = [asyncio.ensure_future(money.reserve("m", Most(1, 19, 19))) for _ in range(3)]
+        waiting = [asyncio.ensure_future(money.reserve("m", MostTokens(1, 19, 19))) for _ in range(3)]
         await asyncio.sleep(0)
-        assert (counts[-1], any(one.done() for one in waiting)) == (3, False)
+        assert (counts[-1], any(call.done() for call in waiting)) == (3, False)
         ends.append(True)
         fits = await money.reserve("m", TEN)  # of a cell that runs: it need not wait
-        with pytest.raises(Unsent):
+        with pytest.raises(UnsentCall):
             await money.reserve("m", TEN)
         for fare in (first, second, fits):
             money.settle(fare, 1.0)
-        assert [type(one) for one in await asyncio.gather(*waiting, return_exceptions=True)] == [Unsent] * 3
+        assert [type(one) for one in await asyncio.gather(*waiting, return_exceptions=True)] == [UnsentCall] * 3
         assert (money.spent, counts[-1]) == (3.0, 0)
 
     spent(main())
@@ -101,25 +101,25 @@ def test_calls_that_wait_for_lack_of_a_reply_limit_are_reported_once():
             money.settle(await fare if fare in others else fare, 1.0)
         return told
 
-    (told,) = spent(main(Most(1, 19, 4)))
+    (told,) = spent(main(MostTokens(1, 19, 4)))
     assert told.startswith("budget: 3 calls waited for 1 under way, as one of 'm' may cost $20.00: a smaller `max_t")
-    assert spent(main(Most(1, 19, 19))) == []
+    assert spent(main(MostTokens(1, 19, 19))) == []
 
 
 def test_a_cancelled_wait_takes_nothing_and_holds_nobody_up():
     async def main():
         money = spending(10.0)
-        first = await money.reserve("m", Most(6))
-        large, small = [asyncio.ensure_future(money.reserve("m", Most(n))) for n in (9, 4)]
+        first = await money.reserve("m", MostTokens(6))
+        large, small = [asyncio.ensure_future(money.reserve("m", MostTokens(n))) for n in (9, 4)]
         await asyncio.sleep(0)
         large.cancel()
         assert (await small).pico == 4 * 10**12
-        late = asyncio.ensure_future(money.reserve("m", Most(6)))
+        late = asyncio.ensure_future(money.reserve("m", MostTokens(6)))
         await asyncio.sleep(0)
         money.settle(first, 0.0)
         late.cancel()  # in the turn of the loop in which it was given what it needs
         await asyncio.gather(late, large, return_exceptions=True)
-        assert (await money.reserve("m", Most(6))).pico == 6 * 10**12
+        assert (await money.reserve("m", MostTokens(6))).pico == 6 * 10**12
 
     spent(main())
 
@@ -142,16 +142,16 @@ def test_a_failed_call_costs_nothing_only_where_that_is_certain(failure, billed)
 
 
 def test_all_that_is_sent_and_may_come_back_is_counted():
-    asked = ChatRequest("m", [ChatMessage("user", "é" * 50)], system="s" * 7)
-    plain = most_of(asked, 20)
+    request = ChatRequest("m", [ChatMessage("user", "é" * 50)], system="s" * 7)
+    plain = most_of(request, 20)
     assert plain.token_input >= 107
     for more in ({"tools": [{"name": "t" * 500}]}, {"schema": {"title": "t" * 500}}, {"extra": {"user": "t" * 500}}):
-        assert most_of(msgspec.structs.replace(asked, **more), 20).token_input >= plain.token_input + 500
-    choices = msgspec.structs.replace(asked, extra={"n": 3, "max_completion_tokens": 40})
+        assert most_of(msgspec.structs.replace(request, **more), 20).token_input >= plain.token_input + 500
+    choices = msgspec.structs.replace(request, extra={"n": 3, "max_completion_tokens": 40})
     assert most_of(choices, None)[1:] == (40, 40, 3)
-    assert most_of(asked, None)[1:] == (16384, 128, 1)
+    assert most_of(request, None)[1:] == (16384, 128, 1)
     thinking = {"thinking": {"type": "enabled", "budget_tokens": 2000}}
-    assert most_of(msgspec.structs.replace(asked, extra=thinking), None)[1:] == (18384, 2128, 1)
+    assert most_of(msgspec.structs.replace(request, extra=thinking), None)[1:] == (18384, 2128, 1)
     assert most_dollars(Price(1.0, 10.0, 0.0, 0.1, 1.25), 800_000, 100_000) == 2.0
 
 
@@ -174,10 +174,10 @@ def test_a_call_that_reached_nobody_costs_nothing():
         listener.close()
         await listener.wait_closed()
         models = LiveModels(PRICES, ModelChoices(budget_usd=0.05), here, Impatient())
-        asked = ChatRequest("cheap", [ChatMessage("user", "x" * 100)], max_tokens=50)
-        said = await asyncio.gather(*(models.chat(asked) for _ in range(4)), return_exceptions=True)
+        request = ChatRequest("cheap", [ChatMessage("user", "x" * 100)], max_tokens=50)
+        replies = await asyncio.gather(*(models.chat(request) for _ in range(4)), return_exceptions=True)
         await models.close()
-        return {one.type for one in said}
+        return {one.type for one in replies}
 
     assert spent(main()) == {"connection"}
 
@@ -255,13 +255,13 @@ def test_a_budget_is_never_passed_and_refuses_only_what_would_not_fit_alone(call
             for task, call in zip(tasks, calls, strict=True):
                 if call["cancelled"]:
                     task.cancel()
-            said = await asyncio.gather(*tasks, return_exceptions=True)
+            replies = await asyncio.gather(*tasks, return_exceptions=True)
             await models.close()
-            return server.billed, requests, said, told
+            return server.billed, requests, replies, told
 
     billed, requests, said, told = spent(main())
     assert billed <= cap + 1e-9
-    assert not [one for one in told if "may be exceeded" in one]
+    assert not [line for line in told if "may be exceeded" in line]
     cancelled = any(call["cancelled"] for call in calls)  # which may be billed in full, and not be sent at all
     for request, outcome in zip(requests, said, strict=True):
         if isinstance(outcome, EvaluatorError | TargetError) and "would exceed" in str(outcome) and not cancelled:

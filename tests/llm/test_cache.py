@@ -26,7 +26,7 @@ from warm import run
 
 def replies(path):
     with closing(Cache(path)) as cache:
-        return sum(one.replies for one in cache.counts())
+        return sum(count.replies for count in cache.counts())
 
 
 def test_only_the_owner_may_read_it(tmp_path):
@@ -54,7 +54,7 @@ def test_nothing_goes_before_it_is_full(tmp_path):
         while cache.size() < 180_000 and number < 500:
             cache.keep(str(number), ChatReply("x" * 1000, "m"))
             number += 1
-        assert sum(one.replies for one in cache.counts()) == number
+        assert sum(count.replies for count in cache.counts()) == number
 
 
 class Busy(sqlite3.Connection):

@@ -101,7 +101,7 @@ def talk(model, requests, answer=lambda body: '{"passed": true}'):
             known = {f"{name}_API_KEY": KEY, f"{name}_ENDPOINT" if azure else f"{name}_BASE_URL": address, **more}
             models = LiveModels(None, ModelChoices(), known, Impatient())
             try:
-                return [await models.chat(one) for one in requests]
+                return [await models.chat(request) for request in requests]
             finally:
                 await models.close()
 

@@ -73,11 +73,11 @@ def test_claude_gets_a_temperature_as_long_as_it_took_one(model, temperature, to
 
 def test_thinking_and_effort_are_passed_on_and_leave_room_for_the_reply():
     thinking = {"type": "enabled", "budget_tokens": 2000}
-    given = {"thinking": thinking, "reasoning_effort": "low"}
-    said, (body,) = sent(anthropic(), model="claude-opus-4-6", extra=given, temperature=0.0, schema=LOOSE, **DEFAULT)
+    settings = {"thinking": thinking, "reasoning_effort": "low"}
+    said, (body,) = sent(anthropic(), model="claude-opus-4-6", extra=settings, temperature=0.0, schema=LOOSE, **DEFAULT)
     assert (body["thinking"], body["output_config"], body["max_tokens"]) == (thinking, {"effort": "low"}, 3024)
     assert ("temperature" in body, "tool_choice" in body, said.left_out) == (False, False, ["temperature 0"])
-    assert sent(openai(), extra=given)[1][0]["reasoning_effort"] == "low"
+    assert sent(openai(), extra=settings)[1][0]["reasoning_effort"] == "low"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ REFUSALS = [
 @pytest.mark.parametrize(("model", "messages", "fields", "form"), REFUSALS)
 def test_a_form_that_a_server_refuses_is_requested_in_the_next_way(model, messages, fields, form):
     script = anthropic if model.startswith("claude") else openai
-    said, requests = sent(*(refused(400, one) for one in messages), script(), model=model, **fields)
+    said, requests = sent(*(refused(400, message) for message in messages), script(), model=model, **fields)
     assert (said.reply_format, len(requests)) == (form, len(messages) + 1)
 
 

@@ -259,9 +259,9 @@ def test_a_call_that_was_refused_costs_nothing():
             models = LiveModels(PRICED, ModelChoices(budget_usd=0.006), environment, Impatient())
             with pytest.raises(EvaluatorError):
                 await models.chat(request("x" * 400, max_tokens=10))
-            said = await models.chat(request("x" * 400, max_tokens=10))
+            chat = await models.chat(request("x" * 400, max_tokens=10))
             await models.close()
-            return said.text
+            return chat.text
 
     assert asyncio.run(ask()) == "yes"
 
@@ -271,9 +271,9 @@ def test_there_are_never_more_connections_than_calls_at_a_time():
         async with serving(openai("yes")) as server:
             environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
             models = LiveModels(environment=environment, rules=Patient(), width=5)
-            said = await asyncio.gather(*(models.chat(request(str(i))) for i in range(60)))
+            replies = await asyncio.gather(*(models.chat(request(str(i))) for i in range(60)))
             await models.close()
-            return len(said), server.most_open, len(server.requests)
+            return len(replies), server.most_open, len(server.requests)
 
     answered, most_open, requests = asyncio.run(ask())
     assert (answered, requests) == (60, 60)
@@ -318,7 +318,7 @@ def test_a_reply_that_was_cut_short_is_no_verdict_and_is_not_kept(tmp_path, reas
 
     short_one, *others = asyncio.run(twice())
     assert str(short_one).partition(";")[0] == first
-    assert [(one.text, one.cached) for one in others] == [("yes", False), ("yes", True)]
+    assert [(other.text, other.cached) for other in others] == [("yes", False), ("yes", True)]
 
 
 def test_secrets_are_masked_in_the_cache(tmp_path):

@@ -100,5 +100,5 @@ def test_a_reply_is_kept_masked_with_what_it_used_and_further_only_what_there_is
 
 
 def test_the_prompt_of_the_system_comes_first() -> None:
-    asked = ChatRequest("m", [ChatMessage("user", "ask")], system="be brief")
-    assert questions_of(asked) == [{"role": "system", "content": "be brief"}, {"role": "user", "content": "ask"}]
+    request = ChatRequest("m", [ChatMessage("user", "ask")], system="be brief")
+    assert questions_of(request) == [{"role": "system", "content": "be brief"}, {"role": "user", "content": "ask"}]

@@ -275,8 +275,8 @@ def test_a_kept_reply_carries_its_first_cost(tmp_path):
             [openai("one"), openai("two")], request(), request("other"), prices=PRICED, cache=tmp_path / "c"
         )
 
-    said, server = twice()
-    assert (len(server.requests), [one.cached for one in said]) == (2, [False, False])
+    replies, server = twice()
+    assert (len(server.requests), [one.cached for one in replies]) == (2, [False, False])
 
 
 @pytest.mark.parametrize("field", [{"temperature": 0.5}, {"system": "s"}, {"repeat": 1}, {"max_tokens": 5}])

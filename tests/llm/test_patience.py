@@ -8,7 +8,7 @@ import pytest
 from evalwright.llm.budget import Spending
 from evalwright.llm.funds import Funds
 from evalwright.llm.patience import bounded_by
-from evalwright.llm.token_estimates import Most
+from evalwright.llm.token_estimates import MostTokens
 from evalwright.model.plan import Price
 from evalwright.run.call import Call
 
@@ -16,10 +16,10 @@ from evalwright.run.call import Call
 def test_a_limit_stands_still_while_any_call_of_its_block_waits_for_money():
     async def main():
         money = Spending({"m": Price(1e6, 1e6)}, Funds(10.0))
-        first = await money.reserve("m", Most(10))
+        first = await money.reserve("m", MostTokens(10))
         async with bounded_by(600) as bound:
             until = bound.when()
-            waiting = [asyncio.ensure_future(money.reserve("m", Most(5))) for _ in range(3)]
+            waiting = [asyncio.ensure_future(money.reserve("m", MostTokens(5))) for _ in range(3)]
             await asyncio.sleep(0)
             assert bound.when() is None
             money.settle(first, 0.0)
@@ -28,7 +28,7 @@ def test_a_limit_stands_still_while_any_call_of_its_block_waits_for_money():
             money.settle(fares[0], 0.0)
             await waiting[2]
             assert bound.when() >= until
-            late = asyncio.ensure_future(money.reserve("m", Most(10)))
+            late = asyncio.ensure_future(money.reserve("m", MostTokens(10)))
             await asyncio.sleep(0)
         late.cancel()  # a call that outlives its block
         await asyncio.gather(late, return_exceptions=True)

@@ -27,9 +27,9 @@ def begun(*headers, demands, used=None):
 
     async def main():
         rates, moments = Rates(), []
-        for one in headers:
+        for header in headers:
             first = await rates.turn(Demand())
-            first.adopt(one)
+            first.adopt(header)
             first.done(Demand())
         if used is not None:
             for _ in range(3):

@@ -62,8 +62,8 @@ def test_a_stream_without_words_has_no_first_one() -> None:
 def test_calls_with_the_same_index_or_none_are_not_merged(
     index: int | None, ids: tuple[str | None, str | None]
 ) -> None:
-    found = called((index, ids[0], "refund", '{"a"'), (index, None, None, ": 1}"), (index, ids[1], "find", "{}"))
-    assert found == [(ids[0], "refund", '{"a": 1}'), (ids[1], "find", "{}")]
+    printed = called((index, ids[0], "refund", '{"a"'), (index, None, None, ": 1}"), (index, ids[1], "find", "{}"))
+    assert printed == [(ids[0], "refund", '{"a": 1}'), (ids[1], "find", "{}")]
 
 
 def test_a_name_that_every_fragment_repeats_is_one_name() -> None:

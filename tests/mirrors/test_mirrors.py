@@ -91,21 +91,21 @@ def test_a_webhook_that_cannot_be_used_is_refused(config, key):
 
 
 def spans(server):
-    found = []
+    seen = []
     for _, headers, body in server.requests:
         given = gzip.decompress(body) if headers.get("Content-Encoding") == "gzip" else body
         request = ExportTraceServiceRequest.FromString(given)
-        found += [span for r in request.resource_spans for s in r.scope_spans for span in s.spans]
-    return found
+        seen += [span for r in request.resource_spans for s in r.scope_spans for span in s.spans]
+    return seen
 
 
 def test_a_run_is_exported_as_spans(tmp_path):
     with receiving(body=b"") as server:
         outcome = mirrored(tmp_path, ("otel", {"endpoint": f"{server.url}/v1/traces"}))
-    found = {span.name: span for span in spans(server)}
-    root = found["main c0"]
-    assert {"main c0", "main c1", "evaluate says_done", f"run {outcome.summary.run_id}"} <= found.keys()
-    assert found["evaluate says_done"].parent_span_id in {root.span_id, found["main c1"].span_id}
+    by_name = {span.name: span for span in spans(server)}
+    root = by_name["main c0"]
+    assert {"main c0", "main c1", "evaluate says_done", f"run {outcome.summary.run_id}"} <= by_name.keys()
+    assert by_name["evaluate says_done"].parent_span_id in {root.span_id, by_name["main c1"].span_id}
     assert [event.name for event in root.events] == ["gen_ai.evaluation.result"]
     assert outcome.summary.sink_errors == []
     reader, _ = open_run(outcome.run_dir)
@@ -117,7 +117,10 @@ def evaluations(server):
     """The attributes of each evaluation's event, by the case whose span has it."""
     events = [(span.name, event) for span in spans(server) for event in span.events]
     return {
-        name: {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in event.attributes}
+        name: {
+            attribute.key: getattr(attribute.value, attribute.value.WhichOneof("value"))
+            for attribute in event.attributes
+        }
         for name, event in events
     }
 
@@ -159,20 +162,22 @@ def test_steps_of_a_trace_are_exported_below_their_parents(tmp_path):
         made.cases[0].recorded = {**RECORDED, "spans": steps}
         made.mirrors = [Plugin("otel", {"endpoint": f"{server.url}/v1/traces"})]
         run_suite(made)
-    found = {span.name: span for span in spans(server)}
-    assert (found["agent"].parent_span_id, found["m"].parent_span_id) == (
-        found["main c0"].span_id,
-        found["agent"].span_id,
+    by_name = {span.name: span for span in spans(server)}
+    assert (by_name["agent"].parent_span_id, by_name["m"].parent_span_id) == (
+        by_name["main c0"].span_id,
+        by_name["agent"].span_id,
     )
-    assert {one.key: one.value.int_value for one in found["m"].attributes}["gen_ai.usage.input_tokens"] == 7
+    assert {attribute.key: attribute.value.int_value for attribute in by_name["m"].attributes}[
+        "gen_ai.usage.input_tokens"
+    ] == 7
 
 
 def test_an_evaluator_that_failed_is_an_event_with_its_error(tmp_path):
     broken = EvaluatorSpec("broken", "python_code", {"code": "raise ValueError('no')"})
     with receiving(body=b"") as server:
         mirrored(tmp_path, ("otel", {"endpoint": f"{server.url}/v1/traces"}), inputs=["done"], evaluators=[broken])
-    found = evaluations(server)["main c0"]
-    assert (found["gen_ai.evaluation.score.label"], "error.type" in found) == ("error", True)
+    evaluation = evaluations(server)["main c0"]
+    assert (evaluation["gen_ai.evaluation.score.label"], "error.type" in evaluation) == ("error", True)
 
 
 @pytest.mark.parametrize("status", [400, 401])

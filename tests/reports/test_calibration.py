@@ -53,7 +53,7 @@ def test_json_has_the_whole_calibration() -> None:
 
 
 def test_scores_flips_and_notes_are_shown_and_names_are_harmless() -> None:
-    found = JudgeCalibration(
+    calibration = JudgeCalibration(
         HOSTILE,
         12,
         2,
@@ -62,7 +62,7 @@ def test_scores_flips_and_notes_are_shown_and_names_are_harmless() -> None:
         flips=Flips(4, 1, Share(0.25, 4, (0.05, 0.7))),
         notes=["few labels"],
     )
-    text = "\n".join(calibration_lines(CalibrationReport("r", [found]), Paint()))
+    text = "\n".join(calibration_lines(CalibrationReport("r", [calibration]), Paint()))
     assert "12 labels, 2 without a judge verdict, 1 of superseded answers" in text
     assert "quadratic weights" in text
     assert "−0.25" in text
@@ -72,13 +72,17 @@ def test_scores_flips_and_notes_are_shown_and_names_are_harmless() -> None:
 
 
 def test_what_rounds_to_zero_has_no_sign() -> None:
-    found = JudgeCalibration("judge", 60, length=LengthBias(-0.004, (-0.01, 0.002), 60))
-    (line,) = [one for one in calibration_lines(CalibrationReport("r", [found]), Paint()) if "twice as long" in one]
+    calibration = JudgeCalibration("judge", 60, length=LengthBias(-0.004, (-0.01, 0.002), 60))
+    (line,) = [
+        calibration_line
+        for calibration_line in calibration_lines(CalibrationReport("r", [calibration]), Paint())
+        if "twice as long" in calibration_line
+    ]
     assert line.split()[-5:-1] == ["0.00", "−0.01", "to", "0.00"]
 
 
 def test_biases_of_a_judge_are_shown_within_80_columns() -> None:
-    found = JudgeCalibration(
+    calibration = JudgeCalibration(
         "judge",
         40,
         confidence=Confidence(40, 0.182, 0.07),
@@ -90,7 +94,7 @@ def test_biases_of_a_judge_are_shown_within_80_columns() -> None:
         position=[PositionBias("agent", 60, 0.6, 20, 16, 24, 0.71, 0.0012)],
         strengths=[Strength("agent", 23.7), Strength("reference", 0.0)],
     )
-    lines = calibration_lines(CalibrationReport("r", [found]), Paint())
+    lines = calibration_lines(CalibrationReport("r", [calibration]), Paint())
     text = "\n".join(lines)
     assert max(map(len, lines)) <= 80
     assert "error, answer twice as long" in text

@@ -17,7 +17,7 @@ from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.trace import Output
 from evalwright.reports.changed_cells import changed_cells
-from evalwright.reports.context import Before
+from evalwright.reports.context import EarlierRun
 from evalwright.stores.local_files import LocalFiles
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from stores.histories import Scanned
@@ -57,9 +57,9 @@ def test_cells_that_got_worse_come_first_with_trials_that_show_it(
     with closing(one), closing(other):
         a, b = (Scanned(one), Scanned(other)) if scanned else (one, other)
         comparison = comparison_of(two_runs(a, one.plan, b, other.plan, Terms()), "a", "b")
-        found, total = changed_cells(b, Before(a, comparison), 3)
+        cells, total = changed_cells(b, EarlierRun(a, comparison), 3)
     assert total == 3
-    assert [(c.case_key, c.variant, c.worse, c.before.answer, c.before.name, c.after.answer) for c in found] == [
+    assert [(c.case_key, c.variant, c.worse, c.before.answer, c.before.name, c.after.answer) for c in cells] == [
         ("c", "w", True, "right c w 0", "trial 1 of 2", "wrong c w 0"),
         ("a", "v", True, "right a v 0", "trial 1 of 2", "wrong a v 1"),
         ("b", "w", False, "wrong b w 1", "trial 2 of 2", "right b w 0"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalwright.decisions.engine import decision_of
 from evalwright.decisions.identity import Identity
-from evalwright.decisions.pairing import Labelled
+from evalwright.decisions.pairing import CaseGroups
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.model.decision import UNREAD, Decision, JudgePart
@@ -23,7 +23,7 @@ def decided(before: str, after: str, margin: float = 0.2) -> Decision:
         }
         return SideCounts("v", passes=passes)
 
-    return decision_of(side(before), side(after), Terms(margin=margin), Identity(), Labelled())
+    return decision_of(side(before), side(after), Terms(margin=margin), Identity(), CaseGroups())
 
 
 def first_line(decision: Decision) -> str:
@@ -43,10 +43,10 @@ def test_what_was_shown_is_said() -> None:
 
 def test_what_errors_could_undo_is_not_said() -> None:
     """Of 100 cases 10 got better, and 10 that passed in A erred in B: had they failed, nothing would be better."""
-    found = decided("0111111111", "11111111" + "e1")
-    assert (found.verdict, found.errors.same_verdict) == ("ship", True)
-    assert claim(found) == "not worse than −20 pp"
-    assert "better" not in first_line(found)
+    decision = decided("0111111111", "11111111" + "e1")
+    assert (decision.verdict, decision.errors.same_verdict) == ("ship", True)
+    assert claim(decision) == "not worse than −20 pp"
+    assert "better" not in first_line(decision)
     worse = decided("1111111111", "0111111111")
     assert "but worse" in first_line(worse)
     assert "but worse" in claim(worse)

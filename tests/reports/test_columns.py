@@ -272,9 +272,9 @@ def _header(name: str) -> str:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_column_is_documented(name: str) -> None:
-    said = (ROOT / "docs" / "reports.md").read_text()
+    text = (ROOT / "docs" / "reports.md").read_text()
     lines = [f"| {column.title} | `{column.key}` |" for column in TABLES[name]]
-    assert [line for line in lines if f"\n{line}" not in said] == []
+    assert [line for line in lines if f"\n{line}" not in text] == []
 
 
 def test_every_unit_has_a_way_of_writing() -> None:

@@ -78,7 +78,9 @@ def test_gitlab_gets_an_entry_for_each_cell_that_did_not_pass() -> None:
     )
     *entries, of_trial = json.loads(text)
     assert of_trial["description"] == "z · v1 · trial 2: no"
-    assert [(one["severity"], one["location"]["path"], one["location"]["lines"]["begin"]) for one in entries] == [
+    assert [
+        (entry["severity"], entry["location"]["path"], entry["location"]["lines"]["begin"]) for entry in entries
+    ] == [
         ("critical", "eval.yaml", 1),
         ("major", "evals/a,b:c.yaml", 14),
     ]
@@ -91,12 +93,12 @@ def test_sonarqube_gets_an_issue_for_each_cell_that_did_not_pass_and_the_rules_o
     text = load("reports", "sonar")().render(
         stored(ERRORED, FAILED, a_verdict(case_id="ok")), summary(), ReportContext(places=PLACES)
     )
-    found = json.loads(text)
+    document = json.loads(text)
     place = {"filePath": "evals/a,b:c.yaml", "textRange": {"startLine": 14}}
-    assert [one["ruleId"] for one in found["issues"]] == ["error", "fail"]
-    assert found["issues"][0]["primaryLocation"]["filePath"] == "eval.yaml"
-    assert found["issues"][1]["primaryLocation"] == {"message": "c3 · new: says_hello: missing 'hello'", **place}
-    rules = {one["id"]: (one["severity"], one["impacts"][0]["severity"]) for one in found["rules"]}
+    assert [issue["ruleId"] for issue in document["issues"]] == ["error", "fail"]
+    assert document["issues"][0]["primaryLocation"]["filePath"] == "eval.yaml"
+    assert document["issues"][1]["primaryLocation"] == {"message": "c3 · new: says_hello: missing 'hello'", **place}
+    rules = {rule["id"]: (rule["severity"], rule["impacts"][0]["severity"]) for rule in document["rules"]}
     assert rules == {"fail": ("MAJOR", "MEDIUM"), "borderline": ("MINOR", "LOW"), "error": ("CRITICAL", "HIGH")}
 
 

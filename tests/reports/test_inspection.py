@@ -73,10 +73,10 @@ def test_texts_are_folded_at_words_beside_their_label_unless_they_are_to_be_copi
 
 
 def test_json_without_spaces_is_folded_after_commas() -> None:
-    given = {f"name{number}": list(range(20)) for number in range(9)}
-    found = cell_lines(a_trace(input=given), [], "pass", Paint(columns=60), 10_000)
-    assert max(map(width, found)) <= 60
-    assert msgspec.json.encode(given).decode() in "".join(line.strip() for line in found)
+    settings = {f"name{number}": list(range(20)) for number in range(9)}
+    lines = cell_lines(a_trace(input=settings), [], "pass", Paint(columns=60), 10_000)
+    assert max(map(width, lines)) <= 60
+    assert msgspec.json.encode(settings).decode() in "".join(line.strip() for line in lines)
 
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -20,10 +20,10 @@ def cases(*verdicts: object) -> list[ElementTree.Element]:
 
 
 def test_each_cell_is_a_test_case_and_is_counted() -> None:
-    found = suite(FAILED, ERRORED, a_verdict(case_id="s", status="skip"), a_verdict(case_id="b", status="borderline"))
-    kinds = [[child.tag for child in case] for case in found.findall("testcase")]
+    element = suite(FAILED, ERRORED, a_verdict(case_id="s", status="skip"), a_verdict(case_id="b", status="borderline"))
+    kinds = [[child.tag for child in case] for case in element.findall("testcase")]
     assert kinds == [["failure"], ["error"], ["skipped"], ["failure"]]
-    counts = {name: found.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    counts = {name: element.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "4", "failures": "2", "errors": "1", "skipped": "1"}
 
 
@@ -45,12 +45,14 @@ def test_the_time_is_that_of_the_system() -> None:
 
 
 def test_a_case_has_its_place_and_the_run_its_address() -> None:
-    found = suite(FAILED, ERRORED, context=ReportContext(link="https://e.org/b", places={"c3": CaseLine("a.yaml", 7)}))
-    assert [(case.get("file"), case.get("line")) for case in found.findall("testcase")] == [
+    element = suite(
+        FAILED, ERRORED, context=ReportContext(link="https://e.org/b", places={"c3": CaseLine("a.yaml", 7)})
+    )
+    assert [(case.get("file"), case.get("line")) for case in element.findall("testcase")] == [
         ("a.yaml", "7"),
         (None, None),
     ]
-    assert {p.get("name"): p.get("value") for p in found.iter("property")} == {
+    assert {p.get("name"): p.get("value") for p in element.iter("property")} == {
         "run": summary().run_id,
         "link": "https://e.org/b",
     }

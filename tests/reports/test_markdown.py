@@ -119,6 +119,6 @@ def test_a_gate_says_what_it_measured_and_keeps_its_reason_in_a_code_span() -> N
 
 
 def test_borderline_is_a_column_and_a_word_of_its_own() -> None:
-    found = rendered(a_verdict(status="borderline"), variants=[variant("new", cells={"borderline": 1, "pass": 2})])
-    assert "| pass | borderline | fail |" in found
-    assert "`, borderline" in found
+    page = rendered(a_verdict(status="borderline"), variants=[variant("new", cells={"borderline": 1, "pass": 2})])
+    assert "| pass | borderline | fail |" in page
+    assert "`, borderline" in page

@@ -41,8 +41,8 @@ EXPECTED = [(name, of) for name in NAMES for of in ("old", "new")]
 @pytest.mark.parametrize("status", ["fail", "borderline", "error"])
 def test_the_first_failures_are_those_of_the_dataset(status: Status) -> None:
     run, of = mixed(status)
-    found = find_failures(run, of, 5)
-    listed = found.errored if status == "error" else found.failed
+    failures = find_failures(run, of, 5)
+    listed = failures.errored if status == "error" else failures.failed
     assert [(v.case_id, v.variant_name) for v in listed] == EXPECTED[:5]
     lines = failure_lines(*group_reasons(run, of), plan(), of, "run", Paint())
     assert [name for line in lines for name in re.findall(r"k\d\d", line)] == [name for name, _ in EXPECTED[:3]]

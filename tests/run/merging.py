@@ -56,9 +56,9 @@ def indexed(part: Path) -> Path:
 def answers(run: Path) -> list[object]:
     with closing(LocalFiles(run.parent).read(run.name)) as reader, closing(reader.index("always")) as index:
         cells = list(index.cells())
-        counts = sorted(msgspec.json.encode(one._replace(alike=0)) for one in index.counts())
-        kinds = [msgspec.structs.replace(one, alike=None) for one in cells]
-        return [kinds, counts, index.sums(), index.superseded(), [index.records(one) for one in cells]]
+        counts = sorted(msgspec.json.encode(count._replace(alike=0)) for count in index.counts())
+        kinds = [msgspec.structs.replace(cell, alike=None) for cell in cells]
+        return [kinds, counts, index.sums(), index.superseded(), [index.records(cell) for cell in cells]]
 
 
 def crash(folder: Path, dice: random.Random) -> None:

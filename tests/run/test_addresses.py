@@ -93,10 +93,10 @@ def test_systems_of_one_address_share_it():
     plan = Plan("id", "n", "evalh", now, "", "", 1, variants, [], run=RunSettings(max_concurrency=8))
     targets = {v.name: load("targets", v.adapter)(v) for v in variants}
     assert targets["a"].address == "https://one.example"
-    found = addresses_of(plan, targets, None)
-    assert found.keys() == {"a", "b", "c"}
-    assert found["a"] is found["b"] is not found["c"]
-    assert asyncio.run(most_at_once(found["a"])) == 8
+    addresses = addresses_of(plan, targets, None)
+    assert addresses.keys() == {"a", "b", "c"}
+    assert addresses["a"] is addresses["b"] is not addresses["c"]
+    assert asyncio.run(most_at_once(addresses["a"])) == 8
     variants[1] = msgspec.structs.replace(variants[1], pool="small")
     pooled = msgspec.structs.replace(plan, run=RunSettings(max_concurrency=8, pools={"small": 3}))
     assert asyncio.run(most_at_once(addresses_of(pooled, targets, None)["a"])) == 8 + 3

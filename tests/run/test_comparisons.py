@@ -122,15 +122,17 @@ def test_a_cell_is_compared_with_those_beside_it_also_when_it_goes_on_or_is_judg
 
 def test_an_answer_without_one_to_compare_it_with_is_not_judged_and_what_failed_is_not_compared(tmp_path):
     run = compared(tmp_path, alone=False, ids=("half",))
-    found = rows(run, "results")
-    assert [cell for cell in found if cell[2] == "longest"] == [("half", "bb", "longest")]
-    assert "no answer of a to compare with" in found["half", "bb", "longest"]["error"]["message"]
+    stored_rows = rows(run, "results")
+    assert [cell for cell in stored_rows if cell[2] == "longest"] == [("half", "bb", "longest")]
+    assert "no answer of a to compare with" in stored_rows["half", "bb", "longest"]["error"]["message"]
     assert verdicts(run) == {("half", "a"): "error", ("half", "bb"): "error"}
 
 
 def test_a_comparison_that_fails_is_an_error_of_all_that_it_compares(tmp_path):
-    found = rows(compared(tmp_path, alone=False, ids=("unclear", "endless")), "results")
-    errors = {cell: row["error"] for (*cell, name), row in found.items() for cell in [tuple(cell)] if name == "longest"}
+    stored_rows = rows(compared(tmp_path, alone=False, ids=("unclear", "endless")), "results")
+    errors = {
+        cell: row["error"] for (*cell, name), row in stored_rows.items() for cell in [tuple(cell)] if name == "longest"
+    }
     assert [(cell, error["type"]) for cell, error in sorted(errors.items())] == [
         (("endless", "a"), "timeout"),
         (("endless", "bb"), "timeout"),

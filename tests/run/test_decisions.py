@@ -110,7 +110,7 @@ def test_a_claim_is_what_decide_says(
     assert (outcome.exit_code, gate.decision and gate.decision.verdict) == (code, verdict)
     reader, plan = open_run(before.run_dir)
     reader_b, plan_b = open_run(outcome.run_dir)
-    guards = tuple(Guard(*one) for one in claim.get("guards", {}).items())
+    guards = tuple(Guard(*item) for item in claim.get("guards", {}).items())
     better = claim.get("claim") == "better_than"
     terms = Terms(margin=0.0 if better else 0.02, better=better, guards=guards)
     with closing(reader), closing(reader_b):
@@ -277,8 +277,11 @@ def test_two_claims_about_the_same_systems_are_told_apart(tmp_path: Path) -> Non
 
 def test_systems_of_a_suite_are_held_against_one_of_them_together(tmp_path: Path) -> None:
     outcome = ran(tmp_path, CLAIM | {"against": "old"}, old=HALF, new=BETTER, bad=WORSE)
-    found = gate_of(outcome).decisions
-    assert [(one.variant_b, one.verdict, one.family) for one in found] == [("new", "ship", 2), ("bad", "dont", 2)]
+    decisions = gate_of(outcome).decisions
+    assert [(decision.variant_b, decision.verdict, decision.family) for decision in decisions] == [
+        ("new", "ship", 2),
+        ("bad", "dont", 2),
+    ]
     assert outcome.exit_code == 1
 
 
@@ -328,7 +331,7 @@ def test_the_same_sides_are_decided_alike_everywhere(tmp_path: Path) -> None:
         drifted = drift(reader_a, reader_b, plan_a.run_id, runs).report
     (variant,) = compared.variants
     decisions = [drifted.decision, gate_of(two).decision, gate_of(both).decision, both.summary.comparison.decision]
-    assert [_numbers(found) for found in decisions] == [_numbers(variant.decision)] * 4
+    assert [_numbers(decision) for decision in decisions] == [_numbers(variant.decision)] * 4
     for delta in (variant.delta, drifted.deltas[0], both.summary.comparison.deltas[0]):
         assert (delta.pass_rate_delta, delta.pass_rate_delta_ci95) == (variant.decision.difference, variant.decision.ci)
         assert (delta.p_value, delta.n) == (variant.decision.p_better, variant.decision.n)
@@ -341,10 +344,14 @@ def test_where_errors_count_as_failed_variants_are_compared_so(tmp_path: Path) -
         Variant(v, "python_function", {"target": "agents:tabled", "answers": row}) for v, row in rows.items()
     ]
     made.cases = [EvalCase(id=f"c{i}", input=i) for i in range(4)]
-    found = run_suite(made).summary.comparison
-    assert found is not None
-    assert (found.deltas[0].regressions, found.deltas[0].improvements, found.deltas[0].n) == (["c1"], ["c2"], 4)
-    assert found.deltas[0].pass_rate_delta == 0.0
+    comparison = run_suite(made).summary.comparison
+    assert comparison is not None
+    assert (comparison.deltas[0].regressions, comparison.deltas[0].improvements, comparison.deltas[0].n) == (
+        ["c1"],
+        ["c2"],
+        4,
+    )
+    assert comparison.deltas[0].pass_rate_delta == 0.0
 
 
 def _numbers(decision: Decision | None) -> dict[str, Any]:

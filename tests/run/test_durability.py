@@ -15,7 +15,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import TraceError
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.start import run_suite
-from evalwright.run.steps.spoil import Spoiling
+from evalwright.run.steps.spoil import SpoilingErrors
 from evalwright.run.stored_run import open_run
 from evalwright.testing import a_plan, a_result
 from run.project import agents
@@ -195,7 +195,7 @@ def test_an_error_that_spoils_a_cell_leaves_the_errors_of_others_as_they_are() -
     plan = a_plan(pass_criteria=PassCriteria(spoiling_errors=["quota"]), evaluators=[EvaluatorSpec("a", "x")])
     rows = [a_result(evaluator=name, passed=True, score=1.0) for name in ("sound", "broken", "spoiling")]
     rows[1].error, rows[2].error = TraceError("timeout", "late"), TraceError("quota", "empty")
-    Spoiling(plan).spoil(rows)
+    SpoilingErrors(plan).spoil(rows)
     assert [row.error and row.error.type for row in rows] == ["not_counted", "timeout", "quota"]
     assert (rows[0].passed, rows[0].score, rows[0].detail["not_counted"]) == (False, None, {"passed": True, "score": 1})
     assert "not_counted" not in rows[1].detail
@@ -203,5 +203,5 @@ def test_an_error_that_spoils_a_cell_leaves_the_errors_of_others_as_they_are() -
         a_result(evaluator="sound", passed=True),
         a_result(evaluator="broken", error=TraceError("timeout", "late")),
     ]
-    Spoiling(plan).spoil(other)
+    SpoilingErrors(plan).spoil(other)
     assert (other[0].error, other[0].passed) == (None, True)

@@ -117,8 +117,8 @@ def test_one_evaluator_can_be_added_from_another_suite(tmp_path):
     outcome = run_suite(suite(tmp_path, ["done", "last"], evaluators=[SAYS_DONE]))
     wider = suite(tmp_path, [], evaluators=[SAYS_DONE, SAYS_LAST])
     again = re_evaluate(outcome.run_dir, add="says_last", suite=wider)
-    found = {(r.case_id, r.evaluator): r.passed for r in rows(outcome.run_dir, EvaluationResult, "results")}
-    assert found == {
+    by_name = {(r.case_id, r.evaluator): r.passed for r in rows(outcome.run_dir, EvaluationResult, "results")}
+    assert by_name == {
         ("c0", "says_done"): True,
         ("c0", "says_last"): False,
         ("c1", "says_done"): False,
@@ -142,8 +142,8 @@ def test_what_goes_by_the_results_of_others_is_judged_again_with_any_of_them(tmp
     outcome = run_suite(made)
 
     def passed() -> dict[tuple[str, str], bool]:
-        found = rows(outcome.run_dir, EvaluationResult, "results")
-        return {(row.variant_name, row.evaluator): row.passed for row in found}
+        stored_rows = rows(outcome.run_dir, EvaluationResult, "results")
+        return {(row.variant_name, row.evaluator): row.passed for row in stored_rows}
 
     before = passed()
     assert (before["a", "agrees"], before["a", "best"], before["b", "best"]) == (True, True, False)

@@ -28,12 +28,12 @@ from run.judged_runs import judged_again
 from run.suites import suite
 
 CHECKS = [
-    EvaluatorSpec(one.name, one.name, dict(describe(one.name).example or {}))
-    for one in catalogue()
-    if not declared("evaluators", one.name).imports_code
-    and not declared("evaluators", one.name).compares
-    and not calls_models(one.name, describe(one.name).example or {})
-    and one.group not in ("code", "workspace")
+    EvaluatorSpec(evaluator.name, evaluator.name, dict(describe(evaluator.name).example or {}))
+    for evaluator in catalogue()
+    if not declared("evaluators", evaluator.name).imports_code
+    and not declared("evaluators", evaluator.name).compares
+    and not calls_models(evaluator.name, describe(evaluator.name).example or {})
+    and evaluator.group not in ("code", "workspace")
 ]
 LOOKS = [spec for spec in CHECKS if declared("evaluators", spec.type).looks]
 """Judged without reading a record as a whole, in ways that depend on which of them are together."""

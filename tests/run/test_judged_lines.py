@@ -89,7 +89,7 @@ def test_cells_of_a_new_run_are_judged_alike(inputs: list[object], checks: list[
             (Path(run.location) / name).read_bytes() for name in FILES
         )
     assert texts[0] == texts[1]
-    assert all(list(one) == sorted(one) for one in dates)
+    assert all(list(date) == sorted(date) for date in dates)
 
 
 class _Nowhere:

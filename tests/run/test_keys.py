@@ -126,8 +126,8 @@ def holding_replies(path):
 def test_recordings_and_named_caches_need_no_key(tmp_path, choice):
     (tmp_path / "calls.jsonl").write_text("")
     holding_replies(tmp_path / "judges.sqlite")
-    given = {"replay": tmp_path / "calls.jsonl", "cache": tmp_path / "judges.sqlite", "no_network": True}
-    choices = ModelChoices(**{choice: given[choice]})
+    settings = {"replay": tmp_path / "calls.jsonl", "cache": tmp_path / "judges.sqlite", "no_network": True}
+    choices = ModelChoices(**{choice: settings[choice]})
     outcome = run_suite(suite(tmp_path, ["done"], evaluators=[JUDGE]), RunOptions(models=choices))
     assert outcome.exit_code == 3
 

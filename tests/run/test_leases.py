@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from evalwright.cli import main
-from evalwright.errors import InputError, StorageError, Unsent
+from evalwright.errors import InputError, StorageError, UnsentCall
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
 from evalwright.model.plan import Price, Shard, Variant
@@ -133,8 +133,8 @@ def test_a_ledger_that_is_gone_ends_the_session_and_the_rest_can_be_resumed(tmp_
     outcome = shard(tmp_path, 1, [0] * 40, "agents:losing", cost_limit_usd=1.0)
     assert (outcome.exit_code, outcome.interrupted) == (3, False)
     assert len(agents.calls) < 10
-    assert any(f"the ledger {file} of --lease could not be reached for 0.3 seconds" in one for one in outcome.notes)
-    assert any("what this shard holds counts as spent until it is resumed" in one for one in outcome.notes)
+    assert any(f"the ledger {file} of --lease could not be reached for 0.3 seconds" in note for note in outcome.notes)
+    assert any("what this shard holds counts as spent until it is resumed" in note for note in outcome.notes)
     aside.rename(file)
     monkeypatch.setattr("evalwright.run.leases.lease.PATIENCE", 30)  # a busy machine may take longer to go on
     assert resume(outcome.run_dir, lease=str(tmp_path / "ledger")).exit_code == 0
@@ -191,8 +191,8 @@ async def judged(leases, url, calls, rules=None):
     try:
         return await asyncio.gather(*asked, return_exceptions=True)
     finally:
-        for one in (*models, *leases):
-            await (one.close() if one in models else one.settle())
+        for model in (*models, *leases):
+            await (model.close() if model in models else model.settle())
 
 
 def test_a_budget_is_for_the_models_of_all_shards(tmp_path):
@@ -215,8 +215,8 @@ def test_calls_per_minute_are_those_of_all_shards(tmp_path):
     async def ask():
         async with serving(openai("yes")) as server:
             started = asyncio.get_running_loop().time()
-            said = await judged(leases, f"http://127.0.0.1:{server.port}", 20)
-            return said, asyncio.get_running_loop().time() - started
+            evaluation = await judged(leases, f"http://127.0.0.1:{server.port}", 20)
+            return evaluation, asyncio.get_running_loop().time() - started
 
     said, seconds = asyncio.run(ask())
     assert [one.text for one in said] == ["yes"] * 20
@@ -232,10 +232,10 @@ def test_a_model_that_asks_one_shard_for_time_is_called_by_none(tmp_path):
             url = f"http://127.0.0.1:{server.port}"
             leases[1].shared(f"openai {url}/v1 gpt-test", heard.put_nowait)
             watch = asyncio.create_task(leases[1].watch())
-            asked = asyncio.create_task(judged(leases[:1], url, 1, Short()))
+            task = asyncio.create_task(judged(leases[:1], url, 1, Short()))
             seconds = await heard.get()
             watch.cancel()
-            await asked
+            await task
             return seconds
 
     assert 0 < asyncio.run(ask()) <= 7
@@ -271,7 +271,7 @@ def test_calls_that_wait_for_a_ledger_are_not_made_once_the_run_ends(tmp_path, l
             await lease.budget.more(0.5, 0.5)
         (tmp_path / "ledger" / LEDGER).unlink()
         state.stopping = True
-        with pytest.raises(Unsent):
+        with pytest.raises(UnsentCall):
             await models.chat(request(max_tokens=10))
         assert lease.budget.spent == 0
 

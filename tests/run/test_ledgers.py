@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.errors import InputError
-from evalwright.run.leases.ledger import Unreachable
+from evalwright.run.leases.ledger import LedgerUnreachable
 from evalwright.run.leases.sqlite import LEDGER, SqliteLedger
 from run.leases import KINDS, address, ledger_at
 
@@ -109,10 +109,10 @@ def test_a_ledger_that_was_replaced_lends_nothing_to_those_it_does_not_know(tmp_
     ledger = agreed(tmp_path, 1000)
     ledger.hold(RUN, MONEY, "a", 0)
     (tmp_path / LEDGER).unlink()
-    with pytest.raises(Unreachable, match="unable to open"):
+    with pytest.raises(LedgerUnreachable, match="unable to open"):
         ledger.take(RUN, MONEY, "a", 1, 1, 0, 1)
     opened(tmp_path)
-    with pytest.raises(Unreachable, match="no longer knows"):
+    with pytest.raises(LedgerUnreachable, match="no longer knows"):
         ledger.take(RUN, MONEY, "a", 1, 1, 0, 1)
 
 

@@ -19,7 +19,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.trace import Answer, Output, Trace
 from evalwright.run import call
 from evalwright.run.limits import Watchdog, held_to, new_loop
-from evalwright.run.records import Clock, Pending, result_of
+from evalwright.run.records import Clock, PendingResult, result_of
 from evalwright.run.start import run_suite
 from evalwright.run.steps.awaited import await_results
 from evalwright.run.stored_run import open_run
@@ -144,7 +144,7 @@ def test_an_end_that_blocks_the_loop_has_a_limit(tmp_path, blocking, monkeypatch
     outcome = run_suite(
         suite(tmp_path, [1], variants=[Variant("close", "blocking", {}), Variant("other", "blocking", {})])
     )
-    assert [one.cells["pass"] for one in outcome.summary.variants] == [1, 1]
+    assert [variant.cells["pass"] for variant in outcome.summary.variants] == [1, 1]
     assert outcome.summary.warnings == ["close: was not closed within 0.3 seconds"]
 
 
@@ -169,7 +169,7 @@ def test_awaited_evaluators_that_block_the_loop_have_a_limit():
     trace = Trace("c", "v", now, now, 0, {}, Output(), "r")
     specs = [EvaluatorSpec(name, "python_function", {}) for name in ("blocks", "gathers")]
     rows = [result_of(spec, trace, None, None, now, now) for spec in specs]
-    pending = [Pending(0, blocks(), 0.3), Pending(1, gathers(), 0.3)]
+    pending = [PendingResult(0, blocks(), 0.3), PendingResult(1, gathers(), 0.3)]
     with Watchdog() as watchdog:
         watchdog.beat = time.monotonic() - 100
         asyncio.run(await_results(rows, pending, Clock(), concurrent=False, keep_calls=False))
@@ -186,6 +186,6 @@ def test_an_awaited_evaluator_is_not_late_because_other_code_blocks_the_loop():
     trace = Trace("c", "v", now, now, 0, {}, Output(), "r")
     rows = [result_of(EvaluatorSpec("replies", "python_function", {}), trace, None, None, now, now)]
     with closing(new_loop()) as loop:
-        pending = [Pending(0, replies(), 0.5)]
+        pending = [PendingResult(0, replies(), 0.5)]
         loop.run_until_complete(await_results(rows, pending, Clock(), concurrent=False, keep_calls=False))
     assert (rows[0].error, rows[0].passed) == (None, True)

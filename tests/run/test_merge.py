@@ -114,8 +114,8 @@ def test_what_is_no_whole_run_is_refused_by_name_and_leaves_nothing(tmp_path):
 def test_all_runs_that_are_no_shards_are_named_at_once(tmp_path):
     mine = suite(tmp_path, TEXTS)
     parts = sharded(mine, 2, tmp_path)
-    said = refused([run_suite(mine).run_dir, parts[0], run_suite(mine).run_dir], tmp_path / "merged")
-    assert said.count("is not a shard: expected runs that `evalwright run --shard k/n` made") == 2
+    message = refused([run_suite(mine).run_dir, parts[0], run_suite(mine).run_dir], tmp_path / "merged")
+    assert message.count("is not a shard: expected runs that `evalwright run --shard k/n` made") == 2
 
 
 def test_a_merged_run_has_the_name_of_its_suite_though_it_looks_like_that_of_a_shard(tmp_path):
@@ -130,8 +130,8 @@ def test_a_changed_byte_is_refused_by_the_hash_of_its_manifest(tmp_path, name):
     data = bytearray((parts[0] / name).read_bytes())
     data[-9] ^= 1 if name != "plan.json" else 0
     (parts[0] / name).write_bytes(bytes(data) if name != "plan.json" else bytes(data).replace(b'"test"', b'"test" '))
-    said = refused(parts, tmp_path / "merged", partial=True)
-    assert f"{parts[0] / name}  was changed or damaged" in said
+    message = refused(parts, tmp_path / "merged", partial=True)
+    assert f"{parts[0] / name}  was changed or damaged" in message
 
 
 @pytest.mark.parametrize("name", ["traces", "results", "verdicts"])
@@ -254,16 +254,16 @@ def test_shards_are_waited_for_until_all_of_them_have_arrived_whole(tmp_path):
             lambda: copied(parts[2]),
         ]
     )
-    found = finished_shards([str(there)], report=said.append, pause=lambda: next(steps)())
-    assert [path.parent.name for path in found] == ["1", "2", "3"]
+    shards = finished_shards([str(there)], report=said.append, pause=lambda: next(steps)())
+    assert [path.parent.name for path in shards] == ["1", "2", "3"]
     assert said == [
         f"waiting for the first finished shard in {there}",
         "waiting for shards 2, 3 of 3",
         "waiting for shard 3 of 3",
     ]
     assert next(steps, None) is None
-    merged = merge(found, tmp_path / "there")
-    assert finished_shards([str(there / "*")], 3) == found, "the merged run is none of its shards"
+    merged = merge(shards, tmp_path / "there")
+    assert finished_shards([str(there / "*")], 3) == shards, "the merged run is none of its shards"
     assert merged.summary.cells_total == len(TEXTS)
     with pytest.raises(InputError, match=r"--of 4: .* is shard 1 of 3"):
         finished_shards([str(there)], 4)
@@ -346,8 +346,8 @@ def test_a_file_that_the_manifest_names_and_nobody_has_is_refused(tmp_path):
     (parts[0] / "manifest.json").unlink()
     resume(parts[0])
     artifact.unlink()
-    said = f"{parts[0] / 'manifest.json'}  names 'artifacts/c0/main/artifact.json', which the run does not have"
-    assert said in refused(parts, tmp_path / "merged")
+    text = f"{parts[0] / 'manifest.json'}  names 'artifacts/c0/main/artifact.json', which the run does not have"
+    assert text in refused(parts, tmp_path / "merged")
 
 
 @pytest.mark.parametrize("name", ["../{}", "{}", "artifacts/link/{}", "a\0b"])

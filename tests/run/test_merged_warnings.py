@@ -62,14 +62,14 @@ def drawn_suite(folder, dice):
         return None if draw < 0.1 else usual[name] if draw < 0.8 else dice.choices(range(5), k=dice.randint(0, 6))
 
     inputs = [{name: drawn(name) for name in names} for _ in range(dice.randint(1, 12))]
-    asked = dice.choice([[], [EvaluatorSpec("called", "contains_text", {"all_of": ["done"]})]])
+    choice = dice.choice([[], [EvaluatorSpec("called", "contains_text", {"all_of": ["done"]})]])
     return Suite(
         name="drawn",
         dialect="evalh",
         source=PROJECT / "eval.yaml",
         cases=[EvalCase(id=f"c{n}", input=value) for n, value in enumerate(inputs)],
         variants=[Variant(name, "doubtful", trials=dice.choice([None, 2])) for name in names],
-        evaluators=asked,
+        evaluators=choice,
         run=RunSettings(
             max_concurrency=dice.randint(1, 6), stop_after_errors=0, cost_limit_usd=dice.choice([None, 1.0])
         ),
@@ -90,7 +90,7 @@ def test_of_any_shards(tmp_path, seed):
 
 
 def doubted(folder, *kinds):
-    return suite(folder, [{"a": one} for one in kinds], variants=[Variant("a", "doubtful")], max_concurrency=1)
+    return suite(folder, [{"a": kind} for kind in kinds], variants=[Variant("a", "doubtful")], max_concurrency=1)
 
 
 def test_what_was_found_in_one_shard_only_was_found(tmp_path):

@@ -31,8 +31,8 @@ def nothing_installed(monkeypatch):
 def test_every_package_is_named_with_who_needs_it_and_its_install_line(tmp_path, nothing_installed):
     whole = suite(tmp_path, ["x"], evaluators=JUDGES, variants=CHAT, executor=Executor("ray"))
     whole.store, whole.mirrors = Plugin("postgres"), [Plugin("otel")]
-    found = missing_packages(whole)
-    assert {(one.key, one.message.partition("needs ")[2]) for one in found} == {
+    packages = missing_packages(whole)
+    assert {(package.key, package.message.partition("needs ")[2]) for package in packages} == {
         ("judge", "the package openai: pip install 'evalwright[judges]'"),
         ("judge", "the package anthropic: pip install 'evalwright[judges]'"),
         ("other", "the package litellm: pip install litellm"),
@@ -41,7 +41,7 @@ def test_every_package_is_named_with_who_needs_it_and_its_install_line(tmp_path,
         ("output", "the package opentelemetry: pip install 'evalwright[otel]'"),
         ("run.executor", "Ray: pip install 'evalwright[ray]'"),
     }
-    assert all(one.absent for one in found)
+    assert all(package.absent for package in packages)
 
 
 def test_a_run_is_refused_that_could_not_ask_its_judges(tmp_path, nothing_installed):

@@ -55,8 +55,8 @@ def plain_run() -> dict[str, list[str]]:
     """A run in a fresh process of three cases with one check: its functions, those of each cell, its modules."""
     done = subprocess.run([sys.executable, str(JOURNEY), "--child", "native"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    found: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    document: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return document
 
 
 def test_steps_that_a_plan_does_not_need_are_not_loaded(plain_run: dict[str, list[str]]) -> None:

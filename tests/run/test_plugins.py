@@ -130,7 +130,7 @@ def stored(outcome):
     """Traces and results by case, and the verdicts; nothing of it is damaged."""
     reader, _ = open_run(outcome.run_dir)
     traces, results = list(reader.traces(Trace)), list(reader.results(EvaluationResult))
-    verdicts = [one.status for one in reader.verdicts(CaseVerdict)]
+    verdicts = [verdict.status for verdict in reader.verdicts(CaseVerdict)]
     assert reader.damage == []
     return traces, results, verdicts
 
@@ -139,10 +139,10 @@ def test_an_answer_that_no_reader_could_read_is_an_error_of_its_cell(tmp_path):
     outcome = run_suite(suite(tmp_path, [*ILL], variants=[Variant("main", "Told")], stop_after_errors=0))
     traces, _, verdicts = stored(outcome)
     assert (outcome.exit_code, verdicts) == (3, ["error"] * len(ILL))
-    found = {trace.input: trace.error for trace in traces}
-    assert {error.type for error in found.values()} == {"adapter_error"}
-    assert [how for how, (_, said) in ILL.items() if said not in found[how].message] == []
-    assert "(test_plugins.py:" in found["extra"].message
+    by_name = {trace.input: trace.error for trace in traces}
+    assert {error.type for error in by_name.values()} == {"adapter_error"}
+    assert [how for how, (_, said) in ILL.items() if said not in by_name[how].message] == []
+    assert "(test_plugins.py:" in by_name["extra"].message
 
 
 def test_an_exception_with_values_of_other_types_is_an_error_of_its_cell(tmp_path):
@@ -159,7 +159,7 @@ def test_numbers_that_measure_nothing_are_left_out_and_told(tmp_path):
     assert (outcome.exit_code, verdicts) == (0, ["pass"] * 3)
     assert {(trace.metrics.cost_usd, trace.metrics.token_input) for trace in traces} == {(None, None)}
     assert all("expected a finite number from 0 on" in trace.extra["replaced"][0] for trace in traces)
-    assert any("a value was replaced or left out in 3 of 3 replies" in said for said in outcome.summary.warnings)
+    assert any("a value was replaced or left out in 3 of 3 replies" in warning for warning in outcome.summary.warnings)
 
 
 @pytest.mark.parametrize("isolation", ["none", "process"])
@@ -251,8 +251,8 @@ def test_what_an_evaluator_may_not_say_is_an_error_of_its_result(tmp_path, kind)
     for done in (outcome, re_evaluate(outcome.run_dir)):
         _, results, verdicts = stored(done)
         assert (done.exit_code, verdicts) == (3, ["error"] * len(SAID))
-        found = {row.case_id: row.error.message for row in results}
-        wrong = [how for n, (how, (_, said)) in enumerate(SAID.items()) if said not in found[f"c{n}"]]
+        by_name = {row.case_id: row.error.message for row in results}
+        wrong = [how for n, (how, (_, said)) in enumerate(SAID.items()) if said not in by_name[f"c{n}"]]
         assert wrong == []
         assert {(row.error.type, row.passed, row.score, row.cost_usd) for row in results} == {
             ("evaluator_error", False, None, None)
@@ -308,6 +308,8 @@ def test_an_enricher_that_spoils_a_trace_has_failed_and_the_trace_stays_as_it_wa
     assert [trace.case_id for trace in traces] == [f"c{n}" for n in range(len(CHANGES) + 1)]
     assert [trace.input for trace in traces if "enrichment_errors" in trace.extra] == [*CHANGES]
     assert (traces[-1].extra, traces[-1].metrics.cost_usd) == ({"found": "well"}, None)
-    said = outcome.summary.warnings
-    assert any(f"the enricher Changes failed in {len(CHANGES)} of {len(traces)} replies" in one for one in said)
-    assert any(f"half of it was there in 1 of {len(traces)} replies" in one for one in said)
+    warnings = outcome.summary.warnings
+    assert any(
+        f"the enricher Changes failed in {len(CHANGES)} of {len(traces)} replies" in warning for warning in warnings
+    )
+    assert any(f"half of it was there in 1 of {len(traces)} replies" in warning for warning in warnings)

@@ -49,8 +49,8 @@ def test_an_evaluator_that_said_nothing_has_passed_nothing():
 )
 def test_the_reason_begins_with_a_required_score_that_was_missed(score, passed, given, reason):
     now, spec = datetime.now(UTC), EvaluatorSpec("e", "contains_text", required=0.8)
-    said = Evaluation(passed, score, given)
-    assert result_of(spec, a_trace(), said, None, now, now).reason == reason
+    evaluation = Evaluation(passed, score, given)
+    assert result_of(spec, a_trace(), evaluation, None, now, now).reason == reason
     assert result_of(spec, a_trace(), None, TraceError("timeout", "late"), now, now).reason == "late"
 
 

@@ -52,8 +52,8 @@ def test_a_large_run_without_an_index_gets_none_that_nobody_has_asked_for(
 ) -> None:
     monkeypatch.setattr("evalwright.stores.local_files.reader.INDEXED_FROM", 200)
     store = LocalFiles(tmp_path)
-    said = EvaluatorSpec("said", "answered")
-    plan = a_plan(run_id="stored", variants=[Variant("v1", "replay")], evaluators=[said])
+    spec = EvaluatorSpec("said", "answered")
+    plan = a_plan(run_id="stored", variants=[Variant("v1", "replay")], evaluators=[spec])
     names = [f"c{i}" for i in range(200)]
     writer = store.create(plan, [Case(name, "in") for name in names], {})
     for i, name in enumerate(names):

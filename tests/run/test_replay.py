@@ -179,7 +179,7 @@ def test_processes_write_the_records_of_one(tmp_path: Path, processes: int) -> N
     ):
         replay_in_processes(plan, writer, targets_of(plan), tally, state, processes)
         traces, verdicts = writer.traces(Trace), writer.verdicts(CaseVerdict)
-        assert [one.case_index for one in traces] == [one.case_index for one in verdicts]
+        assert [trace.case_index for trace in traces] == [verdict.case_index for verdict in verdicts]
     for name in ("traces.jsonl", "results.jsonl", "verdicts.jsonl"):
         shared, lines = timeless(Path(writer.location) / name), timeless(alone.run_dir / name)
         assert (shared == lines) if processes == 1 else (sorted(shared) == sorted(lines))
@@ -216,8 +216,8 @@ def test_a_disk_that_is_full_for_one_of_the_processes_is_told_as_such(
 
 
 def plan_of_recordings(number: int, length: int) -> tuple[Plan, list[Case]]:
-    said = msgspec.Raw(msgspec.json.encode(a_trace(output=Output("done" + "." * length))))
-    cases = [a_case(id=f"c{n}", recorded=said) for n in range(number)]
+    raw = msgspec.Raw(msgspec.json.encode(a_trace(output=Output("done" + "." * length))))
+    cases = [a_case(id=f"c{n}", recorded=raw) for n in range(number)]
     return a_plan(variants=[Variant("v", "replay")], evaluators=[SAYS_DONE], cases_total=number), cases
 
 
@@ -281,8 +281,8 @@ def test_a_process_that_dies_between_its_writes_leaves_cells_to_resume(
     outcome = resume(run, trust=Trust(run=True))
     assert (outcome.exit_code, outcome.summary.cells_missing) == (0, 0)
     for name in ("traces.jsonl", "results.jsonl", "verdicts.jsonl"):
-        found = [json.loads(line)["case_id"] for line in (run / name).read_bytes().splitlines()]
-        assert sorted(found) == sorted(case.id for case in cases)
+        listed = [json.loads(line)["case_id"] for line in (run / name).read_bytes().splitlines()]
+        assert sorted(listed) == sorted(case.id for case in cases)
 
 
 @pytest.mark.slow("worker processes")

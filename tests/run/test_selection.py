@@ -209,8 +209,8 @@ def test_a_forecast_goes_by_the_prices_of_the_suite(tmp_path: Path) -> None:
     suite = NATIVE.replace("adapter: replay", "adapter: openai_chat, model: ours") % "{type: yaml, path: cases.yaml}"
     loaded = load_suite(written(tmp_path, {"eval.yaml": suite, "cases.yaml": CASES}), to_run=False)
     loaded.prices = {"ours": Price(1.0, 1.0)}
-    found = forecast(loaded, RunOptions())
-    assert (found.unpriced, found.system_cost_usd > 0) == ([], True)
+    expected = forecast(loaded, RunOptions())
+    assert (expected.unpriced, expected.system_cost_usd > 0) == ([], True)
 
 
 def test_a_forecast_expects_no_longer_answers_than_are_allowed(tmp_path: Path) -> None:

@@ -40,12 +40,12 @@ def made(folder: Path, group: int = 0, trials: int = 1, **answers: str) -> Suite
         Variant(name, "python_function", {"target": "agents:tabled_until", "answers": row})
         for name, row in answers.items()
     ]
-    found = suite(folder, [], variants=variants, max_concurrency=1, trials=trials, stop_after_errors=0)
-    found.cases = [
+    element = suite(folder, [], variants=variants, max_concurrency=1, trials=trials, stop_after_errors=0)
+    element.cases = [
         EvalCase(id=f"c{i}", input=i, group=f"g{i // group}" if group else None)
         for i in range(len(next(iter(answers.values()))))
     ]
-    return found
+    return element
 
 
 def decided(found: Suite, against: object, **options: Any) -> Outcome:
@@ -77,9 +77,9 @@ def test_a_run_ends_once_it_is_decided(
     assert agents.calls == [case for unit in document["units"] for case in unit][: len(agents.calls)]
     assert agents.calls != sorted(agents.calls, key=lambda case: int(case[1:]))
     differences = [bet["least"] for bet in document["bets"]]
-    found = betting_sequence(differences, [0.02], [len(differences)])
-    assert (found.stop_above if verdict == "ship" else found.stop_below) == [len(differences)]
-    assert gate.decision.ci == pytest.approx(found.ci_last)
+    sequence = betting_sequence(differences, [0.02], [len(differences)])
+    assert (sequence.stop_above if verdict == "ship" else sequence.stop_below) == [len(differences)]
+    assert gate.decision.ci == pytest.approx(sequence.ci_last)
     assert (gate.decision.a.ci, gate.decision.b.ci) == (None, None)
     assert (gate.decision.p_margin or 1) <= 0.05
     assert "valid at any time" in gate.decision.warnings[-1]
@@ -101,11 +101,11 @@ def test_comparing_a_run_that_was_decided_says_what_it_said_itself(
     gate = outcome.summary.gate
     assert gate is not None
     assert gate.decision is not None
-    found = compared(before, outcome.run_dir)
-    assert (found.verdict, found.method, found.a.ci, found.next) == (verdict, "betting", None, None)
-    assert found.ci == pytest.approx(gate.decision.ci)
-    assert found.p_margin == pytest.approx(gate.decision.p_margin)
-    assert found.p_better == pytest.approx(gate.decision.p_better)
+    comparison = compared(before, outcome.run_dir)
+    assert (comparison.verdict, comparison.method, comparison.a.ci, comparison.next) == (verdict, "betting", None, None)
+    assert comparison.ci == pytest.approx(gate.decision.ci)
+    assert comparison.p_margin == pytest.approx(gate.decision.p_margin)
+    assert comparison.p_better == pytest.approx(gate.decision.p_better)
 
 
 def test_a_run_that_was_killed_before_it_was_decided_is_not_decided_by_what_it_has(
@@ -118,15 +118,15 @@ def test_a_run_that_was_killed_before_it_was_decided_is_not_decided_by_what_it_h
         lines = (run / name).read_text().splitlines(keepends=True)
         (run / name).write_text("".join(lines[:left]))
     (run / "summary.yaml").unlink()
-    found = compared(before, run)
-    assert (found.n, found.verdict, found.reasons) == (left, "undecided", ["data"])
-    assert found.ci is not None
-    assert found.ci[0] < -0.02 < found.ci[1]
+    comparison = compared(before, run)
+    assert (comparison.n, comparison.verdict, comparison.reasons) == (left, "undecided", ["data"])
+    assert comparison.ci is not None
+    assert comparison.ci[0] < -0.02 < comparison.ci[1]
 
 
 def test_a_later_run_is_bet_on_in_the_order_of_an_earlier_one_that_was_decided(tmp_path: Path, before: Path) -> None:
-    one = decided(made(tmp_path, main=GOOD), before).run_dir
-    later = compared(one, run_suite(made(tmp_path, main=BAD)).run_dir)
+    run_dir = decided(made(tmp_path, main=GOOD), before).run_dir
+    later = compared(run_dir, run_suite(made(tmp_path, main=BAD)).run_dir)
     assert (later.method, later.verdict) == ("betting", "dont")
     assert later.warnings[-1].startswith("A ran until decided")
 
@@ -143,8 +143,8 @@ def test_the_end_of_the_suite_leaves_it_open(tmp_path: Path, before: Path) -> No
     assert cut.decision is not None
     assert cut.reason == "stopped after 20 of 120 units, --max-cases"
     assert cut.decision.warnings[-1] == "valid at any time: looked at 20 of 120 units"
-    said = decision_lines(cut.decision, Paint())
-    assert said[-2].startswith("next: units that were not looked at yet")
+    lines = decision_lines(cut.decision, Paint())
+    assert lines[-2].startswith("next: units that were not looked at yet")
     rule = open_run(outcome.run_dir)[1].until_decided
     assert rule is not None
     assert (rule.alpha, rule.seed) == (0.05, 3)
@@ -184,9 +184,9 @@ def test_errors_are_bet_on_as_the_worst_that_they_could_have_been(tmp_path: Path
     assert outcome.summary.gate is not None
     assert outcome.summary.gate.decision is not None
     assert outcome.summary.gate.decision.errors.b.target == 120
-    found = compared(before, outcome.run_dir)
-    assert (found.verdict, found.reasons) == ("undecided", ["data"])
-    assert "errors (A 0, B 120) count as the worst that they could have been" in found.warnings
+    comparison = compared(before, outcome.run_dir)
+    assert (comparison.verdict, comparison.reasons) == ("undecided", ["data"])
+    assert "errors (A 0, B 120) count as the worst that they could have been" in comparison.warnings
 
 
 def test_a_run_that_is_decided_in_spite_of_errors_has_passed(tmp_path: Path, before: Path) -> None:
@@ -236,10 +236,10 @@ def test_a_run_that_has_reached_its_cost_calls_nobody_when_it_is_resumed(
         return {"final_answer": "done", "metrics": {"cost_usd": 0.25}}
 
     agents.metered = metered
-    found = made(tmp_path, main=HALF)
-    found.variants = [Variant("main", "python_function", {"target": "agents:metered"})]
+    suite_made = made(tmp_path, main=HALF)
+    suite_made.variants = [Variant("main", "python_function", {"target": "agents:metered"})]
     agents.calls.clear()
-    outcome = decided(found, before, max_cost=1.0)
+    outcome = decided(suite_made, before, max_cost=1.0)
     assert (outcome.exit_code, len(agents.calls)) == (3, 4)
     assert resume(outcome.run_dir).exit_code == 3
     assert len(agents.calls) == 4

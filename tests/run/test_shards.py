@@ -309,8 +309,8 @@ def test_a_manifest_is_stale_before_anything_is_appended(tmp_path, agents):
 
 
 def test_only_the_cells_of_a_shard_are_forecast(tmp_path):
-    found = forecast(suite(tmp_path, TEXTS), RunOptions(shard=Shard(1, 3)))
-    assert found.cells == 3
+    expected = forecast(suite(tmp_path, TEXTS), RunOptions(shard=Shard(1, 3)))
+    assert expected.cells == 3
 
 
 @pytest.mark.parametrize("limit", [1.0, 0.1, 1e-9, 12.345678901])

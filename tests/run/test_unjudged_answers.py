@@ -257,4 +257,6 @@ def test_a_run_with_unjudged_answers_is_judged_as_one_that_nothing_stopped(tmp_p
         for reader in (open_run(outcome.run_dir)[0] for outcome in (whole, resumed))
     ]
     assert said[0] == said[1]
-    assert [one.cells for one in whole.summary.variants] == [one.cells for one in resumed.summary.variants]
+    assert [variant.cells for variant in whole.summary.variants] == [
+        variant.cells for variant in resumed.summary.variants
+    ]

@@ -116,8 +116,8 @@ def test_schemas_with_patterns_judge_as_before():
     given = trace()
     given.output.structured = {"x_1": 1, "y": "no"}
     schema = {"patternProperties": {"^x_": {"type": "string"}}, "properties": {"y": {"pattern": "^yes"}}}
-    said = judged("schema_match", {"schema": schema}, Scripted(says()), on=given)
-    assert sorted(said.detail["errors"]) == ["'no' does not match '^yes'", "1 is not of type 'string'"]
+    evaluation = judged("schema_match", {"schema": schema}, Scripted(says()), on=given)
+    assert sorted(evaluation.detail["errors"]) == ["'no' does not match '^yes'", "1 is not of type 'string'"]
 
 
 @pytest.mark.parametrize("keyword", ["additionalProperties", "unevaluatedProperties"])
@@ -159,8 +159,8 @@ def test_catastrophic_extractors_are_errors(short_limit, search_all):
 )
 def test_regex_searches_its_target(config, passed, match):
     given = case(metadata={"tier": "gold", "count": 1, "none": None, "list": [1]})
-    said = judged("regex", config, Scripted(says()), of=given)
-    assert (said.passed, said.score, said.detail["match"]) == (passed, float(passed), match)
+    evaluation = judged("regex", config, Scripted(says()), of=given)
+    assert (evaluation.passed, evaluation.score, evaluation.detail["match"]) == (passed, float(passed), match)
 
 
 def test_an_answer_that_is_not_there_does_not_match():
@@ -168,8 +168,8 @@ def test_an_answer_that_is_not_there_does_not_match():
 
 
 def test_mistakes_of_regex_are_reported_at_once():
-    found = problems("regex", {"pattern": "(", "flags": ["verbose"]})
-    assert found.keys() == {"pattern", "flags"}
+    listed = problems("regex", {"pattern": "(", "flags": ["verbose"]})
+    assert listed.keys() == {"pattern", "flags"}
 
 
 @pytest.mark.parametrize("pattern", UNUSABLE, ids=["unbalanced", "too large", "too deep"])

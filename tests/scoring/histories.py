@@ -104,8 +104,8 @@ def histories(draw: st.DrawFn) -> list[Record]:
 @st.composite
 def tidy_runs(draw: st.DrawFn) -> list[Record]:
     """Each cell once, all rows there, results written in another order than traces."""
-    found = {(t.case_key, t.variant_name, t.trial): t for t in draw(st.lists(traces, max_size=15))}
-    cells = list(found.values())
+    by_name = {(t.case_key, t.variant_name, t.trial): t for t in draw(st.lists(traces, max_size=15))}
+    cells = list(by_name.values())
     for trace in cells:
         trace.attempt = 1
     late = draw(st.permutations(cells))

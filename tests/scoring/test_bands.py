@@ -40,8 +40,8 @@ def test_bands(score, status):
 
 def test_weights_count():
     specs = [EvaluatorSpec("a", "t", weight=3), EvaluatorSpec("b", "t")]
-    found = verdict([row("a", 0.9), row("b", 0.5)], specs)
-    assert (found.score, found.status) == (pytest.approx(0.8), "pass")
+    banded = verdict([row("a", 0.9), row("b", 0.5)], specs)
+    assert (banded.score, banded.status) == (pytest.approx(0.8), "pass")
 
 
 def test_weights_of_nothing_give_nothing():
@@ -49,8 +49,8 @@ def test_weights_of_nothing_give_nothing():
 
 
 def test_a_gated_result_fails_a_good_mean():
-    found = verdict([row("a", 0.9, gated=True)])
-    assert (found.score, found.status, found.reasons) == (0.9, "fail", ["a"])
+    banded = verdict([row("a", 0.9, gated=True)])
+    assert (banded.score, banded.status, banded.reasons) == (0.9, "fail", ["a"])
 
 
 def test_a_mean_that_is_too_low_is_the_reason_where_every_evaluator_passed():
@@ -58,13 +58,13 @@ def test_a_mean_that_is_too_low_is_the_reason_where_every_evaluator_passed():
     halves = [row("a", 0.5), row("b", 0.6)]
     for one in halves:  # as members of a composite that is content with half pass
         one.passed = True
-    found = {threshold: banded_verdict([], trace, halves, threshold).reasons for threshold in (None, 0.7)}
-    assert found == {None: ["score 0.55 (0.8 needed)"], 0.7: ["score 0.55 (0.7 needed)"]}
+    by_name = {threshold: banded_verdict([], trace, halves, threshold).reasons for threshold in (None, 0.7)}
+    assert by_name == {None: ["score 0.55 (0.8 needed)"], 0.7: ["score 0.55 (0.7 needed)"]}
 
 
 def test_below_its_required_score_everything_is_nothing():
-    found = verdict([row("a", 0.7), row("b", 1.0)], [EvaluatorSpec("a", "t", required=0.8)])
-    assert (found.score, found.status) == (0.0, "fail")
+    banded = verdict([row("a", 0.7), row("b", 1.0)], [EvaluatorSpec("a", "t", required=0.8)])
+    assert (banded.score, banded.status) == (0.0, "fail")
 
 
 def test_misses_that_the_reason_does_not_tell_are_reasons():
@@ -74,8 +74,8 @@ def test_misses_that_the_reason_does_not_tell_are_reasons():
 
 
 def test_an_evaluator_that_could_not_judge_leaves_no_verdict():
-    found = verdict([row("a", 1.0), row("b", 0.0, error=True)])
-    assert (found.score, found.status, found.reasons) == (0.5, "error", ["b: code_judge: exit code 1"])
+    banded = verdict([row("a", 1.0), row("b", 0.0, error=True)])
+    assert (banded.score, banded.status, banded.reasons) == (0.5, "error", ["b: code_judge: exit code 1"])
 
 
 def test_a_system_that_failed_leaves_no_verdict():
@@ -94,6 +94,6 @@ def test_a_result_that_the_plan_does_not_name_weighs_one():
 
 def test_the_threshold_of_a_case_goes_before_that_of_the_suite():
     criteria = PassCriteria(threshold=0.5)
-    found = [case_threshold(a_case(extra={"pass_threshold": own}), criteria) for own in (0.9, None, "0.9")]
-    assert found == [0.9, 0.5, 0.5]
+    thresholds = [case_threshold(a_case(extra={"pass_threshold": own}), criteria) for own in (0.9, None, "0.9")]
+    assert thresholds == [0.9, 0.5, 0.5]
     assert case_threshold(a_case(), PassCriteria()) is None

@@ -30,8 +30,8 @@ def test_what_evaluators_cost_adds_up_over_processes() -> None:
 @pytest.mark.parametrize(("status", "cost", "told"), [("pass", None, 1), ("pass", 0.1, 0), ("error", None, 0)])
 def test_a_limit_of_costs_that_nothing_reports_is_told(status: Status, cost: float | None, told: int) -> None:
     of = plan(variants=[Variant("v0", "replay")], cases_total=1, run=RunSettings(cost_limit_usd=1))
-    found = counted([("c0", "v0", status)], of, metrics=Metrics(cost_usd=cost)).summary(of, MOMENT).warnings
-    assert ["cost_limit_usd" in line for line in found] == [True] * told
+    warnings = counted([("c0", "v0", status)], of, metrics=Metrics(cost_usd=cost)).summary(of, MOMENT).warnings
+    assert ["cost_limit_usd" in line for line in warnings] == [True] * told
 
 
 @pytest.mark.parametrize("reporting", ["v0", "v1"])
@@ -66,12 +66,12 @@ def test_means_and_costs_are_those_of_what_was_measured() -> None:
         metrics = Metrics(number, None if number is None else 2 * number, cost_usd=cost)
         row = a_result(**cell, evaluator="e0", score=score, cost_usd=judge_cost)
         tally.add(a_trace(**cell, latency_ms=number, metrics=metrics), [row], a_verdict(**cell))
-    found = tally.summary(of, MOMENT)
-    (variant,) = found.variants
+    summary = tally.summary(of, MOMENT)
+    (variant,) = summary.variants
     assert (variant.avg_latency_ms, variant.latency_n, variant.cost_total_usd) == (20, 2, 0.75)
     assert (variant.avg_tokens_input, variant.avg_tokens_output, variant.avg_cost_usd) == (20, 40, 0.375)
     assert variant.judge_cost_usd == 0.125
-    rates = {one.evaluator: one.by_variant["v0"] for one in found.by_evaluator}
+    rates = {evaluator.evaluator: evaluator.by_variant["v0"] for evaluator in summary.by_evaluator}
     assert (rates["e0"].avg_score, rates["e0"].scored, rates["e0"].n, rates["e0"].cost_usd) == (0.625, 2, 3, 0.125)
     assert (rates["e1"].avg_score, rates["e1"].n, rates["e1"].cost_usd) == (None, 0, None)
     without = counted([("c0", "v0", "pass")], of).summary(of, MOMENT).variants[0]

@@ -18,7 +18,7 @@ from evalwright.model.result import EvaluationResult, Status
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Metrics, Trace, TraceError
 from evalwright.scoring.fold import fold
-from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
+from evalwright.scoring.newest import SupersededRecords, newest_cells, streamed_cells
 from evalwright.scoring.verdict import cell_status
 from evalwright.stores.local_files import LocalFiles
 from evalwright.testing import a_case, a_trace, a_verdict
@@ -151,7 +151,7 @@ def _facts(trace: object, rows: Iterable[object]) -> tuple[bytes, ...]:
 def test_a_record_written_again_ends_the_stream(records: list[Record], data: st.DataObject) -> None:
     again = data.draw(st.sampled_from(records))
     run = stored([*records, again], plan())
-    with pytest.raises(Superseded):
+    with pytest.raises(SupersededRecords):
         list(streamed_cells(run, len(EVALUATORS), errored=len(EVALUATORS)))
 
 
@@ -160,7 +160,7 @@ def test_a_second_row_and_a_second_attempt_end_the_stream_whatever_else_there_is
     rows = [row_of(trace, name, passed=True) for name in EVALUATORS]
     late = a_trace(case_id="c0", variant_name="v0", attempt=2)
     for records in ([trace, rows[0], *rows], [late, *(row_of(late, name) for name in EVALUATORS)]):
-        with pytest.raises(Superseded):
+        with pytest.raises(SupersededRecords):
             list(streamed_cells(stored(records, plan()), len(EVALUATORS), errored=len(EVALUATORS)))
 
 
@@ -176,8 +176,8 @@ def test_cells_come_in_the_order_of_their_first_trace() -> None:
     first, second = a_trace(case_id="c1"), a_trace(case_id="c0")
     retried = a_trace(case_id="c1", attempt=2, latency_ms=7)
     run = stored([first, second, retried, row_of(retried, "e0", passed=True), row_of(first, "e1")], plan())
-    found = [(trace.case_id, trace.latency_ms, [row.evaluator for row in rows]) for trace, rows in newest_cells(run)]
-    assert found == [("c1", 7, ["e0"]), ("c0", 0, [])]
+    listed = [(trace.case_id, trace.latency_ms, [row.evaluator for row in rows]) for trace, rows in newest_cells(run)]
+    assert listed == [("c1", 7, ["e0"]), ("c0", 0, [])]
 
 
 def test_a_folder_of_another_program_has_neither_trials_nor_attempts() -> None:

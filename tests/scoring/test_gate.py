@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, UntilDecided
 from evalwright.model.trace import TraceError
 from evalwright.scoring.gate import AGGREGATIONS, aggregated, decided
-from evalwright.scoring.gate_intervals import CountedPasses, Owned
+from evalwright.scoring.gate_intervals import CountedPasses, OwnedScores
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
 from evalwright.statistics import mean_interval
@@ -96,13 +96,13 @@ def test_an_older_accuracy_counts_what_its_own_comparison_lets_pass(op, at, valu
 
 @pytest.mark.parametrize("op", ["gte", "lte"])
 def test_without_scores_nothing_is_measured(op):
-    found = decided(simple(op=op, value=0.0), {"a": []})
-    assert (found.passed, found.undecided, found.parts[0].value, found.parts[0].n) == (False, True, None, 0)
+    decision = decided(simple(op=op, value=0.0), {"a": []})
+    assert (decision.passed, decision.undecided, decision.parts[0].value, decision.parts[0].n) == (False, True, None, 0)
 
 
 def test_a_format_may_take_nothing_for_0():
-    found = decided(simple(op="lte", value=0.0), {"a": []}, empty_is_zero=True)
-    assert (found.passed, found.undecided, found.parts[0].value) == (True, False, 0.0)
+    decision = decided(simple(op="lte", value=0.0), {"a": []}, empty_is_zero=True)
+    assert (decision.passed, decision.undecided, decision.parts[0].value) == (True, False, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_a_format_may_take_nothing_for_0():
 )
 def test_a_condition_that_is_not_measured_leaves_open_what_the_others_do_not_settle(operator, value, passed, undecided):
     conditions = [simple("none"), simple(value=value)]
-    found = decided({"kind": "logical", "operator": operator, "conditions": conditions}, SCORES)
-    assert (found.passed, found.undecided) == (passed, undecided)
+    decision = decided({"kind": "logical", "operator": operator, "conditions": conditions}, SCORES)
+    assert (decision.passed, decision.undecided) == (passed, undecided)
 
 
 def test_a_weighted_average_needs_scores_of_each_evaluator():
@@ -140,15 +140,15 @@ def test_a_weighted_average_needs_scores_of_each_evaluator():
     ],
 )
 def test_errors_are_in_no_value_and_leave_open_what_they_could_turn(op, value, unknown, passed, undecided):
-    found = decided(simple(op=op, value=value), SCORES, {"a": unknown})
-    assert (found.passed, found.undecided, found.parts[0].n) == (passed, undecided, 5)
-    assert found.parts[0].value == pytest.approx(0.55)
+    decision = decided(simple(op=op, value=value), SCORES, {"a": unknown})
+    assert (decision.passed, decision.undecided, decision.parts[0].n) == (passed, undecided, 5)
+    assert decision.parts[0].value == pytest.approx(0.55)
 
 
 @pytest.mark.parametrize(("op", "value", "undecided"), [("gte", 3.5, True), ("gte", 3.9, False), ("lte", 3.2, True)])
 def test_an_unknown_score_can_be_as_high_as_the_others_of_its_evaluator(op, value, undecided):
-    found = decided(simple(op=op, value=value), {"a": [2.0, 5.0, 2.0]}, {"a": 1})  # 2.25 to 3.5
-    assert (found.passed, found.undecided) == (op == "lte", undecided)
+    decision = decided(simple(op=op, value=value), {"a": [2.0, 5.0, 2.0]}, {"a": 1})  # 2.25 to 3.5
+    assert (decision.passed, decision.undecided) == (op == "lte", undecided)
 
 
 def test_a_gate_is_undecided_where_unknown_scores_of_several_evaluators_could_turn_it():
@@ -203,13 +203,13 @@ def test_a_point_threshold_has_the_interval_of_its_value_beside_it(trials, group
 def test_the_interval_of_an_accuracy_is_that_of_what_reaches_its_threshold():
     scores = [0.6] * 30 + [0.4] * 10
     rule = simple(aggregation="accuracy", pass_threshold=0.5)
-    (part,) = decided(rule, {"a": scores}, owned={"a": Owned(scores, range(40))}).parts
+    (part,) = decided(rule, {"a": scores}, owned={"a": OwnedScores(scores, range(40))}).parts
     assert part.ci95 == pytest.approx([100 * end for end in wilson(30, 40)])
 
 
 def test_means_and_weighted_means_have_an_interval_and_the_least_score_has_none():
     scores = {"a": [i % 4 / 3 for i in range(60)], "b": [i % 3 / 2 for i in range(60)]}
-    owned = {name: Owned(found, range(60)) for name, found in scores.items()}
+    owned = {name: OwnedScores(score, range(60)) for name, score in scores.items()}
     weighted = {"kind": "weighted_average", "aggregation": "avg_score", "weights": {"a": 3, "b": 1}, "op": "gte"}
     conditions = [simple(), {**weighted, "value": 0.1}, simple(aggregation="min"), simple(aggregation="median")]
     rule = {"kind": "logical", "operator": "and", "conditions": conditions}
@@ -222,14 +222,14 @@ def test_means_and_weighted_means_have_an_interval_and_the_least_score_has_none(
 
 @pytest.mark.parametrize("scores", [[1.5e308, 1.2e308, -0.3e308], [1e200, 2e200, 3e200]])
 def test_scores_that_are_too_large_for_an_interval_have_a_mean(scores):
-    (part,) = decided(simple(), {"a": scores}, owned={"a": Owned(scores, range(3))}).parts
+    (part,) = decided(simple(), {"a": scores}, owned={"a": OwnedScores(scores, range(3))}).parts
     assert part.value == pytest.approx(scores[0] * 2 if scores[0] < 1e300 else 0.8e308)
     assert (part.passed, part.ci95, part.interval_reason) == (True, None, "the scores are too large for one")
 
 
 def test_a_value_without_an_interval_says_why():
     scores = {"a": [i / 80 for i in range(80)], "b": [0.5] * 9}
-    owned = {"a": Owned(scores["a"], range(80)), "b": Owned(scores["b"], [0] * 9)}
+    owned = {"a": OwnedScores(scores["a"], range(80)), "b": OwnedScores(scores["b"], [0] * 9)}
     both = {"kind": "weighted_average", "weights": {"a": 1, "b": 1}, "op": "gte", "value": 0}
     conditions = [
         *(simple(aggregation=name) for name in ("min", "max", "p95", "p99")),
@@ -250,25 +250,25 @@ def judged(passed, **fields):
 
 
 def test_a_gate_over_errors_alone_has_not_been_measured():
-    found = gated((BROKEN, []), (None, judged(False, error=BROKEN)), op="lte")
-    assert (found.passed, found.undecided, found.reason) == (False, True, "nothing was measured")
+    gate = gated((BROKEN, []), (None, judged(False, error=BROKEN)), op="lte")
+    assert (gate.passed, gate.undecided, gate.reason) == (False, True, "nothing was measured")
 
 
 def test_results_that_were_skipped_are_neither_scores_nor_unknown():
-    found = gated((None, judged(True)), (None, judged(False, skipped=True)), value=0.9)
-    assert (found.passed, found.undecided, found.parts[0].n) == (True, False, 1)
+    gate = gated((None, judged(True)), (None, judged(False, skipped=True)), value=0.9)
+    assert (gate.passed, gate.undecided, gate.parts[0].n) == (True, False, 1)
 
 
 @pytest.mark.parametrize("cell", [(BROKEN, []), (BROKEN, judged(True)), (None, judged(False, error=BROKEN))])
 def test_errors_of_systems_and_evaluators_leave_a_gate_open(cell):
-    found = gated((None, judged(True)), cell, value=0.9)
-    assert (found.passed, found.undecided, found.parts[0].value) == (True, True, 1.0)
-    assert found.reason == "it depends on 1 result with an error"
+    gate = gated((None, judged(True)), cell, value=0.9)
+    assert (gate.passed, gate.undecided, gate.parts[0].value) == (True, True, 1.0)
+    assert gate.reason == "it depends on 1 result with an error"
 
 
 def test_results_on_the_trace_of_an_error_are_scores_where_they_decide_the_cell():
-    found = gated((None, judged(True)), (BROKEN, judged(False)), criteria=PassCriteria(errored_cases="evaluate"))
-    assert (found.parts[0].value, found.parts[0].n, found.undecided) == (0.5, 2, False)
+    gate = gated((None, judged(True)), (BROKEN, judged(False)), criteria=PassCriteria(errored_cases="evaluate"))
+    assert (gate.parts[0].value, gate.parts[0].n, gate.undecided) == (0.5, 2, False)
 
 
 @pytest.mark.parametrize(
@@ -321,15 +321,15 @@ def counted(planned, passed, erred, rule, **fields):
     plan = a_plan(evaluators=[EvaluatorSpec("a", "contains_text")], gate=rule, cases_total=planned, **fields)
     tally = Tally.of(plan)
     for number in range(passed + erred):
-        found = judged(True) if number < passed else judged(False, error=BROKEN)
-        tally.count(a_trace(case_id=f"c{number}"), found, "pass" if number < passed else "error")
+        evaluation = judged(True) if number < passed else judged(False, error=BROKEN)
+        tally.count(a_trace(case_id=f"c{number}"), evaluation, "pass" if number < passed else "error")
     return tally.summary(plan, datetime(2026, 1, 1, tzinfo=UTC)).gate
 
 
 def test_a_suite_can_ask_for_errors_to_count_as_0():
     criteria = PassCriteria(errored_cases="count", errored_evaluators="fail")
-    found = gated((None, judged(True)), (None, judged(False, error=BROKEN)), (BROKEN, []), criteria=criteria, value=0.9)
-    assert (found.passed, found.undecided, found.parts[0].value) == (False, False, pytest.approx(1 / 3))
+    gate = gated((None, judged(True)), (None, judged(False, error=BROKEN)), (BROKEN, []), criteria=criteria, value=0.9)
+    assert (gate.passed, gate.undecided, gate.parts[0].value) == (False, False, pytest.approx(1 / 3))
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.sampled_from(AGGREGATIONS))

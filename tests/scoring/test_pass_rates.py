@@ -93,8 +93,8 @@ def test_the_detectable_difference_of_single_trials_is_that_of_a_power_calculati
     """statsmodels' TTestPower().solve_power of 50 pairs, effect 0.4040, with sd² = 2 p(1 - p) K/(K - 1)/K."""
     of = plan_of_one(cases_total=50, run=RunSettings(trials=trials))
     cells = [cell for i in range(50) for cell in repeated(f"c{i}", *(["fail"] if i < 14 else ["pass"]) * trials)]
-    found = counted(cells, of).summary(of, MOMENT).variants[0].detectable
-    assert found == (pytest.approx(least, abs=1e-3) if trials == 1 else None)
+    detectable = counted(cells, of).summary(of, MOMENT).variants[0].detectable
+    assert detectable == (pytest.approx(least, abs=1e-3) if trials == 1 else None)
 
 
 def test_cases_with_the_same_share_of_passes_count_together_in_the_detectable_difference() -> None:

@@ -43,9 +43,9 @@ def test_what_differs_from_cell_to_cell_is_left_out(reason: str, shape: str) -> 
 
 def test_an_error_names_the_frame_of_the_user_and_hides_the_results_without_an_answer() -> None:
     error = TraceError("adapter_error", "ValueError: invalid literal: '10O2' in agent.py:41", STACK)
-    found = reasons_of(a_verdict(status="error", error=error, reasons=["adapter_error: ...", "says: no result"]))
+    reasons = reasons_of(a_verdict(status="error", error=error, reasons=["adapter_error: ...", "says: no result"]))
     frame = "agent.py:41 in number: ValueError: invalid literal:"
-    assert found == {f"{frame} '…'": f"{frame} '10O2'"}
+    assert reasons == {f"{frame} '…'": f"{frame} '10O2'"}
 
 
 def test_reasons_of_one_shape_are_one_and_a_cell_without_any_says_so() -> None:

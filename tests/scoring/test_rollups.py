@@ -48,8 +48,8 @@ def test_an_evaluators_errors_are_counted_beside_its_rate_and_mean(criteria: Pas
     tally = Tally.of(of)
     for case, row in (("c0", sound), ("c1", broken)):
         tally.add(a_trace(variant_name="v0", case_id=case), [row], a_verdict())
-    found = tally.summary(of, MOMENT).by_evaluator[0].by_variant["v0"]
-    assert (found.n, found.errors, found.pass_rate, found.avg_score, found.scored) == (n, 1, rate, 1.0, 1)
+    v0 = tally.summary(of, MOMENT).by_evaluator[0].by_variant["v0"]
+    assert (v0.n, v0.errors, v0.pass_rate, v0.avg_score, v0.scored) == (n, 1, rate, 1.0, 1)
 
 
 @pytest.mark.parametrize(("errored", "n"), [("error", 0), ("evaluate", 1), ("count", 1)])
@@ -82,9 +82,9 @@ def test_intervals_of_evaluators_and_of_groups_are_those_of_their_own_counts() -
         cell: dict[str, Any] = {"case_id": f"c{number}", "variant_name": "v0"}
         row = a_result(**cell, evaluator="e0", passed=False)
         tally.add(a_trace(**cell, group=f"g{group}"), [row], a_verdict(**cell, status="pass" if good else "fail"))
-    found = tally.summary(of, MOMENT)
-    assert found.variants[0].pass_rate_ci95 == pytest.approx(rate_with_design_effect(passed, groups).ci)
-    never = next(one.by_variant["v0"] for one in found.by_evaluator if one.evaluator == "e0")
+    summary = tally.summary(of, MOMENT)
+    assert summary.variants[0].pass_rate_ci95 == pytest.approx(rate_with_design_effect(passed, groups).ci)
+    never = next(one.by_variant["v0"] for one in summary.by_evaluator if one.evaluator == "e0")
     assert (never.pass_rate, never.cases) == (0.0, 3)
     assert never.pass_rate_ci95 is not None
     assert never.pass_rate_ci95[0] == 0.0
@@ -104,8 +104,8 @@ def test_an_evaluator_that_alone_decides_has_the_rate_and_the_interval_of_its_ce
         group = {"group": f"g{case // groups}"} if groups > 1 and case < 30 else {}
         status: Status = "error" if broken else "pass" if good else "fail"
         tally.add(a_trace(**cell, **group), [row], a_verdict(**cell, status=status))
-    found = tally.summary(of, MOMENT)
-    variant, row_of_it = found.variants[0], found.by_evaluator[0].by_variant["v0"]
+    summary = tally.summary(of, MOMENT)
+    variant, row_of_it = summary.variants[0], summary.by_evaluator[0].by_variant["v0"]
     assert row_of_it.pass_rate == pytest.approx(variant.pass_rate, rel=1e-12)
     assert row_of_it.pass_rate_ci95 == pytest.approx(variant.pass_rate_ci95, rel=1e-9)
     assert row_of_it.n == sum(number for status, number in variant.cells.items() if status != "error")

@@ -80,8 +80,8 @@ def test_means_are_of_the_cells_that_report_the_number() -> None:
     of = plan()
     tally = Tally.of(of)
     for case, cost in (("c0", 0.5), ("c1", None), ("c2", 0.25)):
-        found = a_trace(case_id=case, variant_name="v0", latency_ms=10, metrics=Metrics(100, cost_usd=cost))
-        tally.add(found, [], a_verdict())
+        trace = a_trace(case_id=case, variant_name="v0", latency_ms=10, metrics=Metrics(100, cost_usd=cost))
+        tally.add(trace, [], a_verdict())
     variant = tally.summary(of, MOMENT).variants[0]
     assert (variant.avg_cost_usd, variant.cost_n, variant.cost_total_usd) == (0.375, 2, 0.75)
     assert (variant.avg_tokens_output, variant.tokens_output_n, variant.avg_tokens_input) == (None, 0, 100)
@@ -132,8 +132,8 @@ def test_a_run_without_cells_says_that_nothing_was_judged() -> None:
 
 def test_cells_of_a_system_that_the_plan_does_not_name_are_counted_apart() -> None:
     of = plan_of_one(cases_total=1)
-    found = counted([("c0", "v0", "pass"), ("c0", "older", "fail")], of).summary(of, MOMENT)
-    assert [(variant.name, variant.pass_rate) for variant in found.variants] == [("v0", 1.0), ("older", 0.0)]
+    summary = counted([("c0", "v0", "pass"), ("c0", "older", "fail")], of).summary(of, MOMENT)
+    assert [(variant.name, variant.pass_rate) for variant in summary.variants] == [("v0", 1.0), ("older", 0.0)]
 
 
 def test_a_run_ends_with_its_last_record_whatever_the_order() -> None:
@@ -155,13 +155,13 @@ def test_totals_of_a_format_are_those_of_all_shares() -> None:
     for case, status in (("c0", "pass"), ("c1", "pass"), ("c2", "error"), ("c3", "fail")):
         tally.merge(counted([(case, "v0", status)], of))  # type: ignore[list-item]
     tally.count_extra("v0", {"asserts": (3, 1), "sums": {"tone": 0.5}})
-    found = tally.summary(of, MOMENT)
-    assert found.native is not None
-    assert [found.native[key] for key in ("successes", "failures", "errors")] == [2, 1, 1]
-    (column,) = found.native["prompts"]
+    summary = tally.summary(of, MOMENT)
+    assert summary.native is not None
+    assert [summary.native[key] for key in ("successes", "failures", "errors")] == [2, 1, 1]
+    (column,) = summary.native["prompts"]
     assert (column["assertPassCount"], column["assertFailCount"], column["namedScores"]) == (3, 1, {"tone": 0.5})
-    assert found.gate is not None
-    assert (found.gate.passed, found.gate.parts[0].value, found.gate.parts[0].n) == (False, 50.0, 4)
+    assert summary.gate is not None
+    assert (summary.gate.passed, summary.gate.parts[0].value, summary.gate.parts[0].n) == (False, 50.0, 4)
 
 
 def test_single_trials_of_a_group_leave_only_its_counts_in_memory() -> None:

@@ -59,11 +59,11 @@ def test_cases_that_contradict_themselves_are_named_with_the_chance_of_it() -> N
         *repeated("sure", "pass", "pass", "pass", "pass"),
         *repeated("lost", "fail", "fail", "fail", "fail"),
     ]
-    found = counted(cells, of).summary(of, MOMENT).variants[0].trials
-    assert found is not None
-    assert (found.mixed_cases, found.mixed) == (2, ["half", "rare"])
-    assert found.flake_rate == pytest.approx((8 / 12 + 6 / 12) / 4)
-    assert found.flake_rate_ci95 is not None
+    trials = counted(cells, of).summary(of, MOMENT).variants[0].trials
+    assert trials is not None
+    assert (trials.mixed_cases, trials.mixed) == (2, ["half", "rare"])
+    assert trials.flake_rate == pytest.approx((8 / 12 + 6 / 12) / 4)
+    assert trials.flake_rate_ci95 is not None
 
 
 def test_a_run_whose_trials_all_agree_may_have_cases_that_do_not_and_a_group_is_one_case() -> None:

@@ -82,23 +82,23 @@ class Sessions(RuleBasedStateMachine):
 
     @invariant()
     def each_has_its_own(self):
-        for one in self.all:
-            if (current := one.current()) is not None:
-                assert one.context.run(lambda: session().models) == current.number
-                assert one.context.run(environment)[VARIABLE] == str(current.number)
-                assert one.context.run(self.printed) == current.to_stderr
-                assert one.context.run(self.refused)
+        for opened in self.all:
+            if (current := opened.current()) is not None:
+                assert opened.context.run(lambda: session().models) == current.number
+                assert opened.context.run(environment)[VARIABLE] == str(current.number)
+                assert opened.context.run(self.printed) == current.to_stderr
+                assert opened.context.run(self.refused)
 
     @invariant()
     def others_are_left_alone_unless_the_process_is_ours(self):
-        still = [one for one in self.all if one.open]
+        still = [opened for opened in self.all if opened.open]
         assert Context().run(self.printed) == any(one.owns and one.to_stderr for one in still)
         assert Context().run(self.refused) == any(one.owns for one in still)
         assert (VARIABLE in os.environ) == any(one.owns for one in still)
 
     @invariant()
     def nothing_stays_of_the_last_one(self):
-        if not any(one.open for one in self.all):
+        if not any(opened.open for opened in self.all):
             assert self.process() == self.before
 
     def printed(self):
@@ -120,9 +120,9 @@ class Sessions(RuleBasedStateMachine):
         return False
 
     def teardown(self):
-        for one in self.all:
-            if one.open:
-                one.close()
+        for opened in self.all:
+            if opened.open:
+                opened.close()
         try:
             assert self.process() == self.before
         finally:

@@ -108,30 +108,30 @@ def test_code_left_over_from_a_run_may_import_until_another_run_begins(tmp_path)
 
 def test_a_run_finds_its_modules_again_as_they_were(tmp_path):
     folders = in_folders(tmp_path, one__session_parts__counter="COUNT = []", two__session_parts__counter="COUNT = None")
-    found = []
+    seen = []
     for folder in (folders[0], folders[1], folders[0]):
         with Session():
             import_from([folder])
-            found.append(__import__("session_parts.counter").counter.COUNT)
-    assert found[1] is None
-    assert found[0] is found[2]
+            seen.append(__import__("session_parts.counter").counter.COUNT)
+    assert seen[1] is None
+    assert seen[0] is seen[2]
 
 
 def test_modules_that_a_run_imports_late_are_its_own(tmp_path):
-    said = "def say():\n    import session_late\n    return session_late.PLACE\n"
+    text = "def say():\n    import session_late\n    return session_late.PLACE\n"
     folders = in_folders(
         tmp_path,
-        one__session_says=said,
+        one__session_says=text,
         one__session_late="PLACE = 1",
-        two__session_says=said,
+        two__session_says=text,
         two__session_late="PLACE = 2",
     )
-    found = []
+    seen = []
     for folder in folders:
         with Session():
             import_from([folder])
-            found.append(import_by_name("session_says").say())
-    assert found == [1, 2]
+            seen.append(import_by_name("session_says").say())
+    assert seen == [1, 2]
 
 
 def test_folders_that_the_program_itself_has_on_its_path_stay(tmp_path, monkeypatch):
@@ -180,13 +180,13 @@ def test_what_only_a_run_at_the_same_time_has_is_named(tmp_path, loaded):
 
 
 def test_two_runs_of_one_folder_share_its_modules(shops):
-    found = []
+    seen = []
     with Session():
         loaded(shops[0])
-        thread = threading.Thread(target=lambda: found.append(loaded(shops[0])))
+        thread = threading.Thread(target=lambda: seen.append(loaded(shops[0])))
         thread.start()
         thread.join()
-    assert found == [("one", "one")]
+    assert seen == [("one", "one")]
 
 
 def test_files_of_one_name_are_modules_of_their_own(shops):

@@ -7,16 +7,16 @@ import threading
 import pytest
 
 from evalwright.session import ExitRefused, Session, environment, hide, learn, session
-from evalwright.session.streams import Hiding
+from evalwright.session.streams import SecretMask
 
 
 def in_thread(call):
     """What a call gives in a thread without the context of this one."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(call()))
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(call()))
     thread.start()
     thread.join()
-    return found[0]
+    return seen[0]
 
 
 def exit_here():
@@ -175,7 +175,7 @@ def test_user_code_finds_them_in_the_process_that_is_ours_until_its_session_clos
 
 
 def test_prints_are_masked_with_what_the_environment_holds_by_then(monkeypatch):
-    hide = Hiding(dict)
+    hide = SecretMask(dict)
     assert hide("a value-of-user-code") == "a value-of-user-code"
     monkeypatch.setenv("SOME_TOKEN", "value-of-user-code")
     assert hide("a value-of-user-code") == "a ***MASKED***"

@@ -59,10 +59,10 @@ def test_exact_p_and_interval_of_changed_pairs(stats: Any, worse: int, better: i
 def test_groups_of_one_are_the_paired_t_test(stats: Any, differences: list[float]) -> None:
     if len(set(differences)) == 1:
         return
-    found, expected = cluster_jackknife(differences), stats.ttest_1samp(differences, 0.0)
-    assert found.p_two_sided == pytest.approx(expected.pvalue, rel=1e-7, abs=1e-12)
+    estimate, expected = cluster_jackknife(differences), stats.ttest_1samp(differences, 0.0)
+    assert estimate.p_two_sided == pytest.approx(expected.pvalue, rel=1e-7, abs=1e-12)
     ends = expected.confidence_interval()
-    assert found.ci == pytest.approx((ends.low, ends.high), abs=1e-8)
+    assert estimate.ci == pytest.approx((ends.low, ends.high), abs=1e-8)
 
 
 @given(st.integers(0, 300), st.integers(1, 300))

@@ -38,11 +38,11 @@ def test_an_unchanged_case_flips_as_often_as_two_draws_differ(n: int, m: int, da
 
 
 def test_errors_are_left_out_and_bounded() -> None:
-    found = error_bounds([[1, 1, 0]] * 50, [[1, 1, 0]] * 42 + [[0, 1, 0]] * 2 + [[0, 0, 1]] * 6)
-    assert (found.n, found.errors_a, found.errors_b) == (44, 0, 6)
-    assert found.difference == pytest.approx(-2 / 44)
-    assert (found.all_failed, found.all_passed) == (pytest.approx(-0.16), pytest.approx(-0.04))
-    assert (found.lowest, found.highest) == (found.all_failed, found.all_passed)
+    bounds = error_bounds([[1, 1, 0]] * 50, [[1, 1, 0]] * 42 + [[0, 1, 0]] * 2 + [[0, 0, 1]] * 6)
+    assert (bounds.n, bounds.errors_a, bounds.errors_b) == (44, 0, 6)
+    assert bounds.difference == pytest.approx(-2 / 44)
+    assert (bounds.all_failed, bounds.all_passed) == (pytest.approx(-0.16), pytest.approx(-0.04))
+    assert (bounds.lowest, bounds.highest) == (bounds.all_failed, bounds.all_passed)
 
 
 def test_bounds_of_nothing_are_undefined() -> None:

@@ -11,8 +11,8 @@ GROUPS = [f"g{i}" for i, size in enumerate((2, 3, 4, 5)) for _ in range(size)]
 
 
 def test_groups_of_unequal_size_have_the_reference_numbers() -> None:
-    found = cluster_jackknife(SCORES, GROUPS)
-    assert found._asdict() == {
+    estimate = cluster_jackknife(SCORES, GROUPS)
+    assert estimate._asdict() == {
         "mean": pytest.approx(0.06414285714286),
         "se": pytest.approx(0.06639081131343),
         "df": pytest.approx(2.62962962963),
@@ -31,8 +31,8 @@ def test_groups_of_one_are_the_ordinary_t_test() -> None:
 
 
 def test_a_single_group_says_nothing_about_the_error() -> None:
-    found = cluster_jackknife([1, 0, 1], ["a", "a", "a"])
-    assert (found.units, found.se, found.ci) == (1, None, None)
+    estimate = cluster_jackknife([1, 0, 1], ["a", "a", "a"])
+    assert (estimate.units, estimate.se, estimate.ci) == (1, None, None)
 
 
 def test_nothing_has_no_mean() -> None:

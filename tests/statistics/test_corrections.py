@@ -21,9 +21,9 @@ P_VALUES = [0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.212, 0.216]
     ],
 )
 def test_adjusted_values_are_those_of_the_reference(method: str, adjusted: list[float], rejected: int) -> None:
-    found = adjust_p_values(P_VALUES)
-    assert found[f"{method}_adjusted"] == pytest.approx(adjusted)
-    assert sum(found[f"{method}_reject"]) == rejected
+    values = adjust_p_values(P_VALUES)
+    assert values[f"{method}_adjusted"] == pytest.approx(adjusted)
+    assert sum(values[f"{method}_reject"]) == rejected
 
 
 @given(st.lists(st.floats(0, 1), max_size=20), st.randoms(use_true_random=False))

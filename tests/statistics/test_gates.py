@@ -17,15 +17,15 @@ B = [0.7, 0.73, 0.61, 0.79, 0.58, 0.94, 0.36, 0.77, 0.69, 0.6]
 
 
 def test_non_inferiority_has_the_reference_numbers() -> None:
-    found = non_inferiority(A, B, 0.02)
-    assert found[:2] == pytest.approx((0.01755084754677, 0.001504759490282))
-    assert found[3:5] == pytest.approx((0.9373898810809, 0.9905501930198))
-    assert (found.non_inferior, found.regression_significant) == (True, False)
+    gate = non_inferiority(A, B, 0.02)
+    assert gate[:2] == pytest.approx((0.01755084754677, 0.001504759490282))
+    assert gate[3:5] == pytest.approx((0.9373898810809, 0.9905501930198))
+    assert (gate.non_inferior, gate.regression_significant) == (True, False)
 
 
 def test_a_clear_regression_is_inferior() -> None:
-    found = non_inferiority(B, A, 0.02)
-    assert (found.non_inferior, found.regression_significant) == (False, True)
+    gate = non_inferiority(B, A, 0.02)
+    assert (gate.non_inferior, gate.regression_significant) == (False, True)
 
 
 def test_a_difference_without_spread_is_not_decided() -> None:
@@ -33,9 +33,9 @@ def test_a_difference_without_spread_is_not_decided() -> None:
 
 
 def test_gate_has_the_reference_characteristic() -> None:
-    found = gate_characteristic(50, 0.8, [0.8, 0.85, 0.9, 0.95, 0.98])
-    assert found.smallest_passing_count == 46
-    assert found.prob_gate_passes_at_true_rate == pytest.approx(
+    characteristic = gate_characteristic(50, 0.8, [0.8, 0.85, 0.9, 0.95, 0.98])
+    assert characteristic.smallest_passing_count == 46
+    assert characteristic.prob_gate_passes_at_true_rate == pytest.approx(
         [0.01849601506021, 0.112105208055, 0.4311984068291, 0.8963831898559, 0.9967902579739]
     )
 
@@ -54,8 +54,8 @@ def test_too_few_cases_never_pass_a_gate() -> None:
 
 
 def test_false_alarms_have_the_reference_numbers() -> None:
-    found = flake_false_alarm(0.95, 100, 3, 3)
-    assert found == pytest.approx((0.9940794707797, 0.999875, 0.99275, 0.5169527949477))
+    alarm = flake_false_alarm(0.95, 100, 3, 3)
+    assert alarm == pytest.approx((0.9940794707797, 0.999875, 0.99275, 0.5169527949477))
 
 
 def test_e_value_has_the_reference_numbers() -> None:
@@ -68,5 +68,5 @@ def test_e_values_mean_at_most_one_where_the_rate_is_true() -> None:
 
 
 def test_overwhelming_evidence_has_no_number() -> None:
-    found = e_value(10_000, 10_000, 0.5)
-    assert (found.e_value, found.anytime_p) == (None, pytest.approx(0.0))
+    value = e_value(10_000, 10_000, 0.5)
+    assert (value.e_value, value.anytime_p) == (None, pytest.approx(0.0))

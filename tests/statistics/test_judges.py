@@ -13,9 +13,9 @@ REST = [1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 
 
 
 def test_corrected_rate_has_the_reference_numbers() -> None:
-    found = rogan_gladen(312, 400, 88, 7, 41, 9)
-    assert found[:5] == pytest.approx((0.78, 0.9263157894737, 0.82, 0.8039492242595, 0.04251642451797))
-    assert found.ci_normal == pytest.approx((0.7206185634529, 0.8872798850662))
+    corrected = rogan_gladen(312, 400, 88, 7, 41, 9)
+    assert corrected[:5] == pytest.approx((0.78, 0.9263157894737, 0.82, 0.8039492242595, 0.04251642451797))
+    assert corrected.ci_normal == pytest.approx((0.7206185634529, 0.8872798850662))
 
 
 @pytest.mark.parametrize("table", [(1, 1, 1, 1), (0, 0, 1, 1), (1, 9, 1, 9)])
@@ -42,17 +42,17 @@ def test_without_skill_there_is_no_interval(table: tuple[int, int, int, int]) ->
 
 def test_few_disagreements_power_nothing() -> None:
     people = [1.0] * 10 + [0.0] * 10
-    found = powered_rate(people, [0.0, *people[1:]], [1.0, 0.0] * 20)
-    assert (found.refused, found.estimate, found.ci) == ("disagreements", None, None)
-    found = powered_rate([1.0] * 20, [0.0] * 6 + [1.0] * 14, [1.0, 0.0] * 20)
-    assert found.refused == "labels_of_a_kind"
+    rate = powered_rate(people, [0.0, *people[1:]], [1.0, 0.0] * 20)
+    assert (rate.refused, rate.estimate, rate.ci) == ("disagreements", None, None)
+    rate = powered_rate([1.0] * 20, [0.0] * 6 + [1.0] * 14, [1.0, 0.0] * 20)
+    assert rate.refused == "labels_of_a_kind"
 
 
 def test_a_judge_that_never_varies_has_no_weight() -> None:
-    found = powered_rate([1.0] * 30 + [0.0] * 20, [1.0] * 50, [1.0] * 70)
-    assert (found.weight, found.estimate) == (0.0, pytest.approx(0.6))
-    assert found.ci is not None
-    assert found.ci[0] < 0.6 < found.ci[1]
+    rate = powered_rate([1.0] * 30 + [0.0] * 20, [1.0] * 50, [1.0] * 70)
+    assert (rate.weight, rate.estimate) == (0.0, pytest.approx(0.6))
+    assert rate.ci is not None
+    assert rate.ci[0] < 0.6 < rate.ci[1]
 
 
 def test_a_good_judge_narrows_the_interval() -> None:
@@ -72,9 +72,9 @@ def test_labels_without_judgements_are_refused() -> None:
 def test_each_side_is_corrected_by_its_own_labels() -> None:
     one = {"judge_pass": 120, "n": 200, "tp": 45, "fn": 5, "tn": 40, "fp": 10}
     other = {"judge_pass": 150, "n": 200, "tp": 47, "fn": 3, "tn": 38, "fp": 12}
-    found = corrected_difference(one, other)
-    assert found.difference == pytest.approx(0.1571428571429)
-    assert found.ci == pytest.approx((-0.03027282936285, 0.3531784327596))
+    difference = corrected_difference(one, other)
+    assert difference.difference == pytest.approx(0.1571428571429)
+    assert difference.ci == pytest.approx((-0.03027282936285, 0.3531784327596))
     blind = {**one, "tp": 25, "fn": 25, "tn": 25, "fp": 25}
     assert corrected_difference(blind, other).ci is None
 
@@ -95,5 +95,5 @@ def test_no_interval_has_the_width_0() -> None:
     assert corrected_rate_interval(100, 100, 12, 18, 29, 1) is None
     human, judge = [0.0] * 5 + [1.0] * 15, [1.0] * 5 + [1.0] * 10 + [0.0] * 5
     for rest in ([1.0] * 500, [0.0] * 500, [0.0, 1.0] * 5):
-        found = powered_rate(human, judge, rest)
-        assert found.refused or (found.ci is not None and found.ci[0] < found.ci[1])
+        rate = powered_rate(human, judge, rest)
+        assert rate.refused or (rate.ci is not None and rate.ci[0] < rate.ci[1])

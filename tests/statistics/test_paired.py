@@ -15,8 +15,8 @@ few = st.integers(0, 60)
 
 
 def test_mcnemar_has_the_reference_numbers() -> None:
-    found = mcnemar(50, 4, 14, 32)
-    assert found._asdict() == {
+    result = mcnemar(50, 4, 14, 32)
+    assert result._asdict() == {
         "p_exact": pytest.approx(0.0308837890625),
         "p_midp": pytest.approx(0.01921081542969),
         "chi2": pytest.approx(5.555555555556),
@@ -43,9 +43,9 @@ def test_mcnemar_has_the_reference_numbers() -> None:
 def test_mid_p_and_newcombe_of_other_tables(
     table: tuple[int, int, int, int], midp: float, newcombe: tuple[float, float]
 ) -> None:
-    found = mcnemar(*table)
-    assert found.p_midp == pytest.approx(midp)
-    assert found.ci_newcombe_paired == pytest.approx(newcombe)
+    result = mcnemar(*table)
+    assert result.p_midp == pytest.approx(midp)
+    assert result.ci_newcombe_paired == pytest.approx(newcombe)
 
 
 def test_no_odds_ratio_when_a_alone_never_passed() -> None:
@@ -53,21 +53,23 @@ def test_no_odds_ratio_when_a_alone_never_passed() -> None:
 
 
 def test_p_is_1_without_a_pair_that_differs() -> None:
-    found = mcnemar(30, 0, 0, 5)
-    assert (found.p_exact, found.p_midp, found.diff_b_minus_a) == (1.0, 1.0, 0.0)
-    assert (found.chi2, found.p_chi2_cc) == (None, None)
+    result = mcnemar(30, 0, 0, 5)
+    assert (result.p_exact, result.p_midp, result.diff_b_minus_a) == (1.0, 1.0, 0.0)
+    assert (result.chi2, result.p_chi2_cc) == (None, None)
 
 
 @given(few, few, few, st.sampled_from([0.1, 0.05, 0.01, 0.025]))
 def test_interval_and_exact_test_never_contradict_each_other(worse: int, better: int, same: int, alpha: float) -> None:
     if worse + better + same == 0:
         return
-    found = mcnemar_interval(same, worse, better, 0, alpha)
-    assert found.ci is not None
-    low, high = found.ci
+    interval = mcnemar_interval(same, worse, better, 0, alpha)
+    assert interval.ci is not None
+    low, high = interval.ci
     assert low < high
-    assert (found.p_exact <= alpha) == (not low <= 0 <= high)
-    assert found.share_ci is None or (found.p_exact <= alpha) == (not found.share_ci[0] <= 0.5 <= found.share_ci[1])
+    assert (interval.p_exact <= alpha) == (not low <= 0 <= high)
+    assert interval.share_ci is None or (interval.p_exact <= alpha) == (
+        not interval.share_ci[0] <= 0.5 <= interval.share_ci[1]
+    )
 
 
 def test_an_interval_has_a_width_though_no_pair_differs() -> None:
@@ -75,9 +77,9 @@ def test_an_interval_has_a_width_though_no_pair_differs() -> None:
 
 
 def test_the_interval_holds_0_where_the_exact_test_sees_nothing() -> None:
-    found = mcnemar_interval(45, 0, 5, 0)
-    assert (found.p_exact, found.difference) == (pytest.approx(0.0625), pytest.approx(0.1))
-    assert found.ci == pytest.approx((-0.002519329182561, 0.1948270214903))
+    interval = mcnemar_interval(45, 0, 5, 0)
+    assert (interval.p_exact, interval.difference) == (pytest.approx(0.0625), pytest.approx(0.1))
+    assert interval.ci == pytest.approx((-0.002519329182561, 0.1948270214903))
 
 
 def test_the_interval_ends_beside_0_where_it_would_hold_what_the_exact_test_rules_out() -> None:
@@ -88,8 +90,13 @@ def test_the_interval_ends_beside_0_where_it_would_hold_what_the_exact_test_rule
 
 
 def test_without_pairs_there_is_no_difference() -> None:
-    found = mcnemar(0, 0, 0, 0)
-    assert (found.diff_b_minus_a, found.se_wald, found.ci_wald, found.ci_newcombe_paired) == (None, None, None, None)
+    result = mcnemar(0, 0, 0, 0)
+    assert (result.diff_b_minus_a, result.se_wald, result.ci_wald, result.ci_newcombe_paired) == (
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 def test_negative_numbers_are_refused() -> None:

@@ -10,25 +10,29 @@ WINS = [[0, 12, 15, 18], [8, 0, 11, 14], [5, 9, 0, 12], [2, 6, 8, 0]]
 
 
 def test_swapped_pairs_have_the_reference_numbers() -> None:
-    found = pairwise_swap(AB, BA)
-    assert found[:5] == (16, 0.625, 3, 6, 7)
-    assert found[5:9] == pytest.approx((0.59375, 0.09375, 0.5078125, 0.6333333333333))
-    assert found[9:] == (5, 1, pytest.approx(0.21875))
+    swapped = pairwise_swap(AB, BA)
+    assert swapped[:5] == (16, 0.625, 3, 6, 7)
+    assert swapped[5:9] == pytest.approx((0.59375, 0.09375, 0.5078125, 0.6333333333333))
+    assert swapped[9:] == (5, 1, pytest.approx(0.21875))
 
 
 def test_no_pairs_are_undefined() -> None:
-    found = pairwise_swap([], [])
-    assert (found.consistency_rate, found.win_rate_b_ties_half, found.first_position_win_share) == (None, None, None)
+    swapped = pairwise_swap([], [])
+    assert (swapped.consistency_rate, swapped.win_rate_b_ties_half, swapped.first_position_win_share) == (
+        None,
+        None,
+        None,
+    )
     with pytest.raises(ValueError, match="found 1 and 0"):
         pairwise_swap(["A"], [])
 
 
 def test_strengths_have_the_reference_numbers() -> None:
-    found = bradley_terry(["m1", "m2", "m3", "m4"], WINS)
-    assert found.log_strength_centred == pytest.approx(
+    strengths = bradley_terry(["m1", "m2", "m3", "m4"], WINS)
+    assert strengths.log_strength_centred == pytest.approx(
         [0.8528940752555, 0.1611820858942, -0.2204463077775, -0.7936298533722], abs=1e-8
     )
-    assert found.elo_scale_centred == pytest.approx(
+    assert strengths.elo_scale_centred == pytest.approx(
         [148.1628762126, 28.0001961942, -38.29544600949, -137.8676263973], abs=1e-5
     )
 

@@ -16,8 +16,8 @@ from evalwright.statistics.power import detectable_difference, power_of_cases
 
 
 def test_cases_for_a_paired_difference() -> None:
-    found = power_paired_difference(0.05, 0.8, 1 / 9, 1 / 6, 1 / 6, 1, 1, 0.03, 198)
-    assert found == pytest.approx((3875.989992271, 3876, 0.132733327874))
+    difference = power_paired_difference(0.05, 0.8, 1 / 9, 1 / 6, 1 / 6, 1, 1, 0.03, 198)
+    assert difference == pytest.approx((3875.989992271, 3876, 0.132733327874))
 
 
 def test_spread_of_differences_stands_in_for_its_parts() -> None:
@@ -39,18 +39,18 @@ def test_power_without_a_spread_is_refused() -> None:
 
 
 def test_pairs_for_the_t_test() -> None:
-    found = power_paired_t(0.03, 0.45)
-    assert found == pytest.approx((1767.915305236, 1768, 1765.997940229), rel=1e-6)
+    power = power_paired_t(0.03, 0.45)
+    assert power == pytest.approx((1767.915305236, 1768, 1765.997940229), rel=1e-6)
 
 
 def test_few_pairs_need_more_than_the_normal_approximation() -> None:
-    found = power_paired_t(1.0, 1.0)
-    assert found.n_required_exact == pytest.approx(9.93785, rel=1e-4)
+    power = power_paired_t(1.0, 1.0)
+    assert power.n_required_exact == pytest.approx(9.93785, rel=1e-4)
 
 
 def test_cases_for_two_shares() -> None:
-    found = power_proportions(0.78, 0.84, 0.14)
-    assert found == pytest.approx((669.8990711351, 667.2937621581, 0.1533768346589, 302.8655954799), rel=1e-5)
+    proportions = power_proportions(0.78, 0.84, 0.14)
+    assert proportions == pytest.approx((669.8990711351, 667.2937621581, 0.1533768346589, 302.8655954799), rel=1e-5)
 
 
 def test_equal_shares_and_impossible_pairs_have_no_number() -> None:
@@ -59,14 +59,14 @@ def test_equal_shares_and_impossible_pairs_have_no_number() -> None:
 
 
 def test_power_of_trials_has_the_reference_numbers() -> None:
-    found = power_trials(100, 0.02, 0.15, 0.15, 5, 5, 0.05)
-    assert found == pytest.approx((0.2828427124746, 0.417088047355, 254, 0.0800198742125), abs=1e-6)
+    trials = power_trials(100, 0.02, 0.15, 0.15, 5, 5, 0.05)
+    assert trials == pytest.approx((0.2828427124746, 0.417088047355, 254, 0.0800198742125), abs=1e-6)
     assert power_trials(300, 0.01, 0.12, 0.1, 3, 3, 0.02, 0.02).power == pytest.approx(0.667246108779, abs=1e-6)
 
 
 def test_no_number_of_cases_shows_that_a_loss_is_none() -> None:
-    found = power_trials(100, 0.02, 0.15, 0.15, 1, 1, -0.03, 0.02)
-    assert found.n_required is None
+    trials = power_trials(100, 0.02, 0.15, 0.15, 1, 1, -0.03, 0.02)
+    assert trials.n_required is None
     assert power_trials(10, 0.0, 0.0, 0.0, 1, 1, 0.1).power == 1.0
 
 
@@ -98,15 +98,15 @@ def test_power_of_cases_is_that_of_simulated_decisions(
 ) -> None:
     """Of 1,500 to 2,000 pairs of runs, decided as `decide_difference` does."""
     variance = (rate * (1 - rate) + (rate + delta) * (1 - rate - delta)) / trials
-    found = power_of_cases(n, variance, delta, margin, trials, flip_chance_at(rate, trials, trials))
-    assert found == pytest.approx(simulated, abs=0.03)
+    power = power_of_cases(n, variance, delta, margin, trials, flip_chance_at(rate, trials, trials))
+    assert power == pytest.approx(simulated, abs=0.03)
 
 
 def test_a_difference_is_not_detectable_by_fewer_cases_than_a_test_needs() -> None:
     """Of 30 single trials at 97 %, McNemar's test needs 6 that all change in one way: 20 points at least."""
-    found = detectable_difference(30, 0.0, 0.97 * 0.03, 1, 0.0)
-    assert found is not None
-    assert power_mcnemar_exact(30, found, found).power == pytest.approx(0.8, abs=0.001)
+    difference = detectable_difference(30, 0.0, 0.97 * 0.03, 1, 0.0)
+    assert difference is not None
+    assert power_mcnemar_exact(30, difference, difference).power == pytest.approx(0.8, abs=0.001)
     assert detectable_difference(4, 0.0, 0.1, 1, 0.0) is None
 
 

@@ -45,14 +45,14 @@ def test_wilson_treats_successes_and_failures_alike(n: int, data: st.DataObject)
 
 
 def test_every_interval_has_the_reference_ends() -> None:
-    found = proportion_interval(17, 20)
-    assert (found.p, found.se_bernoulli) == pytest.approx((0.85, 0.07984359711336))
-    assert found.wilson_cc == pytest.approx((0.6113748781567, 0.9604337282974), abs=1e-10)
-    assert found.clopper_pearson == pytest.approx((0.6210731734547, 0.9679290628145), abs=1e-10)
-    assert found.jeffreys == pytest.approx((0.6514222891415, 0.9558686580248), abs=1e-10)
-    assert found.wald == pytest.approx((0.6935094252617, 1.006490574738), abs=1e-10)
-    assert found.bayes_uniform == pytest.approx((0.636576012983, 0.9455364318216), abs=1e-10)
-    assert found.posterior_mean_uniform == pytest.approx(0.8181818181818)
+    interval = proportion_interval(17, 20)
+    assert (interval.p, interval.se_bernoulli) == pytest.approx((0.85, 0.07984359711336))
+    assert interval.wilson_cc == pytest.approx((0.6113748781567, 0.9604337282974), abs=1e-10)
+    assert interval.clopper_pearson == pytest.approx((0.6210731734547, 0.9679290628145), abs=1e-10)
+    assert interval.jeffreys == pytest.approx((0.6514222891415, 0.9558686580248), abs=1e-10)
+    assert interval.wald == pytest.approx((0.6935094252617, 1.006490574738), abs=1e-10)
+    assert interval.bayes_uniform == pytest.approx((0.636576012983, 0.9455364318216), abs=1e-10)
+    assert interval.posterior_mean_uniform == pytest.approx(0.8181818181818)
 
 
 def test_intervals_are_pinned_where_nothing_or_everything_succeeded() -> None:

@@ -10,11 +10,11 @@ LATENCIES = [812, 943, 1020, 1130, 1180, 1205, 1333, 1410, 1502, 1644, 1710, 198
 
 
 def test_quantiles_are_those_of_numpy() -> None:
-    found = quantiles(LATENCIES)
-    assert found[:4] == pytest.approx((1456.0, 3547.5, 5065.0, 7333.0))
-    assert found.median_ci_order_statistics_1based == (4, 13)
-    assert found.median_ci == (1130.0, 2210.0)
-    assert found.median_ci_coverage == pytest.approx(0.9787292480469)
+    estimates = quantiles(LATENCIES)
+    assert estimates[:4] == pytest.approx((1456.0, 3547.5, 5065.0, 7333.0))
+    assert estimates.median_ci_order_statistics_1based == (4, 13)
+    assert estimates.median_ci == (1130.0, 2210.0)
+    assert estimates.median_ci_coverage == pytest.approx(0.9787292480469)
 
 
 def test_few_values_have_a_median_without_interval() -> None:
@@ -58,7 +58,7 @@ def test_repeated_runs_have_the_reference_numbers() -> None:
 
 
 def test_without_repeats_nothing_is_said_of_them() -> None:
-    found = repeated_runs([[1], [0]])
-    assert (found.mean, found.within_case_variance, found.icc1) == (0.5, None, None)
+    runs = repeated_runs([[1], [0]])
+    assert (runs.mean, runs.within_case_variance, runs.icc1) == (0.5, None, None)
     with pytest.raises(ValueError, match="without any"):
         repeated_runs([[1], []])

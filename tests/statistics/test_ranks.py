@@ -35,8 +35,8 @@ def test_kendalls_tau_is_that_of_all_pairs(points: list[tuple[float, float]]) ->
     for (x1, y1), (x2, y2) in combinations(points, 2):
         sign_x, sign_y = (x1 > x2) - (x1 < x2), (y1 > y2) - (y1 < y2)
         agreeing, untied_x, untied_y = agreeing + sign_x * sign_y, untied_x + abs(sign_x), untied_y + abs(sign_y)
-    found = kendall_tau_b([x for x, _ in points], [y for _, y in points])
-    assert found == (agreeing / sqrt(untied_x * untied_y) if untied_x and untied_y else None)
+    tau = kendall_tau_b([x for x, _ in points], [y for _, y in points])
+    assert tau == (agreeing / sqrt(untied_x * untied_y) if untied_x and untied_y else None)
 
 
 @pytest.mark.parametrize("values", [[], [1], [2, 2, 2]])

@@ -33,15 +33,19 @@ def test_agreement_has_the_reference_numbers() -> None:
 
 
 def test_kappa_is_undefined_when_only_one_label_is_used() -> None:
-    found = agreement([1, 1, 1, 1], [1, 1, 1, 1])
-    assert (found.percent_agreement, found.cohen_kappa, found.gwet_ac1) == (1.0, None, 1.0)
-    assert (found.cohen_kappa_ci95, found.krippendorff_nominal, found.pabak) == (None, None, None)
+    measured = agreement([1, 1, 1, 1], [1, 1, 1, 1])
+    assert (measured.percent_agreement, measured.cohen_kappa, measured.gwet_ac1) == (1.0, None, 1.0)
+    assert (measured.cohen_kappa_ci95, measured.krippendorff_nominal, measured.pabak) == (None, None, None)
 
 
 def test_labels_that_are_no_numbers_have_no_order() -> None:
-    found = agreement(["pass", "fail"], ["pass", "pass"])
-    assert found.percent_agreement == 0.5
-    assert (found.spearman, found.krippendorff_ordinal, found.mean_bias_judge_minus_human) == (None, None, None)
+    measured = agreement(["pass", "fail"], ["pass", "pass"])
+    assert measured.percent_agreement == 0.5
+    assert (measured.spearman, measured.krippendorff_ordinal, measured.mean_bias_judge_minus_human) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_nothing_rated_is_undefined() -> None:

@@ -16,8 +16,8 @@ shares = st.lists(st.integers(0, 4).map(lambda x: x / 4), min_size=1, max_size=4
 
 
 def test_one_trial_without_groups_is_wilsons_interval() -> None:
-    found = rate_with_design_effect([1.0] * 20)
-    assert (found.rate, found.effective_n, found.ci) == (1.0, 20.0, wilson(20, 20))
+    rate = rate_with_design_effect([1.0] * 20)
+    assert (rate.rate, rate.effective_n, rate.ci) == (1.0, 20.0, wilson(20, 20))
 
 
 def test_a_few_large_groups_count_as_few() -> None:
@@ -31,9 +31,9 @@ def test_a_few_large_groups_count_as_few() -> None:
 
 def test_trials_earn_their_price() -> None:
     varied = [0.6 + 0.1 * (i % 3) for i in range(100)]
-    found = rate_with_design_effect(varied)
-    assert found.effective_n > 1000
-    assert found.rate == pytest.approx(sum(varied) / 100)
+    rate = rate_with_design_effect(varied)
+    assert rate.effective_n > 1000
+    assert rate.rate == pytest.approx(sum(varied) / 100)
 
 
 def test_few_cases_pay_for_the_spread_that_they_had_to_estimate() -> None:
@@ -55,10 +55,10 @@ def test_nothing_has_no_rate() -> None:
 
 @given(shares)
 def test_intervals_of_rates_are_rates(values: list[float]) -> None:
-    found = rate_with_design_effect(values)
-    assert found.ci is not None
-    assert found.rate is not None
-    assert 0 <= found.ci[0] <= found.rate <= found.ci[1] <= 1
+    rate = rate_with_design_effect(values)
+    assert rate.ci is not None
+    assert rate.rate is not None
+    assert 0 <= rate.ci[0] <= rate.rate <= rate.ci[1] <= 1
 
 
 def test_ratios_turn_round_with_their_sides() -> None:
@@ -78,8 +78,8 @@ def test_no_ratio_to_nothing() -> None:
 
 
 def test_flakiness_is_the_chance_that_two_trials_disagree() -> None:
-    found = flake_rate([1, 3, 2, 0, 5], [3, 3, 3, 1, 5])
-    assert (found.rate, found.mixed_cases) == (pytest.approx(1 / 3), 2)
+    rate = flake_rate([1, 3, 2, 0, 5], [3, 3, 3, 1, 5])
+    assert (rate.rate, rate.mixed_cases) == (pytest.approx(1 / 3), 2)
     assert flake_rate([1], [1]).rate is None
 
 

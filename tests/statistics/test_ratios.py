@@ -21,11 +21,11 @@ def ends_of_ratio(n: int, shared: float) -> tuple[QuantileRatio, float]:
         rest = sqrt(1 - shared**2)
         a.append([exp(case + rest * rng.gauss(0, 1))])
         b.append([exp(case + rest * rng.gauss(0, 1))])
-    found = quantile_ratio(a, b, 0.95, None, 0.95)
-    assert found.ci is not None
+    ratio = quantile_ratio(a, b, 0.95, None, 0.95)
+    assert ratio.ci is not None
     own = quantile_ends([value for (value,) in b], 0.95)
     assert own is not None
-    return found, log(found.ci[1] / found.ci[0]) / log(own[1] / own[0])
+    return ratio, log(ratio.ci[1] / ratio.ci[0]) / log(own[1] / own[0])
 
 
 def test_the_ratio_of_quantiles_of_many_values_is_as_certain_as_by_draws() -> None:
@@ -42,7 +42,7 @@ def test_half_of_all_draws_lie_within_an_interval_of_one_half() -> None:
     """Of two independent sides, the ratio varies more than either quantile: its interval is not just that of one."""
     rng = Random(3)
     a, b = ([[exp(rng.gauss(0, 1))] for _ in range(60)] for _ in range(2))
-    found = quantile_ratio(a, b, 0.5, None, 0.5)
-    assert found.ci is not None
+    ratio = quantile_ratio(a, b, 0.5, None, 0.5)
+    assert ratio.ci is not None
     own = [quantile_ends([value for (value,) in side], 0.5, 0.5) for side in (a, b)]
-    assert log(found.ci[1] / found.ci[0]) > 1.1 * max(log(ends[1] / ends[0]) for ends in own if ends is not None)
+    assert log(ratio.ci[1] / ratio.ci[0]) > 1.1 * max(log(ends[1] / ends[0]) for ends in own if ends is not None)

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.statistics import betting_sequence, changed_pairs_e_value
-from evalwright.statistics.sequences import Wager
+from evalwright.statistics.sequences import BettingWager
 
 
 def test_a_clear_win_is_decided_after_ten_units() -> None:
-    found = betting_sequence([1.0] * 20, [0.0, 0.02], [5, 11, 20])
-    assert (found.stop_above, found.stop_below) == ([10, 9], [None, None])
-    assert found.log_capital_above[0] == pytest.approx([2.027325540541, 4.46011618919, 8.109302162163])
-    assert found.ci_last == pytest.approx((0.4233870385744, 1.0), abs=1e-6)
+    sequence = betting_sequence([1.0] * 20, [0.0, 0.02], [5, 11, 20])
+    assert (sequence.stop_above, sequence.stop_below) == ([10, 9], [None, None])
+    assert sequence.log_capital_above[0] == pytest.approx([2.027325540541, 4.46011618919, 8.109302162163])
+    assert sequence.ci_last == pytest.approx((0.4233870385744, 1.0), abs=1e-6)
 
 
 def test_sides_mirror_each_other() -> None:
@@ -30,8 +30,8 @@ def test_an_unchanged_system_is_rarely_called_worse_or_better_however_often_one_
     rng, alarms = Random(7), 0
     for _ in range(60):
         values = [float(rng.random() < 0.7) - float(rng.random() < 0.7) for _ in range(120)]
-        found = betting_sequence(values, [0.0], [])
-        alarms += found.stop_above[0] is not None or found.stop_below[0] is not None
+        sequence = betting_sequence(values, [0.0], [])
+        alarms += sequence.stop_above[0] is not None or sequence.stop_below[0] is not None
     assert alarms <= 6
 
 
@@ -60,7 +60,7 @@ def test_e_values_of_changed_pairs() -> None:
 def test_bets_one_by_one_are_those_of_the_whole_sequence(units: list[tuple[float, float]]) -> None:
     differences, weights = [d for d, _ in units], [w for _, w in units]
     whole = betting_sequence(differences, [0.1], [len(units)], weights=weights)
-    wager = Wager(0.1)
+    wager = BettingWager(0.1)
     verdicts = []
     for difference, weight in units:
         wager.add(difference, difference, weight)

@@ -10,17 +10,17 @@ from evalwright.statistics import slope
 @pytest.mark.parametrize("rise", [3.0, -1 / 7, 0.0])
 def test_a_line_without_scatter_is_found_exactly_and_has_no_interval_without_width(rise: float) -> None:
     x = [n / 3 for n in range(20)]
-    found = slope(x, [rise * value - 1 for value in x])
-    assert (found.slope, found.se, found.ci) == (pytest.approx(rise), 0.0, None)
+    fitted = slope(x, [rise * value - 1 for value in x])
+    assert (fitted.slope, fitted.se, fitted.ci) == (pytest.approx(rise), 0.0, None)
 
 
 def test_the_error_is_that_of_leaving_out_one_point() -> None:
     x, y = [float(n % 7) for n in range(30)], [float(n * n % 11) for n in range(30)]
-    found = slope(x, y)
+    fitted = slope(x, y)
     left = [slope(x[:i] + x[i + 1 :], y[:i] + y[i + 1 :]).slope or 0.0 for i in range(30)]
-    assert found.slope is not None
-    squares = sum((one - found.slope) ** 2 for one in left)
-    assert found.se == pytest.approx((29 / 30 * squares) ** 0.5)
+    assert fitted.slope is not None
+    squares = sum((one - fitted.slope) ** 2 for one in left)
+    assert fitted.se == pytest.approx((29 / 30 * squares) ** 0.5)
 
 
 def test_points_of_one_group_count_once() -> None:

@@ -258,7 +258,7 @@ def answers(reader, plan: Plan, *, reports: bool) -> list[object]:
     """What commands say of a run; reports take half of the time, and read what the others read, too."""
     needed = names_needed(reader, plan)
     choices = [Choice(), Choice(failed=True), Choice("b"), Choice("b#2"), Choice("c#2", "v2"), Choice("nobody")]
-    found = [list(chosen_cells(reader, plan, needed, choice)) for choice in choices]
+    listed = [list(chosen_cells(reader, plan, needed, choice)) for choice in choices]
     history = history_of(reader, Grid(plan))
     cells = range(len(history.traced))
     left = unjudged_traces(reader, Grid(plan), history)
@@ -267,10 +267,10 @@ def answers(reader, plan: Plan, *, reports: bool) -> list[object]:
     summary = fold(reader, plan).summary(plan, moment)
     sides = sides_of(reader, plan)
     for side in sides.values():  # a scan has the trials of a case in the order of their first attempts
-        taken = {name: one.by_case() for name, one in side.measures.items()}
+        taken = {name: measure.by_case() for name, measure in side.measures.items()}
         side.measures = {name: {case: sorted(times) for case, times in one.items()} for name, one in taken.items()}
     shown = [report().render(reader, summary) for report in (Markdown, HtmlDocument, JUnit) if reports]
-    return [found, history.spent_usd, left, done, summary, sides, shown]
+    return [listed, history.spent_usd, left, done, summary, sides, shown]
 
 
 def said(history: History, *, scanned: bool, reports: bool = False) -> object:
@@ -303,11 +303,11 @@ def a_run(folder: Path, cells: int = 40) -> History:
 def must_add_up(index, reader) -> None:
     """The sums that an index keeps are those of its cells, whatever was replaced."""
     cells = list(index.cells())
-    found = index.sums()
+    sums = index.sums()
     for name in ("latency_ms", "cost_usd", "tokens_in", "tokens_out"):
         values = [value for cell in cells if (value := getattr(cell, name)) is not None]
-        assert getattr(found, name) == (len(values), fsum(values))
-    assert found.finished_at == max(cell.finished_at for cell in cells)
-    assert found.grouped == sum(cell.group is not None for cell in cells)
-    assert found.measured == sum(cell.alike is None for cell in cells)
-    assert found.spent_usd == fsum(trace.metrics.cost_usd or 0 for trace in reader.traces(Trace))
+        assert getattr(sums, name) == (len(values), fsum(values))
+    assert sums.finished_at == max(cell.finished_at for cell in cells)
+    assert sums.grouped == sum(cell.group is not None for cell in cells)
+    assert sums.measured == sum(cell.alike is None for cell in cells)
+    assert sums.spent_usd == fsum(trace.metrics.cost_usd or 0 for trace in reader.traces(Trace))

@@ -75,10 +75,10 @@ def test_a_name_that_another_one_would_become_is_not_taken():
 def test_what_is_written_is_read_back_for_its_attempt_only(tmp_path, case_id):
     artifacts = tmp_path / "run" / "artifacts"
     write(artifacts, record(case_id, attempt=2))
-    found = read_artifact(artifacts, case_id, "v", 0, 2, 1)
-    assert found is not None
-    assert found.record.case_id == case_id
-    assert found.folder.is_relative_to(artifacts)
+    artifact = read_artifact(artifacts, case_id, "v", 0, 2, 1)
+    assert artifact is not None
+    assert artifact.record.case_id == case_id
+    assert artifact.folder.is_relative_to(artifacts)
     assert read_artifact(artifacts, case_id, "v", 0, 1, 1) is None
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
@@ -86,8 +86,8 @@ def test_what_is_written_is_read_back_for_its_attempt_only(tmp_path, case_id):
 def test_trials_are_kept_apart(tmp_path):
     for trial in range(3):
         write(tmp_path, record("c", trial=trial, trials=3))
-    found = [read_artifact(tmp_path, "c", "v", trial, 1, 3) for trial in range(3)]
-    assert [artifact.record.trial for artifact in found if artifact] == [0, 1, 2]
+    artifacts = [read_artifact(tmp_path, "c", "v", trial, 1, 3) for trial in range(3)]
+    assert [artifact.record.trial for artifact in artifacts if artifact] == [0, 1, 2]
 
 
 def test_artifacts_of_another_program_are_found_by_their_plain_names(tmp_path):

@@ -27,7 +27,7 @@ def test_artifacts_of_several_shards_come_together_and_others_of_one_name_are_to
     assert [*copy_artifacts(one, target), *copy_artifacts(two, target), *copy_artifacts(one, target)] == []
     assert {path.name: path.read_text() for path in (target / "c").iterdir()} == {"a": "1", "b": "2", "c": "3"}
     three = tree(tmp_path / "3", a="other", d="4", e="5")
-    assert [str(one.file) for one in copy_artifacts(three, target)] == [str(three / "c" / "a")]
+    assert [str(artifact.file) for artifact in copy_artifacts(three, target)] == [str(three / "c" / "a")]
     assert sorted(path.name for path in (target / "c").iterdir()) == ["a", "b", "c", "d", "e"], "the rest is there"
     assert (target / "c" / "a").stat().st_mode & 0o077 == 0
 

@@ -39,26 +39,26 @@ def test_a_line_that_cannot_be_read_is_named_and_the_rest_is_read(run: Path) -> 
     path = run / "traces.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + b"{oops\n" + lines[2])
-    found = reader(run)
-    assert [t.case_id for t in found.traces(Trace)] == ["c0", "c2"]
-    assert [note[:16] for note in found.damage] == ["traces.jsonl:2: "]
+    stored = reader(run)
+    assert [t.case_id for t in stored.traces(Trace)] == ["c0", "c2"]
+    assert [note[:16] for note in stored.damage] == ["traces.jsonl:2: "]
 
 
 def test_damage_is_said_once_however_often_it_is_read(run: Path) -> None:
     (run / "results.jsonl").write_bytes(b"{oops\n")
-    found = reader(run)
+    stored = reader(run)
     for _ in range(3):
-        assert list(found.results(EvaluationResult)) == []
-    assert len(found.damage) == 1
+        assert list(stored.results(EvaluationResult)) == []
+    assert len(stored.damage) == 1
 
 
 def test_lines_are_counted_from_the_start_inside_a_part_too(run: Path) -> None:
     path = run / "traces.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:2]) + b"{" + b"x" * len(lines[0]) + b"\n" + lines[2])
-    found = reader(run)
-    assert [t.case_id for part in found.parts(4) for t in found.traces(Trace, part)] == ["c0", "c1", "c2"]
-    assert [note[:16] for note in found.damage] == ["traces.jsonl:3: "]
+    stored = reader(run)
+    assert [t.case_id for part in stored.parts(4) for t in stored.traces(Trace, part)] == ["c0", "c1", "c2"]
+    assert [note[:16] for note in stored.damage] == ["traces.jsonl:3: "]
 
 
 def test_any_flipped_byte_costs_at_most_the_lines_it_touches(run: Path) -> None:
@@ -67,16 +67,16 @@ def test_any_flipped_byte_costs_at_most_the_lines_it_touches(run: Path) -> None:
     ends = [i for i, byte in enumerate(data) if byte == 10]
     for position in range(len(data)):
         path.write_bytes(data[:position] + bytes([data[position] ^ 0x55]) + data[position + 1 :])
-        found = reader(run)
+        stored = reader(run)
         try:
-            verdicts = list(found.verdicts(CaseVerdict))
+            verdicts = list(stored.verdicts(CaseVerdict))
         except InputError:  # the digit of a version was hit
             continue
         line = sum(end < position for end in ends)
         touched = {line, line + 1} if position in ends else {line}
         assert {f"c{n}" for n in range(3) if n not in touched} <= {v.case_id for v in verdicts}
-        assert len(verdicts) + len(found.damage) <= 4
-        assert len(verdicts) == 3 or found.damage
+        assert len(verdicts) + len(stored.damage) <= 4
+        assert len(verdicts) == 3 or stored.damage
 
 
 @pytest.mark.parametrize("kind", ["traces", "results", "verdicts"])
@@ -94,9 +94,9 @@ def test_readers_leave_a_torn_last_line_out_and_alone(run: Path) -> None:
     path = run / "traces.jsonl"
     torn = path.read_bytes()[:-10]
     path.write_bytes(torn)
-    found = reader(run)
-    assert [t.case_id for t in found.traces(Trace)] == ["c0", "c1"]
-    assert found.damage == ["traces.jsonl:3: torn tail, left out"]
+    stored = reader(run)
+    assert [t.case_id for t in stored.traces(Trace)] == ["c0", "c1"]
+    assert stored.damage == ["traces.jsonl:3: torn tail, left out"]
     assert path.read_bytes() == torn
 
 
@@ -106,9 +106,9 @@ def test_readers_leave_a_torn_last_line_out_and_alone(run: Path) -> None:
 def test_no_line_raises(run: Path, line: bytes) -> None:
     path = run / "traces.jsonl"
     path.write_bytes(line + path.read_bytes())
-    found = reader(run)
-    assert len(list(found.traces(Trace))) == 3
-    assert [note[:16] for note in found.damage] == ["traces.jsonl:1: "]
+    stored = reader(run)
+    assert len(list(stored.traces(Trace))) == 3
+    assert [note[:16] for note in stored.damage] == ["traces.jsonl:1: "]
 
 
 @pytest.mark.parametrize("version", ['"2.0"', '"10.1"', "2", "2.5"])
@@ -166,22 +166,22 @@ def test_records_of_an_older_version_are_migrated_step_by_step(run: Path, monkey
 
 def test_a_file_of_rubbish_gives_a_short_list(run: Path) -> None:
     (run / "results.jsonl").write_bytes(b"{oops\n" * 5000)
-    found = reader(run)
-    assert list(found.results(EvaluationResult)) == []
-    assert len(found.damage) == 101
-    assert found.damage[-1] == "further lines that cannot be read are not listed"
+    stored = reader(run)
+    assert list(stored.results(EvaluationResult)) == []
+    assert len(stored.damage) == 101
+    assert stored.damage[-1] == "further lines that cannot be read are not listed"
 
 
 def test_a_damaged_case_is_refused_by_line_as_skipping_would_move_the_others(run: Path) -> None:
     path = run / "cases.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + b"{oops\n" + lines[2])
-    found = reader(run)
+    stored = reader(run)
     with pytest.raises(InputError, match=r"cases\.jsonl:2"):
-        list(found.cases())
+        list(stored.cases())
     with pytest.raises(InputError, match=r"cases\.jsonl:2"):
-        found.case(1)
-    assert found.case(2).id == "c2"
+        stored.case(1)
+    assert stored.case(2).id == "c2"
 
 
 @pytest.mark.parametrize("name", ["plan.json", "verdicts.jsonl", "cases.jsonl"])
@@ -190,8 +190,8 @@ def test_an_unreadable_file_is_an_input_error(run: Path, name: str) -> None:
     (run / name).mkdir()
 
     def read() -> None:
-        found = reader(run)
-        for _ in (*found.verdicts(CaseVerdict), *found.cases()):
+        stored = reader(run)
+        for _ in (*stored.verdicts(CaseVerdict), *stored.cases()):
             pass
 
     with pytest.raises(InputError, match=rf"{re.escape(name)}  cannot be read"):

@@ -201,9 +201,9 @@ def test_what_was_written_leaves_nothing_in_memory(kept: Kept) -> None:
             writer.sync()
             return sys.getallocatedblocks()
 
-        found = [blocks_after(300) for _ in range(5)]
+        listed = [blocks_after(300) for _ in range(5)]
     # of several rounds, as caches fill and collections happen in any of them
-    assert min(later - earlier for earlier, later in pairwise(found)) < 150
+    assert min(later - earlier for earlier, later in pairwise(listed)) < 150
 
 
 def test_syncing_from_another_thread_loses_and_doubles_nothing(kept: Kept) -> None:
@@ -401,8 +401,8 @@ def test_a_writer_divides_what_it_has_not_written_yet(kept: Kept) -> None:
     with closing(kept.store().create(a_plan(), [a_case(id=f"c{i}") for i in range(3)], {})) as writer:
         for number in range(3):
             append_cell(writer, f"c{number}", case_index=number)
-        found = [trace.case_id for part in writer.parts(2) for trace in writer.traces(Trace, part)]
-    assert sorted(found) == ["c0", "c1", "c2"]
+        listed = [trace.case_id for part in writer.parts(2) for trace in writer.traces(Trace, part)]
+    assert sorted(listed) == ["c0", "c1", "c2"]
 
 
 def test_a_variant_whose_name_is_a_secret_keeps_its_name_in_what_is_written_later(kept: Kept) -> None:

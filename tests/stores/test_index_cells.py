@@ -72,8 +72,8 @@ def test_what_cells_took_comes_in_columns(tmp_path, monkeypatch):
     with closing(reader), closing(index_of(reader, "always")) as index:
         for variant in plan.variants:
             cells = [entry for entry in index.cells() if entry.variant == variant.name]
-            found = [row for block in index.measured(variant.name) for row in zip(*block, strict=True)]
-            assert found == [
+            listed = [row for block in index.measured(variant.name) for row in zip(*block, strict=True)]
+            assert listed == [
                 (e.case_key, e.group, e.latency_ms, e.cost_usd, e.tokens_in, e.tokens_out, e.kind) for e in cells
             ]
 
@@ -151,7 +151,7 @@ def test_records_that_lie_apart_or_were_written_again_are_found(tmp_path):
             assert [(row.evaluator, row.case_id) for row in results] == [(f"e{n}", entry.case_id) for n in range(3)]
             assert (verdict.case_id, entry.status) == (entry.case_id, "pass" if entry.case_id == "a" else "fail")
             passed = entry.case_id == "a"
-            said = [(one.evaluator, one.status, one.passed, one.score) for one in entry.outcomes]
+            said = [(outcome.evaluator, outcome.status, outcome.passed, outcome.score) for outcome in entry.outcomes]
             assert said == [(f"e{n}", "pass" if passed else "fail", passed, 0.3) for n in range(3)]
         assert [entry.case_id for entry in index.cells(CellSelection(statuses=["fail"]))] == ["b"]
         assert [entry.case_id for entry in index.cells(CellSelection(statuses=["pass"]))] == ["a"]

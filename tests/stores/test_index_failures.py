@@ -17,7 +17,7 @@ from evalwright.stores.index.file import INDEX, create_index, meta_of
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.schema import AT, is_named
-from evalwright.stores.index.sources import Covered, FolderSource, Moment
+from evalwright.stores.index.sources import CoveredRecords, FolderSource, RecordsAtMoment
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.writer import LocalWriter
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
@@ -51,11 +51,11 @@ class Interrupted(FolderSource):
     hurt = False
 
     @contextmanager
-    def moment(self) -> Iterator[Moment]:
+    def moment(self) -> Iterator[RecordsAtMoment]:
         with super().moment() as moment:
             noted = moment.covered
 
-            def covered(name: str, at: int) -> Covered:
+            def covered(name: str, at: int) -> CoveredRecords:
                 if self.hurt:
                     raise KeyboardInterrupt
                 return noted(name, at)
@@ -66,9 +66,9 @@ class Interrupted(FolderSource):
 
 def said(run: Path, plan: Plan) -> tuple[Any, ...]:
     with closing(opened_index(run, plan)) as index:
-        counts = sorted((one.n, one.variant, one.status) for one in index.counts())
+        counts = sorted((count.n, count.variant, count.status) for count in index.counts())
         cells = [*index.cells()]
-        return cells, counts, index.sums(), index.superseded(), [index.records(one) for one in cells]
+        return cells, counts, index.sums(), index.superseded(), [index.records(cell) for cell in cells]
 
 
 def test_an_interruption_leaves_what_was_there_and_reading_goes_on(writer: LocalWriter, plan: Plan) -> None:

@@ -38,9 +38,9 @@ def test_the_last_end_is_that_of_a_cell_that_counts(tmp_path: Path) -> None:
     first = [{"case_id": "a", "finished_at": MOMENT + 2 * HOUR}, {"case_id": "b", "finished_at": MOMENT}]
     again = [{"case_id": "a", "finished_at": MOMENT + HOUR, "attempt": 2, "latency_ms": 5}]  # the clock was put back
     with indexed(tmp_path, first, again) as index:
-        found = index.sums()
-        assert (found.finished_at, found.latency_ms) == (MOMENT + HOUR, CellSum(2, 5.0))
-        assert (found.tokens_in, found.tokens_out) == (CellSum(0, 0.0), CellSum(0, 0.0))
+        sums = index.sums()
+        assert (sums.finished_at, sums.latency_ms) == (MOMENT + HOUR, CellSum(2, 5.0))
+        assert (sums.tokens_in, sums.tokens_out) == (CellSum(0, 0.0), CellSum(0, 0.0))
 
 
 def test_a_later_end_is_known_again(tmp_path: Path) -> None:
@@ -54,10 +54,10 @@ def test_a_later_end_is_known_again(tmp_path: Path) -> None:
 def test_costs_beyond_the_range_of_numbers_are_infinite(tmp_path: Path) -> None:
     metrics = Metrics(3, 4, cost_usd=1e308)
     with indexed(tmp_path, [{"case_id": name, "metrics": metrics, "latency_ms": 2} for name in "ab"]) as index:
-        found = index.sums()
-        assert (found.cost_usd, found.spent_usd) == (CellSum(2, inf), inf)
-        assert (found.latency_ms, found.tokens_in, found.tokens_out) == (CellSum(2, 4), CellSum(2, 6), CellSum(2, 8))
-        everything = [one.alike for one in index.counts()]
+        sums = index.sums()
+        assert (sums.cost_usd, sums.spent_usd) == (CellSum(2, inf), inf)
+        assert (sums.latency_ms, sums.tokens_in, sums.tokens_out) == (CellSum(2, 4), CellSum(2, 6), CellSum(2, 8))
+        everything = [count.alike for count in index.counts()]
         assert index.total("cost_usd", everything) == CellSum(2, inf)
 
 

@@ -68,8 +68,8 @@ def test_cells_of_a_run_without_a_plan_are_numbered_as_they_come(tmp_path):
     seen = []
     for _ in range(3):
         with closing(opened_index(history.folder, None)) as index:
-            cells = [(one.case_key, one.variant, one.trial) for one in index.cells()]
-            assert [one.number for one in index.cells()] == [*range(len(history.attempts))]
+            cells = [(cell.case_key, cell.variant, cell.trial) for cell in index.cells()]
+            assert [cell.number for cell in index.cells()] == [*range(len(history.attempts))]
             assert cells[: len(seen)] == seen
             seen = cells
         history.reopened()
@@ -119,14 +119,14 @@ def test_cells_of_a_run_that_is_being_written_are_found_by_their_names(tmp_path,
 def by_names(index) -> list[tuple[int, list[int], list[int]]]:
     """Each cell, and those that are found by the name and by the id of its case."""
     cells = list(index.cells())
-    assert [index.cell(one.case_key, one.variant, one.trial) for one in cells] == cells
+    assert [index.cell(cell.case_key, cell.variant, cell.trial) for cell in cells] == cells
     return [
         (
-            one.number,
-            [found.number for found in index.cells(CellSelection(case=one.case_key))],
-            [found.number for found in index.cells(CellSelection(case=one.case_id))],
+            cell.number,
+            [found.number for found in index.cells(CellSelection(case=cell.case_key))],
+            [found.number for found in index.cells(CellSelection(case=cell.case_id))],
         )
-        for one in cells
+        for cell in cells
     ]
 
 

@@ -350,8 +350,8 @@ def test_runs_have_the_same_cases_where_each_byte_of_them_is(tmp_path: Path, not
         assert not reader.has_cases_of(object())
         (tmp_path / "same" / "cases.jsonl").unlink()
         assert not reader.has_cases_of(others["same"])
-        for one in others.values():
-            one.close()
+        for item in others.values():
+            item.close()
 
 
 def test_each_of_many_cases_is_stored_once(tmp_path: Path) -> None:

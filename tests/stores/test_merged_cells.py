@@ -63,8 +63,8 @@ def test_the_cells_of_an_indexed_shard_are_its_records(shard: Path) -> None:
     assert [cell.number for cell in cells] == [0, 1]
     for cell, name in zip(cells, "ab", strict=True):
         for lines, count in ((cell.trace, 1), (cell.results, 2), (cell.verdict, 1)):
-            assert [(one["case_id"], one["run_id"]) for one in decoded(lines)] == [(name, "whole")] * count
-        assert [one["evaluator"] for one in decoded(cell.results)] == NAMES
+            assert [(row["case_id"], row["run_id"]) for row in decoded(lines)] == [(name, "whole")] * count
+        assert [row["evaluator"] for row in decoded(cell.results)] == NAMES
 
 
 @pytest.mark.parametrize(("order", "expected"), [(NAMES[::-1], NAMES[::-1]), (["second"], NAMES[::-1]), ([], NAMES)])
@@ -72,7 +72,7 @@ def test_results_are_in_the_order_of_the_evaluators_and_others_behind_them(
     shard: Path, order: list[str], expected: list[str]
 ) -> None:
     for cell in read(shard, order):
-        assert [one["evaluator"] for one in decoded(cell.results)] == expected
+        assert [row["evaluator"] for row in decoded(cell.results)] == expected
         assert [name for name, _ in cell.known.profile[3]] == expected
 
 
@@ -116,7 +116,7 @@ def test_the_cells_of_a_shard_without_an_index_are_its_records(
     cells = list(scanned.cells())
     assert (len(cells), scanned.damage, scanned.statuses["pass"]) == (2, [], 2)
     for cell in cells:
-        rows = [(one["evaluator"], one["passed"]) for one in decoded(cell.results)]
+        rows = [(row["evaluator"], row["passed"]) for row in decoded(cell.results)]
         assert rows == [("first", False), ("second", True), ("more", False)]
 
 
@@ -182,7 +182,7 @@ def test_an_index_that_goes_on_with_a_cell_has_what_one_made_anew_has(shard: Pat
 
     with closing(LocalFiles(shard.parent).open(shard.name)) as writer:
         writer.append_trace(a_trace(case_id="a", case_index=0, attempt=2))
-        writer.append_results([a_result(case_id="a", evaluator=one, attempt=2) for one in NAMES])
+        writer.append_results([a_result(case_id="a", evaluator=name, attempt=2) for name in NAMES])
         writer.append_verdict(a_verdict(case_id="a", case_index=0, attempt=2))
     followed = rows()
     for file in shard.glob(f"{INDEX}*"):

@@ -39,8 +39,11 @@ def checked(written: Any) -> Any:
 @pytest.mark.parametrize(
     "written",
     [
-        *({"metric_key": "m", "aggregation": one, "op": "gte", "value": 1} for one in AGGREGATIONS),
-        *({"kind": "simple", "metric_key": "m", "op": one, "value": 1, "pass_threshold": 0.5} for one in OPERATORS),
+        *({"metric_key": "m", "aggregation": aggregation, "op": "gte", "value": 1} for aggregation in AGGREGATIONS),
+        *(
+            {"kind": "simple", "metric_key": "m", "op": operator, "value": 1, "pass_threshold": 0.5}
+            for operator in OPERATORS
+        ),
         {"op": "gte", "value": 0.5, "metric": "accuracy", "pass_op": "gt", "pass_value": 0.2},
         {"kind": "weighted_average", "aggregation": "p95", "weights": {"m": 1, "n": 0}, "op": "lt", "value": 2},
         {"kind": "logical", "operator": "or", "conditions": [SIMPLE, LOGICAL]},

@@ -142,8 +142,8 @@ def test_a_share_gives_its_cells_back_as_they_were_written(kept: Kept) -> None:
         share.close()
         judgements.commit()
     for table, more in (("results", ", evaluator"), ("verdicts", "")):
-        found = kept.query(f"SELECT case_id, variant_name, trial, attempt{more} FROM {table}")
-        assert found == [("a", "v", 3, 2, *(["e"] if more else []))]
+        query = kept.query(f"SELECT case_id, variant_name, trial, attempt{more} FROM {table}")
+        assert query == [("a", "v", 3, 2, *(["e"] if more else []))]
     moment = kept.query("SELECT started_at FROM results")[0][0]
     assert str(moment).replace("T", " ")[:10] == "2026-01-02"
 
@@ -171,4 +171,4 @@ def test_the_index_of_a_run_that_is_written_has_all_that_was_appended(kept: Kept
         writer.append_results([a_result()])
         writer.append_verdict(a_verdict(case_index=0))
         with closing(writer.index("always")) as index:
-            assert [(one.case_key, one.status) for one in index.cells()] == [(a_case().key, "pass")]
+            assert [(cell.case_key, cell.status) for cell in index.cells()] == [(a_case().key, "pass")]

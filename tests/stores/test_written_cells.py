@@ -252,12 +252,12 @@ def test_an_index_of_cells_that_were_not_read_back_is_that_of_the_records(
 def test_many_cells_do_not_wait_for_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evalwright.stores.index.written_cells._MANY", 3)
     run = Run(tmp_path)
-    found = []
+    seen = []
     for cell in CELLS[1:6]:
         run.cell(cell, "plain")
         with closing(sqlite3.connect(run.folder / INDEX)) as index:
-            found += index.execute("SELECT count(*) FROM cells").fetchone()
-    assert found == [1, 1, 4, 4, 4]
+            seen += index.execute("SELECT count(*) FROM cells").fetchone()
+    assert seen == [1, 1, 4, 4, 4]
     run.close()
 
 

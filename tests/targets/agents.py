@@ -119,8 +119,8 @@ def program(path: Path, source: str) -> Path:
 
 
 def target(agent, *, seconds=20.0, **config):
-    given = {"agent": agent, "allow_tools": True, **config}
-    return load("targets", "coding_agent")(Variant("v", "coding_agent", given, timeout_seconds=seconds))
+    settings = {"agent": agent, "allow_tools": True, **config}
+    return load("targets", "coding_agent")(Variant("v", "coding_agent", settings, timeout_seconds=seconds))
 
 
 def answer(agent, stream, folder, *, then="", case=CASE, **config):

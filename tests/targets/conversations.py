@@ -21,7 +21,7 @@ class Scripted:
     """Models that reply in turn, by purpose; an exception among the replies is raised."""
 
     def __init__(self, **replies: list[ChatReply | Exception]) -> None:
-        self._replies = {purpose: list(given) for purpose, given in replies.items()}
+        self._replies = {purpose: list(reply) for purpose, reply in replies.items()}
         self.requests: list[tuple[Purpose, ChatRequest]] = []
 
     async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply:

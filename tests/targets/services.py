@@ -97,5 +97,5 @@ def suite(
 def evalwright(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    given = {**os.environ, "TMPDIR": str(temporary), **environment}
-    return warm.run(["-m", "evalwright", *words], cwd=folder, env=given)
+    settings = {**os.environ, "TMPDIR": str(temporary), **environment}
+    return warm.run(["-m", "evalwright", *words], cwd=folder, env=settings)

@@ -40,9 +40,9 @@ def test_all_sessions_of_a_call_count_and_the_last_one_answers(tmp_path, agent, 
 
 def test_the_spans_of_all_sessions_of_a_call_are_kept(tmp_path):
     def session(name):
-        said = {"content": [{"type": "tool_use", "id": f"t{name}", "name": "ls", "input": {}}]}
+        message = {"content": [{"type": "tool_use", "id": f"t{name}", "name": "ls", "input": {}}]}
         about = {"session_id": name, "timestamp": "2026-03-04T09:00:00Z"}
-        return [{"type": "assistant", "message": {**said, "id": "same"}, **about}, {**RESULT, "session_id": name}]
+        return [{"type": "assistant", "message": {**message, "id": "same"}, **about}, {**RESULT, "session_id": name}]
 
     got = answer("claude", lines(*session("1"), *session("2")), tmp_path)
     ids = [(span.id, span.parent_id) for span in got.spans]

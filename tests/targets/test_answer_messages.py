@@ -116,7 +116,7 @@ def test_messages_that_are_objects_keep_their_roles_calls_and_results():
         Said(type="ai", content=[{"type": "text", "text": "It is blue."}]),
     ]
     answer = answer_of({"messages": said})
-    assert [one.role for one in answer.messages] == ["user", "assistant", "tool", "assistant"]
+    assert [message.role for message in answer.messages] == ["user", "assistant", "tool", "assistant"]
     assert answer.messages[1].tool_call == ToolCall(name="look", id="1", arguments={"at": "sky"})
     assert [(result.name, result.content) for result in answer.tool_results] == [("look", "blue")]
     assert answer.output.final_answer == "It is blue."

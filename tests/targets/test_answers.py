@@ -101,11 +101,11 @@ def test_a_mapping_that_answers_nothing_is_refused_unless_it_may(returned):
     [{"final_answer": ""}, {"structured": {}}, {"tool_calls": ["f"]}, {"messages": [{"role": "user", "content": "x"}]}],
 )
 def test_an_empty_text_and_what_was_done_are_answers(returned):
-    given = answer_of(returned)
+    answer = answer_of(returned)
     parts = {
-        "final_answer": given.output.final_answer, "structured": given.output.structured,
-        "tool_calls": [call.name for call in given.tool_calls],
-        "messages": [{"role": one.role, "content": one.content} for one in given.messages],
+        "final_answer": answer.output.final_answer, "structured": answer.output.structured,
+        "tool_calls": [call.name for call in answer.tool_calls],
+        "messages": [{"role": message.role, "content": message.content} for message in answer.messages],
     }  # fmt: skip
     assert {name: parts[name] for name in returned} == returned
 

@@ -30,8 +30,8 @@ CLOSED = [
 def documented(target: str) -> set[str]:
     """The keys in the tables of the sections whose heading names the target."""
     sections = re.split(r"^## ", DOCS.read_text(), flags=re.M)
-    found = [section for section in sections if target in section.partition("\n")[0].split(", ")]
-    rows = re.findall(r"^\| (`[^|]*`) \|", "".join(found), flags=re.M)
+    listed = [section for section in sections if target in section.partition("\n")[0].split(", ")]
+    rows = re.findall(r"^\| (`[^|]*`) \|", "".join(listed), flags=re.M)
     return {key for row in rows for key in re.findall(r"`(\w+)`", row)} - {"key"}
 
 
@@ -69,15 +69,15 @@ def test_documented_keys_are_read_and_keys_that_are_read_documented(target: str)
 @pytest.mark.parametrize("to_run", [True, False])
 def test_all_misspelt_keys_are_named_at_once_with_the_nearest(tmp_path: Path, to_run: bool) -> None:
     system = "{name: c, adapter: cli, command: [/bin/cat], stdin_templat: x, timeout_second: 5, parse_as: json}"
-    found = refusals(tmp_path, system, to_run=to_run)
-    assert found.keys() == {"systems[0].stdin_templat", "systems[0].timeout_second", "systems[0].parse_as"}
-    assert '"stdin_template"' in found["systems[0].stdin_templat"]
-    assert '"timeout_seconds"' in found["systems[0].timeout_second"]
+    listed = refusals(tmp_path, system, to_run=to_run)
+    assert listed.keys() == {"systems[0].stdin_templat", "systems[0].timeout_second", "systems[0].parse_as"}
+    assert '"stdin_template"' in listed["systems[0].stdin_templat"]
+    assert '"timeout_seconds"' in listed["systems[0].timeout_second"]
 
 
 def test_other_mistakes_are_named_beside_them(tmp_path: Path) -> None:
-    found = refusals(tmp_path, "{name: c, adapter: cli, command: cat, stdin: x}")
-    assert found.keys() == {"systems[0].stdin", "systems[0].command"}
+    listed = refusals(tmp_path, "{name: c, adapter: cli, command: cat, stdin: x}")
+    assert listed.keys() == {"systems[0].stdin", "systems[0].command"}
 
 
 @pytest.mark.parametrize(

@@ -146,26 +146,26 @@ def test_a_later_failure_keeps_the_turns_before_it() -> None:
 
 @pytest.mark.parametrize(("reason", "doubts"), [("stop", []), ("length", ["length"]), ("max_tokens", ["max_tokens"])])
 def test_an_answer_that_was_cut_off_is_doubted(reason: str, doubts: list[str]) -> None:
-    found, _ = answered(says("The order is", finish_reason=reason))
-    assert (found.output.final_answer, found.error) == ("The order is", None)
-    assert [one.what for one in found.doubts] == [f"the reply was cut off, ending with {end!r}," for end in doubts]
+    answer, _ = answered(says("The order is", finish_reason=reason))
+    assert (answer.output.final_answer, answer.error) == ("The order is", None)
+    assert [doubt.what for doubt in answer.doubts] == [f"the reply was cut off, ending with {end!r}," for end in doubts]
 
 
 @pytest.mark.parametrize("fields", [{"finish_reason": "stop"}, {"finish_reason": "refusal"}])
 def test_a_refusal_is_doubted_as_one(fields: dict[str, str]) -> None:
-    found, _ = answered(says("", refusal="I cannot help.", **fields))
-    assert found.output.final_answer == "I cannot help."
-    assert [one.what for one in found.doubts] == ["the model refused"]
+    answer, _ = answered(says("", refusal="I cannot help.", **fields))
+    assert answer.output.final_answer == "I cannot help."
+    assert [doubt.what for doubt in answer.doubts] == ["the model refused"]
 
 
 @pytest.mark.parametrize("reason", ["length", "max_tokens", "content_filter"])
 def test_a_reply_that_was_cut_off_before_its_first_word_is_no_answer(reason: str) -> None:
-    found, _ = answered(says("", finish_reason=reason))
-    assert found.error is not None
-    assert (found.error.type, reason in found.error.message) == ("bad_reply", True)
-    assert found.metrics.token_input == 100
-    found, _ = answered(says("", finish_reason="stop"))
-    assert (found.error, found.output.final_answer) == (None, "")
+    answer, _ = answered(says("", finish_reason=reason))
+    assert answer.error is not None
+    assert (answer.error.type, reason in answer.error.message) == ("bad_reply", True)
+    assert answer.metrics.token_input == 100
+    answer, _ = answered(says("", finish_reason="stop"))
+    assert (answer.error, answer.output.final_answer) == (None, "")
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_a_reply_that_was_cut_off_before_its_first_word_is_no_answer(reason: str
 def test_the_cost_of_all_turns_is_unknown_if_that_of_one_is(
     costs: tuple[float | None, ...], total: float | None
 ) -> None:
-    found, _ = answered(says("", called("7"), cost_usd=costs[0]), says("done", cost_usd=costs[1]))
-    assert found.metrics.cost_usd == total
+    answer, _ = answered(says("", called("7"), cost_usd=costs[0]), says("done", cost_usd=costs[1]))
+    assert answer.metrics.cost_usd == total
 
 
 def test_tokens_that_one_turn_does_not_count_are_unknown() -> None:
     whole, half = says("", called("7")), msgspec.structs.replace(says("done"), usage=Usage(100))
-    found, _ = answered(whole, half)
-    assert (found.metrics.token_input, found.metrics.token_output) == (200, None)
+    answer, _ = answered(whole, half)
+    assert (answer.metrics.token_input, answer.metrics.token_output) == (200, None)
 
 
 def test_calls_that_the_provider_ran_itself_are_in_the_trace_and_not_run_again() -> None:

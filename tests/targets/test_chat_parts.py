@@ -157,8 +157,8 @@ def test_every_mistake_of_a_chat_system_is_reported() -> None:
 
 def test_every_tool_that_cannot_be_found_is_reported() -> None:
     given_tools = [{"function": "nowhere:f"}, {"function": f"{HERE}:HERE"}, {"function": f"{HERE}:add"}] * 2
-    found = problems("anthropic", {"model": "claude-x", "tools": given_tools})
-    assert [line.split(":")[0] for line in found] == [
+    listed = problems("anthropic", {"model": "claude-x", "tools": given_tools})
+    assert [line.split(":")[0] for line in listed] == [
         "tools[0].function",
         "tools[1].function",
         "tools[3].function",
@@ -168,9 +168,9 @@ def test_every_tool_that_cannot_be_found_is_reported() -> None:
 
 
 def test_a_key_in_the_suite_is_refused_without_being_shown() -> None:
-    (found,) = problems("openai_chat", {"model": "m", "api_key": "sk-123"})
-    assert "api_key_env" in found
-    assert "sk-123" not in found
+    (listed,) = problems("openai_chat", {"model": "m", "api_key": "sk-123"})
+    assert "api_key_env" in listed
+    assert "sk-123" not in listed
 
 
 SIMULATOR = {

@@ -266,19 +266,19 @@ def test_any_program_is_an_agent_whose_stdout_is_text_or_a_known_format(tmp_path
 
 
 def test_mistakes_are_named_together_before_anything_runs(tmp_path, monkeypatch):
-    found = refused(agent="cloude", output="xml", skills=[str(tmp_path)], skill_folder="../x")
-    assert "claude" in found["agent"]
-    assert "claude-code" in found["output"]
-    assert "below" in found["skill_folder"]
+    message = refused(agent="cloude", output="xml", skills=[str(tmp_path)], skill_folder="../x")
+    assert "claude" in message["agent"]
+    assert "claude-code" in message["output"]
+    assert "below" in message["skill_folder"]
     assert "with your rights" in refused(agent="claude")["allow_tools"]
     assert refused(agent="command").keys() == {"command"}
     assert "image" in refused(agent="claude", sandbox="docker")
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = refused(agent="codex", skills=[str(tmp_path)])
-    assert "'codex'" in found["command"]
-    assert str(tmp_path) in found["command"]
-    assert "'command'" in found["command"]
-    assert "SKILL.md" in found["skills[0]"]
+    message = refused(agent="codex", skills=[str(tmp_path)])
+    assert "'codex'" in message["command"]
+    assert str(tmp_path) in message["command"]
+    assert "'command'" in message["command"]
+    assert "SKILL.md" in message["skills[0]"]
     assert "'docker'" in refused(agent="claude", sandbox="docker", image="x")["sandbox"]
     assert "quotation" in refused(agent="codex", command="codex 'x")["command"]
 
@@ -364,7 +364,9 @@ def test_a_failure_to_sign_in_ends_the_run_once(tmp_path):
     suite = load_suite(suite_in(tmp_path, printing(said, tmp_path, then="exit 1"), cases=3))
     outcome = run_suite(suite, RunOptions(out=tmp_path / "runs"))
     assert outcome.exit_code == 3
-    assert sum(one.cells_total for one in outcome.summary.variants) == 1, "the other system has the same account"
+    assert sum(variant.cells_total for variant in outcome.summary.variants) == 1, (
+        "the other system has the same account"
+    )
     assert [note for note in outcome.notes if "not signed in" in note and "/login" in note] == outcome.notes[:1]
     assert outcome.summary.warnings.count(outcome.notes[0]) == 1
 

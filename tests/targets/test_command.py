@@ -72,9 +72,9 @@ def test_the_command_runs_in_its_folder(tmp_path):
 
 
 def test_an_object_is_the_structured_answer_and_gives_its_texts():
-    given = {"final_answer": "kiwi", "thinking": "hm", "n": 1}
-    output = answer(f"import json; print(json.dumps({given!r}))", parse_stdout_as="json").output
-    assert (output.final_answer, output.thinking, output.structured) == ("kiwi", "hm", given)
+    settings = {"final_answer": "kiwi", "thinking": "hm", "n": 1}
+    output = answer(f"import json; print(json.dumps({settings!r}))", parse_stdout_as="json").output
+    assert (output.final_answer, output.thinking, output.structured) == ("kiwi", "hm", settings)
 
 
 @pytest.mark.parametrize(

@@ -210,15 +210,15 @@ def test_numbers_that_cannot_be_used_are_doubted():
     mapping = {"final_answer": "$.a", "cost_usd": "$.c"}
     documents = [{"a": "x", "c": "$0.5"}, {"a": "x", "c": 0.5}, {"a": "x", "c": -1}, {"a": "x", "c": None}]
     what = "response_mapping.cost_usd $.c found no number that can be used"
-    said = doubts_of(*map(reply, documents), response_mapping=mapping)
-    assert said == [[Doubt(what, "'$0.5'")], [], [Doubt(what, "-1")], []]
+    doubts = doubts_of(*map(reply, documents), response_mapping=mapping)
+    assert doubts == [[Doubt(what, "'$0.5'")], [], [Doubt(what, "-1")], []]
 
 
 def test_streams_without_their_end_are_doubted():
     events = [b'data: {"t": "a"}\n\n', b'data: {"error": "too busy"}\n\n']
     config = {"stream": True, "stream_format": "sse", "stream_event_field": "$.t", "response_mapping": {}}
-    said = doubts_of(chunked(*events), chunked(events[0]), **config)
-    assert said == [[Doubt("the end of the stream is missing", "the service reports an error: too busy")], []]
+    doubts = doubts_of(chunked(*events), chunked(events[0]), **config)
+    assert doubts == [[Doubt("the end of the stream is missing", "the service reports an error: too busy")], []]
 
 
 def test_all_the_other_entries():

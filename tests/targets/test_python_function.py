@@ -33,9 +33,9 @@ def answer(function, trial=0, **fields):
 
 
 def says(function, trial=0):
-    found = answer(function, trial)
-    assert found.error is None, found.error
-    return found.output.final_answer
+    reply = answer(function, trial)
+    assert reply.error is None, reply.error
+    return reply.output.final_answer
 
 
 class Agent:
@@ -120,10 +120,10 @@ async def yields_later(text):
 
 @pytest.mark.parametrize("function", [yields, yields_later, lambda text: yields_later(text)])
 def test_what_a_generator_yields_is_joined_and_timed(function):
-    found = answer(function)
-    assert found.output.final_answer == "ha!"
-    assert (found.metrics.stream_chunks, found.metrics.stream_completed) == (2, True)
-    assert 0 <= found.metrics.latency_first_token_ms <= found.metrics.latency_last_token_ms
+    reply = answer(function)
+    assert reply.output.final_answer == "ha!"
+    assert (reply.metrics.stream_chunks, reply.metrics.stream_completed) == (2, True)
+    assert 0 <= reply.metrics.latency_first_token_ms <= reply.metrics.latency_last_token_ms
 
 
 def test_what_a_generator_returns_besides_its_pieces_is_not_lost():
@@ -204,8 +204,8 @@ def cut_short(text):
 
 
 def test_a_function_that_raises_may_leave_a_partial_answer():
-    found = answer(cut_short)
-    assert (found.output.final_answer, found.error.message.startswith("CutShort: no more")) == ("half of it", True)
+    reply = answer(cut_short)
+    assert (reply.output.final_answer, reply.error.message.startswith("CutShort: no more")) == ("half of it", True)
 
 
 class Graph:

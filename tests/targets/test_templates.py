@@ -112,9 +112,9 @@ def mistakes(config: dict[str, Any], *, evalh_rules: bool = False) -> dict[str, 
 def test_a_value_of_the_case_where_none_is_filled_in_is_a_mistake(
     config: dict[str, Any], key: str, filled: str
 ) -> None:
-    found = mistakes(config)
-    assert found.keys() == {key}
-    assert f"is not filled in here, but only in {filled!r}" in found[key]
+    listed = mistakes(config)
+    assert listed.keys() == {key}
+    assert f"is not filled in here, but only in {filled!r}" in listed[key]
     assert mistakes(config, evalh_rules=True) == {}  # the original sends the text
 
 

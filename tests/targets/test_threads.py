@@ -153,9 +153,9 @@ def test_threads_end_when_they_are_closed() -> None:
             meeting.wait(LONG)
             return threading.current_thread()
 
-        found = await asyncio.gather(*(threads.call(meet) for _ in range(4)))
+        replies = await asyncio.gather(*(threads.call(meet) for _ in range(4)))
         threads.close()
-        return found
+        return replies
 
     for thread in asyncio.run(work()):
         thread.join(LONG)

@@ -12,7 +12,7 @@ CASES = [Case("a", {"word": "ha"}), Case("b", {"word": "ho", "tone": "kind"}, me
 def problems_of(adapter, config, cases=CASES, **fields):
     places = UnfilledPlaces([Variant("v", adapter, config, **fields)])
     assert [*places.watched(cases)] == cases
-    return [(one.key, one.message) for one in places.problems("eval.yaml")]
+    return [(problem.key, problem.message) for problem in places.problems("eval.yaml")]
 
 
 @pytest.mark.parametrize(

@@ -15,15 +15,15 @@ HERE = "targets.test_user_simulator"
 
 def agent(case, variant):
     """Counts its turns, and does what the user says."""
-    said = [m["content"] for m in case["input"]["conversation"] if m["role"] == "user"]
+    messages = [m["content"] for m in case["input"]["conversation"] if m["role"] == "user"]
     message = case["input"]["user_message"]
     if message == "fail":
         raise LookupError("no such order")
     if message == "silence":
         return {"final_answer": "  "}
     return {
-        "final_answer": f"turn {len(said)}: {message}",
-        "thinking": f"t{len(said)}",
+        "final_answer": f"turn {len(messages)}: {message}",
+        "thinking": f"t{len(messages)}",
         "tool_calls": [{"name": "look"}],
         "metrics": {"token_input": 10, "token_output": 1, "cost_usd": 0.01},
     }

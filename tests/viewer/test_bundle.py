@@ -41,11 +41,11 @@ def test_reading_a_run_by_its_index_leaves_no_files_beside_it(tmp_path, pair, co
     run = copytree(pair[1], tmp_path / pair[1].name)
     with closing(open_run(run)[0]) as reader, closing(reader.index("to_keep")):
         pass
-    before = sorted(one.name for one in run.iterdir())
+    before = sorted(path.name for path in run.iterdir())
     assert "index.sqlite" in before
     write_pages([run], tmp_path / "pages", "all", None, 100)
     collect()  # the end of a process does the same
-    assert sorted(one.name for one in run.iterdir()) == before
+    assert sorted(path.name for path in run.iterdir()) == before
 
 
 def test_every_cell_is_reached_by_links_and_every_link_leads_to_a_file(tmp_path, pair):
@@ -201,7 +201,7 @@ def test_a_bundle_that_cannot_be_replaced_stays(tmp_path, pair, monkeypatch):
     with pytest.raises(StorageError):
         write_pages([run], tmp_path / "pages", "not-passed", None, 100)
     assert {file: file.read_bytes() for file in (tmp_path / "pages").rglob("*") if file.is_file()} == before
-    assert [one.name for one in tmp_path.iterdir() if "evalwright-" in one.name] == []
+    assert [path.name for path in tmp_path.iterdir() if "evalwright-" in path.name] == []
 
 
 def test_each_variant_of_both_runs_is_compared_and_counts_as_changed_with_all_its_trials(tmp_path):

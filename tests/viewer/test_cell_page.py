@@ -165,8 +165,8 @@ def test_the_images_of_a_page_are_two_megabytes_and_each_of_the_others_has_an_ad
     blocks = Blocks(lambda part: f"whole of {part}")
     image = {"type": "image", "image_url": "data:image/png;base64," + b64encode(b"\x89PNG" + bytes(750_000)).decode()}
     shown = [blocks.of(image, str(number)) for number in range(4)]
-    assert [bool(one.image) for one in shown] == [True, True, False, False]
-    assert [one.whole for one in shown] == ["", "", "whole of 2", "whole of 3"]
+    assert [bool(piece.image) for piece in shown] == [True, True, False, False]
+    assert [piece.whole for piece in shown] == ["", "", "whole of 2", "whole of 3"]
     assert "750," in shown[3].text
     assert not Blocks(lambda part: "", 10_000_000).of({**image, "image_url": image["image_url"] * 3}, "").image
 

@@ -91,8 +91,8 @@ def test_a_comparison_that_is_being_made_says_so_and_goes_on_by_itself(pair):
     key = cell_key("case-1", "agent", 0)
     paths = f"/compare?a={a}&b={b}&change=worse", f"/compare/cells/{key}?a={a}&b={b}"
     let_go, before = threading.Event(), set(threading.enumerate())
-    found = [_Held(source, let_go) for source in runs_at([folder])]
-    with site_of(lambda: found) as held:
+    listed = [_Held(source, let_go) for source in runs_at([folder])]
+    with site_of(lambda: listed) as held:
         try:
             for path in paths:
                 text = held.get(path).text
@@ -204,13 +204,13 @@ def test_long_answers_leave_pages_of_comparisons_small(tmp_path):
 
 
 def test_of_an_abridged_difference_every_character_is_shown_or_counted():
-    found = changes("a " * 5000 + "was " * 3000 + "b " * 5000, "a " * 5000 + "is " * 3000 + "b " * 5000)
-    shown = abridged(found, 3000)
-    counted = sum(int(one.text.split()[0].replace(",", "")) for one in shown if one.kind == "left out")
-    kept = sum(len(one.text) for one in shown if one.kind != "left out")
-    assert kept + counted == sum(len(one.text) for one in found)
+    change = changes("a " * 5000 + "was " * 3000 + "b " * 5000, "a " * 5000 + "is " * 3000 + "b " * 5000)
+    shown = abridged(change, 3000)
+    counted = sum(int(piece.text.split()[0].replace(",", "")) for piece in shown if piece.kind == "left out")
+    kept = sum(len(piece.text) for piece in shown if piece.kind != "left out")
+    assert kept + counted == sum(len(one.text) for one in change)
     assert kept <= 3000 + 600
-    assert abridged(found, 100_000) == found
+    assert abridged(change, 100_000) == change
 
 
 def test_differences_say_how_to_come_from_one_text_to_the_other():
@@ -225,9 +225,9 @@ def test_differences_say_how_to_come_from_one_text_to_the_other():
     ]
     for before, after in pairs:
         difference = changes(before, after)
-        assert "".join(one.text for one in difference if one.kind != "added") == before
-        assert "".join(one.text for one in difference if one.kind != "removed") == after
-    assert [one.kind for one in changes("The order is ready.", "The order is lost.")] == [
+        assert "".join(piece.text for piece in difference if piece.kind != "added") == before
+        assert "".join(piece.text for piece in difference if piece.kind != "removed") == after
+    assert [change.kind for change in changes("The order is ready.", "The order is lost.")] == [
         "same", "removed", "added", "same",
     ]  # fmt: skip
     assert [one.text for one in changes("It has shipped today.", "It was lost again.")] == [
@@ -242,13 +242,13 @@ def test_a_tool_call_is_compared_with_calls_of_the_same_name_only():
         Change("removed", before[0]), Change("same", before[1]), Change("added", after[1]),
     ]  # fmt: skip
     other = ['find_order(number="4")\n', 'notify("3")\n']
-    found = changed_calls(before, other)
-    assert [one.text for one in found if one.kind == "removed"] == [before[0], "3"]
-    assert [one.text for one in found if one.kind == "added"] == ["4", other[1]]
+    calls = changed_calls(before, other)
+    assert [call.text for call in calls if call.kind == "removed"] == [before[0], "3"]
+    assert [call.text for call in calls if call.kind == "added"] == ["4", other[1]]
     many = [f'find_order(number="{"x " * 500}{n}")\n' for n in range(300)]
-    found = changed_calls(many, many[::-1])
-    assert "".join(one.text for one in found if one.kind != "added") == "".join(many)
-    assert "".join(one.text for one in found if one.kind != "removed") == "".join(many[::-1])
+    calls = changed_calls(many, many[::-1])
+    assert "".join(call.text for call in calls if call.kind != "added") == "".join(many)
+    assert "".join(call.text for call in calls if call.kind != "removed") == "".join(many[::-1])
 
 
 def test_what_lost_the_larger_share_of_its_trials_comes_first(tmp_path):

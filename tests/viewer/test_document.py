@@ -143,7 +143,7 @@ def test_texts_and_attributes_come_back_as_one_harmless_text(text: str, value: s
 def test_the_page_needs_nothing_from_elsewhere(plain: Page) -> None:
     assert plain.tags.isdisjoint({"script", "link", "iframe", "form", "object", "embed"})
     assert plain.attributes.isdisjoint({"srcset", "action", "style", "onclick"})
-    assert [one for one in plain.addresses if not one.startswith(("#", "data:image/svg+xml;base64,"))] == []
+    assert [address for address in plain.addresses if not address.startswith(("#", "data:image/svg+xml;base64,"))] == []
     page = unescape(hostile_page("plain"))
     style = page.partition("<style>")[2].partition("</style>")[0]
     digest = b64encode(sha256(style.encode()).digest()).decode()

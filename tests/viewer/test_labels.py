@@ -85,12 +85,12 @@ def test_labels_are_stored_one_by_one_and_calibrate_reads_them(labelled):
     ]
     assert rows[0]["note"] == '=1 "quoted", note\nof two lines'
     labels, problems = read_labels(run / "labels.csv")
-    assert (problems, [(one.case_id, one.passed, one.unsure) for one in labels]) == (
+    assert (problems, [(label.case_id, label.passed, label.unsure) for label in labels]) == (
         [],
         [("case-0", True, False), ("case-1", None, True), ("case-3", True, False)],
     )
-    [found] = calibrate_run(run, run / "labels.csv").evaluators
-    assert (found.labels, found.notes[-1]) == (2, "1 answer labelled unsure, left out")
+    [evaluator] = calibrate_run(run, run / "labels.csv").evaluators
+    assert (evaluator.labels, evaluator.notes[-1]) == (2, "1 answer labelled unsure, left out")
 
 
 def test_labels_say_how_their_answer_was_chosen(labelled):
@@ -100,8 +100,8 @@ def test_labels_say_how_their_answer_was_chosen(labelled):
     text = page(client, f"/runs/{run.name}/label?evaluator=says&order=threshold")
     assert "leaves their labels out" in text
     answered(client, run, text, "fail")
-    [found] = calibrate_run(run, run / "labels.csv").evaluators
-    assert (found.labels, found.chosen_by_results, found.accuracy.n) == (2, 1, 1)
+    [evaluator] = calibrate_run(run, run / "labels.csv").evaluators
+    assert (evaluator.labels, evaluator.chosen_by_results, evaluator.accuracy.n) == (2, 1, 1)
 
 
 def test_a_file_of_labels_from_before_goes_on_and_one_of_another_kind_stays(labelled):
@@ -133,8 +133,8 @@ def test_the_command_at_the_end_reads_the_labels(labelled):
     text = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite&sample=1")
     told = re.search(r"<code>evalwright calibrate (\S+) --labels (\S+)</code>", answered(client, run, text, "pass"))
     assert told is not None
-    [found] = calibrate_run(Path(told[1]), Path(told[2])).evaluators
-    assert (found.evaluator, found.labels) == ("says", 1)
+    [evaluator] = calibrate_run(Path(told[1]), Path(told[2])).evaluators
+    assert (evaluator.evaluator, evaluator.labels) == ("says", 1)
 
 
 def test_tool_calls_that_no_message_tells_are_there_to_be_judged(tmp_path):
@@ -195,22 +195,22 @@ def test_a_balanced_sample_has_as_many_failures_as_passes_and_calibrate_weights_
         rows = list(csv.DictReader(file))
     assert sorted(row["stratum"] for row in rows) == ["fail", "fail", "pass", "pass"]
     results = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
-    said = [one["passed"] for one in results if one["evaluator"] == "says" and one.get("error") is None]
+    said = [result["passed"] for result in results if result["evaluator"] == "says" and result.get("error") is None]
     sizes = {"pass": str(said.count(True)), "fail": str(said.count(False))}
     assert {(row["sampling"], row["stratum_size"]) for row in rows} == {("balanced", size) for size in sizes.values()}
     assert all(row["stratum_size"] == sizes[row["stratum"]] for row in rows)
-    [found] = calibrate_run(run, run / "labels.csv").evaluators
-    assert (found.labels, found.outdated, found.accuracy.n) == (4, 0, 4)
-    assert found.rates[0].corrected is not None
+    [evaluator] = calibrate_run(run, run / "labels.csv").evaluators
+    assert (evaluator.labels, evaluator.outdated, evaluator.accuracy.n) == (4, 0, 4)
+    assert evaluator.rates[0].corrected is not None
 
 
 def test_the_order_of_a_balanced_sample_does_not_reveal_the_verdicts(tmp_path):
     run = made_run(tmp_path, trials=2)
     results = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
     said = {
-        cell_key(one["case_id"], one["variant_name"], one["trial"]): one["passed"]
-        for one in results
-        if one["evaluator"] == "says"
+        cell_key(result["case_id"], result["variant_name"], result["trial"]): result["passed"]
+        for result in results
+        if result["evaluator"] == "says"
     }
     with site(run.parent, TOKEN, labeller="ann") as client:
         client.cookies.set("evalwright_7766", TOKEN)
@@ -266,11 +266,11 @@ def test_scores_are_on_the_scale_and_count_as_calibrate_counts_them(tmp_path):
         cell = page(client, f"/runs/{run.name}/cells/{cell_key('case-0', 'agent', 0)}")
     assert 'data-label="Threshold" class="number">4<' in cell  # as the form and the agreement take it
     told = seen(text)
-    [found] = calibrate_run(run, run / "labels.csv").evaluators
+    [evaluator] = calibrate_run(run, run / "labels.csv").evaluators
     assert "of 8 answers that you passed" in told
     assert "of 2 answers that you failed" in told
-    assert found.labels == 10
-    assert (found.tpr.n, found.tnr.n) == (8, 2)
+    assert evaluator.labels == 10
+    assert (evaluator.tpr.n, evaluator.tnr.n) == (8, 2)
 
 
 def test_lines_that_are_no_labels_are_left_out(labelled):
@@ -344,5 +344,5 @@ def test_a_label_is_about_the_answer_that_was_shown_whatever_a_retry_does_meanwh
     text = answered(client, run, text, "fail")
     assert "1 of 6 labelled" in seen(text)
     assert [row.attempt for row in read_labels(run / "labels.csv")[0]] == [1, 2]
-    found = calibrate_run(run, run / "labels.csv").evaluators[0]
-    assert (found.labels, found.superseded) == (2, 1)
+    evaluator = calibrate_run(run, run / "labels.csv").evaluators[0]
+    assert (evaluator.labels, evaluator.superseded) == (2, 1)

@@ -157,7 +157,7 @@ def test_columns_are_chosen_and_the_choice_stays_with_every_filter(run, client):
     assert re.search(r'href="[^"]*/cells/[^"]*column=meta\.suburb[^"]*column=tokens', text)  # and from there back
     assert re.findall(r'name="column" value="(\w+)"[^>]* checked', text) == ["tokens", "tags"]
     boxes = re.findall(r'name="column" value="(\w+)" data-usual', text)
-    assert columns_of(page(client, f"/runs/{run.name}?{'&'.join(f'column={one}' for one in boxes)}")) == usual
+    assert columns_of(page(client, f"/runs/{run.name}?{'&'.join(f'column={box}' for box in boxes)}")) == usual
     assert "column=" not in text.partition("Download CSV")[0].rpartition("href=")[2]
 
 

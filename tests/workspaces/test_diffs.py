@@ -19,23 +19,23 @@ def changes(tmp_path, before, after):
             (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name / path).write_bytes(data)
         copies.append(copy_tree(tmp_path / name, tmp_path / f"{name} copied"))
-    found = difference(*copies, tmp_path / "before copied", tmp_path / "after copied")
-    return found.diff, found.left_out
+    change = difference(*copies, tmp_path / "before copied", tmp_path / "after copied")
+    return change.diff, change.left_out
 
 
 def test_files_are_added_removed_or_modified_and_lists_are_sorted(tmp_path):
     before = {"same": b"x", "z": b"1", "b/c": b"1", "gone": b"x", "b/gone": b"x"}
     after = {"same": b"x", "z": b"2", "b/c": b"2", "new": b"x", "a/new": b"x"}
-    found, _ = changes(tmp_path, before, after)
-    assert found.added == ["a/new", "new"]
-    assert found.removed == ["b/gone", "gone"]
-    assert found.modified == ["b/c", "z"]
-    assert list(found.text_diffs) == ["a/new", "b/c", "new", "z"]
+    change, _ = changes(tmp_path, before, after)
+    assert change.added == ["a/new", "new"]
+    assert change.removed == ["b/gone", "gone"]
+    assert change.modified == ["b/c", "z"]
+    assert list(change.text_diffs) == ["a/new", "b/c", "new", "z"]
 
 
 def test_a_diff_is_what_patch_tools_read(tmp_path):
-    found, _ = changes(tmp_path, {"a.py": b"one\ntwo\n"}, {"a.py": b"one\nthree\n"})
-    assert found.text_diffs == {"a.py": "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"}
+    change, _ = changes(tmp_path, {"a.py": b"one\ntwo\n"}, {"a.py": b"one\nthree\n"})
+    assert change.text_diffs == {"a.py": "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"}
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_a_diff_is_what_patch_tools_read(tmp_path):
     ids=["256 KiB", "larger", "NUL in the head", "NUL behind it", "UTF-8", "Latin-1"],
 )
 def test_which_files_have_a_text_diff(tmp_path, data, shown):
-    found, _ = changes(tmp_path, {}, {"f": data})
-    assert found.added == ["f"]
-    assert ("f" in found.text_diffs) is shown
+    change, _ = changes(tmp_path, {}, {"f": data})
+    assert change.added == ["f"]
+    assert ("f" in change.text_diffs) is shown
 
 
 def test_lines_end_at_line_feeds_only():
@@ -85,9 +85,9 @@ def test_texts_that_would_take_minutes_to_compare_are_shown_as_wholes():
 
 def test_diffs_beyond_the_limit_are_reported_as_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(diffs, "_MOST_SHOWN", 100)
-    found, left_out = changes(tmp_path, {}, {"a": b"x\n" * 10, "b": b"x\n" * 100})
-    assert found.added == ["a", "b"]
-    assert list(found.text_diffs) == ["a"]
+    change, left_out = changes(tmp_path, {}, {"a": b"x\n" * 10, "b": b"x\n" * 100})
+    assert change.added == ["a", "b"]
+    assert list(change.text_diffs) == ["a"]
     assert TOLD_IN_FULL in left_out
 
 
@@ -103,8 +103,8 @@ def test_files_of_which_one_side_was_left_out_are_in_no_list(tmp_path):
         (incomplete._replace(manifest=before.manifest), after),
         (after, incomplete._replace(manifest=before.manifest)),
     ):
-        found = difference(first, second, tmp_path / "old", tmp_path / "new").diff
-        assert (found.added, found.removed) == ([], [])
+        diff = difference(first, second, tmp_path / "old", tmp_path / "new").diff
+        assert (diff.added, diff.removed) == ([], [])
 
 
 def test_removed_texts_have_a_diff_of_their_own(tmp_path):

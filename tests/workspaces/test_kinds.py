@@ -31,10 +31,10 @@ def opened():
     made = []
 
     def workspace(kind, config, folder):
-        found = load("workspaces", kind)(config, folder)
-        made.append(found)
-        found.open()
-        return found
+        loaded = load("workspaces", kind)(config, folder)
+        made.append(loaded)
+        loaded.open()
+        return loaded
 
     yield workspace
     for found in made:

@@ -244,6 +244,6 @@ def test_paths_of_evaluators_lead_from_the_folder_of_the_suite(tmp_path):
     (suite / "eval.yaml").write_text(text.replace("evaluators:\n", f"evaluators:\n{checks}"))
     ended = evalwright(tmp_path, "run", "suite/eval.yaml")
     assert ended.returncode == 1, ended.stderr
-    found = {row["evaluator"]: row for row in rows(newest(tmp_path), "results")}
-    assert found["patch"]["reason"].startswith("the changes differ from the patch")
-    assert found["there"]["detail"]["stdout"] == f"{suite.resolve() / 'tools'}\n"
+    by_name = {row["evaluator"]: row for row in rows(newest(tmp_path), "results")}
+    assert by_name["patch"]["reason"].startswith("the changes differ from the patch")
+    assert by_name["there"]["detail"]["stdout"] == f"{suite.resolve() / 'tools'}\n"

@@ -47,19 +47,19 @@ def resume(
         StorageError: a record could not be written.
         KeyboardInterrupt: as in `evaluate`.
     """
-    found = run_of(run)
+    stored = run_of(run)
 
     def work(listener: Listener) -> Outcome:
         from evalwright.run import resumption
         from evalwright.run.origin import Trust
 
-        trust = Trust(found._suite, run=trust_run)
+        trust = Trust(stored._suite, run=trust_run)
         if retry_errors:
-            return resumption.retry(_where(found), watch=listener.watch, trust=trust)
-        return resumption.resume(_where(found), listener.watch, trust=trust)
+            return resumption.retry(_where(stored), watch=listener.watch, trust=trust)
+        return resumption.resume(_where(stored), listener.watch, trust=trust)
 
-    _, listener = in_thread(work, found._objects, on_cell, _secrets(found))
-    return Run(found._place, listener.stopped, found._objects, found._suite)
+    _, listener = in_thread(work, stored._objects, on_cell, _secrets(stored))
+    return Run(stored._place, listener.stopped, stored._objects, stored._suite)
 
 
 def re_evaluate(
@@ -85,9 +85,9 @@ def re_evaluate(
         InputError: evaluators that cannot be used, or a run that was made elsewhere; the run is as it was.
         StorageError: a record could not be written; the run is as it was.
     """
-    found = run_of(run)
+    stored = run_of(run)
     places, problems = Passed(), list[Problem]()
-    places.objects.update(found._objects)
+    places.objects.update(stored._objects)
     specs = None if evaluators is None else specs_of(evaluators, places, problems)
     if problems:
         raise InputError(problems)
@@ -96,17 +96,17 @@ def re_evaluate(
         from evalwright.run.re_evaluation import re_evaluate
 
         if specs is None:
-            return re_evaluate(_where(found), watch=listener.watch, trust_run=trust_run)
-        suite = _judged_by(found, specs)
+            return re_evaluate(_where(stored), watch=listener.watch, trust_run=trust_run)
+        suite = _judged_by(stored, specs)
         if replace:
-            return re_evaluate(_where(found), suite=suite, watch=listener.watch, trust_run=trust_run)
+            return re_evaluate(_where(stored), suite=suite, watch=listener.watch, trust_run=trust_run)
         for spec in specs[:-1]:
-            re_evaluate(_where(found), add=spec.name, suite=suite, watch=listener.watch, trust_run=trust_run)
-        return re_evaluate(_where(found), add=specs[-1].name, suite=suite, watch=listener.watch, trust_run=trust_run)
+            re_evaluate(_where(stored), add=spec.name, suite=suite, watch=listener.watch, trust_run=trust_run)
+        return re_evaluate(_where(stored), add=specs[-1].name, suite=suite, watch=listener.watch, trust_run=trust_run)
 
     if specs != []:
-        in_thread(work, places.objects, None, _secrets(found))
-    return Run(found._place, None, places.objects, found._suite)
+        in_thread(work, places.objects, None, _secrets(stored))
+    return Run(stored._place, None, places.objects, stored._suite)
 
 
 def _judged_by(run: Run, specs: list[EvaluatorSpec]) -> Suite:

@@ -58,13 +58,13 @@ def given_cases(given: Any) -> list[Case]:
     return cases
 
 
-def _cases(given: Any, problems: list[Problem]) -> Iterator[Case]:
-    for position, item in enumerate(_items(given)):
+def _cases(cases: Any, problems: list[Problem]) -> Iterator[Case]:
+    for position, item in enumerate(_items(cases)):
         try:
             if isinstance(item, Case):
-                yield _of_case(item)
+                yield _case_of_case(item)
             elif isinstance(item, Mapping):
-                yield _of_mapping(item, position)
+                yield _case_of_mapping(item, position)
             else:
                 yield Case(str(position + 1), _json_data(item, "an input"))
         except _NoCaseError as error:
@@ -79,20 +79,20 @@ class _NoCaseError(Exception):
         self.mistakes = mistakes
 
 
-def _items(given: Any) -> Iterable[Any]:
-    if is_frame(given):
-        return rows_of_frame(given)
-    if isinstance(given, str | os.PathLike):
-        return _of_file(Path(given))
-    if isinstance(given, Mapping):
-        return [{"id": str(name), "input": asked} for name, asked in given.items()]
-    if isinstance(given, Iterable) and not isinstance(given, bytes):
-        return given
+def _items(cases: Any) -> Iterable[Any]:
+    if is_frame(cases):
+        return rows_of_frame(cases)
+    if isinstance(cases, str | os.PathLike):
+        return _items_in_file(Path(cases))
+    if isinstance(cases, Mapping):
+        return [{"id": str(name), "input": question} for name, question in cases.items()]
+    if isinstance(cases, Iterable) and not isinstance(cases, bytes):
+        return cases
     expected = "a list of inputs or cases, a mapping from id to input, a DataFrame or a file"
-    raise InputError(refused("cases", f"expected {expected}, found {type(given).__name__}"))
+    raise InputError(refused("cases", f"expected {expected}, found {type(cases).__name__}"))
 
 
-def _of_file(path: Path) -> Iterable[Any]:
+def _items_in_file(path: Path) -> Iterable[Any]:
     """The cases of a file; of a suite file, the suite's."""
     if path == Path():
         raise InputError(refused("cases", "expected the path of a file, found an empty text"))
@@ -105,15 +105,15 @@ def _of_file(path: Path) -> Iterable[Any]:
         return rows_of_parquet(path)
     if suffix not in (".jsonl", ".json", ".yaml", ".yml"):
         raise InputError(refused("cases", f"expected .jsonl, .json, .csv, .yaml or .parquet, found {path.name}"))
-    found = _of_lines(path) if suffix == ".jsonl" else _of_document(path)
-    if found is None:
+    lines = _items_in_lines(path) if suffix == ".jsonl" else _items_in_document(path)
+    if lines is None:
         from evalwright.formats.loading import load_suite
 
         return map(snapshot, load_suite(path, to_run=False).cases)
-    return found
+    return lines
 
 
-def _of_lines(path: Path) -> list[Any] | None:
+def _items_in_lines(path: Path) -> list[Any] | None:
     """The objects of a JSON Lines file; None if its cases are those of a suite format."""
     lines: list[Any] = []
     problems: list[Problem] = []
@@ -127,7 +127,7 @@ def _of_lines(path: Path) -> list[Any] | None:
     return lines if not lines or not isinstance(lines[0], dict) or "input" in lines[0] else None
 
 
-def _of_document(path: Path) -> list[Any] | None:
+def _items_in_document(path: Path) -> list[Any] | None:
     """The cases of a list or of a file of cases; None for anything else, such as a suite."""
     from evalwright.files import yaml
 
@@ -140,18 +140,18 @@ def _of_document(path: Path) -> list[Any] | None:
     return value if isinstance(value, list) else None
 
 
-def _of_case(case: Case) -> Case:
+def _case_of_case(case: Case) -> Case:
     """The case, if the types of its fields are right: nothing checked them when it was made."""
     if not isinstance(case.expected, Expected):
         raise _NoCaseError((("expected",), f"expected an Expected, found {type(case.expected).__name__}"))
-    given = {key: value for key, default in _DEFAULTS.items() if (value := getattr(case, key)) is not default}
-    _convert(_json_data(given, "a case"))
+    fields = {key: value for key, default in _DEFAULTS.items() if (value := getattr(case, key)) is not default}
+    _convert(_json_data(fields, "a case"))
     if case.occurrence is msgspec.UNSET:  # else the format of the case tells cases apart without ids
         _must_have_id(case)
     return case
 
 
-def _of_mapping(item: Mapping[str, Any], position: int) -> Case:
+def _case_of_mapping(item: Mapping[str, Any], position: int) -> Case:
     mistakes: list[tuple[Place, str]]
     mistakes = [((str(key),), f"unknown key{did_you_mean(str(key), _KEYS)}") for key in item if key not in _KEYS]
     if mistakes:
@@ -168,11 +168,11 @@ def _of_mapping(item: Mapping[str, Any], position: int) -> Case:
         mistakes.append((("expected",), f"expected a mapping like {like}, found {type(expected).__name__}"))
     if mistakes:
         raise _NoCaseError(*mistakes)
-    given = {"id": str(position + 1), **{key: value for key, value in item.items() if value is not None}}
-    given.setdefault("input", None)
-    if isinstance(given["id"], int) and not isinstance(given["id"], bool):
-        given["id"] = str(given["id"])
-    return _must_have_id(_convert(_json_data(given, "a case")))
+    fields = {"id": str(position + 1), **{key: value for key, value in item.items() if value is not None}}
+    fields.setdefault("input", None)
+    if isinstance(fields["id"], int) and not isinstance(fields["id"], bool):
+        fields["id"] = str(fields["id"])
+    return _must_have_id(_convert(_json_data(fields, "a case")))
 
 
 def _must_have_id(case: Case) -> Case:
@@ -181,9 +181,9 @@ def _must_have_id(case: Case) -> Case:
     return case
 
 
-def _convert(given: dict[str, Any]) -> Case:
+def _convert(raw: dict[str, Any]) -> Case:
     try:
-        return msgspec.convert(given, Case)
+        return msgspec.convert(raw, Case)
     except msgspec.ValidationError as error:
         message, _, inside = str(error).partition(" - at `$")
         message = message.replace("`", "").replace(", got ", ", found ")
@@ -197,8 +197,8 @@ def _json_data(value: Any, what: str) -> Any:
         data = msgspec.to_builtins(value, str_keys=True)
         encoded = msgspec.json.encode(data)
     except (TypeError, ValueError, RecursionError) as error:
-        found = f"{error}"
-        raise _NoCaseError(((), f"expected {what} that JSON can hold: {found[:1].lower()}{found[1:]}")) from None
+        why = f"{error}"
+        raise _NoCaseError(((), f"expected {what} that JSON can hold: {why[:1].lower()}{why[1:]}")) from None
     if b"null" in encoded:  # NaN and infinities are written like this, too
         endless = [(place, f"expected a JSON value, found {found}") for place, found in not_finite(data)]
         if endless:

@@ -63,7 +63,7 @@ class Comparison:
     @property
     def regressions(self) -> Mapping[str, Sequence[str]]:
         """Cases that got worse, by variant."""
-        return {one.variant: one.regressions for one in self.differences}
+        return {difference.variant: difference.regressions for difference in self.differences}
 
     def __iter__(self) -> Iterator[Difference]:
         return iter(self.differences)
@@ -72,16 +72,16 @@ class Comparison:
         return len(self.differences)
 
     def __getitem__(self, variant: str) -> Difference:
-        for one in self.differences:
-            if one.variant == variant:
-                return one
+        for difference in self.differences:
+            if difference.variant == variant:
+                return difference
         known = [one.variant for one in self.differences]
         raise KeyError(f"no variant {variant!r}{did_you_mean(variant, known)} (there are: {', '.join(known)})")
 
     def __str__(self) -> str:
         warnings = (f"  warning: {line}" for line in self.warnings)
         title = f"{self.after} compared with {self.before}:"
-        return "\n".join([title, *(f"  {one}" for one in self.differences), *warnings])
+        return "\n".join([title, *(f"  {difference}" for difference in self.differences), *warnings])
 
     def svg(self) -> str:
         """The differences with their intervals as a picture (SVG): a forest plot."""
@@ -89,9 +89,9 @@ class Comparison:
         from evalwright.reports.pictures.plots import forest_svg
 
         rows = [
-            ForestRow(one.variant, one.difference, *one.interval)
-            for one in self.differences
-            if one.difference is not None and one.interval is not None
+            ForestRow(difference.variant, difference.difference, *difference.interval)
+            for difference in self.differences
+            if difference.difference is not None and difference.interval is not None
         ]
         return forest_svg(f"{self.after} compared with {self.before}", rows)
 

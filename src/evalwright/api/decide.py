@@ -92,26 +92,26 @@ def decide(
     _check(loss, metric, alpha, correction, errors, population, guards, [*kinds, *flags])
     terms = _terms(metric, loss, alpha, better, slices, errors, population, group)
     one, other = run_of(before), run_of(after)
-    found = _decisions(one, other, terms, guards or {}, variant, labels, allow_changed, together=correction != "none")
-    return _decision(*found, terms, correction)
+    pairs = _decisions(one, other, terms, guards or {}, variant, labels, allow_changed, together=correction != "none")
+    return _decision(*pairs, terms, correction)
 
 
 def _decision(
-    found: Sequence[tuple[tuple[str, str], Record]],
+    comparisons: Sequence[tuple[tuple[str, str], Record]],
     dominated: Mapping[str, Sequence[str]],
     terms: Terms,
     correction: str,
 ) -> Decision:
     """The variants together: accepted if all are, rejected if one is."""
-    ps = _adjusted_p_values([part.p_better if terms.better else part.p_margin for _, part in found], correction)
-    variants = [_variant(pair, part, p) for (pair, part), p in zip(found, ps, strict=True)]
+    ps = _adjusted_p_values([part.p_better if terms.better else part.p_margin for _, part in comparisons], correction)
+    variants = [_variant(pair, part, p) for (pair, part), p in zip(comparisons, ps, strict=True)]
     verdicts = {variant.verdict for variant in variants}
     verdict: _Verdict = "undecided"
     if "rejected" in verdicts:
         verdict = "rejected"
     elif verdicts == {"accepted"}:
         verdict = "accepted"
-    records = tuple(part for _, part in found)
+    records = tuple(part for _, part in comparisons)
     margin = records[0].margin if records else terms.margin or 0.0
     accepted, terms_of = verdict == "accepted", (terms.metric, margin, terms.alpha, correction)
     return Decision(accepted, verdict, *terms_of, terms.better, tuple(variants), dominated, records)
@@ -188,10 +188,10 @@ def _guards(guards: Mapping[str, str], runs: TwoRuns) -> tuple[Guard, ...]:
     from evalwright.decisions.terms import Guard, guard_of
 
     evaluators = sorted({name for side in runs.b.values() for name in side.scores})
-    found = {name: guard_of(name, str(limit), evaluators) for name, limit in guards.items()}
-    if problems := [refused(f"guards[{name!r}]", one) for name, one in found.items() if isinstance(one, str)]:
+    chosen = {name: guard_of(name, str(limit), evaluators) for name, limit in guards.items()}
+    if problems := [refused(f"guards[{name!r}]", guard) for name, guard in chosen.items() if isinstance(guard, str)]:
         raise InputError(problems)
-    return tuple(one for one in found.values() if isinstance(one, Guard))
+    return tuple(guard for guard in chosen.values() if isinstance(guard, Guard))
 
 
 def _adjusted_p_values(ps: Sequence[float | None], correction: str) -> list[float | None]:
@@ -268,8 +268,8 @@ def _must_be_alike(runs: TwoRuns, metric: str) -> None:
 
     changed, problems = runs.identity.cases, []
     if changed:
-        found = f"{counted(len(changed), 'case')} changed between the runs: {some_names(changed)}"
-        problems.append(refused("after", found))
+        changes = f"{counted(len(changed), 'case')} changed between the runs: {some_names(changed)}"
+        problems.append(refused("after", changes))
     problems += [
         refused("after", f"the evaluator {name!r} changed between the runs")
         for name in [*runs.identity.evaluators, *runs.identity.alone]

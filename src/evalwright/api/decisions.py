@@ -95,36 +95,36 @@ class Decision:
         return f"<div><pre>{escape(str(self))}</pre>{self.svg()}</div>"
 
     def __str__(self) -> str:
-        lines = [self._sentence(one) for one in self.variants]
+        lines = [self._sentence(variant) for variant in self.variants]
         if len(lines) > 1:
-            lines = [f"{one.variant}: {line}" for one, line in zip(self.variants, lines, strict=True)]
-        warnings = dict.fromkeys(line for one in self.variants for line in one.warnings)
+            lines = [f"{variant.variant}: {line}" for variant, line in zip(self.variants, lines, strict=True)]
+        warnings = dict.fromkeys(line for variant in self.variants for line in variant.warnings)
         return "\n".join([*lines, *(f"warning: {line}" for line in warnings)])
 
     def __repr__(self) -> str:
         return f"<Decision {self}>"
 
-    def _sentence(self, one: VariantDecision) -> str:
-        if one.difference is None or one.interval is None or one.p is None:
+    def _sentence(self, decision: VariantDecision) -> str:
+        if decision.difference is None or decision.interval is None or decision.p is None:
             return "undecided: no case was judged in both runs"
         rate = self.metric == "pass_rate"
         factor, unit, digits = (100, " pp", 1) if rate else (1, "", 3)
         low, high, mean = (
-            f"{factor * value:+.{digits}f}".replace("-", "−") for value in (*one.interval, one.difference)
+            f"{factor * value:+.{digits}f}".replace("-", "−") for value in (*decision.interval, decision.difference)
         )
         null = 0.0 if self.better else self.margin
         of = f" for −{100 * null:g} pp" if rate and null else f" for −{null:g}" if null else ""
-        p = ("p < 0.001" if one.p < 0.001 else f"p {one.p:.3f}") + of
-        errors = f", {counted(sum(one.errors), 'error')} left out" if any(one.errors) else ""
-        facts = f"{mean}{unit} [{low}, {high}], {counted(one.n, 'case')}, {p}{errors}"
-        return f"{self._claim(one)}: {facts}"
+        p = ("p < 0.001" if decision.p < 0.001 else f"p {decision.p:.3f}") + of
+        errors = f", {counted(sum(decision.errors), 'error')} left out" if any(decision.errors) else ""
+        facts = f"{mean}{unit} [{low}, {high}], {counted(decision.n, 'case')}, {p}{errors}"
+        return f"{self._claim(decision)}: {facts}"
 
-    def _claim(self, one: VariantDecision) -> str:
-        if broken := [guard.name for guard in one.guards if guard.state == "broken"]:
+    def _claim(self, decision: VariantDecision) -> str:
+        if broken := [guard.name for guard in decision.guards if guard.state == "broken"]:
             return f"rejected ({', '.join(broken)})"
         points = f"{100 * self.margin:g} points" if self.metric == "pass_rate" else f"{self.margin:g}"
-        if one.verdict == "accepted":
+        if decision.verdict == "accepted":
             return f"no worse than {points}" if self.margin and not self.better else "better"
-        if one.verdict == "rejected":
+        if decision.verdict == "rejected":
             return f"worse by more than {points}" if self.margin else "worse"
-        return f"undecided ({one.undecided_by})"
+        return f"undecided ({decision.undecided_by})"

@@ -239,7 +239,7 @@ def _unfinished_run(todo: Preparation) -> Path | None:
             plan, summary, location = reader.plan, reader.summary(), Path(reader.location)
         if plan is None or (plan.name, plan.config_hash) != (todo.suite.name, digest):
             continue
-        if any(found and plan.files.get(path, found) != found for path, found in files.items()):
+        if any(file and plan.files.get(path, file) != file for path, file in files.items()):
             continue  # its cases differ, or what judges them; code may have been fixed since
         if summary is None or summary.cells_missing:
             return location

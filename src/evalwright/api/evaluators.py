@@ -62,8 +62,8 @@ class Evaluator:
 
         if not isinstance(type, str):  # checked here: its keys are known by its name
             raise InputError(refused("Evaluator", f"expected the name of an evaluator, found {type!r}"))
-        if registry.knows("evaluators", type) and (found := undeclared_keys(type, config)):
-            raise InputError([refused(f"Evaluator({type!r})", problem.message) for problem in found])
+        if registry.knows("evaluators", type) and (keys := undeclared_keys(type, config)):
+            raise InputError([refused(f"Evaluator({type!r})", problem.message) for problem in keys])
         self.type: str = type
         self.name: str = name or type
         self.threshold: float | None = threshold
@@ -222,7 +222,7 @@ def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> Eval
         problems += wrong
         return None
     try:
-        spec = _of_type(one, places) if isinstance(one, Evaluator) else _of_function(one, places)
+        spec = _spec_of_type(one, places) if isinstance(one, Evaluator) else _spec_of_function(one, places)
         with with_objects(places.objects):
             build(spec)
     except InputError as error:
@@ -238,7 +238,7 @@ def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> Eval
     return spec
 
 
-def _of_type(one: Evaluator, places: Passed) -> EvaluatorSpec:
+def _spec_of_type(one: Evaluator, places: Passed) -> EvaluatorSpec:
     def named(value: Any) -> Any:
         if isinstance(value, list):
             return [named(item) for item in value]
@@ -257,7 +257,7 @@ def _options_of(function: Callable[..., Any]) -> _FunctionOptions:
     return options
 
 
-def _of_function(function: Callable[..., Any], places: Passed) -> EvaluatorSpec:
+def _spec_of_function(function: Callable[..., Any], places: Passed) -> EvaluatorSpec:
     options = _options_of(function)
     config: dict[str, Any] = {"function": places.add(function)}
     if options.threshold is not None:

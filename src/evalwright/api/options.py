@@ -74,29 +74,29 @@ class Settings:
 
     def problems(self) -> list[Problem]:
         """Problems of single values."""
-        found = list[Problem]()
+        problems = list[Problem]()
         for key, least in _LEAST.items():
-            found += too_small(key, getattr(self, key), least, whole=key not in ("timeout", "budget_usd"))
+            problems += too_small(key, getattr(self, key), least, whole=key not in ("timeout", "budget_usd"))
         tags: Any = self.tags
         if isinstance(tags, str):  # a string is a sequence, too: of its letters
-            found.append(refused("tags", f"expected a list of tags, found the text {tags!r}"))
+            problems.append(refused("tags", f"expected a list of tags, found the text {tags!r}"))
         elif not (isinstance(tags, Collection) and all(isinstance(tag, str) for tag in tags)):
-            found.append(refused("tags", f"expected a list of tags, found {tags!r}"))
+            problems.append(refused("tags", f"expected a list of tags, found {tags!r}"))
         for key, (kinds, expected) in _KINDS.items():
             value = getattr(self, key)
             if not (value is None or isinstance(value, kinds)) or (isinstance(value, bool) and bool not in kinds):
-                found.append(refused(key, f"expected {expected}, found {value!r}"))
+                problems.append(refused(key, f"expected {expected}, found {value!r}"))
         if self.executor not in (None, *_EXECUTORS):
-            found.append(refused("executor", f"expected {' or '.join(_EXECUTORS)}, found {self.executor!r}"))
+            problems.append(refused("executor", f"expected {' or '.join(_EXECUTORS)}, found {self.executor!r}"))
         name: object = self.name
         if name is not None and not (isinstance(name, str) and name.strip()):
-            found.append(refused("name", f"expected text, found {self.name!r}"))
+            problems.append(refused("name", f"expected text, found {self.name!r}"))
         on_cell: object = self.on_cell
         if not (on_cell is None or callable(on_cell)):
-            found.append(refused("on_cell", f"expected a function, found {type(on_cell).__name__}"))
+            problems.append(refused("on_cell", f"expected a function, found {type(on_cell).__name__}"))
         elif iscoroutinefunction(on_cell) or iscoroutinefunction(getattr(on_cell, "__call__", None)):  # noqa: B004
-            found.append(refused("on_cell", "expected a function that is not async: nothing awaits what it returns"))
-        return found
+            problems.append(refused("on_cell", "expected a function that is not async: nothing awaits what it returns"))
+        return problems
 
 
 _LEAST: Mapping[str, float] = {

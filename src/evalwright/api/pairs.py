@@ -54,10 +54,10 @@ def compare(
     reader_a, plan_a = one._open_records()
     reader_b, plan_b = other._open_records()
     with closing(reader_a), closing(reader_b):
-        found = list(_deltas(reader_a, plan_a, reader_b, plan_b, variant, by))
+        deltas = list(_deltas(reader_a, plan_a, reader_b, plan_b, variant, by))
     same = warnings_of_same_run(one, other, paired_variants(one.variants, other.variants, variant))
-    warnings = (*same, *(line for _, decision in found for line in decision.warnings))
-    return Comparison(one._label, other._label, adjusted([delta for delta, _ in found]), warnings)
+    warnings = (*same, *(line for _, decision in deltas for line in decision.warnings))
+    return Comparison(one._label, other._label, adjusted([delta for delta, _ in deltas]), warnings)
 
 
 def _deltas(
@@ -89,18 +89,18 @@ def _deltas(
 
 def _metadata(reader: RunReader, by: str) -> dict[str, str]:
     """The text of a metadata value by case, for the cases that have one. Raises InputError if none does."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     seen: set[str] = set()
     for case in reader.cases():
         seen.update(case.metadata)
         if (value := case.metadata.get(by)) is not None:
-            found[case.key] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    if not found:
+            names[case.key] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if not names:
         there = ", ".join(sorted(seen)) or "no metadata"
         raise InputError(
             refused("by", f"no case has {by!r} in its metadata{did_you_mean(by, seen)} (there is: {there})")
         )
-    return found
+    return names
 
 
 def warnings_of_same_run(before: Run, after: Run, pairs: Sequence[tuple[str, str]]) -> list[str]:

@@ -44,10 +44,10 @@ def _importable(function: Callable[..., Any]) -> str | None:
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module == "__main__" or "<" in name:
         return None
-    found: Any = sys.modules.get(module)
+    loaded: Any = sys.modules.get(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return f"{module}:{name}" if found is function and getattr(sys.modules[module], "__file__", None) else None
+        loaded = getattr(loaded, part, None)
+    return f"{module}:{name}" if loaded is function and getattr(sys.modules[module], "__file__", None) else None
 
 
 def _unnamed_place(function: Callable[..., Any]) -> str:

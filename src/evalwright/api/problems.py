@@ -41,8 +41,10 @@ def masked_problems(variables: Mapping[str, str] | None = None) -> Iterator[None
 
         own = {name: value for name, value in (variables or {}).items() if may_be_secret(value)}
         mask = Masker.of(own, os.environ).mask_text
-        found = [replace(one, message=mask(one.message), key=mask(one.key)) for one in error.problems]
-        raise InputError(found, mask(error.headline)) from None
+        problems = [
+            replace(problem, message=mask(problem.message), key=mask(problem.key)) for problem in error.problems
+        ]
+        raise InputError(problems, mask(error.headline)) from None
 
 
 @contextmanager
@@ -53,8 +55,11 @@ def named_as_arguments() -> Iterator[None]:
     except InputError as error:
         if not any(problem.file.startswith("--") for problem in error.problems):
             raise
-        found = [refused(one.file[2:], one.message) if one.file.startswith("--") else one for one in error.problems]
-        raise InputError(found) from error
+        problems = [
+            refused(problem.file[2:], problem.message) if problem.file.startswith("--") else problem
+            for problem in error.problems
+        ]
+        raise InputError(problems) from error
 
 
 def points_of(value: float | str, name: str) -> float:

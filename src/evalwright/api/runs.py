@@ -136,11 +136,11 @@ class Run:
             known = ", ".join(self.variants)
             raise InputError(refused("variant", f"no variant {variant!r}{near} (there are: {known})"))
         wanted = (status,) if isinstance(status, str) else status
-        for one in wanted or ():
-            if one not in get_args(Status):
-                near = did_you_mean(one, get_args(Status))
+        for key in wanted or ():
+            if key not in get_args(Status):
+                near = did_you_mean(key, get_args(Status))
                 raise InputError(
-                    refused("status", f"unknown verdict {one!r}{near} (known: {', '.join(get_args(Status))})")
+                    refused("status", f"unknown verdict {key!r}{near} (known: {', '.join(get_args(Status))})")
                 )
         return (
             cell
@@ -169,8 +169,8 @@ class Run:
                     position, case = next(cases)
                 if case is None or position != trace.case_index:  # runs of other programs have no list of their cases
                     case = Case(trace.case_id, trace.input)
-                found = verdict or cell_verdict(plan.pass_criteria, needed, trace, results)
-                yield Cell(case, trace, results, found)
+                status = verdict or cell_verdict(plan.pass_criteria, needed, trace, results)
+                yield Cell(case, trace, results, status)
 
     def failures(self) -> list[Cell]:
         """The cells whose verdict is fail or borderline."""

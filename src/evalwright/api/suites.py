@@ -96,9 +96,9 @@ def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> P
     problems = settings.problems()
     places = Passed()
     if isinstance(cases, Suite):
-        suite, target = _of_suite(cases, system, settings, places, problems)
+        suite, target = _suite_with_settings(cases, system, settings, places, problems)
     else:
-        suite, target = _of_cases(cases, system, settings, places, problems), None
+        suite, target = _suite_of_cases(cases, system, settings, places, problems), None
     names = [variant.name for variant in suite.variants]
     if isinstance(settings.baseline, str) and settings.baseline not in names and not (target and ":" not in target):
         near = did_you_mean(settings.baseline, names)
@@ -123,25 +123,27 @@ def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> P
     return Preparation(suite, options, places.objects)
 
 
-def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Passed, problems: list[Problem]) -> Suite:
+def _suite_of_cases(
+    cases: CasesLike, system: Systems, settings: Settings, places: Passed, problems: list[Problem]
+) -> Suite:
     try:
-        found = given_cases(_first(cases, settings))
+        read_cases = given_cases(_first(cases, settings))
     except InputError as error:
         problems.extend(error.listed)
-        found = []
+        read_cases = []
     variants: list[Variant] = []
     if system is None:
         hint = "; evaluate(load(FILE)) runs a file's own" if isinstance(cases, str | os.PathLike) else ""
         problems.append(refused("system", f"expected a function, a System or 'module:callable', found None{hint}"))
     else:
         variants = variants_of(system, settings.timeout, places, problems)
-    evaluators = _evaluators(found, settings, places, problems)
+    evaluators = _evaluators(read_cases, settings, places, problems)
     # Equal errors stop the run through `stop_after_equal_errors`, which `Run.stopped` reports.
     run = _run_settings(RunSettings(max_concurrency=_CONCURRENCY, stop_after_errors=0), settings)
     name = settings.name or (variants[0].name if len(variants) == 1 else "evaluation")
     document = {
         "name": name,
-        "cases": {"number": len(found), "sha256": _digest(found)},
+        "cases": {"number": len(read_cases), "sha256": _digest(read_cases)},
         "systems": msgspec.to_builtins(variants),
         "evaluators": msgspec.to_builtins(evaluators),
         "run": msgspec.to_builtins(run),
@@ -151,14 +153,14 @@ def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Pas
         name=name,
         dialect=NATIVE,
         source=_script(),
-        cases=found,
+        cases=read_cases,
         variants=variants,
         evaluators=evaluators,
         pass_criteria=PassCriteria(errored_evaluators="error"),
         run=run,
         document=document,
         secrets=literal_secrets(document),
-        warnings=[*_empty_texts(found), *_idle(found, evaluators)],
+        warnings=[*_empty_texts(read_cases), *_idle(read_cases, evaluators)],
     )
 
 
@@ -204,7 +206,7 @@ def _evaluators(
     return specs
 
 
-def _of_suite(
+def _suite_with_settings(
     suite: Suite, system: Systems, settings: Settings, places: Passed, problems: list[Problem]
 ) -> tuple[Suite, str | None]:
     """The suite, with its own parts replaced by those that were passed, and the variant that was chosen."""
@@ -264,11 +266,11 @@ def _sampled_suite(suite: Suite, settings: Settings) -> tuple[Suite, int | None]
 
 
 def _digest(cases: Sequence[Case]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for case in cases:
-        found.update(msgspec.json.encode(snapshot(case)))
-        found.update(b"\n")
-    return found.hexdigest()
+        digest.update(msgspec.json.encode(snapshot(case)))
+        digest.update(b"\n")
+    return digest.hexdigest()
 
 
 def _script() -> Path:

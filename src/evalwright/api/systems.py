@@ -75,22 +75,22 @@ def variants_of(
     to `problems`."""
     named: list[tuple[str, str | None, Any]]
     if isinstance(given, Mapping):
-        named = [(f"system[{name!r}]", str(name), one) for name, one in given.items()]
+        named = [(f"system[{name!r}]", str(name), system) for name, system in given.items()]
     elif isinstance(given, Sequence) and not isinstance(given, str):
-        named = [(f"system[{i}]", None, one) for i, one in enumerate(given)]
+        named = [(f"system[{i}]", None, system) for i, system in enumerate(given)]
     else:
         named = [("system", None, given)]
-    found = [
+    variants = [
         variant
-        for place, name, one in named
-        if (variant := _variant(place, name, one, timeout, places, problems)) is not None
+        for place, name, system in named
+        if (variant := _variant(place, name, system, timeout, places, problems)) is not None
     ]
     if not named:
         problems.append(refused("system", "expected at least one system, found none"))
-    for name, number in Counter(variant.name for variant in found).items():
+    for name, number in Counter(variant.name for variant in variants).items():
         if number > 1:
             problems.append(refused("system", f"two systems are named {name!r}: pass a mapping from name to system"))
-    return found
+    return variants
 
 
 def _variant(
@@ -111,9 +111,9 @@ def _variant(
         return None
     named = name or system.name
     if isinstance(call, str) and ":" not in call:
-        variant = _of_target(place, Variant(named or call, call, settings), problems)
+        variant = _variant_of_target(place, Variant(named or call, call, settings), problems)
     else:
-        variant = _of_function(place, named, call, settings, places, problems)
+        variant = _variant_of_function(place, named, call, settings, places, problems)
     return variant and msgspec.structs.replace(
         variant,
         timeout_seconds=system.timeout or timeout or default_timeout(variant.adapter, settings),
@@ -121,7 +121,7 @@ def _variant(
     )
 
 
-def _of_function(
+def _variant_of_function(
     place: str, name: str | None, call: Any, settings: dict[str, Any], places: Passed, problems: list[Problem]
 ) -> Variant:
     if "target" in settings:
@@ -141,16 +141,16 @@ def _of_function(
     )
 
 
-def _of_target(place: str, variant: Variant, problems: list[Problem]) -> Variant | None:
+def _variant_of_target(place: str, variant: Variant, problems: list[Problem]) -> Variant | None:
     """The variant, if there is such a target; what its settings lack is among the problems."""
     if not knows("targets", variant.adapter):
         near = did_you_mean(variant.adapter, names("targets"))
         problems.append(refused(place, f"expected {_EXPECTED}, found {variant.adapter!r}{near}"))
         return None
-    found = list(unread_of(variant.adapter, variant.config))
+    keys = list(unread_of(variant.adapter, variant.config))
     try:
         build_target(variant, [])
     except InputError as error:
-        found += [(one.key, one.message) for one in error.listed]
-    problems += [refused(f"{place}.settings.{key}".rstrip("."), message) for key, message in found]
+        keys += [(problem.key, problem.message) for problem in error.listed]
+    problems += [refused(f"{place}.settings.{key}".rstrip("."), message) for key, message in keys]
     return variant

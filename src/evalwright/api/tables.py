@@ -50,9 +50,9 @@ def rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
             _check(columns, str(path))
             for line, cells in records:
                 if len(cells) != len(columns):
-                    found = f"expected {counted(len(columns), 'cell')}, found {counted(len(cells), 'cell')}"
-                    raise InputError(Problem(str(path), found, line))
-                yield _case({name: _of_text(cell) for name, cell in zip(columns, cells, strict=True) if cell})
+                    mismatch = f"expected {counted(len(columns), 'cell')}, found {counted(len(cells), 'cell')}"
+                    raise InputError(Problem(str(path), mismatch, line))
+                yield _case({name: _value_of_text(cell) for name, cell in zip(columns, cells, strict=True) if cell})
     except CsvError as error:
         raise InputError(Problem(str(path), f"is not CSV: {error}", error.line)) from None
     except UnicodeDecodeError as error:
@@ -117,7 +117,7 @@ def _expect(expected: dict[str, Any], key: str, value: Any) -> None:
         expected[key] = [value] if key in _LISTS and isinstance(value, str) else value
 
 
-def _of_text(value: str) -> Any:
+def _value_of_text(value: str) -> Any:
     if value[:1] in ("[", "{"):
         try:
             return json.loads(value)

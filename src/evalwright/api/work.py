@@ -136,7 +136,7 @@ class Listener:
             self.state.stopping = True
 
 
-class _Over:
+class _WorkEnded:
     """The end of the work in the other thread."""
 
     def __init__(self, outcome: Outcome | None, error: BaseException | None) -> None:
@@ -157,7 +157,7 @@ def in_thread(
     After a first KeyboardInterrupt the cells in flight finish, after a second they are cancelled; then it is raised.
     What `on_cell` raises ends the run in the same way.
     """
-    events: SimpleQueue[Cell | _Over] = SimpleQueue()
+    events: SimpleQueue[Cell | _WorkEnded] = SimpleQueue()
     on_record, waiting = (None, None) if on_cell is None else (events.put, events.qsize)
     listener = Listener(on_record, secrets, equal_errors=equal_errors, progress=progress, waiting=waiting)
     context = contextvars.copy_context()
@@ -165,9 +165,9 @@ def in_thread(
     def run() -> None:
         try:
             with with_objects(objects):
-                events.put(_Over(work(listener), None))
+                events.put(_WorkEnded(work(listener), None))
         except BaseException as error:  # whatever it is: without this last event the caller would wait forever
-            events.put(_Over(None, error))
+            events.put(_WorkEnded(None, error))
 
     thread = threading.Thread(target=context.run, args=(run,), name="evalwright-run", daemon=True)
     thread.start()
@@ -175,7 +175,7 @@ def in_thread(
     while True:
         try:
             event = events.get()
-            if isinstance(event, _Over):
+            if isinstance(event, _WorkEnded):
                 break
             if on_cell is not None and raised is None:
                 on_cell(event)

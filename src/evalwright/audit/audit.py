@@ -140,13 +140,13 @@ class _Audit:
     def report(self, plan: Plan) -> AuditReport:
         counts = self._counts
         mutations = counts.mutations()
-        use_tested = any(one.mutants for one in mutations if one.mutation in USE_MUTATIONS)
+        use_tested = any(mutation.mutants for mutation in mutations if mutation.mutation in USE_MUTATIONS)
         if not counts.traces and not counts.unjudged:
             raise InputError(
                 "no trace that passed in the run passes by the evaluators of this audit alone"
                 + "".join(f"; {name} {why}" for name, why in self._evaluators.left_out.items())
             )
-        if counts.traces and not any(one.mutants for one in mutations):
+        if counts.traces and not any(mutation.mutants for mutation in mutations):
             looked = counted(counts.traces, "trace")
             raise InputError(f"no mutation changes anything in {looked}: no answers, calls or steps")
         notes = []
@@ -159,11 +159,11 @@ class _Audit:
             plan.config_path,
             self._sample.passed,
             counts.traces,
-            sum(one.mutants for one in mutations),
+            sum(mutation.mutants for mutation in mutations),
             counts.caught(),
-            sum(one.errors for one in mutations),
+            sum(mutation.errors for mutation in mutations),
             mutations,
-            [self._evaluators.with_note(one, use_tested=use_tested) for one in counts.evaluators()],
+            [self._evaluators.with_note(evaluator, use_tested=use_tested) for evaluator in counts.evaluators()],
             counts.survivors,
             self._evaluators.left_out,
             counts.error_example,

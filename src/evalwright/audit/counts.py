@@ -130,19 +130,25 @@ class Counts:
         return [
             MutationAudit(
                 name,
-                share := one.rate.share(self._groups),
-                share.n + one.errors,
-                one.survived,
-                one.errors,
-                one.not_applicable,
+                share := mutation.rate.share(self._groups),
+                share.n + mutation.errors,
+                mutation.survived,
+                mutation.errors,
+                mutation.not_applicable,
             )
-            for name, one in self._mutations.items()
+            for name, mutation in self._mutations.items()
         ]
 
     def evaluators(self) -> list[EvaluatorAudit]:
         return [
-            EvaluatorAudit(name, share := one.rate.share(self._groups), share.n + one.errors, one.errors, one.changes)
-            for name, one in self._evaluators.items()
+            EvaluatorAudit(
+                name,
+                share := evaluator.rate.share(self._groups),
+                share.n + evaluator.errors,
+                evaluator.errors,
+                evaluator.changes,
+            )
+            for name, evaluator in self._evaluators.items()
         ]
 
     def caught(self) -> Share:

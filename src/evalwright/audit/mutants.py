@@ -141,8 +141,8 @@ def _document(text: str) -> Any:
 
 
 def _with_calls(whole: dict[str, Any], old: list[ToolCall], new: Calls) -> dict[str, Any]:
-    extra = {key: _Replacing(old, new).within(value) for key, value in whole["extra"].items()}
-    changed = {part: _Replacing(old, new).within(whole[part]) for part in ("spans", "messages", "tool_results")}
+    extra = {key: _CallReplacement(old, new).within(value) for key, value in whole["extra"].items()}
+    changed = {part: _CallReplacement(old, new).within(whole[part]) for part in ("spans", "messages", "tool_results")}
     changed["messages"] = _answered(changed["messages"], new)
     return {**whole, **changed, "extra": extra, "tool_calls": msgspec.to_builtins([c for calls in new for c in calls])}
 
@@ -156,7 +156,7 @@ def _answered(messages: list[Any], new: Calls) -> list[Any]:
     return [message for i, message in enumerate(messages) if i not in gone]
 
 
-class _Replacing:
+class _CallReplacement:
     """Replaces the calls in one part of a trace, where they are recognised by their ids, or by name and order."""
 
     def __init__(self, old: list[ToolCall], new: Calls) -> None:
@@ -167,7 +167,7 @@ class _Replacing:
 
     def within(self, value: Any) -> Any:
         if isinstance(value, list):
-            return [item for one in value for item in self._item(one)]
+            return [item for element in value for item in self._item(element)]
         if isinstance(value, dict):
             return {key: self.within(item) for key, item in value.items()}
         return value

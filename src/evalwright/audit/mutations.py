@@ -40,7 +40,7 @@ def _emptied(answer: Output, other: Output | None) -> Output | None:
     return Output("")
 
 
-def _of_another_case(answer: Output, other: Output | None) -> Output | None:
+def _answer_of_another_case(answer: Output, other: Output | None) -> Output | None:
     return other
 
 
@@ -76,7 +76,7 @@ def _with_other_numbers(value: Any) -> Any:
 
 ANSWER_MUTATIONS: Mapping[str, Callable[[Output, Output | None], Output | None]] = {
     "answer emptied": _emptied,
-    "answer of another case": _of_another_case,
+    "answer of another case": _answer_of_another_case,
     "answer cut in half": _half,
     "other numbers in the answer": _other_numbers,
     "refusal instead of the answer": _refused,

@@ -220,11 +220,13 @@ def _without_listeners() -> Iterator[None]:
 
 def _carried_over() -> AbstractContextManager[None] | None:
     listeners = LISTENERS.get()
-    return _in_thread(_Held(listeners), ABOVE.get(), PROCESS.telemetry.carried()) if listeners else None
+    return _in_thread(_HeldSpans(listeners), ABOVE.get(), PROCESS.telemetry.carried()) if listeners else None
 
 
 @contextmanager
-def _in_thread(held: _Held, above: tuple[str, str] | None, telemetry: AbstractContextManager[object]) -> Iterator[None]:
+def _in_thread(
+    held: _HeldSpans, above: tuple[str, str] | None, telemetry: AbstractContextManager[object]
+) -> Iterator[None]:
     """In another thread: place its spans below the step in which it was started, and hand them over at its end."""
     tokens = LISTENERS.set((held,)), ABOVE.set(above)
     try:
@@ -236,7 +238,7 @@ def _in_thread(held: _Held, above: tuple[str, str] | None, telemetry: AbstractCo
         held.hand_over()
 
 
-class _Held:
+class _HeldSpans:
     """Holds the spans of a thread until it ends; later spans are handed over at once.
 
     The listener belongs to the waiting thread, and must not change meanwhile.

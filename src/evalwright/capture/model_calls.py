@@ -25,13 +25,13 @@ _OUTPUT = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")
 def innermost(captured: Sequence[CapturedSpan], says: Callable[[_Call], bool]) -> list[_Call]:
     """Model calls of which `says` is true and that contain no other such call."""
     spans = nested(captured)
-    calls = [one for one in spans if _is_call(one) and says(one)]
-    around = _enclosing_spans(calls, {one.span_id: one.parent_span_id for one in spans})
+    calls = [span for span in spans if _is_call(span) and says(span)]
+    around = _enclosing_spans(calls, {span.span_id: span.parent_span_id for span in spans})
     return [call for call in calls if call.span_id not in around]
 
 
-def _is_call(one: CapturedSpan) -> TypeIs[_Call]:
-    return isinstance(one, LLMSpan) or (isinstance(one, StepSpan) and one.kind == "llm")
+def _is_call(span: CapturedSpan) -> TypeIs[_Call]:
+    return isinstance(span, LLMSpan) or (isinstance(span, StepSpan) and span.kind == "llm")
 
 
 def _enclosing_spans(calls: Sequence[_Call], parents: Mapping[str, str | None]) -> set[str]:
@@ -49,19 +49,25 @@ def nested(captured: Sequence[CapturedSpan]) -> list[CapturedSpan]:
     """The spans, in which a call that another instrumentation recorded, too, is below the span around it."""
     calls = [
         RecordedCall(
-            one.span_id, one.started_at, one.ended_at, one.scope, call_tokens(one), _reply_text(one), _response_of(one)
+            span.span_id,
+            span.started_at,
+            span.ended_at,
+            span.scope,
+            call_tokens(span),
+            _reply_text(span),
+            _response_of(span),
         )
-        for one in captured
-        if _is_call(one)
+        for span in captured
+        if _is_call(span)
     ]
-    below = same_calls(calls, {one.span_id: one.parent_span_id for one in captured})
-    return [replace(one, parent_span_id=below[one.span_id]) if one.span_id in below else one for one in captured]
+    below = same_calls(calls, {span.span_id: span.parent_span_id for span in captured})
+    return [replace(span, parent_span_id=below[span.span_id]) if span.span_id in below else span for span in captured]
 
 
 def _reply_text(call: _Call) -> str:
-    calls = [[one.name, one.arguments] for one in requested_calls(call)]
+    calls = [[requested_call.name, requested_call.arguments] for requested_call in requested_calls(call)]
     messages = call.output_messages if isinstance(call, LLMSpan) else ()
-    text = "".join(part.text for one in messages for part in one.content if isinstance(part, TextContent))
+    text = "".join(part.text for message in messages for part in message.content if isinstance(part, TextContent))
     return json.dumps([text, calls], default=str) if text or calls else ""
 
 
@@ -84,7 +90,7 @@ def _count(attributes: Mapping[str, Any], keys: Sequence[str]) -> int:
 def requested_calls(call: _Call) -> list[ToolCall]:
     """The tool calls in the reply of a model."""
     if isinstance(call, LLMSpan):
-        return [one for message in call.output_messages for one in message.tool_calls]
+        return [tool_call for message in call.output_messages for tool_call in message.tool_calls]
     try:
         messages = json.loads(call.attributes.get("gen_ai.output.messages") or "[]")
         parts = [part for message in messages for part in message["parts"] if part["type"] == "tool_call"]

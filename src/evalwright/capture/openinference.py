@@ -46,7 +46,7 @@ def llm_span_of(span: Any) -> LLMSpan | None:
     parameters = _object(attributes.get("llm.invocation_parameters")) or {}
     failed = span.status.status_code.name == "ERROR"
     replies = _messages(attributes, "llm.output_messages")
-    outputs = tuple(one for one in replies if isinstance(one, AssistantMessage))
+    outputs = tuple(reply for reply in replies if isinstance(reply, AssistantMessage))
     return LLMSpan(
         **_span_position(span),
         duration_ms=(span.end_time - span.start_time) / 1e6,
@@ -58,7 +58,7 @@ def llm_span_of(span: Any) -> LLMSpan | None:
         request_temperature=parameters.get("temperature"),
         request_max_tokens=parameters.get("max_tokens", parameters.get("max_completion_tokens")),
         request_top_p=parameters.get("top_p"),
-        finish_reasons=tuple(one.finish_reason for one in outputs if one.finish_reason),
+        finish_reasons=tuple(output.finish_reason for output in outputs if output.finish_reason),
         response_id=attributes.get("gen_ai.response.id"),
         output_type=attributes.get("gen_ai.output.type"),
         error_type=attributes.get("error.type") or ("error" if failed else None),
@@ -114,7 +114,7 @@ _COUNTS = {
 
 def _tokens(attributes: Mapping[str, Any]) -> dict[str, Any]:
     counts = {ours: [attributes.get(f"llm.token_count.{name}") for name in names] for ours, names in _COUNTS.items()}
-    return {ours: next((count for one in values if (count := _count(one))), 0) for ours, values in counts.items()}
+    return {ours: next((count for value in values if (count := _count(value))), 0) for ours, values in counts.items()}
 
 
 def _count(value: Any) -> int:

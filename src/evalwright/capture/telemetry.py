@@ -57,7 +57,7 @@ class Telemetry:
             for name in _installed_instrumentors():
                 _imports.notice(_LIBRARIES.get(name, name), partial(self._instrument, name))
         if "opentelemetry.trace" in sys.modules:
-            self._attach_to(_of_application())
+            self._attach_to(_provider_of_application())
 
     def provide(self) -> None:
         """Become the application's provider if it has none, so that spans of any tracer are received, not only ours."""
@@ -66,14 +66,14 @@ class Telemetry:
         except ImportError:
             return
         provider = self._provider()
-        if provider is not None and _of_application() is None:
+        if provider is not None and _provider_of_application() is None:
             trace.set_tracer_provider(provider)
 
     def tracer(self) -> Any:
         """A tracer for our own spans; None if the application does not use OpenTelemetry."""
         if not self._attached:
             return None
-        return (_of_application() or self._private).get_tracer(SCOPE)
+        return (_provider_of_application() or self._private).get_tracer(SCOPE)
 
     def carried(self) -> AbstractContextManager[object]:
         """A context manager that makes OpenTelemetry's present context current in another thread."""
@@ -85,7 +85,7 @@ class Telemetry:
 
     def _provider(self) -> Any:
         """The application's provider, else the private one; None if the SDK is not installed."""
-        provider = _of_application()
+        provider = _provider_of_application()
         if provider is None and self._private is None:
             try:
                 from opentelemetry.sdk.trace import TracerProvider
@@ -97,7 +97,7 @@ class Telemetry:
         return provider or self._private
 
     def _attach_to(self, provider: Any) -> None:
-        if provider is not None and not any(provider is one for one in self._attached):
+        if provider is not None and not any(provider is attached for attached in self._attached):
             self._attached.append(provider)
             provider.add_span_processor(_processor(self._notify, self._listeners))
 
@@ -123,7 +123,7 @@ def _made_current(context: Any) -> Iterator[None]:
         detach(token)
 
 
-def _of_application() -> Any:
+def _provider_of_application() -> Any:
     """The provider that the application has set; None if it accepts no span processors."""
     from opentelemetry import trace
 
@@ -197,13 +197,13 @@ def _processor(notify: Callable[..., None], listeners: Callable[[], Any]) -> Any
         def on_end(self, span: Any) -> None:
             listening = self._begun.pop((span.context.trace_id, span.context.span_id), ())
             try:
-                found: LLMSpan | StepSpan | None = llm_span_of(span)
-                if found is None and listening and span.instrumentation_scope.name != SCOPE:
-                    found = step_of(span)
+                recorded: LLMSpan | StepSpan | None = llm_span_of(span)
+                if recorded is None and listening and span.instrumentation_scope.name != SCOPE:
+                    recorded = step_of(span)
             except Exception:  # raised where the application ends its span, which must not fail because it is traced
                 _log.warning("the span %r cannot be read", span.name, exc_info=True)
                 return
-            if found is not None:
-                notify(found, listening)
+            if recorded is not None:
+                notify(recorded, listening)
 
     return Processor()

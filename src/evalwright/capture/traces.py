@@ -35,7 +35,7 @@ def complete(answer: Answer, captured: Sequence[CapturedSpan]) -> None:
 
 def spans_of(captured: Sequence[CapturedSpan]) -> list[Span]:
     """The captured spans in the order in which they began."""
-    return [_span(one) for one in sorted(nested(captured), key=lambda one: one.started_at)]
+    return [_span(span) for span in sorted(nested(captured), key=lambda span: span.started_at)]
 
 
 def _span(one: CapturedSpan) -> Span:
@@ -58,9 +58,9 @@ def _span(one: CapturedSpan) -> Span:
 _SHOWN = ("input.value", "output.value")
 
 
-def _blank(one: CapturedSpan, name: str, kind: str, error: str | None) -> Span:
+def _blank(span: CapturedSpan, name: str, kind: str, error: str | None) -> Span:
     status = "ok" if error is None else "error"
-    return Span(one.span_id, name, one.parent_span_id, kind, one.started_at, one.ended_at, status, error)
+    return Span(span.span_id, name, span.parent_span_id, kind, span.started_at, span.ended_at, status, error)
 
 
 def _plain_message(message: Any) -> dict[str, Any]:
@@ -78,23 +78,25 @@ def _value(kept: Any) -> Any:
 def tool_calls_of(captured: Sequence[CapturedSpan]) -> list[ToolCall]:
     """The tool calls that models requested, in order; if there are none, those with spans of tools."""
     calls = [
-        ToolCall(call.name, call.id, stored(call.arguments), one.ended_at)
-        for one in sorted(innermost(captured, lambda one: bool(requested_calls(one))), key=lambda one: one.ended_at)
-        for call in requested_calls(one)
+        ToolCall(call.name, call.id, stored(call.arguments), span.ended_at)
+        for span in sorted(
+            innermost(captured, lambda span: bool(requested_calls(span))), key=lambda span: span.ended_at
+        )
+        for call in requested_calls(span)
     ]
     return calls or [
-        ToolCall(_tool_name(one), None, _arguments(one), one.started_at)
-        for one in sorted(captured, key=lambda one: one.started_at)
-        if isinstance(one, StepSpan) and one.kind == "tool"
+        ToolCall(_tool_name(span), None, _arguments(span), span.started_at)
+        for span in sorted(captured, key=lambda span: span.started_at)
+        if isinstance(span, StepSpan) and span.kind == "tool"
     ]
 
 
-def _tool_name(one: StepSpan) -> str:
-    return str(one.attributes.get("gen_ai.tool.name") or one.attributes.get("tool.name") or one.name)
+def _tool_name(span: StepSpan) -> str:
+    return str(span.attributes.get("gen_ai.tool.name") or span.attributes.get("tool.name") or span.name)
 
 
-def _arguments(one: StepSpan) -> dict[str, Any]:
-    arguments = one.attributes.get("gen_ai.tool.call.arguments", one.attributes.get("input.value"))
+def _arguments(span: StepSpan) -> dict[str, Any]:
+    arguments = span.attributes.get("gen_ai.tool.call.arguments", span.attributes.get("input.value"))
     try:
         read = json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
@@ -104,5 +106,5 @@ def _arguments(one: StepSpan) -> dict[str, Any]:
 
 def metrics_of(captured: Sequence[CapturedSpan]) -> Metrics:
     """Tokens of all model calls; None if no call reported any, as 0 would pass every limit unseen."""
-    used = [call_tokens(one) for one in innermost(captured, lambda one: call_tokens(one) != (0, 0))]
-    return Metrics(sum(given for given, _ in used), sum(written for _, written in used)) if used else Metrics()
+    used = [call_tokens(span) for span in innermost(captured, lambda span: call_tokens(span) != (0, 0))]
+    return Metrics(sum(read for read, _ in used), sum(written for _, written in used)) if used else Metrics()

@@ -72,14 +72,14 @@ class ObservationNode:
         span = self.span
         provider = f"{span.provider}, " if isinstance(span, LLMSpan) else ""
         yield f"{indent}{self.name} [{provider}{self.duration_ms:.0f}ms]"
-        lines = _of_call(span) if isinstance(span, LLMSpan) else _of_step(span)
+        lines = _lines_of_call(span) if isinstance(span, LLMSpan) else _lines_of_step(span)
         for line in lines:
             yield f"{indent}  {line}"
         for child in self.children:
             yield from child._lines(indent + "  ")
 
 
-def _of_step(span: ObserveSpan) -> Iterator[str]:
+def _lines_of_step(span: ObserveSpan) -> Iterator[str]:
     for label, value in (("input", span.input), ("output", span.output)):
         if value is not None:
             yield f"{label}: {_shown(value)}"
@@ -89,12 +89,12 @@ def _of_step(span: ObserveSpan) -> Iterator[str]:
         yield f"metadata: {_shown(span.metadata)}"
 
 
-def _of_call(span: LLMSpan) -> Iterator[str]:
+def _lines_of_call(span: LLMSpan) -> Iterator[str]:
     for label, messages in (("input_messages", span.input_messages), ("output", span.output_messages)):
         if messages:
             yield f"{label}:"
             for message in messages:
-                yield f"  {_of_message(message)}"
+                yield f"  {_line_of_message(message)}"
     if span.input_tokens or span.output_tokens:
         cached = f" ({span.cache_read_tokens} cache read)" if span.cache_read_tokens else ""
         yield f"tokens: {span.input_tokens} in / {span.output_tokens} out{cached}"
@@ -104,7 +104,7 @@ def _of_call(span: LLMSpan) -> Iterator[str]:
         yield f"tools: [{', '.join(tool.name for tool in span.tool_definitions)}]"
 
 
-def _of_message(message: Message) -> str:
+def _line_of_message(message: Message) -> str:
     if isinstance(message, ToolResultMessage):
         return f"tool({message.tool_name}): {message.content}"
     if isinstance(message.content, str):

@@ -40,10 +40,10 @@ def stored(value: Any) -> Any:
     Text takes the place of what is nested deeper than 100 levels, contains itself, has no fields or cannot be read, and
     of what comes after 100,000 lists and objects.
     """
-    return value if value is None or isinstance(value, bool) else _Storing().value(value, 0)
+    return value if value is None or isinstance(value, bool) else _StoredForm().value(value, 0)
 
 
-class _Storing:
+class _StoredForm:
     """One value on its way to JSON."""
 
     def __init__(self) -> None:
@@ -88,10 +88,10 @@ class _Storing:
         return {OBJECT: f"{kind.__module__}.{kind.__qualname__}", **self._mapping(fields, depth + 1)}
 
     def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
-        return {_HALVES.sub("\ufffd", str(key)): self.value(one, depth + 1) for key, one in value.items()}
+        return {_HALVES.sub("\ufffd", str(key)): self.value(item, depth + 1) for key, item in value.items()}
 
     def _list(self, value: Iterable[Any], depth: int) -> list[Any]:
-        return [self.value(one, depth + 1) for one in value]
+        return [self.value(item, depth + 1) for item in value]
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
@@ -105,20 +105,20 @@ def _fields(value: Any) -> dict[str, Any] | None:
 def served(value: Any) -> Any:
     """The value that the application gets for a stored one: tuples and sets restored, objects as plain mappings."""
     if isinstance(value, list):
-        return [served(one) for one in value]
+        return [served(item) for item in value]
     if not isinstance(value, dict):
         return value
     if len(value) == 1:
         key, inner = next(iter(value.items()))
         if key == _TUPLE and isinstance(inner, list):
-            return tuple(served(one) for one in inner)
+            return tuple(served(item) for item in inner)
         if key == _SET and isinstance(inner, list):
             return _set_of(inner)
-    return {key: served(one) for key, one in value.items() if key != OBJECT}
+    return {key: served(item) for key, item in value.items() if key != OBJECT}
 
 
 def _set_of(items: list[Any]) -> Any:
     try:
-        return {served(one) for one in items}
+        return {served(item) for item in items}
     except TypeError:  # objects come back as mappings, which cannot be in a set: they stay a list
-        return [served(one) for one in items]
+        return [served(item) for item in items]

@@ -25,10 +25,10 @@ class _Size(click.ParamType[int]):
     name = "SIZE"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = re.fullmatch(r"(\d+)\s*([kmg]?)i?b?", str(value).strip().lower())
-        if found is None:
+        match = re.fullmatch(r"(\d+)\s*([kmg]?)i?b?", str(value).strip().lower())
+        if match is None:
             self.fail(f"expected a size such as 200MB or 1GB, found {value!r}", param, ctx)
-        return int(found[1]) * _UNITS[found[2]]
+        return int(match[1]) * _UNITS[match[2]]
 
 
 class _Age(click.ParamType[float]):
@@ -37,10 +37,10 @@ class _Age(click.ParamType[float]):
     name = "AGE"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = re.fullmatch(r"(\d{1,6}(?:\.\d+)?)\s*([dh]?)", str(value).strip().lower())
-        if found is None:
+        match = re.fullmatch(r"(\d{1,6}(?:\.\d+)?)\s*([dh]?)", str(value).strip().lower())
+        if match is None:
             self.fail(f"expected an age such as 30d or 12h, found {value!r}", param, ctx)
-        return float(found[1]) / (24 if found[2] == "h" else 1)
+        return float(match[1]) / (24 if match[2] == "h" else 1)
 
 
 @click.command("cache")
@@ -89,6 +89,9 @@ def _stats(cache: Cache) -> list[str]:
     from evalwright.errors import counted
 
     models = cache.counts()
-    rows = [f"{one.replies:>8,}  {one.size / 2**20:>7.1f} MiB  {one.model}  (newest {one.newest})" for one in models]
-    number = counted(sum(one.replies for one in models), "cached reply", "cached replies")
+    rows = [
+        f"{model.replies:>8,}  {model.size / 2**20:>7.1f} MiB  {model.model}  (newest {model.newest})"
+        for model in models
+    ]
+    number = counted(sum(model.replies for model in models), "cached reply", "cached replies")
     return [*rows, f"{number}, {cache.size() / 2**20:.1f} MiB: {cache.path}"]

@@ -92,7 +92,7 @@ def command(
                 runs.refuse_strangers(name, name)
         runs.mistakes.refuse()
         comparison = comparison_of(runs, str(a), str(b))
-        decisions = [one.decision for one in comparison.variants]
+        decisions = [variant.decision for variant in comparison.variants]
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
         worse = regressions(runs, decisions, loss or 0.0) if fail_on_regression else []
         warn_of_same_run(opened, a, [(name, name) for name in runs.a])
@@ -100,7 +100,7 @@ def command(
         print_out([msgspec.json.encode(comparison).decode()])
     else:
         print_out(comparison_of_runs(comparison, screen_paint()))
-    code = 0 if not runs.unread and any(one.n for one in decisions) else 3
+    code = 0 if not runs.unread and any(decision.n for decision in decisions) else 3
     # One certain regression decides, whatever is left open elsewhere.
     return 1 if True in worse else 3 if None in worse else code
 
@@ -112,9 +112,15 @@ def _results_reader(dialect: str | None, *paths: object) -> Callable[[Path], _Sc
         return None
     from evalwright.registry import format_of, formats, resolve
 
-    able = [one for one in ([format_of(dialect)] if dialect else formats()) if one.read_results is not None]
+    able = [
+        suite_format
+        for suite_format in ([format_of(dialect)] if dialect else formats())
+        if suite_format.read_results is not None
+    ]
     if len(able) > 1:
-        raise InputError(f"result files of which format? Pass --format ({', '.join(one.name for one in able)})")
+        raise InputError(
+            f"result files of which format? Pass --format ({', '.join(suite_format.name for suite_format in able)})"
+        )
     reader: Callable[[Path], _Scores] | None = resolve(able[0].read_results) if able and able[0].read_results else None
     return reader
 
@@ -126,17 +132,17 @@ def _score_files(a: _Scores, b: _Scores, threshold: float, as_json: bool) -> int
     from evalwright.decisions.scores import compared
 
     (scores_a, lines_a), (scores_b, lines_b) = a, b
-    found = compared(scores_a, scores_b, threshold)
-    found["summary"]["total"] = lines_a + lines_b
+    comparison = compared(scores_a, scores_b, threshold)
+    comparison["summary"]["total"] = lines_a + lines_b
     if as_json:
-        print_out([msgspec.json.encode(found).decode()])
-    elif found["matched"]:
-        rows = [f"{m['outcome']:5} {m['delta']:+.3f}  {m['eval_id']}" for m in found["matched"]]
-        total = found["summary"]
+        print_out([msgspec.json.encode(comparison).decode()])
+    elif comparison["matched"]:
+        rows = [f"{m['outcome']:5} {m['delta']:+.3f}  {m['eval_id']}" for m in comparison["matched"]]
+        total = comparison["summary"]
         counts = f"{total['wins']} won, {total['losses']} lost, {total['ties']} tied"
         mean = f"mean change {total['mean_delta']:+.3f} over {total['matched']} cases in both files"
         print_out([*rows, f"{counts}; {mean}"])
-    if not found["matched"]:
+    if not comparison["matched"]:
         # AgentV's own `compare` exits with this code.
         warn(["the two files have no case in common: nothing was compared"])
-    return 0 if found["summary"]["mean_delta"] >= 0 else 1
+    return 0 if comparison["summary"]["mean_delta"] >= 0 else 1

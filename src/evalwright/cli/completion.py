@@ -57,20 +57,20 @@ def case_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     words = [*(ctx.params.get("paths") or ()), ctx.params.get("run"), *ctx.args]
     path = Path(str(next((word for word in words if word and not str(word).startswith("-")), ".")))
     folder = path if path.is_dir() else path.parent
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for file in sorted(folder.iterdir()) if folder.is_dir() else ():
         # The other files of a run folder only repeat the ids of this one.
         if (folder / "plan.json").exists() and file.name != "cases.jsonl":
             continue
-        if len(found) < _MOST and file.is_file() and file.stat().st_size <= _LONGEST_FILE:
+        if len(ids) < _MOST and file.is_file() and file.stat().st_size <= _LONGEST_FILE:
             with suppress(OSError, ValueError, csv.Error):
-                found.update(dict.fromkeys(one for one, _ in ids_in(file) if one.startswith(incomplete)))
-    return [*found][:_MOST]
+                ids.update(dict.fromkeys(name for name, _ in ids_in(file) if name.startswith(incomplete)))
+    return [*ids][:_MOST]
 
 
 def run_paths(incomplete: str) -> list[CompletionItem]:
     """Run folders below `runs`, the newest first, and any path."""
     runs = sorted(Path("runs").glob("*/plan.json"), reverse=True) if Path("runs").is_dir() else []
     names = [str(plan.parent) for plan in runs if str(plan.parent).startswith(incomplete)]
-    found = [CompletionItem(name) for name in names[:_MOST]]
-    return found or [CompletionItem(incomplete, type="dir")]
+    items = [CompletionItem(name) for name in names[:_MOST]]
+    return items or [CompletionItem(incomplete, type="dir")]

@@ -18,7 +18,7 @@ __all__ = ["command"]
 @suite_argument()
 @click.option(
     "--to",
-    type=click.Choice([one.name for one in formats() if one.write is not None]),
+    type=click.Choice([suite_format.name for suite_format in formats() if suite_format.write is not None]),
     help="The format to write (default: native, or the other form of files that have two).",
 )
 @click.option("--out", type=PathParam(), metavar="PATH", help="The new file, or the folder for several.")

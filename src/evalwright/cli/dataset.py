@@ -49,20 +49,20 @@ def lint(paths: tuple[Path, ...], dialect: str | None, variables: dict[str, str]
     from evalwright.datasets.lint import findings_in
     from evalwright.errors import InputError, Problem
 
-    found: list[Finding] = []
+    findings: list[Finding] = []
     empty: list[Problem] = []
     for file, cases in _cases_of(paths, dialect, variables, options):
         if next(iter(cases), None) is None:
             empty.append(Problem(str(file), "has no cases"))
         else:
-            found += findings_in(cases, file)
+            findings += findings_in(cases, file)
     if empty:
         raise InputError(empty)
     if as_json:
-        print_out([_encoded_findings(found)])
+        print_out([_encoded_findings(findings)])
     else:
-        print_out(_lines(found))
-    return 1 if found else 0
+        print_out(_lines(findings))
+    return 1 if findings else 0
 
 
 def _cases_of(
@@ -108,15 +108,15 @@ def _table(path: Path) -> Iterable[EvalCase | Case]:
     return cases
 
 
-def _lines(found: list[Finding]) -> Iterable[str]:
+def _lines(findings: list[Finding]) -> Iterable[str]:
     from evalwright.errors import counted
     from evalwright.reports.text import harmless
 
-    if not found:
+    if not findings:
         yield "nothing found"
         return
     counts: Counter[str] = Counter()
-    for kind, problem in found:
+    for kind, problem in findings:
         counts[kind] += 1
         if counts[kind] > _LISTED:
             continue
@@ -125,11 +125,11 @@ def _lines(found: list[Finding]) -> Iterable[str]:
     for kind, count in counts.items():
         if count > _LISTED:
             yield f"{kind}: {count - _LISTED:,} more, which --json lists"
-    yield counted(len(found), "finding")
+    yield counted(len(findings), "finding")
 
 
-def _encoded_findings(found: list[Finding]) -> str:
+def _encoded_findings(findings: list[Finding]) -> str:
     import msgspec
 
-    rows = [{"kind": kind, "file": p.file, "line": p.line, "message": p.message} for kind, p in found]
+    rows = [{"kind": kind, "file": p.file, "line": p.line, "message": p.message} for kind, p in findings]
     return msgspec.json.encode({"findings": rows}).decode()

@@ -117,17 +117,17 @@ def command(
         with runs.mistakes:
             runs.terms = _with_guards(runs, guard)
         pairs = _pairs(runs, variant, variants)
-        found = _decisions(runs, pairs)
-        explain(opened.before, opened.after, found)
+        decisions = _decisions(runs, pairs)
+        explain(opened.before, opened.after, decisions)
         superfluous = runs.dominated(pairs)
         warn_of_same_run(opened, a, pairs)
-    _print(found, (str(a), str(b)), superfluous, as_json)
+    _print(decisions, (str(a), str(b)), superfluous, as_json)
     if plot is not None:
         from evalwright.cli.screen import write_plot
         from evalwright.reports.pictures.decision import decision_svg
 
-        write_plot(plot, decision_svg(found))
-    return _code(found)
+        write_plot(plot, decision_svg(decisions))
+    return _code(decisions)
 
 
 def _with_guards(runs: TwoRuns, guard: str | None) -> Terms:
@@ -161,7 +161,7 @@ def _decisions(runs: TwoRuns, pairs: Sequence[tuple[str, str]]) -> list[Decision
 
 
 def _print(
-    found: Sequence[Decision], runs: tuple[str, str], superfluous: Mapping[str, Sequence[str]], as_json: bool
+    decisions: Sequence[Decision], runs: tuple[str, str], superfluous: Mapping[str, Sequence[str]], as_json: bool
 ) -> None:
     import msgspec
 
@@ -170,15 +170,22 @@ def _print(
     from evalwright.reports.decision_words import dominated_lines
 
     if as_json:
-        together = {"schema_version": "1.0", "decisions": found, "exit_code": _code(found), "dominated": superfluous}
-        print_out([msgspec.json.encode(found[0] if len(found) == 1 else together).decode()])
+        together = {
+            "schema_version": "1.0",
+            "decisions": decisions,
+            "exit_code": _code(decisions),
+            "dominated": superfluous,
+        }
+        print_out([msgspec.json.encode(decisions[0] if len(decisions) == 1 else together).decode()])
         return
     paint = screen_paint()
-    several = len(found) > 1
-    lines = [line for one in found for line in ["", *decision_lines(one, paint, runs=runs, titled=several)]][1:]
+    several = len(decisions) > 1
+    lines = [
+        line for decision in decisions for line in ["", *decision_lines(decision, paint, runs=runs, titled=several)]
+    ][1:]
     print_out([*lines, *dominated_lines(superfluous, paint.columns)])
 
 
-def _code(found: Sequence[Decision]) -> int:
-    codes = {one.exit_code for one in found}
+def _code(decisions: Sequence[Decision]) -> int:
+    codes = {decision.exit_code for decision in decisions}
     return 1 if 1 in codes else 3 if 3 in codes else 0

@@ -51,9 +51,9 @@ def write_example(folder: Path) -> Path:
     from evalwright.errors import InputError
 
     example = contents()
-    taken = in_the_way(folder, example)
-    if taken and len(taken) < len(example):
-        raise InputError(f"{folder} has {', '.join(taken)} already: choose another folder with --out DIR")
-    if not taken:
+    obstacle = in_the_way(folder, example)
+    if obstacle and len(obstacle) < len(example):
+        raise InputError(f"{folder} has {', '.join(obstacle)} already: choose another folder with --out DIR")
+    if not obstacle:
         write_together(folder, example)
     return folder / "eval.yaml"

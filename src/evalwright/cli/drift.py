@@ -86,16 +86,16 @@ def command(
             if not allow_changed:
                 opened.runs.refuse_changed()
         opened.runs.mistakes.refuse()
-        found = drift(opened.before, opened.after, opened.plan_before.run_id, opened.runs)
-        decisions = decisions_of(found.report)
+        drifted = drift(opened.before, opened.after, opened.plan_before.run_id, opened.runs)
+        decisions = decisions_of(drifted.report)
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
         worse = regressions(opened.runs, decisions, loss or 0.0) if fail_on_regression else []
     if opened.before.location == opened.after.location:
         warn([f"{plan.run_id} is its own baseline: `drift` compares a later run with it"])
-    print_out(drift_lines(found, plan.run_id))
+    print_out(drift_lines(drifted, plan.run_id))
     if folder.is_dir():  # after the report, which needs no folder that can be written to
-        replace_file(folder / "drift.yaml", dump(msgspec.to_builtins(found.report)).encode())
-    if exit_nonzero_on_regression and found.report.regressions_count:
+        replace_file(folder / "drift.yaml", dump(msgspec.to_builtins(drifted.report)).encode())
+    if exit_nonzero_on_regression and drifted.report.regressions_count:
         return 1
-    measured = any(one.n for one in decisions) and not opened.runs.unread
+    measured = any(decision.n for decision in decisions) and not opened.runs.unread
     return 1 if True in worse else 3 if None in worse or not measured else 0

@@ -25,32 +25,32 @@ def print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: b
     # Estimating the cost must not execute the code of a suite that is not trusted yet.
     with nothing_imported():
         suite = load()
-        found = forecast(suite, options)
+        expected = forecast(suite, options)
         warnings = lines_of_warnings(all_warnings(suite))
         warn(warnings)
-    code = 3 if found.unread else 0
+    code = 3 if expected.unread else 0
     if as_json:
-        unread = [str(problem) for problem in found.unread]
-        document = {"forecast": {**found._asdict(), "unread": unread, "warnings": warnings}, "exit_code": code}
+        unread = [str(problem) for problem in expected.unread]
+        document = {"forecast": {**expected._asdict(), "unread": unread, "warnings": warnings}, "exit_code": code}
         print_out([msgspec.json.encode(document).decode()])
         return code
-    called = found.cells - found.recorded
-    parts = [counted(called, "system call")] if called or not found.recorded else []
-    parts += [counted(found.recorded, "recorded answer")] if found.recorded else []
-    print_out([f"Dry run: {', '.join([*parts, counted(found.judge_calls, 'judge call')])}{_money(found)}"])
-    if found.unpriced:
-        message = f"No price is known for {', '.join(found.unpriced)}, whose cost is not included"
+    called = expected.cells - expected.recorded
+    parts = [counted(called, "system call")] if called or not expected.recorded else []
+    parts += [counted(expected.recorded, "recorded answer")] if expected.recorded else []
+    print_out([f"Dry run: {', '.join([*parts, counted(expected.judge_calls, 'judge call')])}{_money(expected)}"])
+    if expected.unpriced:
+        message = f"No price is known for {', '.join(expected.unpriced)}, whose cost is not included"
         print_out([f"{message}: add it to the price table of the suite"])
-    if found.unnamed_calls:
-        calls = counted(found.unnamed_calls, "judge call")
+    if expected.unnamed_calls:
+        calls = counted(expected.unnamed_calls, "judge call")
         print_out([f"The suite names no model for {calls}, whose cost is not included"])
-    if found.unread:
-        print_out(["Cases that cannot be read, and would be errors:", *map(str, found.unread)])
+    if expected.unread:
+        print_out(["Cases that cannot be read, and would be errors:", *map(str, expected.unread)])
     return code
 
 
-def _money(found: Forecast) -> str:
-    parts = {"systems": found.system_cost_usd, "judges": found.judge_cost_usd}
+def _money(expected: Forecast) -> str:
+    parts = {"systems": expected.system_cost_usd, "judges": expected.judge_cost_usd}
     costs = {name: cost for name, cost in parts.items() if cost}
     message = ", ".join(f"{money(cost)} for {name}" for name, cost in costs.items())
     if len(costs) == 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from evalwright.cli import COMMANDS
-from evalwright.cli.exits import AsTheOriginal
+from evalwright.cli.exits import OriginalCommands
 from evalwright.formats.native import FORMAT
 from evalwright.registry import resolve
 
@@ -29,7 +29,7 @@ _AS_THERE = {
 """Options that make ours do as evalh does, whose commands exit with 0 whatever the verdicts."""
 
 
-class _Commands(AsTheOriginal):
+class _Commands(OriginalCommands):
     """Our commands; the module of each is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

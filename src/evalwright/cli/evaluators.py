@@ -11,35 +11,35 @@ from typing import TYPE_CHECKING
 from evalwright.reports.text import Paint, harmless
 
 if TYPE_CHECKING:
-    from evalwright.evaluators.catalogue import Description, Key, Listed
+    from evalwright.evaluators.catalogue import Description, Key, ListedEvaluator
 
 __all__ = ["description_lines", "list_lines"]
 
 _WIDTH = 80
 
 
-def list_lines(listed: Iterable[Listed], paint: Paint) -> Iterator[str]:
+def list_lines(listed: Iterable[ListedEvaluator], paint: Paint) -> Iterator[str]:
     """A heading for each group, and for each evaluator its sentence, format and neighbours."""
-    for position, (group, of_group) in enumerate(groupby(listed, key=lambda one: one.group)):
+    for position, (group, of_group) in enumerate(groupby(listed, key=lambda evaluator: evaluator.group)):
         if position:
             yield ""
         yield paint(harmless(group), "heading")
         members = list(of_group)
-        names = max(len(one.name) for one in members)
-        for one in members:
-            yield from _row(one, names, paint)
+        names = max(len(evaluator.name) for evaluator in members)
+        for member in members:
+            yield from _row(member, names, paint)
 
 
-def _row(one: Listed, names: int, paint: Paint) -> Iterator[str]:
+def _row(evaluator: ListedEvaluator, names: int, paint: Paint) -> Iterator[str]:
     """`  name  sentence`; the remaining lines below the sentence."""
     indent = " " * (names + 4)
-    sentence = f"{one.sentence} [{one.format}]" if one.format else one.sentence
+    sentence = f"{evaluator.sentence} [{evaluator.format}]" if evaluator.format else evaluator.sentence
     first, *rest = _wrapped_lines(sentence, _WIDTH - len(indent))
-    yield f"  {paint(harmless(one.name), 'bold')}{' ' * (names - len(one.name))}  {first}"
+    yield f"  {paint(harmless(evaluator.name), 'bold')}{' ' * (names - len(evaluator.name))}  {first}"
     for line in rest:
         yield indent + line
-    if one.see:
-        for line in _wrapped_lines(f"see {_neighbours(one)}", _WIDTH - len(indent)):
+    if evaluator.see:
+        for line in _wrapped_lines(f"see {_neighbours(evaluator)}", _WIDTH - len(indent)):
             yield indent + paint(line, "dim")
 
 
@@ -80,8 +80,8 @@ def _default(key: Key) -> str:
     return harmless(text if len(text) <= 40 else f"{text[:39]}…")
 
 
-def _neighbours(one: Listed) -> str:
-    return "; ".join(f"{name} ({difference})" for name, difference in one.see.items())
+def _neighbours(evaluator: ListedEvaluator) -> str:
+    return "; ".join(f"{name} ({difference})" for name, difference in evaluator.see.items())
 
 
 def _wrapped_lines(text: str, width: int) -> list[str]:

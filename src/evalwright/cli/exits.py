@@ -17,7 +17,7 @@ import click
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted, Problem, StorageError, counted
 
-__all__ = ["AsTheOriginal", "code_after", "input_error_lines", "is_of_index", "show_input_error"]
+__all__ = ["OriginalCommands", "code_after", "input_error_lines", "is_of_index", "show_input_error"]
 
 _ERROR = "Error:"
 _INTERNAL = 4
@@ -67,11 +67,11 @@ def _further(error: click.BadParameter, arguments: Sequence[str]) -> Iterator[cl
         return
     words = [*arguments[len(ctx.command_path.split()) - 1 :]]
     try:
-        given, _, params = ctx.command.make_parser(ctx).parse_args(words)
+        options, _, params = ctx.command.make_parser(ctx).parse_args(words)
     except click.UsageError:
         return  # already reported
     for param in dict.fromkeys(params):
-        value = given.get(param.name)
+        value = options.get(param.name)
         # an argument that may be left out has a placeholder of click's, which is no text
         if param.name != error.param.name and isinstance(value, str | tuple | list):
             try:
@@ -97,7 +97,7 @@ def show_input_error(error: InputError, command: str) -> None:
     _print_err(input_error_lines(error, _NOTHING_DONE.get(command, "")))
 
 
-class AsTheOriginal(click.Group):
+class OriginalCommands(click.Group):
     """The commands of an original: they exit with 1, not 2, if a file cannot be used, as programs that call them
     expect."""
 

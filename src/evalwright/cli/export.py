@@ -19,7 +19,7 @@ __all__ = ["command"]
 @click.option(
     "--format",
     "form",
-    type=click.Choice([one.name for one in formats() if one.exports]),
+    type=click.Choice([suite_format.name for suite_format in formats() if suite_format.exports]),
     help="The program whose result files to write (default: that of the run's suite).",
 )
 @click.option(

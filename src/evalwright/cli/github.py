@@ -89,10 +89,10 @@ def append_data(path: Path, data: bytes) -> None:
 
 def _outputs(run: Path, summary: RunSummary, exit_code: int, context: ReportContext) -> Mapping[str, str]:
     def cells(*statuses: str) -> int:
-        return sum(one.cells.get(status, 0) for one in summary.variants for status in statuses)
+        return sum(variant.cells.get(status, 0) for variant in summary.variants for status in statuses)
 
     comparison = None if context.before is None else context.before.comparison
-    rates = [one.pass_rate for one in summary.variants if one.pass_rate_n and one.pass_rate is not None]
+    rates = [variant.pass_rate for variant in summary.variants if variant.pass_rate_n and variant.pass_rate is not None]
     return {
         "run": str(seen_from_here(run)),
         "passed": str(cells("pass")),

@@ -62,14 +62,16 @@ def command(
     from evalwright.reports.text import harmless
 
     stated = {**(read_mapping(mapping) if mapping else {}), **pairs_to_mapping(pairs)}
-    found, searched = expanded(files)
-    name, kept = _format_of(found, format_, searched)
+    expanded_files, searched = expanded(files)
+    name, kept = _format_of(expanded_files, format_, searched)
     if format_ is None and name == "openai-messages" and not stated:
         # the same messages, but to be judged by the expectations beside them, which an import would leave out
-        _refuse_suites([file for file in kept if head_of(file).any(lambda one: isinstance(one.get("expected"), dict))])
+        _refuse_suites(
+            [file for file in kept if head_of(file).any(lambda record: isinstance(record.get("expected"), dict))]
+        )
     if format_ is None:
         print_out([f"format: {name} (detected)"])
-    if left := [file for file in found if file not in {*kept}]:
+    if left := [file for file in expanded_files if file not in {*kept}]:
         print_out([f"{counted(len(left), 'file')} of other formats in the folder left out"])
         warn(flaw for file in left if file.stat().st_size and (flaw := flaw_in(file)) is not None)
     more = {"pricing": _list_prices(name)} if price else {}
@@ -84,29 +86,33 @@ def command(
     return 0
 
 
-def _format_of(files: Sequence[Path], given: str | None, searched: bool) -> tuple[str, list[Path]]:
+def _format_of(files: Sequence[Path], chosen: str | None, searched: bool) -> tuple[str, list[Path]]:
     """The format, and the files in it: all of them, unless a folder was searched for them."""
     from evalwright.errors import InputError, Problem
     from evalwright.importers.detection import check, detected, flaw_in, no_format_fits
     from evalwright.importers.file_heads import head_of
 
     heads = {file: head_of(file) for file in files}
-    if given is not None:
-        registry.load("importers", given)
+    if chosen is not None:
+        registry.load("importers", chosen)
         if not searched:
             for file, head in heads.items():
-                check(file, given, head)
-            return given, [*files]
+                check(file, chosen, head)
+            return chosen, [*files]
     names = {file: detected(head) for file, head in heads.items()}
     several = {name for name in names.values() if name is not None}
-    name = given or (next(iter(several)) if len(several) == 1 else None)
+    name = chosen or (next(iter(several)) if len(several) == 1 else None)
     if name is None and not several:
         if flaws := [flaw for file in files if (flaw := flaw_in(file)) is not None]:
             raise InputError(flaws)
         _refuse_suites(files)
         raise no_format_fits(files[0])
     if name is None:
-        problems = [Problem(str(file), f"looks like {one}") for file, one in names.items() if one is not None]
+        problems = [
+            Problem(str(file), f"looks like {suite_format}")
+            for file, suite_format in names.items()
+            if suite_format is not None
+        ]
         raise InputError(
             problems, "the files are of several formats; pass --format NAME, or import them one after the other:"
         )
@@ -129,8 +135,8 @@ def _refuse_suites(files: Sequence[Path]) -> None:
     problems = []
     for file in files:
         head = head_of(file).mapping
-        is_skills = any("prompt" in one for one in dictionaries(head.get("evals")))
-        of = next((one.name for one in fitting(file, head)), None) or foreign_format(file, head)
+        is_skills = any("prompt" in dictionary for dictionary in dictionaries(head.get("evals")))
+        of = next((suite_format.name for suite_format in fitting(file, head)), None) or foreign_format(file, head)
         if of or is_skills:
             run = f"evalwright run {shlex.quote(str(file))}"
             problems.append(Problem(str(file), f"is a suite ({of or 'Agent Skills evals'}), not a recording: {run}"))
@@ -149,9 +155,9 @@ def _list_prices(name: str) -> ListPricing:
     if not (isinstance(importer, type) and issubclass(importer, TraceImporter)):
         raise InputError(f"--price: the format {name} has no token counts of one model to compute costs from")
 
-    def price_of(model: str, given: int, written: int, cached: int, cache_write: int) -> float | None:
+    def price_of(model: str, read: int, written: int, cached: int, cache_write: int) -> float | None:
         price = built_in_price(model)
-        return None if price is None else dollars(price, given, written, cached, cache_write)
+        return None if price is None else dollars(price, read, written, cached, cache_write)
 
     return ListPricing(price_of, f"list prices of {day_of_prices()}")
 

@@ -86,17 +86,17 @@ def _unmatched_names(
 
     That nothing failed is no mistake.
     """
-    found = []
+    unmatched_names = []
     if case is not None and not _has_case(reader, plan, case):
-        near = did_you_mean(case, [one.id for one in islice(reader.cases(), _MOST_COMPARED)])
-        found.append(f"no case {case!r} in the run{near}")
-    if variant is not None and variant not in (names := [one.name for one in plan.variants]):
+        near = did_you_mean(case, [known.id for known in islice(reader.cases(), _MOST_COMPARED)])
+        unmatched_names.append(f"no case {case!r} in the run{near}")
+    if variant is not None and variant not in (names := [known.name for known in plan.variants]):
         near = did_you_mean(variant, names) or f" (there are: {', '.join(names)})"
-        found.append(f"no variant {variant!r} in the run{near}")
-    if not (found or failed or case is variant is None):
+        unmatched_names.append(f"no variant {variant!r} in the run{near}")
+    if not (unmatched_names or failed or case is variant is None):
         wanted = [f"{kind} {name!r}" for kind, name in (("case", case), ("variant", variant)) if name is not None]
-        found.append(f"{' and '.join(wanted)}: no cell was run yet (evalwright resume runs what is missing)")
-    return found
+        unmatched_names.append(f"{' and '.join(wanted)}: no cell was run yet (evalwright resume runs what is missing)")
+    return unmatched_names
 
 
 def _has_case(reader: RunReader, plan: Plan, case: str) -> bool:
@@ -107,4 +107,4 @@ def _has_case(reader: RunReader, plan: Plan, case: str) -> bool:
         with closing(index):
             if len(index) == plan.cells_planned:
                 return index.count(CellSelection(case=case)) > 0
-    return any(case in (one.id, one.key) for one in reader.cases())
+    return any(case in (known.id, known.key) for known in reader.cases())

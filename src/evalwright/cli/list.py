@@ -96,7 +96,7 @@ def _names(kind: str, name: str, as_json: bool) -> None:
     """One row for each name that a file can use, or one for `name` alone. Raises InputError for an unknown one."""
     if name:
         registry.load(kind, name)
-    listed = [name] if name else [one for one in registry.names(kind) if one not in registry.INTERNAL]
+    listed = [name] if name else [known for known in registry.names(kind) if known not in registry.INTERNAL]
     rows = [(one, registry.summary(kind, one), registry.package_of(kind, one) or "") for one in listed]
     if as_json:
         keys = ("name", "description", "package")

@@ -91,9 +91,9 @@ def _options(context: click.Context, params: Mapping[str, Any]) -> Iterator[str]
         is_typed = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
         if isinstance(option, click.Option) and is_typed and option.name in params:
             value = params[str(option.name)]
-            for one in value if option.multiple else [value]:
+            for value_given in value if option.multiple else [value]:
                 # With `=`, because a value may begin with a dash.
-                yield option.opts[0] if option.is_flag else f"{option.opts[0]}={one}"
+                yield option.opts[0] if option.is_flag else f"{option.opts[0]}={value_given}"
     if context.color is not None:
         yield f"--color={'always' if context.color else 'never'}"
 

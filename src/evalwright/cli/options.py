@@ -82,7 +82,9 @@ lease: Callable[[F], F] = click.option(
 def reject_options(names: Container[str], why: str) -> None:
     """Raise UsageError if the command line has options of these names, which would have no effect."""
     ctx = click.get_current_context()
-    typed = [one for one in ctx.command.params if one.name in names and ctx.get_parameter_source(one.name) == _TYPED]
+    typed = [
+        param for param in ctx.command.params if param.name in names and ctx.get_parameter_source(param.name) == _TYPED
+    ]
     if typed:
         raise click.UsageError(f"{', '.join(one.opts[0] for one in typed)}: {why}")
 
@@ -153,22 +155,23 @@ class SuiteCommand(click.Command):
         self._of_formats: dict[str, list[click.Option]] = {}
         known = {flag: (param, "the command") for param in params for flag in param.opts}
         added: dict[str, click.Option] = {}
-        for one in formats():
+        for suite_format in formats():
             options = [
-                (option, _click_option(option, hidden=option.is_of_runs and not self.runs)) for option in one.options
+                (option, _click_option(option, hidden=option.is_of_runs and not self.runs))
+                for option in suite_format.options
             ]
             if clashes := [clash for option, made in options if (clash := _clash(option, made, known))]:
-                _warn(one, clashes[0])
+                _warn(suite_format, clashes[0])
                 continue
-            self._of_formats[one.title] = [made for _, made in options]
+            self._of_formats[suite_format.title] = [made for _, made in options]
             for option, made in options:
                 if known.keys().isdisjoint(option.flags):
                     added[option.keyword] = made
-                    known |= dict.fromkeys(option.flags, (made, f"the format {one.name}"))
+                    known |= dict.fromkeys(option.flags, (made, f"the format {suite_format.name}"))
         super().__init__(name, params=[*params, *added.values()], **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        flags = {flag: one for one in formats() for flag in one.suite_flags}
+        flags = {flag: suite_format for suite_format in formats() for flag in suite_format.suite_flags}
         known = {flag for param in self.params for flag in param.opts}
         return super().parse_args(ctx, [*_without_suite_flags(args, flags, known)])
 
@@ -248,19 +251,19 @@ def _may_be_suite(path: Path, one: Format, *, further: bool) -> bool:
         return False
 
 
-def _warn(one: Format, clash: str) -> None:
+def _warn(suite_format: Format, clash: str) -> None:
     from evalwright.cli.screen import print_err
 
-    package = package_of("formats", one.name) or "evalwright"
-    print_err([f"warning: the options of the format {one.name!r} of {package} are left out: {clash}"])
+    package = package_of("formats", suite_format.name) or "evalwright"
+    print_err([f"warning: the options of the format {suite_format.name!r} of {package} are left out: {clash}"])
 
 
 def _clash(option: Option, made: click.Option, known: Mapping[str, tuple[click.Parameter, str]]) -> str:
     """Why an option cannot be added to those known by their flags; empty if it can."""
-    found = next((known[flag] for flag in option.flags if flag in known), None)
-    if found is None or (_kind(found[0]) == _kind(made) and found[0].name == option.keyword):
+    clashing = next((known[flag] for flag in option.flags if flag in known), None)
+    if clashing is None or (_kind(clashing[0]) == _kind(made) and clashing[0].name == option.keyword):
         return ""
-    return f"{option.flags[0]} differs from {found[0].opts[0]} of {found[1]}"
+    return f"{option.flags[0]} differs from {clashing[0].opts[0]} of {clashing[1]}"
 
 
 def _click_option(option: Option, *, hidden: bool = False) -> click.Option:
@@ -309,7 +312,12 @@ def _kind(param: click.Parameter) -> object:
 
 def written_by(values: Mapping[str, Any]) -> list[str]:
     """Flags of the given options that name a file or folder to be written, which several suites cannot share."""
-    flags = {option.keyword: option.flags[0] for one in formats() for option in one.options if option.writes}
+    flags = {
+        option.keyword: option.flags[0]
+        for suite_format in formats()
+        for option in suite_format.options
+        if option.writes
+    }
     return [flags[name] for name, value in values.items() if name in flags and value is not None]
 
 

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from evalwright.model.protocols import RunReader
     from evalwright.run.locations import Place
 
-__all__ = ["Opened", "opened_pair", "pair_options", "warn_of_same_run"]
+__all__ = ["OpenedPair", "opened_pair", "pair_options", "warn_of_same_run"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Opened(NamedTuple):
+class OpenedPair(NamedTuple):
     """Both runs while they are open."""
 
     before: RunReader
@@ -34,7 +34,7 @@ class Opened(NamedTuple):
 
 
 @contextmanager
-def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | None = None) -> Iterator[Opened]:
+def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | None = None) -> Iterator[OpenedPair]:
     """Open run A and run B; damage in them is reported on standard error. `labels` is a file of human labels.
 
     What is wrong with the terms or labels is among the mistakes of the runs, to be reported with others.
@@ -51,12 +51,12 @@ def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | N
             runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
             with runs.mistakes:
                 runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels))
-            yield Opened(runs.before, reader_b, plan_a, plan_b, runs)
+            yield OpenedPair(runs.before, reader_b, plan_a, plan_b, runs)
             for reader in (reader_a, reader_b):
                 print_damage(reader)
 
 
-def warn_of_same_run(opened: Opened, a: object, pairs: Iterable[tuple[str, str]]) -> None:
+def warn_of_same_run(opened: OpenedPair, a: object, pairs: Iterable[tuple[str, str]]) -> None:
     """Warn on standard error if run A is run B and one of the pairs compares a variant with itself."""
     from evalwright.cli.screen import warn
 

@@ -94,16 +94,16 @@ def command(
     rate = None if at_least is None else _rate(at_least)
     numbers = _trials(trials)
     suite = load_suite(path, dialect, variables, to_run=False)
-    found = _planned_suite(path.name, suite, runs, numbers, Aim(difference or 0.0, loss, alpha, power), rate)
+    planned_suite = _planned_suite(path.name, suite, runs, numbers, Aim(difference or 0.0, loss, alpha, power), rate)
     if as_json:
-        print_out([msgspec.json.encode(found).decode()])
+        print_out([msgspec.json.encode(planned_suite).decode()])
     else:
-        print_out(planning_lines(found, ", ".join(map(str, runs))))
+        print_out(planning_lines(planned_suite, ", ".join(map(str, runs))))
     if plot is not None:
         from evalwright.reports.pictures.planning import plan_svg
 
-        write_plot(plot, plan_svg(found))
-    return 0 if found.reached else 1
+        write_plot(plot, plan_svg(planned_suite))
+    return 0 if planned_suite.reached else 1
 
 
 def _planned_suite(
@@ -135,10 +135,10 @@ def _trials(text: str) -> list[int]:
 
     parts = [part.strip() for part in text.split(",") if part.strip()]
     # more digits than the limit has are not read: that can take minutes
-    found = [int(part) if re.fullmatch(r"[0-9]{1,5}", part) else 0 for part in parts]
-    if not found or not all(1 <= k <= MOST_TRIALS for k in found):
+    numbers = [int(part) if re.fullmatch(r"[0-9]{1,5}", part) else 0 for part in parts]
+    if not numbers or not all(1 <= k <= MOST_TRIALS for k in numbers):
         raise InputError(f"--trials: expected numbers from 1 to {MOST_TRIALS:,} like 1,3,5, found {text!r:.60}")
-    return sorted(set(found))
+    return sorted(set(numbers))
 
 
 def _side(run: Path) -> SideCounts:

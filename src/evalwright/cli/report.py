@@ -134,7 +134,7 @@ def _in_folder(run: Path, out: Path, format_: str, compare: Path | None, link: s
 
 
 def _with_context(
-    name: str, report: Any, reader: RunReader, summary: RunSummary, run: Path, lost: list[str], **given: Any
+    name: str, report: Any, reader: RunReader, summary: RunSummary, run: Path, lost: list[str], **settings: Any
 ) -> Iterator[str]:
     """The report. What cannot be read of the earlier run is added to `lost`."""
     from evalwright.cli.report_context import opened_context
@@ -142,7 +142,7 @@ def _with_context(
     from evalwright.reports.pieces import pieces_of
     from evalwright.run.case_places import CasePlaces
 
-    with opened_context(run, **given) as context:
+    with opened_context(run, **settings) as context:
         if "places" in report.reads and reader.plan is not None:
             context = replace(context, places=CasePlaces(reader.plan))
         yield from _blamed(name, pieces_of(report, reader, summary, context))

@@ -10,7 +10,7 @@ from evalwright.cli.pairs import opened_pair
 from evalwright.decisions.clusters import explain
 from evalwright.decisions.comparison import comparison_of
 from evalwright.decisions.terms import Terms
-from evalwright.reports.context import Before, ReportContext
+from evalwright.reports.context import EarlierRun, ReportContext
 from evalwright.run.locations import Place
 
 __all__ = ["LIMIT", "opened_context"]
@@ -32,6 +32,6 @@ def opened_context(
         runs.refuse_changed()
         for name in runs.a.keys() & runs.b.keys():
             runs.refuse_strangers(name, name)
-        before = Before(opened.before, comparison_of(runs, str(compare), str(run)))
-        explain(opened.before, opened.after, [one.decision for one in before.comparison.variants])
+        before = EarlierRun(opened.before, comparison_of(runs, str(compare), str(run)))
+        explain(opened.before, opened.after, [variant.decision for variant in before.comparison.variants])
         yield ReportContext(before, link, limit)

@@ -234,7 +234,7 @@ def _run_each(files: list[Path], skipped: list[Path], load: Callable[[Path], Sui
 
     def noted(path: Path) -> Suite:
         suite = load(path)
-        used.update(one.resolve() for one in suite.files)
+        used.update(file.resolve() for file in suite.files)
         return suite
 
     runnable = runnable_files(files, noted, options)

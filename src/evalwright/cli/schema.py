@@ -28,11 +28,11 @@ def schemas() -> dict[str, tuple[Ref, str]]:
     from evalwright.registry import NATIVE, format_of, formats
 
     native = format_of(NATIVE)
-    others = [one for one in formats() if one is not native]
-    found: dict[str, tuple[Ref, str]] = {}
-    for table in (native.schemas, _OF_NO_FORMAT, *(one.schemas for one in others)):
-        found |= {name: entry for name, entry in table.items() if name not in found}
-    return found
+    others = [suite_format for suite_format in formats() if suite_format is not native]
+    references: dict[str, tuple[Ref, str]] = {}
+    for table in (native.schemas, _OF_NO_FORMAT, *(suite_format.schemas for suite_format in others)):
+        references |= {name: entry for name, entry in table.items() if name not in references}
+    return references
 
 
 def text_of(name: str) -> str:
@@ -44,7 +44,7 @@ def text_of(name: str) -> str:
     from evalwright.registry import our_formats, resolve
 
     schema = resolve(schemas()[name][0])()
-    ours = name in _OF_NO_FORMAT or any(name in one.schemas for one in our_formats())
+    ours = name in _OF_NO_FORMAT or any(name in our_format.schemas for our_format in our_formats())
     address = {"$id": schema_address(name)} if ours else {}
     return json.dumps({"$schema": DRAFT, **address, **schema}, indent=2) + "\n"
 

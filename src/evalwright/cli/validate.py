@@ -53,18 +53,18 @@ def command(
     from evalwright.formats.discovery import suite_files
     from evalwright.session.imports import imported_files, nothing_imported
 
-    found = suite_files(paths, dialect)
+    files = suite_files(paths, dialect)
     checked = _Checked()
     with nullcontext() if import_ else nothing_imported():
-        for file in found.files:
+        for file in files.files:
             checked.add(file, dialect, variables, options, keep=as_json)
-    print_skipped(found.skipped, checked.used)
+    print_skipped(files.skipped, checked.used)
     print_err(f"imported {file}" for file in (imported_files() if import_ else ()))
     if as_json:
         print_out([checked.encoded()])
         return InputError.exit_code if checked.refusals else 0
     warn(_once_each(checked.warnings))
-    several = len(found.files) > 1
+    several = len(files.files) > 1
     for file, (counts, *more) in checked.sound:
         print_out([f"ok: {harmless(str(file))}: {counts}" if several else f"ok: {counts}"])
         print_out(map(harmless, more))
@@ -96,14 +96,14 @@ def loaded_to_check(
 def _once_each(warnings: Sequence[Problem]) -> list[Problem | str]:
     """Warnings of several files, each once, at the first of them."""
     files: dict[tuple[str, str], dict[str, None]] = {}
-    for one in warnings:
-        files.setdefault((one.key, one.message), {})[one.file] = None
+    for warning in warnings:
+        files.setdefault((warning.key, warning.message), {})[warning.file] = None
     listed: list[Problem | str] = []
-    for one in warnings:
-        first, *others = files[one.key, one.message]
-        if one.file == first:
+    for warning in warnings:
+        first, *others = files[warning.key, warning.message]
+        if warning.file == first:
             more = [counted(len(others) - _MOST_FILES, "more file")] if len(others) > _MOST_FILES else []
-            listed.append(f"{one} (also in {', '.join([*others[:_MOST_FILES], *more])})" if others else one)
+            listed.append(f"{warning} (also in {', '.join([*others[:_MOST_FILES], *more])})" if others else warning)
     return listed
 
 
@@ -140,10 +140,13 @@ class _Checked:
             lost = getattr(suite.cases, "problems", ())
             doubts = ProblemKinds(doubt for doubt in all_warnings(suite) if doubt not in lost)
             functions = missing_functions(suite)
-            elsewhere = [one for one in functions if one.absent]
+            elsewhere = [function for function in functions if function.absent]
             self.warnings += [*absent, *doubts, *missing_packages(suite), *elsewhere]
             # `lost` are among cases that a run would report as errors
-            missing = [*(one for one in functions if not one.absent), *places.problems(str(suite.source))]
+            missing = [
+                *(function for function in functions if not function.absent),
+                *places.problems(str(suite.source)),
+            ]
             if wrong := [*lost, *missing]:
                 raise InputError(wrong)
         except InputError as error:
@@ -193,11 +196,11 @@ def _checking_claims(suite: Suite) -> Iterable[Any]:
     return with_claimed_keys(suite.gate, str(suite.source), suite.cases)
 
 
-def _count(found: Iterable[object], kept: list[dict[str, object]] | None) -> tuple[int, int]:
+def _count(mistakes: Iterable[object], kept: list[dict[str, object]] | None) -> tuple[int, int]:
     """The number of cases, and of the evaluators that they define; cases that the format describes in full are kept."""
     count = 0
     names: set[str] = set()
-    for case in found:
+    for case in mistakes:
         count += 1
         own = getattr(case, "evaluators", None) or ()
         names.update(spec["name"] if isinstance(spec, dict) else spec.name for spec in own)

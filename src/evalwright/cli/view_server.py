@@ -62,17 +62,17 @@ def serve_viewer(
         why = "with --token" if token is not None else f"on {host}: other machines could read everything"
         raise InputError(f"--no-token cannot be used {why}")
     chosen = list(places) or usual_places()
-    found = list(runs_at(chosen))
+    runs = list(runs_at(chosen))
     earlier: list[StoredRun] = []
     if compare is not None:
         chosen.append(compare)
-        earlier = list(runs_at(chosen))[len(found) :]
-        if len(earlier) != 1 or len(found) != 1:
+        earlier = list(runs_at(chosen))[len(runs) :]
+        if len(earlier) != 1 or len(runs) != 1:
             raise InputError("--compare needs one RUN and one other, earlier run")
     with ExitStack() as stack:
         listening = _listening(host, port)
-        for one in listening:
-            stack.enter_context(one)
+        for server in listening:
+            stack.enter_context(server)
         bound = listening[0].getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         access = Access(
@@ -83,7 +83,7 @@ def serve_viewer(
         if host not in _LOOPBACK:
             print("warning: the pages are sent to other machines unencrypted", file=sys.stderr)
         app = viewer(lambda: runs_at(chosen), access, labels=labels, labeller=labeller or _user())
-        address = f"http://{shown}:{bound}{_page(found, len(places), cell, earlier)}"
+        address = f"http://{shown}:{bound}{_page(runs, len(places), cell, earlier)}"
         if access.token is not None:
             address += f"{'&' if '?' in address else '?'}{urlencode({'token': access.token})}"
         print(address, flush=True)
@@ -105,16 +105,16 @@ def _user() -> str:
         return "unknown"
 
 
-def _page(found: Sequence[StoredRun], places: int, cell: str | None, earlier: Sequence[StoredRun]) -> str:
+def _page(stored_runs: Sequence[StoredRun], places: int, cell: str | None, earlier: Sequence[StoredRun]) -> str:
     """The page to open first: a single run's own, or the list."""
     if earlier:
-        return f"/compare?{urlencode({'a': earlier[0].id, 'b': found[0].id})}"
-    if places != 1 or len(found) != 1:
+        return f"/compare?{urlencode({'a': earlier[0].id, 'b': stored_runs[0].id})}"
+    if places != 1 or len(stored_runs) != 1:
         if cell is not None:
             raise InputError("--cell needs one RUN")
         return "/"
 
-    run = quote(found[0].id, safe="")
+    run = quote(stored_runs[0].id, safe="")
     return f"/runs/{run}" if cell is None else f"/runs/{run}/cells?{urlencode({'case': cell})}"
 
 
@@ -122,7 +122,7 @@ def _listening(host: str, port: int) -> list[socket.socket]:
     """Sockets listening on the port, or on the next free one: at 127.0.0.1 also at ::1, which `localhost` may be."""
     for number in range(port, port + (_TRIES if port else 1)):
         try:
-            one = _bound(host, number)
+            server = _bound(host, number)
         except OSError as error:
             if error.errno == errno.EADDRINUSE and number < 65535:
                 continue
@@ -130,25 +130,25 @@ def _listening(host: str, port: int) -> list[socket.socket]:
         except OverflowError:
             break
         if host != "127.0.0.1":
-            return [one]
+            return [server]
         try:
-            return [one, _bound("::1", one.getsockname()[1])]
+            return [server, _bound("::1", server.getsockname()[1])]
         except OSError:  # a machine without IPv6, or another program that only listens there
-            return [one]
+            return [server]
     raise InputError(f"no free port from {port} on")
 
 
 def _bound(host: str, port: int) -> socket.socket:
     """A socket that listens there. Raises OSError and OverflowError."""
-    one = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    server = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.bind((host, port))
-        one.listen(_WAITING)
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind((host, port))
+        server.listen(_WAITING)
     except (OSError, OverflowError):
-        one.close()
+        server.close()
         raise
-    return one
+    return server
 
 
 def _run(app: object, listening: Sequence[socket.socket]) -> None:
@@ -198,8 +198,8 @@ def _leave_unfinished_pages() -> None:
     import threading
 
     threads = [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
-    for one in threads:
-        one.join(_SECONDS_TO_END / len(threads))
+    for thread in threads:
+        thread.join(_SECONDS_TO_END / len(threads))
     if any(one.is_alive() for one in threads):
         sys.stdout.flush()
         posix._exit(0)

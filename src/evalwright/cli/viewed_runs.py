@@ -54,14 +54,14 @@ class StoredRun:
     def stamp(self) -> str:
         """Sizes and times of the files; for a run in a database, whether it is finished, else the time."""
         if self._is_folder():
-            found = []
+            stored_runs = []
             for name in _RECORDS:
                 try:
                     known = os.stat(self._path / name)  # noqa: PTH116 - one call, no object
                 except OSError:
                     continue
-                found.append(f"{name} {known.st_size} {known.st_mtime_ns}")
-            return "\n".join(found)
+                stored_runs.append(f"{name} {known.st_size} {known.st_mtime_ns}")
+            return "\n".join(stored_runs)
         reader, _ = self.open()
         with closing(reader):
             summary = reader.summary()
@@ -170,10 +170,10 @@ def _in_file(place: Path) -> Iterator[Path]:
         find_run(place)  # reports what is wrong with a file that is no database
         yield from run_places(place)
         return
-    found = find_run(place)  # `FILE.sqlite/RUN_ID`, or the id of a run below `runs`
-    if not found.address.is_dir() and found.run_id not in found.store.run_ids():
+    stored = find_run(place)  # `FILE.sqlite/RUN_ID`, or the id of a run below `runs`
+    if not stored.address.is_dir() and stored.run_id not in stored.store.run_ids():
         raise InputError(f"{place}: there is no run, and no folder with runs")
-    yield found.address
+    yield stored.address
 
 
 def _is_run(folder: Path) -> bool:
@@ -182,8 +182,8 @@ def _is_run(folder: Path) -> bool:
 
 def _below(folder: Path, deepest: int) -> Iterator[Path]:
     try:
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda one: one.name)
+        with os.scandir(folder) as listing:
+            entries = sorted(listing, key=lambda one: one.name)
     except FileNotFoundError:  # removed a moment ago
         return
     except OSError:

@@ -61,8 +61,11 @@ def convert(
     if os.path.isdir(source):
         source = next(stood_for(source, dialect), source)
     if dialect is None and source.suffix not in _YAML and os.path.isfile(source) and not fitting(source):
-        for one in formats():  # a result file may have another form, too, although it is not a suite
-            if to in (None, one.name) and (done := _other_form(one, source, out, allow_loss)) is not None:
+        for suite_format in formats():  # a result file may have another form, too, although it is not a suite
+            if (
+                to in (None, suite_format.name)
+                and (done := _other_form(suite_format, source, out, allow_loss)) is not None
+            ):
                 return done
     original = read_original(source, dialect, format_options)
     current = format_of(original.suite.dialect)
@@ -92,7 +95,9 @@ def _written_suite(
         output.finish()
         losses += written.losses
         reaches = (
-            {"allow_outside": allow_outside} if any(one.keyword == "allow_outside" for one in into.options) else {}
+            {"allow_outside": allow_outside}
+            if any(option.keyword == "allow_outside" for option in into.options)
+            else {}
         )
         try:
             options = {**written.options, **reaches}
@@ -116,20 +121,22 @@ def _is_empty(suite: Suite) -> bool:
 
 
 def _other_form(
-    one: Format, source: Path, out: Path | None, allow_loss: bool, options: Mapping[str, Any] | None = None
+    suite_format: Format, source: Path, out: Path | None, allow_loss: bool, options: Mapping[str, Any] | None = None
 ) -> Conversion | None:
     """A file in the other form of its format and, with `options`, a comparison of the suite in both; None if it has
     none."""
-    if one.other_form is None:
+    if suite_format.other_form is None:
         return None
     losses, notes = list[Problem](), list[str]()
     with OutputFolder() as output:
-        target: Path | None = resolve(one.other_form)(source, out, output, losses.append)
+        target: Path | None = resolve(suite_format.other_form)(source, out, output, losses.append)
         if target is None:
             return None
         output.finish()
         if options is not None:
-            original, written = (load_suite(path, one.name, to_run=False, options=options) for path in (source, target))
+            original, written = (
+                load_suite(path, suite_format.name, to_run=False, options=options) for path in (source, target)
+            )
             known = {(loss.file, loss.key) for loss in losses}
             unknown_losses = _first(differences(original, written), allow_loss)
             losses += [loss for loss in unknown_losses if (loss.file, loss.key) not in known]
@@ -148,5 +155,5 @@ def _refuse(losses: list[Problem], allow_loss: bool) -> None:
     if losses and not allow_loss:
         shown = f", the first {_MOST_LISTED} are listed" if len(losses) > _MOST_LISTED else ""
         more = "at least " if len(losses) >= _MOST_FOUND else ""
-        found = f"{more}{counted(len(losses), 'setting')} cannot be converted{shown}"
-        raise InputError(losses[:_MOST_LISTED], f"{found}; pass --allow-loss to convert anyway")
+        losses_found = f"{more}{counted(len(losses), 'setting')} cannot be converted{shown}"
+        raise InputError(losses[:_MOST_LISTED], f"{losses_found}; pass --allow-loss to convert anyway")

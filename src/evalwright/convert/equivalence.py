@@ -40,7 +40,7 @@ def meant_evaluator(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 def _normalized_by_formats(data: dict[str, Any]) -> dict[str, Any]:
     """Normalized by every format: a suite of one may use targets and evaluators of another."""
-    for one in formats():
-        if one.normalize is not None:
-            data = resolve(one.normalize)(data)
+    for suite_format in formats():
+        if suite_format.normalize is not None:
+            data = resolve(suite_format.normalize)(data)
     return data

@@ -67,8 +67,8 @@ def _groups(triples: set[int]) -> Iterator[tuple[int, bytes]]:
     if not triples:
         return
     bins = [_EMPTY] * _BINS
-    for one in triples:
-        place, rank = one % _BINS, one // _BINS
+    for triple in triples:
+        place, rank = triple % _BINS, triple // _BINS
         bins[place] = min(bins[place], rank)
     for place in reversed(range(2 * _BINS)):
         if bins[place % _BINS] == _EMPTY:

@@ -67,13 +67,13 @@ def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Find
         twin = named.setdefault(_folded_id(case.id), place)
         if twin.id != case.id:
             yield _finding("id", place, f"looks like {twin}: people will take them for one case")
-        asked = _text(case.input)
+        text = _text(case.input)
         key = blake2b(_input_bytes(case), digest_size=12).digest()
         first = seen.setdefault(key, place)
         if first is not place:
             yield _finding("duplicate", place, f"asks the same as {first}")
         elif len(places) < MOST_COMPARED:
-            near = likeness.nearest(asked)
+            near = likeness.nearest(text)
             if near is not None:
                 yield _finding(
                     "near duplicate", place, f"asks nearly the same as {places[near[0]]}: {near[1]:.0%} alike"
@@ -81,7 +81,7 @@ def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Find
             places.append(place)
         expected = [answer for answer in _answers(case) if answer.strip()]  # a blank one is part of every answer
         for answer in expected:
-            if _stands_in(answer, asked):
+            if _stands_in(answer, text):
                 yield _finding("leak", place, f"the expected answer {_short(answer)} occurs in the input")
         if not expected and _expects_nothing(case):
             idle.append(place)
@@ -98,12 +98,12 @@ def _cases_with_places(cases: Iterable[EvalCase | Case], source: Path) -> Iterat
     """Each case and its place; with the line only if its format tells it."""
     placed = getattr(cases, "placed", None)
     if placed is None:
-        for one in cases:
-            yield snapshot(one), _Place(str(source), None, one.id)
+        for case in cases:
+            yield snapshot(case), _Place(str(source), None, case.id)
         return
-    for one, problem_at in placed():
+    for case, problem_at in placed():
         problem = problem_at((), "")
-        yield snapshot(one), _Place(problem.file, problem.line, one.id)
+        yield snapshot(case), _Place(problem.file, problem.line, case.id)
 
 
 def _finding(kind: str, place: _Place, message: str) -> Finding:
@@ -114,7 +114,9 @@ def _folded_id(id: str) -> str:
     """An id without what people do not see in it: Unicode form, case, white space, invisible characters."""
     if id.isascii() and id.isprintable():
         return id.strip().lower()
-    kept = (one for one in unicodedata.normalize("NFKC", id) if unicodedata.category(one) not in _UNSEEN)
+    kept = (
+        character for character in unicodedata.normalize("NFKC", id) if unicodedata.category(character) not in _UNSEEN
+    )
     return "".join(kept).strip().casefold()
 
 
@@ -131,11 +133,11 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from _texts(one)
+        for item in value.values():
+            yield from _texts(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
+        for item in value:
+            yield from _texts(item)
     elif value is not None:
         yield str(value)
 
@@ -145,14 +147,16 @@ def _answers(case: Case) -> Iterator[str]:
     yield from case.expected.answer_should_include
     yield from _texts(case.expected.facts)
     for key in _OF_FORMATS:
-        if isinstance(found := case.extra.get(key), str) and found:
-            yield found
+        if isinstance(text := case.extra.get(key), str) and text:
+            yield text
 
 
 def _expects_nothing(case: Case) -> bool:
     expected = case.expected
-    asked = (expected.must_call_tools, expected.answer_should_not_include, expected.must_modify_files)
-    return not (any(asked) or expected.must_not_modify_files or expected.conversation or case.evaluators or case.extra)
+    expectations = (expected.must_call_tools, expected.answer_should_not_include, expected.must_modify_files)
+    return not (
+        any(expectations) or expected.must_not_modify_files or expected.conversation or case.evaluators or case.extra
+    )
 
 
 def _stands_in(answer: str, question: str) -> bool:

@@ -87,12 +87,12 @@ def calibrate(
     A human score becomes a verdict by the threshold in the evaluator's result, else by `threshold`.
     """
     judgements = found.judgements[evaluator]
-    mine = [label for label in labels if label.evaluator == evaluator]
-    sample = label_sample(evaluator, mine, found)
+    own_labels = [label for label in labels if label.evaluator == evaluator]
+    sample = label_sample(evaluator, own_labels, found)
     pairs = [pair for x in sample.labels if (pair := _pair(x, judgements.get(cell_of(x)), threshold)) is not None]
     result = JudgeCalibration(
         evaluator,
-        len(mine),
+        len(own_labels),
         len(sample.labels) - len(pairs),
         sample.superseded,
         sample.chosen_by_results,
@@ -122,22 +122,22 @@ def calibrate(
 
 
 def _find_biases(
-    result: JudgeCalibration, decided: Sequence[_Pair], found: JudgedAnswers, makers: Makers | None
+    result: JudgeCalibration, decided: Sequence[_Pair], answers: JudgedAnswers, makers: Makers | None
 ) -> None:
     """What the judge's errors depend on. The labels are of answers that were all as likely to be drawn."""
     if not decided:
         return
     result.confidence = confidence_of([(bool(p.human), p.judge_score) for p in decided])
-    errors = [(found.unit(p.key), found.lengths.get(p.key), float(p.judge) - float(bool(p.human))) for p in decided]
+    errors = [(answers.unit(p.key), answers.lengths.get(p.key), float(p.judge) - float(bool(p.human))) for p in decided]
     result.length = length_bias(errors)
-    lengths = [found.lengths.get(p.key) for p in decided]
+    lengths = [answers.lengths.get(p.key) for p in decided]
     scores = [float(p.judge) if p.judge_score is None else p.judge_score for p in decided]
     result.length_at_label = length_at_label(
-        [(found.unit(p.key), n, bool(p.human), score) for p, n, score in zip(decided, lengths, scores, strict=True)]
+        [(answers.unit(p.key), n, bool(p.human), score) for p, n, score in zip(decided, lengths, scores, strict=True)]
     )
     if makers is not None and makers.judge is not None:
         by_maker = [
-            (found.unit(p.key), makers.variants.get(p.key[1]), error)
+            (answers.unit(p.key), makers.variants.get(p.key[1]), error)
             for p, (*_, error) in zip(decided, errors, strict=True)
         ]
         result.preference = self_preference(makers.judge, by_maker)
@@ -179,8 +179,8 @@ def _measure(result: JudgeCalibration, pairs: Sequence[_Pair], unit: UnitOf) -> 
 
 def _right(pairs: Sequence[_Pair], kind: bool, unit: UnitOf) -> tuple[list[bool], list[Hashable]]:
     """Whether the judge is right about each answer with this label, and the unit of each."""
-    mine = [pair for pair in pairs if pair.human is kind]
-    return [pair.judge is kind for pair in mine], [unit(pair.key) for pair in mine]
+    of_kind = [pair for pair in pairs if pair.human is kind]
+    return [pair.judge is kind for pair in of_kind], [unit(pair.key) for pair in of_kind]
 
 
 def _scores(pairs: Sequence[_Pair], unit: UnitOf) -> ScoreAgreement | None:
@@ -208,12 +208,12 @@ def _scores(pairs: Sequence[_Pair], unit: UnitOf) -> ScoreAgreement | None:
     return ScoreAgreement(len(scored), linear, quadratic, alpha.ordinal, alpha.interval, correlation, apart.mean, ends)
 
 
-def _flips(judgements: Mapping[CellKey, Judgement], found: JudgedAnswers) -> Flips | None:
+def _flips(judgements: Mapping[CellKey, Judgement], answers: JudgedAnswers) -> Flips | None:
     """Flips between identical answers only: those are the judge's own, not the system's."""
     passes: dict[bytes, list[bool]] = {}
     for key, judgement in judgements.items():
         if judgement.passed is not None:
-            passes.setdefault(found.answers[key], []).append(judgement.passed)
+            passes.setdefault(answers.answers[key], []).append(judgement.passed)
     repeated = [verdicts for verdicts in passes.values() if len(verdicts) > 1]
     if not repeated:
         return None
@@ -248,10 +248,10 @@ def _rate(
     counts = (rate * worth, worth, *table)
     ends = corrected_rate_interval(*counts)
     corrected = None if ends is None else rogan_gladen(*counts).corrected_rate
-    mine = {pair.key for pair in pairs}
-    rest = [(float(passed), unit(key)) for key, passed in judged.items() if key not in mine]
+    keys = {pair.key for pair in pairs}
+    rest = [(float(passed), unit(key)) for key, passed in judged.items() if key not in keys]
     human, judge = [float(bool(p.human)) for p in pairs], [float(p.judge) for p in pairs]
-    units = LabelledUnits([unit(p.key) for p in pairs], [one for _, one in rest]) if several else None
+    units = LabelledUnits([unit(p.key) for p in pairs], [cell_unit for _, cell_unit in rest]) if several else None
     powered = powered_rate(human, judge, [passed for passed, _ in rest], units=units) if pairs else None
     return CorrectedRate(
         variant,
@@ -285,7 +285,7 @@ def _notes_of_labels(
         yield "the judge is no better than chance on the labels: pass rates cannot be corrected"
     elif min(result.tpr.n, result.tnr.n) < _FEW:
         yield f"fewer than {_FEW} labels of a kind: TPR and TNR are rough estimates"
-    unexplained = [one.variant for one in result.rates if one.corrected is None]
+    unexplained = [rate.variant for rate in result.rates if rate.corrected is None]
     if corrects and unexplained and not chance:
         names = ", ".join(unexplained)
         yield f"{names}: no rate explains both the judge's rate and the labels; are these of randomly chosen answers?"

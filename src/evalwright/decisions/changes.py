@@ -92,5 +92,5 @@ def _evidence(part: ChangedPart, both_pass: int, n: int, alpha: float) -> None:
 
 
 def _beyond_noise(names: Sequence[str], tables: Sequence[_Table]) -> list[ShiftedCase]:
-    found = changed_cases([(x, n) for x, n, _, _ in tables], [(y, m) for _, _, y, m in tables], _Q)
-    return [ShiftedCase(names[place], found.p_values[place], found.q_values[place]) for place in found.changed]
+    cases = changed_cases([(x, n) for x, n, _, _ in tables], [(y, m) for _, _, y, m in tables], _Q)
+    return [ShiftedCase(names[place], cases.p_values[place], cases.q_values[place]) for place in cases.changed]

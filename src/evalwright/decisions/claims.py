@@ -48,38 +48,38 @@ def decided_against(claim: Mapping[str, Any], runs: TwoRuns, pairs: Sequence[tup
     """The claim about each pair of variants, decided together: every one must hold."""
     parts, decisions, reasons = [], [], []
     for before, after in pairs:
-        found = runs.decision(before, after)
+        decision = runs.decision(before, after)
         name = f"{claim['metric']} of {after} {_WORDS[claim['claim']]} {claim['against']}"
-        parts += _parts(found, name, better=claim["claim"] == "better_than", slice_margin=claim.get("slice_margin"))
-        decisions.append(found)
-        reasons += [_reason(found)] if found.verdict != "ship" else []
+        parts += _parts(decision, name, better=claim["claim"] == "better_than", slice_margin=claim.get("slice_margin"))
+        decisions.append(decision)
+        reasons += [_reason(decision)] if decision.verdict != "ship" else []
     outcome = _outcome([found.verdict for found in decisions], parts, reasons, claim)
     outcome.decision = decisions[0] if len(decisions) == 1 else None
     outcome.decisions = decisions if len(decisions) > 1 else []
     return outcome
 
 
-def _parts(found: Decision, name: str, *, better: bool, slice_margin: float | None) -> list[GatePart]:
+def _parts(decision: Decision, name: str, *, better: bool, slice_margin: float | None) -> list[GatePart]:
     """The verdict of the metric, of each guard, and of the slices that contradict the claim."""
-    points = "points" if found.metric == PASS_RATE else ""
-    answer = verdict_of(found.ci, found.margin, better=better)
-    turned = found.judge is not None and found.judge.turns
-    if turned or not found.errors.same_verdict or UNREAD in found.reasons:
+    points = "points" if decision.metric == PASS_RATE else ""
+    answer = verdict_of(decision.ci, decision.margin, better=better)
+    turned = decision.judge is not None and decision.judge.turns
+    if turned or not decision.errors.same_verdict or UNREAD in decision.reasons:
         answer = "undecided"
-    limit = 0.0 if better else -found.margin
-    numbers = found.difference, "gt", limit, found.n, found.ci, answer == "undecided"
+    limit = 0.0 if better else -decision.margin
+    numbers = decision.difference, "gt", limit, decision.n, decision.ci, answer == "undecided"
     parts = [GatePart(name, answer == "ship", *numbers, unit=points)]
-    for guard in found.guards:
+    for guard in decision.guards:
         loss = guard.name.startswith("evaluator:")
         of = guard.value, "gte" if loss else "lte", guard.limit, 0, guard.ci, guard.state == "undecided"
         unit = "points" if loss else "ratio"
-        title = f"guard {guard.name} of {found.variant_b}"
+        title = f"guard {guard.name} of {decision.variant_b}"
         missing = guard.reason if guard.ci is None else ""
         parts.append(GatePart(title, guard.state == "holds", *of, interval_reason=missing, unit=unit))
-    for one in found.slices if slice_margin is not None else ():
-        if f"slice {one.key}={one.value}" in found.reasons:
-            title = f"slice {one.key}={one.value} of {found.variant_b}"
-            of = one.difference, "gte", -(slice_margin or 0.0), one.n, one.ci, False
+    for part in decision.slices if slice_margin is not None else ():
+        if f"slice {part.key}={part.value}" in decision.reasons:
+            title = f"slice {part.key}={part.value} of {decision.variant_b}"
+            of = part.difference, "gte", -(slice_margin or 0.0), part.n, part.ci, False
             parts.append(GatePart(title, False, *of, unit=points))
     return parts
 
@@ -111,20 +111,20 @@ def decided_rates(claim: Mapping[str, Any], runs: TwoRuns) -> GateOutcome:
         groups = side.groups if claim["group"] is None else runs.known.groups
         name = f"{metric} of {side.variant}"
         try:
-            found, *extremes = (_rate(claim, side, groups, one) for one in (Counting(), worst, best))
+            measured, *extremes = (_rate(claim, side, groups, counting) for counting in (Counting(), worst, best))
         except OverflowError:
             parts.append(GatePart(name, False, undecided=True))
             verdicts.append("undecided")
             reasons.append("the scores are too large for an interval")
             continue
-        verdict = _at_least(found, least, claim["rule"])
-        others = {_at_least(one, least, claim["rule"]) for one in extremes}
+        verdict = _at_least(measured, least, claim["rule"])
+        others = {_at_least(bound, least, claim["rule"]) for bound in extremes}
         if verdict != "undecided" and others != {verdict}:
             verdict = "undecided"
             reasons += [_OPEN[reason] for reason in error_counts(side.outcomes(metric)).missing]
         elif verdict == "undecided":
-            reasons.append("too few data" if found.n else "nothing was measured")
-        numbers = found.rate, "gte", least, found.n, found.ci, verdict == "undecided"
+            reasons.append("too few data" if measured.n else "nothing was measured")
+        numbers = measured.rate, "gte", least, measured.n, measured.ci, verdict == "undecided"
         parts.append(GatePart(name, verdict == "ship", *numbers, unit="rate" if metric == PASS_RATE else ""))
         verdicts.append(verdict)
     if not parts:
@@ -138,10 +138,10 @@ def _rate(claim: Mapping[str, Any], side: SideCounts, groups: Mapping[str, str],
     return side_rate(counting.over(side.outcomes(metric)), groups, metric, claim["alpha"], scale_of(side, side, metric))
 
 
-def _at_least(found: SideRate, least: float, rule: str) -> DecisionVerdict:
-    if found.rate is None or found.ci is None:
+def _at_least(rate: SideRate, least: float, rule: str) -> DecisionVerdict:
+    if rate.rate is None or rate.ci is None:
         return "undecided"
-    low, high = (found.rate, found.rate) if rule == "point" else found.ci
+    low, high = (rate.rate, rate.rate) if rule == "point" else rate.ci
     return "ship" if low >= least else "dont" if high < least else "undecided"
 
 
@@ -158,14 +158,14 @@ def all_of(outcomes: Sequence[GateOutcome]) -> GateOutcome:
     """Gates that must all pass: a failed one settles it, then an undecided one."""
     if len(outcomes) == 1:
         return outcomes[0]
-    failed = any(not one.passed and not one.undecided for one in outcomes)
-    undecided = not failed and any(one.undecided for one in outcomes)
+    failed = any(not outcome.passed and not outcome.undecided for outcome in outcomes)
+    undecided = not failed and any(outcome.undecided for outcome in outcomes)
     return GateOutcome(
-        all(one.passed for one in outcomes),
-        [part for one in outcomes for part in one.parts],
-        "; ".join(dict.fromkeys(reason for one in outcomes for reason in one.reason.split("; ") if reason)),
-        [run for one in outcomes for run in one.runs],
+        all(outcome.passed for outcome in outcomes),
+        [part for outcome in outcomes for part in outcome.parts],
+        "; ".join(dict.fromkeys(reason for outcome in outcomes for reason in outcome.reason.split("; ") if reason)),
+        [run for outcome in outcomes for run in outcome.runs],
         undecided,
-        undecided and all(one.tolerated or not one.undecided for one in outcomes),
-        decisions=[found for one in outcomes for found in decisions_of(one)],
+        undecided and all(outcome.tolerated or not outcome.undecided for outcome in outcomes),
+        decisions=[decision for outcome in outcomes for decision in decisions_of(outcome)],
     )

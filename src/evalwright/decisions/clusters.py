@@ -68,17 +68,17 @@ def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_c
     Cases that changed are left out, unless these are kept. Verdicts that cannot be read are among the warnings.
     """
     made = list(decisions)
-    before = _reasons(a, {one.variant_a for one in made})
-    after = _reasons(b, {one.variant_b for one in made})
+    before = _reasons(a, {decision.variant_a for decision in made})
+    after = _reasons(b, {decision.variant_b for decision in made})
     for one in made:
-        found = one.identity
-        left_out = frozenset((*found.a_only, *found.b_only, *(() if keep_changed else found.cases_changed)))
-        mine, theirs = before.get(one.variant_a, []), after.get(one.variant_b, [])
+        identity = one.identity
+        left_out = frozenset((*identity.a_only, *identity.b_only, *(() if keep_changed else identity.cases_changed)))
+        cases, in_cases = before.get(one.variant_a, []), after.get(one.variant_b, [])
         if one.errors.b.not_run:
-            mine = _in_cases(mine, _run_cases(b, one.variant_b))
+            cases = _in_cases(cases, _run_cases(b, one.variant_b))
         if one.errors.a.not_run:
-            theirs = _in_cases(theirs, _run_cases(a, one.variant_a))
-        one.clusters = _clusters(mine, theirs, left_out, one.trials)
+            in_cases = _in_cases(in_cases, _run_cases(a, one.variant_a))
+        one.clusters = _clusters(cases, in_cases, left_out, one.trials)
         one.warnings = [*dict.fromkeys([*one.warnings, *located_damage(a, b)])]
 
 
@@ -98,24 +98,24 @@ def _clusters(
     for side, reasons in enumerate((before, after)):
         for case, text in reasons:
             if case not in left_out:
-                found = counts.get(text)
-                if found is None:
-                    found = counts[text] = _Count(text)
-                found.cells[side] += 1
-                found.cases[side].add(case)
+                count = counts.get(text)
+                if count is None:
+                    count = counts[text] = _Count(text)
+                count.cells[side] += 1
+                count.cases[side].add(case)
     joined = _joined_signatures(sorted(counts.items(), key=lambda item: (-sum(item[1].cells), item[0])))
-    for found in joined.values() if trials[0] != trials[1] else ():
+    for count in joined.values() if trials[0] != trials[1] else ():
         # Otherwise the side with more trials would seem to have every reason more often.
-        found.cells = [cells and max(1, round(cells / (n or 1))) for cells, n in zip(found.cells, trials, strict=True)]
+        count.cells = [cells and max(1, round(cells / (n or 1))) for cells, n in zip(count.cells, trials, strict=True)]
     clusters = [found.part(text) for text, found in joined.items()]
-    return sorted(clusters, key=lambda one: (one.a - one.b, -one.a - one.b, one.signature))
+    return sorted(clusters, key=lambda cluster: (cluster.a - cluster.b, -cluster.a - cluster.b, cluster.signature))
 
 
-def _joined_signatures(found: Iterable[tuple[str, _Count]]) -> dict[str, _Count]:
+def _joined_signatures(counted: Iterable[tuple[str, _Count]]) -> dict[str, _Count]:
     """Signatures of about the same words under the most frequent of them."""
     kept: list[tuple[str, _Count]] = []
     having: dict[str, list[int]] = {}  # the places of those that have a word
-    for text, count in found:
+    for text, count in counted:
         words = count.words
         # One that is alike shares at least one of any so many words: the rarest leave the fewest to compare.
         enough = len(words) - int(_ALIKE * len(words)) + 1
@@ -128,7 +128,7 @@ def _joined_signatures(found: Iterable[tuple[str, _Count]]) -> dict[str, _Count]
                     having.setdefault(word, []).append(len(kept))
                 kept.append((text, count))
             continue
-        alike.cells = [one + other for one, other in zip(alike.cells, count.cells, strict=True)]
+        alike.cells = [cell + other for cell, other in zip(alike.cells, count.cells, strict=True)]
         for cases, more in zip(alike.cases, count.cases, strict=True):
             cases |= more
     return dict(kept)
@@ -141,13 +141,13 @@ def _close(one: frozenset[str], other: frozenset[str]) -> bool:
 
 def _reasons(reader: RunReader, variants: Collection[str]) -> dict[str, _Reasons]:
     """By variant: of the newest attempt of each cell that did not pass, its case and the shape of each reason."""
-    found: dict[str, _Reasons] = {variant: [] for variant in variants}
+    reasons: dict[str, _Reasons] = {variant: [] for variant in variants}
     for row in _failed_verdicts(reader, variants):
         case = row.case_key
-        mine = found[row.variant_name]
+        reason = reasons[row.variant_name]
         for shape in {shape[:_LONGEST] for shape in reasons_of(row)}:
-            mine.append((case, shape))
-    return found
+            reason.append((case, shape))
+    return reasons
 
 
 def _failed_verdicts(reader: RunReader, variants: Collection[str]) -> Iterable[_FailedVerdict]:
@@ -155,8 +155,8 @@ def _failed_verdicts(reader: RunReader, variants: Collection[str]) -> Iterable[_
     if (index := index_of(reader, "never", least=WORTH_AN_INDEX)) is not None:
         with closing(index), suppress(StaleIndex):
             only = next(iter(variants)) if len(variants) == 1 else None
-            found = index.verdicts(_FailedVerdict, CellSelection(variant=only, statuses=NOT_PASSED))
-            return [row for row in found if row.variant_name in variants]
+            verdicts = index.verdicts(_FailedVerdict, CellSelection(variant=only, statuses=NOT_PASSED))
+            return [row for row in verdicts if row.variant_name in variants]
     newest: dict[tuple[str, str, int], _FailedVerdict] = {}
     for row in reader.verdicts(_FailedVerdict):
         if row.variant_name not in variants or (row.attempt == 1 and row.status not in NOT_PASSED):

@@ -96,8 +96,8 @@ def comparison_of(runs: TwoRuns, a: str, b: str) -> RunComparison:
     """The comparison of two runs that are already counted; `a` and `b` are their places."""
     both = [name for name in runs.a if name in runs.b]
     variants = [_variant(name, runs) for name in both]
-    decisions = {one.variant: one.decision for one in variants}
-    adjusted(one.delta for one in variants)
+    decisions = {variant.variant: variant.decision for variant in variants}
+    adjusted(variant.delta for variant in variants)
     return RunComparison(
         a,
         b,
@@ -115,7 +115,8 @@ def against_baseline(runs: TwoRuns, baseline: str) -> ComparisonReport | None:
     names = [name for name in runs.b if name != baseline]
     decisions = [runs.decision(baseline, name) for name in names]
     deltas = adjusted(
-        delta_of(name, found, runs.latency_change(baseline, name)) for name, found in zip(names, decisions, strict=True)
+        delta_of(name, decision, runs.latency_change(baseline, name))
+        for name, decision in zip(names, decisions, strict=True)
     )
     return ComparisonReport(
         baseline,
@@ -129,13 +130,13 @@ def against_baseline(runs: TwoRuns, baseline: str) -> ComparisonReport | None:
 
 def adjusted(deltas: Iterable[VariantDelta]) -> list[VariantDelta]:
     """The same, with p adjusted for their number if there are several."""
-    found = list(deltas)
-    tested = [(delta, delta.p_value) for delta in found if delta.p_value is not None]
+    listed = list(deltas)
+    tested = [(delta, delta.p_value) for delta in listed if delta.p_value is not None]
     if len(tested) > 1:
         holm = adjust_p_values([p for _, p in tested])["holm_adjusted"]
         for (delta, _), p in zip(tested, holm, strict=True):
             delta.p_holm = float(p)
-    return found
+    return listed
 
 
 def _variant(name: str, runs: TwoRuns) -> VariantComparison:
@@ -191,7 +192,7 @@ def evaluator_changes(runs: TwoRuns, variant: str, decision: Decision) -> list[E
 
 
 def _pass_side(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], decision: Decision) -> Side:
-    passes = changed_totals(outcomes, lambda found: CaseTotal(found.passed, found.judged))
+    passes = changed_totals(outcomes, lambda count: CaseTotal(count.passed, count.judged))
     rate = side_rate(passes, groups, PASS_RATE, decision.alpha / decision.family, ValueRange())
     return Side(rate.rate, rate.n, rate.ci)
 
@@ -202,19 +203,19 @@ def regressions(runs: TwoRuns, decisions: Sequence[Decision], margin: float) -> 
     None where errors, cells that were not run or unreadable records could decide it, and where nothing was measured.
     However many variants there are, the chance that any of an unchanged system is, is at most half of alpha.
     """
-    found = [_regressed(one, margin) for one in decisions]
+    is_worse = [_regressed(decision, margin) for decision in decisions]
     if len(decisions) < 2:
-        return found
+        return is_worse
     # with a smaller alpha, an interval that reaches beyond the margin still does
     together = msgspec.structs.replace(runs, terms=msgspec.structs.replace(runs.terms, family=len(decisions)))
     return [
-        known if known is False else _regressed(together.decision(one.variant_a, one.variant_b), margin)
-        for known, one in zip(found, decisions, strict=True)
+        known if known is False else _regressed(together.decision(decision.variant_a, decision.variant_b), margin)
+        for known, decision in zip(is_worse, decisions, strict=True)
     ]
 
 
 def _regressed(decision: Decision, margin: float) -> bool | None:
-    found = {high < -margin for _, high in decision.readings}
-    if UNREAD in decision.reasons and True not in found:
+    below = {high < -margin for _, high in decision.readings}
+    if UNREAD in decision.reasons and True not in below:
         return None
-    return found.pop() if len(found) == 1 else None
+    return below.pop() if len(below) == 1 else None

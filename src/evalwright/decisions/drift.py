@@ -65,7 +65,7 @@ class _Side:
         self.errored = Mean()
 
 
-def _of_cells(cells: Iterable[_Cell]) -> _Side:
+def _side_of_cells(cells: Iterable[_Cell]) -> _Side:
     side = _Side()
     for trace, results in cells:
         sound, errored = _outcome_of(trace, results)
@@ -80,7 +80,7 @@ def _of_cells(cells: Iterable[_Cell]) -> _Side:
     return side
 
 
-def _of_index(index: CellIndex) -> _Side:
+def _side_of_index(index: CellIndex) -> _Side:
     """The same from what cells have in common, which takes a fraction of the time."""
     side, counts = _Side(), index.counts()
     alike = ((count.alike, facts_of_count(count)) for count in counts)
@@ -109,8 +109,8 @@ def _outcome_of(trace: TraceFacts, results: Collection[ResultFacts]) -> tuple[bo
 def _side_of(reader: RunReader) -> _Side:
     if (index := index_of(reader)) is not None:
         with closing(index):
-            return _of_index(index)
-    return over_cells(reader, reader.plan, _of_cells)
+            return _side_of_index(index)
+    return over_cells(reader, reader.plan, _side_of_cells)
 
 
 def drift(baseline: RunReader, current: RunReader, baseline_run_id: str, runs: TwoRuns) -> Drift:

@@ -12,7 +12,7 @@ from evalwright.decisions.judged import JudgedPair, judge_parts
 from evalwright.decisions.kinds import kinds_of_both, tallied
 from evalwright.decisions.looks import Looks
 from evalwright.decisions.outlook import next_part
-from evalwright.decisions.pairing import Counting, Ground, Labelled, Pairs, ValueRange, scale_of
+from evalwright.decisions.pairing import CaseGroups, Counting, Ground, Pairs, ValueRange, scale_of
 from evalwright.decisions.secondary import evaluator_parts, slice_parts
 from evalwright.decisions.sensitivity import error_part
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts, units_of_cases
@@ -32,7 +32,7 @@ def decision_of(
     b: SideCounts,
     terms: Terms,
     identity: Identity,
-    known: Labelled,
+    known: CaseGroups,
     judged: Sequence[JudgedPair] = (),
     looks: Looks | None = None,
 ) -> Decision:
@@ -45,10 +45,10 @@ def decision_of(
     ground = Ground(a, b, terms, scale, margin, alpha, known.groups, left_out)
     counting = Counting(scale.low if terms.errors == "fail" else None, None)
     pairs = ground.pairs(counting, counting)
-    found = ground.decided(pairs) if looks is None else looks.decided(ground, ground.decided(pairs))
+    decided = ground.decided(pairs) if looks is None else looks.decided(ground, ground.decided(pairs))
     one, other = ground.outcomes()
     decision = Decision(
-        verdict=found.verdict,
+        verdict=decided.verdict,
         metric=terms.metric,
         variant_a=a.variant,
         variant_b=b.variant,
@@ -58,20 +58,20 @@ def decision_of(
         population=terms.population,
         group=terms.group,
         family=terms.family,
-        method=found.method,
-        difference=found.difference,
-        ci=found.ci,
-        p_better=found.p_value,
-        p_margin=found.p_margin,
-        p_equivalent=_equivalence_p(found.method, pairs, margin, alpha),
-        n=found.n,
-        units=found.units,
-        effective_units=found.effective_units,
+        method=decided.method,
+        difference=decided.difference,
+        ci=decided.ci,
+        p_better=decided.p_value,
+        p_margin=decided.p_margin,
+        p_equivalent=_equivalence_p(decided.method, pairs, margin, alpha),
+        n=decided.n,
+        units=decided.units,
+        effective_units=decided.effective_units,
         trials=(_most_trials(one), _most_trials(other)),
         a=side_rate(counting.over(one), known.groups, terms.metric, alpha, scale),
         b=side_rate(counting.over(other), known.groups, terms.metric, alpha, scale),
-        errors=error_part(ground, found.verdict),
-        judge=judge_parts(ground, judged, found.verdict),
+        errors=error_part(ground, decided.verdict),
+        judge=judge_parts(ground, judged, decided.verdict),
         slices=slice_parts(ground, known.slices),
         guards=guard_parts(ground),
         evaluators=evaluator_parts(ground),
@@ -124,18 +124,18 @@ def _settle(decision: Decision, slice_margin: float | None) -> None:
         decision.verdict = "undecided"
         decision.reasons.append("guard")
     if slice_margin is not None and (
-        lost := [one for one in decision.slices if _is_shown_worse(one, slice_margin, decision)]
+        lost := [part for part in decision.slices if _is_shown_worse(part, slice_margin, decision)]
     ):
         decision.verdict = "dont"
-        decision.reasons = [f"slice {one.key}={one.value}" for one in lost]
+        decision.reasons = [f"slice {part.key}={part.value}" for part in lost]
     decision.exit_code = EXIT_CODES[decision.verdict]
 
 
-def _is_shown_worse(one: SlicePart, margin: float, decision: Decision) -> bool:
+def _is_shown_worse(part: SlicePart, margin: float, decision: Decision) -> bool:
     """Whether a slice is shown to be worse by more than the margin, adjusted for the number of slices."""
-    if one.p_margin is None or one.difference is None:
+    if part.p_margin is None or part.difference is None:
         return False
-    return one.difference < -margin and one.p_margin <= decision.alpha / decision.family
+    return part.difference < -margin and part.p_margin <= decision.alpha / decision.family
 
 
 def side_rate(
@@ -187,7 +187,7 @@ def _warnings(decision: Decision, identity: Identity, ground: Ground, counting: 
         if decision.n * 2 < side.n:
             lines.append(f"only {decision.n:,} of the {side.n:,} cases of {name} are paired")
     if decision.method == BETTING and "errors" in decision.errors.missing:
-        both = [one.target + one.evaluator for one in (decision.errors.a, decision.errors.b)]
+        both = [errors.target + errors.evaluator for errors in (decision.errors.a, decision.errors.b)]
         lines.append("errors (A {:,}, B {:,}) count as the worst that they could have been".format(*both))
     if terms.population == "suite":
         short = sum(1 for side in (decision.a, decision.b) if side.n > decision.n)

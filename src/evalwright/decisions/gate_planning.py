@@ -71,7 +71,7 @@ def gate_plan(
     The effect of `trials` and groups is known only from a run that has them.
     """
     rates = sorted({at_least, *(at_least + (1 - at_least) * step / _TRUE for step in range(1, _TRUE))})
-    found = gate_characteristic(cases, at_least, rates, 1 - alpha)
+    characteristic = gate_characteristic(cases, at_least, rates, 1 - alpha)
     bound = zero_failures_bound(0, cases, 1 - alpha).exact_upper
     sound = _USUAL if run is None else _case_passes(run)
     alarm = flake_false_alarm(sound, cases, 1, 3)
@@ -80,8 +80,11 @@ def gate_plan(
         at_least,
         cases,
         alpha,
-        found.smallest_passing_count,
-        [GateRow(rate, chance) for rate, chance in zip(rates, found.prob_gate_passes_at_true_rate, strict=True)],
+        characteristic.smallest_passing_count,
+        [
+            GateRow(rate, chance)
+            for rate, chance in zip(rates, characteristic.prob_gate_passes_at_true_rate, strict=True)
+        ],
         1.0 if bound is None else bound,
         sound,
         alarm.prob_any_false_failure,
@@ -106,18 +109,18 @@ def _by_trials(
     within, effect = trials_share(run), design_effect(run)
     if within is None and effect == 1:
         return []
-    found = []
+    parts = []
     for k in [k for k in (trials if within is not None else (1,)) if k > 1 or effect > 1]:
         effective = max(1, round(cases / effect / (1 - (within or 0.0) * (1 - 1 / k))))
         of = gate_characteristic(effective, at_least, rates, 1 - alpha)
         rows = [GateRow(rate, chance) for rate, chance in zip(rates, of.prob_gate_passes_at_true_rate, strict=True)]
         least = None if of.smallest_passing_count is None else of.smallest_passing_count / effective
-        found.append(GateTrials(k, effective, least, rows))
-    return found
+        parts.append(GateTrials(k, effective, least, rows))
+    return parts
 
 
 def _case_passes(run: SideCounts) -> float:
     """The p with 2p(1 - p), the chance that two trials disagree, at the flake rate of the run."""
-    judged = [one for one in run.passes.values() if one.judged]
-    rate = flake_rate([round(one.total) for one in judged], [one.judged for one in judged]).rate
+    judged = [passes for passes in run.passes.values() if passes.judged]
+    rate = flake_rate([round(case.total) for case in judged], [case.judged for case in judged]).rate
     return _USUAL if rate is None else (1 + sqrt(max(0.0, 1 - 2 * rate))) / 2

@@ -27,27 +27,29 @@ def guard_parts(ground: Ground) -> list[GuardPart]:
 def _guard(ground: Ground, guard: Guard) -> GuardPart:
     if guard.evaluator is not None:
         try:
-            return _of_evaluator(ground, guard, guard.evaluator)
+            return _part_of_evaluator(ground, guard, guard.evaluator)
         except OverflowError:
             reason = "its scores are too large to be compared"
             return GuardPart(guard.name, guard.limit, None, None, "undecided", reason)
-    return _of_measure(ground, guard, "latency" if guard.name in QUANTILES else guard.name)
+    return _part_of_measure(ground, guard, "latency" if guard.name in QUANTILES else guard.name)
 
 
-def _of_evaluator(ground: Ground, guard: Guard, name: str) -> GuardPart:
+def _part_of_evaluator(ground: Ground, guard: Guard, name: str) -> GuardPart:
     """A loss of an evaluator; undecided if it would be another with its missing results failed or passed."""
     pairs = ground.pairs_of(name)
     # Scores that are all the same, and none of 0 to 1, have no range.
-    found, width = pairs.difference(ground.alpha), pairs.scale.width or 1.0
-    if found.ci is None or found.difference is None:
+    measured, width = pairs.difference(ground.alpha), pairs.scale.width or 1.0
+    if measured.ci is None or measured.difference is None:
         return GuardPart(guard.name, guard.limit, None, None, "undecided", "no case was judged by it on both sides")
 
     def state(ends: Interval | None) -> GuardState:
         return "undecided" if ends is None else _state((-ends[1] / width, -ends[0] / width), -guard.limit)
 
-    low, high = found.ci
-    part = GuardPart(guard.name, guard.limit, found.difference / width, (low / width, high / width), state(found.ci))
-    missing = [one for side in (ground.a, ground.b) for one in error_counts(side.outcomes(name)).missing]
+    low, high = measured.ci
+    part = GuardPart(
+        guard.name, guard.limit, measured.difference / width, (low / width, high / width), state(measured.ci)
+    )
+    missing = [total for side in (ground.a, ground.b) for total in error_counts(side.outcomes(name)).missing]
     if missing:
         others = {
             state(ground.pairs_of(name, *reading).difference(ground.alpha).ci)
@@ -58,23 +60,23 @@ def _of_evaluator(ground: Ground, guard: Guard, name: str) -> GuardPart:
     return part
 
 
-def _of_measure(ground: Ground, guard: Guard, measure: str) -> GuardPart:
+def _part_of_measure(ground: Ground, guard: Guard, measure: str) -> GuardPart:
     """A ratio; undecided if it would be another had all unmeasured trials the lowest, or the highest, measured value.
 
     Trials have no measure because they erred, were not run, or because a model has no known price.
     """
     cases, level = _measured_pairs(ground, measure), QUANTILES.get(guard.name)
-    found = cases.ratio(level, ground.alpha)
-    if found.ci is None:
-        return GuardPart(guard.name, guard.limit, found.value, None, "undecided", found.reason)
-    part = GuardPart(guard.name, guard.limit, found.value, found.ci, found.state(guard.limit))
-    if part.state != _state(found.ci, guard.limit):
-        part.reason = f"the {measure} at this quantile jumps {found.jump:.3g}-fold: too few trials to tell where"
+    ratio = cases.ratio(level, ground.alpha)
+    if ratio.ci is None:
+        return GuardPart(guard.name, guard.limit, ratio.value, None, "undecided", ratio.reason)
+    part = GuardPart(guard.name, guard.limit, ratio.value, ratio.ci, ratio.state(guard.limit))
+    if part.state != _state(ratio.ci, guard.limit):
+        part.reason = f"the {measure} at this quantile jumps {ratio.jump:.3g}-fold: too few trials to tell where"
     elif missing := sum(cases.missing_a) + sum(cases.missing_b):
         low, high = cases.ends
         extremes = [(low, high), (high, low)] if ground.terms.errors == "strict" else []
         filled = [cases.filled(*values).ratio(level, ground.alpha) for values in ((low, low), (high, high), *extremes)]
-        if any(one.state(guard.limit) != part.state for one in filled):
+        if any(bound.state(guard.limit) != part.state for bound in filled):
             part.state = "undecided"
             part.reason = f"{counted(missing, 'trial')} without measured {measure} could turn it"
     return part
@@ -97,10 +99,10 @@ class _Ratio(NamedTuple):
 
     def state(self, limit: float) -> GuardState:
         """Where a jump of the values is more than the limit allows, what the interval says of it must hold at worst."""
-        found = _state(self.ci, limit)
-        if self.jump > max(limit, 1 / limit) and _state(self.widest, limit) != found:
+        state = _state(self.ci, limit)
+        if self.jump > max(limit, 1 / limit) and _state(self.widest, limit) != state:
             return "undecided"
-        return found
+        return state
 
 
 class _Measured(NamedTuple):
@@ -133,9 +135,9 @@ class _Measured(NamedTuple):
         if not a:
             return _Ratio(None, None, "not measured on both sides")
         if level is not None:
-            found = quantile_ratio(a, b, level, groups, 1 - alpha)
-            why = "" if found.ci is not None else _no_quantile_reason(found, level, len(set(groups)), alpha)
-            return _Ratio(found.ratio, found.ci, why, found.widest, found.jump)
+            ratio = quantile_ratio(a, b, level, groups, 1 - alpha)
+            why = "" if ratio.ci is not None else _no_quantile_reason(ratio, level, len(set(groups)), alpha)
+            return _Ratio(ratio.ratio, ratio.ci, why, ratio.widest, ratio.jump)
         mean = ratio_of_means(_means(a), _means(b), groups, 1 - alpha)
         return _Ratio(mean.ratio, mean.ci, "" if mean.ci is not None else self._no_interval_reason(a, b))
 
@@ -148,12 +150,12 @@ class _Measured(NamedTuple):
         return f"the {self.measure} of one unit is all of a side, or too large to compare"
 
 
-def _no_quantile_reason(found: QuantileRatio, level: float, units: int, alpha: float) -> str:
-    if found.ratio is None:
+def _no_quantile_reason(ratio: QuantileRatio, level: float, units: int, alpha: float) -> str:
+    if ratio.ratio is None:
         return "a side is 0"
     if units < LEAST_UNITS:
         return f"needs {LEAST_UNITS} units that both sides measured, found {units}"
-    return f"needs {quantile_needs(level, alpha)} independent trials of each side, found {found.worth}"
+    return f"needs {quantile_needs(level, alpha)} independent trials of each side, found {ratio.worth}"
 
 
 def _measured_pairs(ground: Ground, measure: str) -> _Measured:

@@ -68,8 +68,10 @@ def _hash(case: Case) -> str:
 
 
 def _evaluators(plan: Plan) -> dict[str, str]:
-    found = evaluator_digests(spec for spec in plan.evaluators if spec.name not in plan.evaluator_digests)
-    return found | {spec.name: plan.evaluator_digests[spec.name] for spec in plan.evaluators if spec.name not in found}
+    digests = evaluator_digests(spec for spec in plan.evaluators if spec.name not in plan.evaluator_digests)
+    return digests | {
+        spec.name: plan.evaluator_digests[spec.name] for spec in plan.evaluators if spec.name not in digests
+    }
 
 
 def some_names(names: list[str]) -> str:

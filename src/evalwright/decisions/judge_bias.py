@@ -48,10 +48,10 @@ def confidence_of(pairs: Sequence[tuple[bool, float | None]]) -> Confidence | No
     scores = [score for score, _ in scored]
     if not scores or min(scores) < 0 or max(scores) > 1 or set(scores) <= {0.0, 1.0}:
         return None
-    found = calibration(scores, [float(human) for _, human in scored])
-    if found.brier is None or found.ece_equal_width is None:
+    fitted = calibration(scores, [float(human) for _, human in scored])
+    if fitted.brier is None or fitted.ece_equal_width is None:
         return None
-    return Confidence(len(scores), found.brier, found.ece_equal_width)
+    return Confidence(len(scores), fitted.brier, fitted.ece_equal_width)
 
 
 def length_bias(errors: Sequence[tuple[Hashable, int | None, float]]) -> LengthBias | None:
@@ -59,10 +59,10 @@ def length_bias(errors: Sequence[tuple[Hashable, int | None, float]]) -> LengthB
     known = [(case, length, error) for case, length, error in errors if length]
     if not known:
         return None
-    found = slope(
+    trend = slope(
         [log2(length) for _, length, _ in known], [error for *_, error in known], [case for case, *_ in known]
     )
-    return LengthBias(found.slope if found.se is not None else None, found.ci, len(known))
+    return LengthBias(trend.slope if trend.se is not None else None, trend.ci, len(known))
 
 
 def length_at_label(rows: Sequence[tuple[Hashable, int | None, bool, float]]) -> LengthBias | None:
@@ -76,8 +76,8 @@ def length_at_label(rows: Sequence[tuple[Hashable, int | None, bool, float]]) ->
     labels = [label for _, _, label, _ in known]
     x = _within([length for _, length, _, _ in known], labels)
     y = _within([score for *_, score in known], labels)
-    found = slope(x, y, [case for case, *_ in known])
-    return LengthBias(found.slope if found.se is not None else None, found.ci, len(known))
+    trend = slope(x, y, [case for case, *_ in known])
+    return LengthBias(trend.slope if trend.se is not None else None, trend.ci, len(known))
 
 
 def _within(values: Sequence[float], groups: Sequence[bool]) -> list[float]:
@@ -95,24 +95,24 @@ def self_preference(maker: str, errors: Sequence[tuple[Hashable, str | None, flo
     `errors` has case, maker of the system (None if unknown) and error. None unless there are systems of both kinds.
     """
     known = [(case, float(made_by == maker), error) for case, made_by, error in errors if made_by is not None]
-    own = sum(mine == 1.0 for _, mine, _ in known)
+    own = sum(score == 1.0 for _, score, _ in known)
     if not 0 < own < len(known):
         return None
-    found = slope([mine for _, mine, _ in known], [error for *_, error in known], [case for case, *_ in known])
-    return SelfPreference(maker, own, len(known) - own, found.slope if found.se is not None else None, found.ci)
+    trend = slope([score for _, score, _ in known], [error for *_, error in known], [case for case, *_ in known])
+    return SelfPreference(maker, own, len(known) - own, trend.slope if trend.se is not None else None, trend.ci)
 
 
 def self_agreements(judgements: Mapping[CellKey, Judgement], unit: UnitOf) -> list[SelfAgreement]:
     """For each model that was asked several times about an answer, in the order of the models."""
-    found: dict[str, dict[CellKey, bool]] = {}
+    answers: dict[str, dict[CellKey, bool]] = {}
     for key, judgement in judgements.items():
         by_model: dict[str, list[bool]] = {}
         for model, passed in judgement.votes:
             by_model.setdefault(model, []).append(passed)
         for model, votes in by_model.items():
             if len(votes) > 1:
-                found.setdefault(model, {})[key] = len(set(votes)) == 1
-    return [SelfAgreement(model, share_by_unit([*same.values()], map(unit, same))) for model, same in found.items()]
+                answers.setdefault(model, {})[key] = len(set(votes)) == 1
+    return [SelfAgreement(model, share_by_unit([*same.values()], map(unit, same))) for model, same in answers.items()]
 
 
 def panel_split(judgements: Mapping[CellKey, Judgement], unit: UnitOf) -> Share | None:
@@ -124,8 +124,8 @@ def panel_split(judgements: Mapping[CellKey, Judgement], unit: UnitOf) -> Share 
 
 def share_by_unit(values: Sequence[bool], units: Iterable[Hashable]) -> Share:
     """A share with the interval of a rate: values of one unit are not independent of each other."""
-    found = rate_with_design_effect([float(value) for value in values], [*units])
-    return Share(found.rate, len(values), found.ci)
+    rate = rate_with_design_effect([float(value) for value in values], [*units])
+    return Share(rate.rate, len(values), rate.ci)
 
 
 def wilson_share(count: int, n: int) -> Share:
@@ -168,15 +168,15 @@ def strengths_of(judgements: Mapping[CellKey, Judgement]) -> list[Strength]:
     elo = bradley_terry(names, wins).elo_scale_centred
     if elo is None:
         return []
-    found = [Strength(name, value - elo[-1]) for name, value in zip(names, elo, strict=True)]
-    return sorted(found, key=lambda one: -one.elo)
+    strengths = [Strength(name, value - elo[-1]) for name, value in zip(names, elo, strict=True)]
+    return sorted(strengths, key=lambda strength: -strength.elo)
 
 
 def _orders(judgements: Mapping[CellKey, Judgement]) -> dict[str, list[tuple[str, str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
+    orders: dict[str, list[tuple[str, str]]] = {}
     for key, judgement in _compared_pairs(judgements):
-        found.setdefault(key[1], []).extend(judgement.orders)
-    return found
+        orders.setdefault(key[1], []).extend(judgement.orders)
+    return orders
 
 
 def _compared_pairs(judgements: Mapping[CellKey, Judgement]) -> Iterator[tuple[CellKey, Judgement]]:

@@ -122,16 +122,16 @@ def _part(ground: Ground, pair: JudgedPair, verdict: DecisionVerdict) -> JudgePa
     It turns the verdict if it leads to a different one than both the judge alone and the metric; to none, if enough
     labels show that the judge's verdicts say nothing.
     """
-    found, senseless = _differences(ground, pair), False
+    differences, senseless = _differences(ground, pair), False
     part = JudgePart(pair.evaluator, pair.labels(), "")
     if pair.balanced():
-        _weigh(part, ground, pair, found)
+        _weigh(part, ground, pair, differences)
     else:
-        _power(part, ground, found)
+        _power(part, ground, differences)
         if part.ci is None:
-            senseless = _correct(part, ground, pair, found)
-    alone = [*_judge_of(pair, found.labelled), *found.rest]
-    raw = ground.decided(Pairs(units_of(alone, ground.units(found.cases)), found.single, ValueRange()))
+            senseless = _correct(part, ground, pair, differences)
+    alone = [*_judge_of(pair, differences.labelled), *differences.rest]
+    raw = ground.decided(Pairs(units_of(alone, ground.units(differences.cases)), differences.single, ValueRange()))
     if part.ci is not None:
         part.verdict = ground.verdict(part.ci)
     part.turns = (senseless or part.ci is not None) and part.verdict not in (raw.verdict, verdict)
@@ -139,7 +139,7 @@ def _part(ground: Ground, pair: JudgedPair, verdict: DecisionVerdict) -> JudgePa
 
 
 def _differences(ground: Ground, pair: JudgedPair) -> _Differences:
-    found = _Differences([], [], [], [], [], all(len(c) == 1 for side in (pair.a, pair.b) for c in side.values()))
+    differences = _Differences([], [], [], [], [], all(len(c) == 1 for side in (pair.a, pair.b) for c in side.values()))
     for case, before in pair.a.items():
         after = pair.b.get(case)
         if after is None or case in ground.left_out:
@@ -147,13 +147,13 @@ def _differences(ground: Ground, pair: JudgedPair) -> _Differences:
         ours = [[cell for cell in cells if cell.human is not None] for cells in (before, after)]
         if all(ours):
             one, other = ours
-            found.labelled.append(case)
-            found.human.append(_mean(bool(c.human) for c in other) - _mean(bool(c.human) for c in one))
-            found.judge.append(_mean(c.judge for c in other) - _mean(c.judge for c in one))
+            differences.labelled.append(case)
+            differences.human.append(_mean(bool(c.human) for c in other) - _mean(bool(c.human) for c in one))
+            differences.judge.append(_mean(c.judge for c in other) - _mean(c.judge for c in one))
         else:
-            found.others.append(case)
-            found.rest.append(_mean(c.judge for c in after) - _mean(c.judge for c in before))
-    return found
+            differences.others.append(case)
+            differences.rest.append(_mean(c.judge for c in after) - _mean(c.judge for c in before))
+    return differences
 
 
 def _judge_of(pair: JudgedPair, cases: Sequence[str]) -> list[float]:
@@ -165,16 +165,16 @@ def _mean(values: Iterable[bool]) -> float:
     return fsum(known) / len(known)
 
 
-def _power(part: JudgePart, ground: Ground, found: _Differences) -> None:
-    labelled, others = ground.units(found.labelled), ground.units(found.others)
+def _power(part: JudgePart, ground: Ground, differences: _Differences) -> None:
+    labelled, others = ground.units(differences.labelled), ground.units(differences.others)
     units = None if labelled is None or others is None else LabelledUnits(labelled, others)
-    powered = powered_rate(found.human, found.judge, found.rest, 1 - ground.alpha, -1.0, 1.0, units)
+    powered = powered_rate(differences.human, differences.judge, differences.rest, 1 - ground.alpha, -1.0, 1.0, units)
     part.refused = powered.refused
     if powered.ci is not None:
         part.method, part.difference, part.ci = "powered", powered.estimate, powered.ci
 
 
-def _correct(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differences) -> bool:
+def _correct(part: JudgePart, ground: Ground, pair: JudgedPair, differences: _Differences) -> bool:
     """Each side by its own labels if both have enough, else both by all labels.
 
     True if there are enough and they show a judge of either side to be no better than chance.
@@ -183,7 +183,9 @@ def _correct(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differen
     if not all(map(_enough, tables)):
         tables = [{name: tables[0][name] + tables[1][name] for name in tables[0]}] * 2
         part.note = "assumes the judge errs alike on both"
-    sides = [_rate(side, found.cases, ground) | table for side, table in zip((pair.a, pair.b), tables, strict=True)]
+    sides = [
+        _rate(side, differences.cases, ground) | table for side, table in zip((pair.a, pair.b), tables, strict=True)
+    ]
     corrected = corrected_difference(sides[0], sides[1], 1 - ground.alpha)
     if corrected.ci is not None:
         part.method, part.difference, part.ci = "corrected", corrected.difference, corrected.ci
@@ -201,9 +203,9 @@ def _senseless(table: Mapping[str, float]) -> bool:
     return table["tp"] / (table["tp"] + table["fn"]) + table["tn"] / (table["tn"] + table["fp"]) <= 1
 
 
-def _weigh(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differences) -> None:
+def _weigh(part: JudgePart, ground: Ground, pair: JudgedPair, differences: _Differences) -> None:
     """Each side by its own labels: those of the answers that the judge passes, and those of the ones that it fails."""
-    sides = [_stratified_rate(side, found.cases, ground) for side in (pair.a, pair.b)]
+    sides = [_stratified_rate(side, differences.cases, ground) for side in (pair.a, pair.b)]
     if sides[0] is None or sides[1] is None:
         part.note = "a balanced sample needs labels of passes and failures of both sides"
         return
@@ -218,8 +220,8 @@ def _stratified_rate(side: Cells, cases: Sequence[str], ground: Ground) -> Weigh
         cells = [(unit, c) for case, unit in zip(cases, units, strict=True) for c in side[case] if c.judge is verdict]
         labelled = [(unit, c.human) for unit, c in cells if c.human is not None]
         strata.append(Stratum(verdict, len(cells), [human for _, human in labelled], [unit for unit, _ in labelled]))
-    found = stratified_rates(strata, _rate(side, cases, ground)["n"], 1 - ground.alpha)
-    return None if found is None else found.passed
+    rates = stratified_rates(strata, _rate(side, cases, ground)["n"], 1 - ground.alpha)
+    return None if rates is None else rates.passed
 
 
 def _table(side: Cells, ground: Ground) -> dict[str, float]:
@@ -239,5 +241,5 @@ def _table(side: Cells, ground: Ground) -> dict[str, float]:
 def _rate(side: Cells, cases: Sequence[str], ground: Ground) -> dict[str, float]:
     """The judge's rate over the cases of both sides, with their effective number of answers."""
     shares = [_mean(cell.judge for cell in side[case]) for case in cases]
-    found = rate_with_design_effect(shares, ground.units(cases), 1 - ground.alpha)
-    return {"judge_pass": (found.rate or 0.0) * found.effective_n, "n": found.effective_n}
+    rate = rate_with_design_effect(shares, ground.units(cases), 1 - ground.alpha)
+    return {"judge_pass": (rate.rate or 0.0) * rate.effective_n, "n": rate.effective_n}

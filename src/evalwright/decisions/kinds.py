@@ -31,10 +31,10 @@ class HeldIndex:
     @cached_property
     def counts(self) -> Mapping[str, Sequence[CellCount]]:
         """The counts of the index by variant."""
-        found: dict[str, list[CellCount]] = defaultdict(list)
+        counts: dict[str, list[CellCount]] = defaultdict(list)
         for count in self.index.counts():
-            found[count.variant].append(count)
-        return found
+            counts[count.variant].append(count)
+        return counts
 
     @cached_property
     def grouped(self) -> bool:
@@ -90,10 +90,10 @@ class KindOutcomes(Mapping[str, T]):
 
     @cached_property
     def _by_case(self) -> dict[str, T]:
-        found: dict[str, T] = {}
+        joined: dict[str, T] = {}
         for cells in self.cells.columns(self.totals):
-            found.update(zip(cells.case_keys, map(self.totals.__getitem__, cells.kinds), strict=True))
-        return found
+            joined.update(zip(cells.case_keys, map(self.totals.__getitem__, cells.kinds), strict=True))
+        return joined
 
     def tallied(self) -> list[tuple[T, int]]:
         """Each outcome, and how many cases have it."""
@@ -127,8 +127,8 @@ def kinds_of_both(a: Mapping[str, T], b: Mapping[str, T]) -> KindPairs[T] | None
 
     def cases(places: list[int]) -> tuple[list[str], list[int]]:
         wanted = {kinds[place]: place for place in places}
-        found = [(case, wanted[one, other]) for case, one, other in pairs.cases(wanted)]
-        return [case for case, _ in found], [place for _, place in found]
+        cells = [(case, wanted[one, other]) for case, one, other in pairs.cases(wanted)]
+        return [case for case, _ in cells], [place for _, place in cells]
 
     return KindPairs([(a.totals[one], b.totals[other]) for one, other in kinds], [n for *_, n in both], cases)
 

@@ -39,19 +39,19 @@ class LabelSample(NamedTuple):
 
 def label_sample(evaluator: str, labels: Iterable[Label], found: JudgedAnswers) -> LabelSample:
     """The labels of `evaluator` in `labels` that are a sample of the answers as they are now."""
-    mine = [label for label in labels if label.evaluator == evaluator]
+    own_labels = [label for label in labels if label.evaluator == evaluator]
     judgements = found.judgements[evaluator]
     sizes = Counter((key[1], judgement.passed) for key, judgement in judgements.items())
-    current = [x for x in mine if found.attempts.get(cell_of(x)) == x.attempt]
+    current = [x for x in own_labels if found.attempts.get(cell_of(x)) == x.attempt]
     drawn = [x for x in current if not x.chosen_by_results]
-    balanced = [x for x in mine if x.balanced]
+    balanced = [x for x in own_labels if x.balanced]
     # One label of another stratum shows that all weights are of another population.
     known = all(_is_in_stratum(x, judgements, sizes) for x in balanced) and {*balanced} <= {*current}
     usable = drawn if known else [x for x in drawn if not x.balanced]
     return LabelSample(
         usable,
         known and bool(balanced),
-        len(mine) - len(current),
+        len(own_labels) - len(current),
         len(current) - len(drawn),
         len(drawn) - len(usable),
     )

@@ -13,7 +13,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
 from evalwright.statistics.differences import DecidedDifference
 from evalwright.statistics.distributions import Interval
-from evalwright.statistics.sequences import Wager
+from evalwright.statistics.sequences import BettingWager
 
 __all__ = ["Looks", "difference_ends", "looks_of"]
 
@@ -36,7 +36,7 @@ class Looks(NamedTuple):
         width = ground.scale.width
         if not width:
             return found
-        wager, better = Wager(ground.margin / width, ground.alpha), Wager(0.0, ground.alpha)
+        wager, better = BettingWager(ground.margin / width, ground.alpha), BettingWager(0.0, ground.alpha)
         largest = max(map(len, self.units), default=1)
         for least, greatest, size in self._differences(ground):
             for bets in (wager, better):
@@ -54,11 +54,11 @@ class Looks(NamedTuple):
     def _differences(self, ground: Ground) -> Iterator[tuple[float, float, int]]:
         """The ends of the difference of each unit that was looked at, and its number of cases."""
         before, after = ground.outcomes()
-        asked = [(before, ground.a.variant)] if self.is_a else []
-        asked += [(after, ground.b.variant)] if self.is_b else []
+        sides = [(before, ground.a.variant)] if self.is_a else []
+        sides += [(after, ground.b.variant)] if self.is_b else []
         for cases in self.units:
             kept = [case for case in cases if case not in ground.left_out]
-            if not all(_looked_at(of.get(case), self.trials.get(name, 1)) for of, name in asked for case in kept):
+            if not all(_looked_at(of.get(case), self.trials.get(name, 1)) for of, name in sides for case in kept):
                 return
             ends = difference_ends(kept, before, after, ground.scale)
             if ends is not None:

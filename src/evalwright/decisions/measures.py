@@ -10,13 +10,13 @@ from evalwright.decisions.kinds import KindCells
 from evalwright.model.cell_index import CellMeasure, CellMeasures
 from evalwright.statistics.sums import exact_mean
 
-__all__ = ["MEASURES", "KindMeasured", "Measured", "both_tokens"]
+__all__ = ["MEASURES", "KindMeasured", "MeasuredValues", "both_tokens"]
 
 MEASURES = ("cost", "latency", "tokens")
 _COLUMNS: dict[str, CellMeasure] = {"cost": "cost_usd", "latency": "latency_ms"}
 
 
-class Measured:
+class MeasuredValues:
     """One measure, value by value."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Measured:
         """The values of all trials, in no particular order."""
         if not self._several:
             return list(self._first.values())
-        return [value for case, one in self._first.items() for value in self._several.get(case, (one,))]
+        return [value for case, first in self._first.items() for value in self._several.get(case, (first,))]
 
     def mean(self) -> tuple[float | None, int]:
         """The mean of all values, and their number."""
@@ -59,7 +59,7 @@ class Measured:
         return exact_mean(means) if means else None
 
 
-class KindMeasured(Measured):
+class KindMeasured(MeasuredValues):
     """One measure of the cells of some kinds of an indexed run; cases by name are read on request."""
 
     def __init__(self, measure: str, cells: KindCells, kinds: Container[int], alike: Collection[int]) -> None:
@@ -68,11 +68,11 @@ class KindMeasured(Measured):
 
     @cached_property
     def _by_case(self) -> dict[str, float]:
-        found: dict[str, float] = {}
+        means: dict[str, float] = {}
         for cells in self._cells.columns(self._kinds):
             pairs = zip(cells.case_keys, self._column(cells), strict=True)
-            found.update((case, value) for case, value in pairs if value is not None)
-        return found
+            means.update((case, value) for case, value in pairs if value is not None)
+        return means
 
     def _column(self, cells: CellMeasures) -> Sequence[float | None]:
         if self._measure == "tokens":

@@ -26,9 +26,9 @@ def next_part(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) 
     """
     now = max(decision.trials) if decision.population == "suite" else decision.n
     if "data" in decision.reasons:
-        claim, needed = _of_difference(decision, pairs, now, better=better)
+        claim, needed = _need_of_difference(decision, pairs, now, better=better)
     elif decision.reasons == ["guard"]:
-        claim, needed = _of_guards(decision, now)
+        claim, needed = _need_of_guards(decision, now)
     else:  # errors, judges, damage: more cases of the same kind would leave them open, too
         return None
     if needed is None or not now < needed <= _MOST:
@@ -42,7 +42,7 @@ def next_part(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) 
     return NextPart(*((decision.n, needed) if suite else (needed, trials)), cost, claim)
 
 
-def _of_difference(decision: Decision, pairs: Pairs, now: int, *, better: bool) -> tuple[str, int | None]:
+def _need_of_difference(decision: Decision, pairs: Pairs, now: int, *, better: bool) -> tuple[str, int | None]:
     null = 0.0 if better else -decision.margin
     gap = (decision.difference or 0.0) - null
     claim = "worse" if gap < 0 else "better" if better or not decision.margin else "not worse"
@@ -84,17 +84,17 @@ def _without_spread(decision: Decision, pairs: Pairs, null: float, alpha: float)
     return ceil(high * decision.n / decision.effective_units)
 
 
-def _of_guards(decision: Decision, now: int) -> tuple[str, int | None]:
+def _need_of_guards(decision: Decision, now: int) -> tuple[str, int | None]:
     """The open guard that needs the most cases."""
     alpha = decision.alpha / decision.family
-    needs = [(one.name, _of_guard(one, now, alpha)) for one in decision.guards if one.state == "undecided"]
+    needs = [(guard.name, _need_of_guard(guard, now, alpha)) for guard in decision.guards if guard.state == "undecided"]
     if any(needed is None for _, needed in needs):
         return "", None
-    name, most = max(needs, key=lambda found: found[1] or 0)
+    name, most = max(needs, key=lambda need: need[1] or 0)
     return f"guard {name}", most
 
 
-def _of_guard(guard: GuardPart, now: int, alpha: float) -> int | None:
+def _need_of_guard(guard: GuardPart, now: int, alpha: float) -> int | None:
     if guard.value is None or guard.ci is None or guard.reason:
         return None
     ends: list[float] = [guard.value, *guard.ci, guard.limit]

@@ -23,7 +23,7 @@ from evalwright.statistics.differences import (
 from evalwright.statistics.distributions import Interval
 from evalwright.statistics.units import Cluster, Units, units_from, units_of
 
-__all__ = ["Counting", "Ground", "Labelled", "Pairs", "SharedCases", "ValueRange", "scale_of", "shared_cases"]
+__all__ = ["CaseGroups", "Counting", "Ground", "Pairs", "SharedCases", "ValueRange", "scale_of", "shared_cases"]
 
 
 class ValueRange(NamedTuple):
@@ -73,7 +73,7 @@ _LEAST_TRIALS = 2
 """Trials of a case on a side from which their variation can be estimated."""
 
 
-class Labelled(NamedTuple):
+class CaseGroups(NamedTuple):
     """What is known of the cases besides their outcomes."""
 
     groups: Mapping[str, str] = {}
@@ -173,10 +173,10 @@ class Ground(msgspec.Struct):
     def shared(self, metric: str | None = None) -> SharedCases:
         """The cases that both sides have and that are not left out, by a metric: the decision's, if none is named."""
         name = self.terms.metric if metric is None else metric
-        found = self.known.get(name)
-        if found is None:
-            found = self.known[name] = shared_cases(self.a.outcomes(name), self.b.outcomes(name), self.left_out)
-        return found
+        record = self.known.get(name)
+        if record is None:
+            record = self.known[name] = shared_cases(self.a.outcomes(name), self.b.outcomes(name), self.left_out)
+        return record
 
     def units(self, cases: Sequence[str]) -> list[Hashable] | None:
         """The unit of each case; None where each is its own."""
@@ -190,8 +190,8 @@ class Ground(msgspec.Struct):
         shared = self.shared(metric)
         if only is not None:
             befores = self.a.outcomes(metric)
-            asked = {case: befores[case] for case in only if case in befores}
-            shared = shared_cases(asked, self.b.outcomes(metric), self.left_out)
+            before = {case: befores[case] for case in only if case in befores}
+            shared = shared_cases(before, self.b.outcomes(metric), self.left_out)
         return self._paired_scores(shared, metric, self.scale, one, other)
 
     def pairs_of(self, evaluator: str, one: Counting = _NOTHING, other: Counting = _NOTHING) -> Pairs:
@@ -203,7 +203,7 @@ class Ground(msgspec.Struct):
         shared = self.shared(evaluator)
         if all(one.total == one.passed for kind in shared.kinds for one in kind):
             return None
-        passes = shared._replace(kinds=[(_passes_of(one), _passes_of(other)) for one, other in shared.kinds])
+        passes = shared._replace(kinds=[(_passes_of(pair), _passes_of(other)) for pair, other in shared.kinds])
         return self._paired_scores(passes, PASS_RATE, ValueRange())
 
     def differences(
@@ -242,13 +242,13 @@ class Ground(msgspec.Struct):
             return pairs
         if metric != PASS_RATE:
             trials = [t and _with_squares(t, kind, one, other) for t, kind in zip(trials, shared.kinds, strict=True)]
-        every = [[found] * n for found, n in zip(trials, shared.times, strict=True) if found is not None]
+        every = [[trial] * n for trial, n in zip(trials, shared.times, strict=True) if trial is not None]
         return pairs._replace(trials=list(chain.from_iterable(every)))
 
     def decided(self, pairs: Pairs) -> DecidedDifference:
         """The difference at this margin; not a verdict to ship if B must be better and is only not worse."""
-        found = pairs.difference(self.alpha, self.margin)
-        return found._replace(verdict=self.verdict(found.ci))
+        difference = pairs.difference(self.alpha, self.margin)
+        return difference._replace(verdict=self.verdict(difference.ci))
 
     def verdict(self, ends: Interval | None) -> ShipVerdict:
         """The verdict that an interval of the difference gives at this margin."""

@@ -107,7 +107,7 @@ def suite_plan(
         spreads = spreads_of(runs[0], runs[1] if len(runs) > 1 else None) if runs else []
         known = trials if spreads else trials[:1]
         detect, margin, alpha, power = aim
-        found = planned(
+        plan = planned(
             suite,
             cases,
             spreads or guessed_spreads(runs[0] if runs else None),
@@ -119,13 +119,13 @@ def suite_plan(
             concurrency=concurrency,
         )
     else:
-        found = SuitePlan(suite, cases, None, 0.0, aim.alpha, aim.power, [], True)
+        plan = SuitePlan(suite, cases, None, 0.0, aim.alpha, aim.power, [], True)
     if runs:
-        found.cell_usd, found.repeats = runs[0].mean("cost")[0], repeats_share(runs[0])
+        plan.cell_usd, plan.repeats = runs[0].mean("cost")[0], repeats_share(runs[0])
     if at_least is not None:
-        found.gate = gate_plan(cases, at_least, aim.alpha, runs[0] if runs else None, trials)
-        found.reached = found.reached and found.gate.passes_from is not None
-    return found
+        plan.gate = gate_plan(cases, at_least, aim.alpha, runs[0] if runs else None, trials)
+        plan.reached = plan.reached and plan.gate.passes_from is not None
+    return plan
 
 
 def planned(
@@ -146,7 +146,7 @@ def planned(
         mine = [_row(spread, cases, k, aim, concurrency) for k in trials]
         costs = [(k * n, row) for k, row in zip(trials, mine, strict=True) if (n := _cases_at(row, power)) is not None]
         if costs:
-            cheapest = min(costs, key=lambda found: found[0])[1]
+            cheapest = min(costs, key=lambda cost: cost[0])[1]
             cheapest.cheapest = len(costs) > 1
             cheapest.curve = _curve(spread, cheapest, aim)
         rows += mine
@@ -238,8 +238,8 @@ def _unpaired_cases(spread: Spread, aim: Aim) -> int | None:
     """Cases per side for two runs of different cases, if the rates before and after are known."""
     if spread.rate is None or aim.margin or not 0 < spread.rate < spread.rate + aim.detect <= 1:
         return None
-    found = power_proportions(spread.rate, spread.rate + aim.detect, 1.0, aim.alpha, aim.power).n_per_arm_unpaired
-    return None if found is None else ceil(found * spread.design_effect)
+    sizes = power_proportions(spread.rate, spread.rate + aim.detect, 1.0, aim.alpha, aim.power).n_per_arm_unpaired
+    return None if sizes is None else ceil(sizes * spread.design_effect)
 
 
 def _pairs_needed(changed: float, detect: float, alpha: float, power: float) -> int | None:

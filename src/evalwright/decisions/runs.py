@@ -12,7 +12,7 @@ from evalwright.decisions.engine import EXIT_CODES, decision_of
 from evalwright.decisions.identity import Identity, identity_of, some_names
 from evalwright.decisions.judged import JudgedCell, JudgedPair
 from evalwright.decisions.looks import Looks, looks_of
-from evalwright.decisions.pairing import Labelled, scale_of, shared_cases
+from evalwright.decisions.pairing import CaseGroups, scale_of, shared_cases
 from evalwright.decisions.sides import PASS_RATE, SideCounts
 from evalwright.decisions.slices import labelled
 from evalwright.decisions.terms import Terms
@@ -52,7 +52,7 @@ class TwoRuns(msgspec.Struct):
     b: dict[str, SideCounts]
     identity: Identity
     terms: Terms
-    known: Labelled
+    known: CaseGroups
     judged: list[JudgedRuns] = []
     uncalibrated: list[str] = []
     """Judges without labels."""
@@ -81,10 +81,12 @@ class TwoRuns(msgspec.Struct):
         self.uncalibrated = [*uncalibrated]
         self.judged = [
             msgspec.structs.replace(
-                one,
-                a={variant: {names.get(c, c): cells for c, cells in found.items()} for variant, found in one.a.items()},
+                part,
+                a={
+                    variant: {names.get(c, c): cells for c, cells in found.items()} for variant, found in part.a.items()
+                },
             )
-            for one in judged
+            for part in judged
         ]
 
     def decision(self, before: str, after: str, only: Collection[str] | None = None) -> Decision:
@@ -107,7 +109,7 @@ class TwoRuns(msgspec.Struct):
             metric = self.terms.metric
             what = "costs or tokens" if metric == PASS_RATE else f"the scores of {metric}"
             raise InputError(f"{what} ({names}) are too large to be compared") from error
-        decision.warnings += [*self._of_judges(decision), *self.unread, *self.unlike_planned]
+        decision.warnings += [*self._lines_about_judges(decision), *self.unread, *self.unlike_planned]
         if self.unread and decision.verdict != "dont":
             decision.verdict, decision.exit_code = "undecided", EXIT_CODES["undecided"]
             decision.reasons.append(UNREAD)
@@ -117,12 +119,12 @@ class TwoRuns(msgspec.Struct):
         """The groups of the cases: their own, or those asked for."""
         return {**a.groups, **b.groups} if self.terms.group is None else self.known.groups
 
-    def _of_judges(self, decision: Decision) -> list[str]:
+    def _lines_about_judges(self, decision: Decision) -> list[str]:
         """Whose opinion the verdict is about."""
         if self.judged and self.terms.metric != PASS_RATE:
             return [f"labels correct pass rates, not the metric {self.terms.metric!r}"]
         lines = [f"judge {name} uncalibrated: verdict is about the judge's opinion" for name in self.uncalibrated]
-        lines += [f"judge {one.evaluator}: {note}" for one in self.judged for note in one.notes]
+        lines += [f"judge {part.evaluator}: {note}" for part in self.judged for note in part.notes]
         judge = decision.judge
         if judge is not None and judge.ci is None:
             lines.append(f"judge {judge.evaluator}: {judge.note}{'' if judge.turns else _OPINION}")
@@ -146,9 +148,11 @@ class TwoRuns(msgspec.Struct):
         """Raise InputError if an evaluator changed; with `cases`, also if a case did."""
         problems = []
         if cases and self.identity.cases:
-            found = f"{len(self.identity.cases):,} of {counted(self.identity.shared, 'case')} changed between the runs"
+            changes = (
+                f"{len(self.identity.cases):,} of {counted(self.identity.shared, 'case')} changed between the runs"
+            )
             problems.append(
-                Problem("", f"{found}: {some_names(self.identity.cases)} (--allow-changed leaves them out)")
+                Problem("", f"{changes}: {some_names(self.identity.cases)} (--allow-changed leaves them out)")
             )
         if self.identity.evaluators:
             names = some_names(self.identity.evaluators)
@@ -178,35 +182,35 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
     if reader_b.plan is not None:
         reader_a = under_names_of(reader_b.cases, plan_b, reader_a, plan_a)
     a, b = planned_sides(reader_a, plan_a), planned_sides(reader_b, plan_b)
-    found = TwoRuns(a, b, identity_of(reader_a, plan_a, reader_b, plan_b), terms, Labelled(), before=reader_a)
-    found.damage = partial(located_damage, reader_a, reader_b)
-    found.unlike_planned = [
+    runs = TwoRuns(a, b, identity_of(reader_a, plan_a, reader_b, plan_b), terms, CaseGroups(), before=reader_a)
+    runs.damage = partial(located_damage, reader_a, reader_b)
+    runs.unlike_planned = [
         *_partial("A", plan_a, a),
         *_partial("B", plan_b, b),
         *_stop_warnings({"A": plan_a, "B": plan_b}),
     ]
-    found.looks = _looks(reader_b, plan_b, b, is_b=True) or _looks(reader_a, plan_a, a, is_a=True)
-    with found.mistakes:
+    runs.looks = _looks(reader_b, plan_b, b, is_b=True) or _looks(reader_a, plan_a, a, is_a=True)
+    with runs.mistakes:
         _check_metric(terms.metric, a, b)  # the others are about its values
-        with found.mistakes:
+        with runs.mistakes:
             _check_margin(terms, a, b)
         _check_population(terms, a, b)
     if terms.slices or terms.group not in (None, "none"):
-        with found.mistakes:
-            found.known = labelled(reader_b, terms)
-    return found
+        with runs.mistakes:
+            runs.known = labelled(reader_b, terms)
+    return runs
 
 
 def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
     """The variants of one run against each other: nothing between them can have changed."""
     sides = planned_sides(reader, plan)
-    found = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, Labelled(), before=reader)
-    found.damage = lambda: [f"cannot be read: {note}" for note in unreadable_records(reader)]
-    found.unlike_planned = [*_partial("the run", plan, sides), *_stop_warnings({"the run": plan})]
-    found.looks = _looks(reader, plan, sides, is_a=True, is_b=True)
+    runs = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, CaseGroups(), before=reader)
+    runs.damage = lambda: [f"cannot be read: {note}" for note in unreadable_records(reader)]
+    runs.unlike_planned = [*_partial("the run", plan, sides), *_stop_warnings({"the run": plan})]
+    runs.looks = _looks(reader, plan, sides, is_a=True, is_b=True)
     if terms.slices or terms.group not in (None, "none"):
-        found.known = labelled(reader, terms)
-    return found
+        runs.known = labelled(reader, terms)
+    return runs
 
 
 def _partial(name: str, plan: Plan, sides: Mapping[str, SideCounts]) -> Iterable[str]:
@@ -230,7 +234,7 @@ def _looks(
         return None
     cases = list(reader.cases())
     known = {case for side in sides.values() for case in side.passes}
-    return looks_of(plan, cases, {one.key: recorded_name(one, known) for one in cases}, is_a=is_a, is_b=is_b)
+    return looks_of(plan, cases, {case.key: recorded_name(case, known) for case in cases}, is_a=is_a, is_b=is_b)
 
 
 def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = None) -> list[tuple[str, str]]:
@@ -256,8 +260,8 @@ def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = N
         if one not in runs.a or other not in runs.b
     ]
     if unknown or not pairs:
-        found = f"no variant {', '.join(unknown)}" if unknown else "no variant is"
-        raise InputError(f"{found} in both runs ({known}; --variants A:B pairs them)")
+        problem = f"no variant {', '.join(unknown)}" if unknown else "no variant is"
+        raise InputError(f"{problem} in both runs ({known}; --variants A:B pairs them)")
     return pairs
 
 
@@ -266,12 +270,12 @@ def _check_population(terms: Terms, a: Mapping[str, SideCounts], b: Mapping[str,
     if terms.population != "suite":
         return
     trials = [
-        max((one.judged for side in sides.values() for one in side.outcomes(terms.metric).values()), default=0)
+        max((outcome.judged for side in sides.values() for outcome in side.outcomes(terms.metric).values()), default=0)
         for sides in (a, b)
     ]
     if min(trials) < 2:
-        one = " and ".join(name for name, most in zip("AB", trials, strict=True) if most < 2)
-        raise InputError(f"population suite needs at least 2 trials of a case on both sides: 1 in {one}")
+        sides_with_one = " and ".join(name for name, most in zip("AB", trials, strict=True) if most < 2)
+        raise InputError(f"population suite needs at least 2 trials of a case on both sides: 1 in {sides_with_one}")
 
 
 def _check_metric(metric: str, a: Mapping[str, SideCounts], b: Mapping[str, SideCounts]) -> None:
@@ -291,5 +295,5 @@ def _check_margin(terms: Terms, a: Mapping[str, SideCounts], b: Mapping[str, Sid
     except OverflowError as error:
         raise InputError(f"the scores of {terms.metric} are too large to be compared") from error
     if 0 < width <= terms.margin:
-        found = f"expected less than the range of {terms.metric} ({width:g}), found {terms.margin:g}"
-        raise InputError([Problem("--margin", found)])
+        mistake = f"expected less than the range of {terms.metric} ({width:g}), found {terms.margin:g}"
+        raise InputError([Problem("--margin", mistake)])

@@ -19,9 +19,11 @@ def evaluator_parts(ground: Ground) -> list[EvaluatorPart]:
     """Every evaluator of both sides except the metric: raw interval, q over all of them."""
     parts = []
     for name in sorted(ground.a.scores.keys() & ground.b.scores.keys() - {ground.terms.metric}):
-        found, passes = _of_scores(ground, name), ground.passes_of(name)
-        part = EvaluatorPart(name, found.difference, found.ci, found.p_value, found.n, scored=passes is not None)
-        rate = found if passes is None else passes.difference(ground.alpha)
+        outcomes, passes = _difference_of_scores(ground, name), ground.passes_of(name)
+        part = EvaluatorPart(
+            name, outcomes.difference, outcomes.ci, outcomes.p_value, outcomes.n, scored=passes is not None
+        )
+        rate = outcomes if passes is None else passes.difference(ground.alpha)
         part.rate_difference, part.rate_ci, part.rate_p = rate.difference, rate.ci, rate.p_value
         parts.append(part)
     tested = [part for part in parts if part.p is not None]
@@ -30,7 +32,7 @@ def evaluator_parts(ground: Ground) -> list[EvaluatorPart]:
     return parts
 
 
-def _of_scores(ground: Ground, evaluator: str) -> DecidedDifference:
+def _difference_of_scores(ground: Ground, evaluator: str) -> DecidedDifference:
     """The difference of its scores; nothing if they are too large to be compared, which must not undo the rest."""
     try:
         return ground.pairs_of(evaluator).difference(ground.alpha)
@@ -45,10 +47,10 @@ def slice_parts(ground: Ground, slices: Mapping[tuple[str, str], Collection[str]
     margin = ground.terms.slice_margin
 
     def part(key: str, value: str, cases: Collection[str]) -> SlicePart:
-        found = ground.pairs(only=cases).difference(ground.alpha, margin or 0.0)
-        p_margin = None if margin is None else found.p_margin
-        ends = found.difference, found.ci, found.p_value
-        return SlicePart(key, value, found.n, found.units, *ends, p_margin=p_margin)
+        difference = ground.pairs(only=cases).difference(ground.alpha, margin or 0.0)
+        p_margin = None if margin is None else difference.p_margin
+        ends = difference.difference, difference.ci, difference.p_value
+        return SlicePart(key, value, difference.n, difference.units, *ends, p_margin=p_margin)
 
     for (key, value), cases in slices.items():
         made = part(key, value, cases)

@@ -50,9 +50,9 @@ def _extremes(ground: Ground) -> tuple[float | None, float | None]:
     """The lowest and the highest difference that the trials without a verdict allow."""
     shared = ground.shared()
     a, b = ([_triple(kind[side], ground) for kind in shared.kinds] for side in (0, 1))
-    found = error_bounds(a, b, shared.times)
+    bounds = error_bounds(a, b, shared.times)
     width = ground.scale.width
-    return tuple(None if end is None else end * width for end in (found.lowest, found.highest))  # type: ignore[return-value]
+    return tuple(None if end is None else end * width for end in (bounds.lowest, bounds.highest))  # type: ignore[return-value]
 
 
 def _triple(outcome: CaseTotal, ground: Ground) -> tuple[float, int, int]:
@@ -63,17 +63,17 @@ def _triple(outcome: CaseTotal, ground: Ground) -> tuple[float, int, int]:
 
 
 def _bound(ground: Ground, one: Counting, other: Counting) -> Bound:
-    found = ground.decided(ground.pairs(one, other))
-    return Bound(found.difference, found.ci, found.verdict)
+    decided = ground.decided(ground.pairs(one, other))
+    return Bound(decided.difference, decided.ci, decided.verdict)
 
 
 def error_counts(outcomes: Mapping[str, CaseTotal]) -> ErrorCounts:
     """The trials of one side without a verdict."""
     counts = tallied(outcomes)
     return ErrorCounts(
-        sum(one.target_errors * n for one, n in counts),
-        sum(one.evaluator_errors * n for one, n in counts),
-        sum(one.not_run * n for one, n in counts),
+        sum(kind.target_errors * n for kind, n in counts),
+        sum(kind.evaluator_errors * n for kind, n in counts),
+        sum(kind.not_run * n for kind, n in counts),
     )
 
 

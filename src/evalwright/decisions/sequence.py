@@ -9,16 +9,16 @@ import msgspec
 from evalwright.decisions.engine import EXIT_CODES, decision_of
 from evalwright.decisions.identity import Identity
 from evalwright.decisions.looks import difference_ends
-from evalwright.decisions.pairing import Labelled, ValueRange
+from evalwright.decisions.pairing import CaseGroups, ValueRange
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.errors import counted
 from evalwright.model.decision import ALL_LOOKED_AT, BETTING, Decision, DecisionVerdict
 from evalwright.model.plan import UntilDecided
 from evalwright.model.result import Status
-from evalwright.statistics.sequences import Wager
+from evalwright.statistics.sequences import BettingWager
 
-__all__ = ["Bet", "Looking"]
+__all__ = ["Bet", "UnitSequence"]
 
 
 class Bet(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class Bet(msgspec.Struct, frozen=True):
     log_capital_below: float
 
 
-class Looking:
+class UnitSequence:
     """Units in their order, the cells that each still waits for, and the bets so far.
 
     An error counts as the worst value for what is bet on: as failed of B where B is to be shown as good, as passed
@@ -63,7 +63,7 @@ class Looking:
         self._sides = {terms.variant_b: self._after}
         if before is None:
             self._sides[terms.variant_a] = self._before
-        self._wager, self._better = Wager(terms.margin, terms.alpha), Wager(0.0, terms.alpha)
+        self._wager, self._better = BettingWager(terms.margin, terms.alpha), BettingWager(0.0, terms.alpha)
         self.bets: list[Bet] = []
         self.looked: int = 0
         """Units that were looked at in this run, in their order; there is no bet on one without any trial."""
@@ -113,28 +113,28 @@ class Looking:
         """The decision after the bets so far; its interval is valid at any time, and no other is shown."""
         terms = self.terms
         cases = {case for bet in self.bets for case in bet.cases}
-        sides = [SideCounts(name, passes=_only(found, cases)) for name, found in self._named_sides()]
-        asked = Terms(margin=terms.margin, alpha=terms.alpha)
-        known = Labelled({case: group for case, group in groups.items() if case in cases})
-        found = decision_of(sides[0], sides[1], asked, Identity(shared=len(cases)), known)
+        sides = [SideCounts(name, passes=_only(passes, cases)) for name, passes in self._named_sides()]
+        plain_terms = Terms(margin=terms.margin, alpha=terms.alpha)
+        known = CaseGroups({case: group for case, group in groups.items() if case in cases})
+        decision = decision_of(sides[0], sides[1], plain_terms, Identity(shared=len(cases)), known)
         if self.earlier:
             bets = [*self.earlier, *self.bets]
             middles = sum(bet.weight * (bet.least + bet.greatest) / 2 for bet in bets)
-            found.difference = middles / sum(bet.weight for bet in bets)
-        found.verdict = _answer(self.verdict)
-        found.reasons = [] if self.verdict else ["data"]
+            decision.difference = middles / sum(bet.weight for bet in bets)
+        decision.verdict = _answer(self.verdict)
+        decision.reasons = [] if self.verdict else ["data"]
         if not self.verdict and self.looked == self.all_units:
-            found.reasons.append(ALL_LOOKED_AT)
-        found.exit_code = EXIT_CODES[found.verdict]
-        found.method, found.ci = BETTING, self._wager.interval() if self.bets or self.earlier else None
-        found.p_margin, found.p_better = self._wager.p_value, self._better.p_value
-        found.a.ci = found.b.ci = None
-        found.errors.all_failed = found.errors.all_passed = found.next = None
-        found.errors.same_verdict = True
-        found.warnings.append(f"valid at any time: {self._progress()}")
-        if any((found.errors.a.target, found.errors.b.target)):
-            found.warnings.append("errors count as the worst that they could have been")
-        return found
+            decision.reasons.append(ALL_LOOKED_AT)
+        decision.exit_code = EXIT_CODES[decision.verdict]
+        decision.method, decision.ci = BETTING, self._wager.interval() if self.bets or self.earlier else None
+        decision.p_margin, decision.p_better = self._wager.p_value, self._better.p_value
+        decision.a.ci = decision.b.ci = None
+        decision.errors.all_failed = decision.errors.all_passed = decision.next = None
+        decision.errors.same_verdict = True
+        decision.warnings.append(f"valid at any time: {self._progress()}")
+        if any((decision.errors.a.target, decision.errors.b.target)):
+            decision.warnings.append("errors count as the worst that they could have been")
+        return decision
 
     def _named_sides(self) -> list[tuple[str, Mapping[str, CaseTotal]]]:
         return [(self.terms.variant_a, self._before), (self.terms.variant_b, self._after)]

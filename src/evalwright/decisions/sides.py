@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from evalwright.decisions.kinds import HeldIndex, KindCells, KindOutcomes, tallied
-from evalwright.decisions.measures import MEASURES, KindMeasured, Measured, both_tokens
+from evalwright.decisions.measures import MEASURES, KindMeasured, MeasuredValues, both_tokens
 from evalwright.model.cell_index import CellEntry, CellPlaces, CellSelection, index_of
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
@@ -85,7 +85,9 @@ class SideCounts(msgspec.Struct):
     """By case; skipped trials are not counted."""
     scores: dict[str, Mapping[str, CaseTotal]] = msgspec.field(default_factory=dict)
     """Scores by evaluator and case; passes for an evaluator without scores."""
-    measures: dict[str, Measured] = msgspec.field(default_factory=lambda: {name: Measured() for name in MEASURES})
+    measures: dict[str, MeasuredValues] = msgspec.field(
+        default_factory=lambda: {name: MeasuredValues() for name in MEASURES}
+    )
     """US dollars, milliseconds, tokens of judged trials."""
     groups: dict[str, str] = msgspec.field(default_factory=dict)
     range: dict[str, tuple[float, float]] = msgspec.field(default_factory=dict)
@@ -106,9 +108,9 @@ class SideCounts(msgspec.Struct):
         kept = frozenset(cases)
         return msgspec.structs.replace(
             self,
-            passes={case: found for case, found in self.passes.items() if case in kept},
+            passes={case: total for case, total in self.passes.items() if case in kept},
             scores={
-                name: {case: found for case, found in outcomes.items() if case in kept}
+                name: {case: outcome for case, outcome in outcomes.items() if case in kept}
                 for name, outcomes in self.scores.items()
             },
         )
@@ -129,8 +131,8 @@ class SideCounts(msgspec.Struct):
             outcome.judged += 1
             outcome.total += status == "pass"
             metrics = trace.metrics
-            taken = (metrics.cost_usd, trace.latency_ms, both_tokens(metrics.token_input, metrics.token_output))
-            for name, value in zip(MEASURES, taken, strict=True):
+            values = (metrics.cost_usd, trace.latency_ms, both_tokens(metrics.token_input, metrics.token_output))
+            for name, value in zip(MEASURES, values, strict=True):
                 if value is not None:
                     self.measures[name].add(case, value)
         else:
@@ -160,10 +162,10 @@ class SideCounts(msgspec.Struct):
 
 
 def _at(outcomes: Mapping[str, CaseTotal], case: str) -> CaseTotal:
-    found = outcomes.get(case)
-    if found is None:
-        found = outcomes[case] = CaseTotal()  # type: ignore[index]  # sides that are counted have dicts
-    return found
+    outcome = outcomes.get(case)
+    if outcome is None:
+        outcome = outcomes[case] = CaseTotal()  # type: ignore[index]  # sides that are counted have dicts
+    return outcome
 
 
 def units_of_cases(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str]) -> Units:
@@ -199,12 +201,12 @@ def sides_of(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
     if index is None:
         return _in_order(over_cells(reader, plan, lambda cells: _counted_sides(cells, judging)), plan)
     if single:
-        return _in_order(_of_kinds(HeldIndex(index), judging), plan)
+        return _in_order(_sides_of_kinds(HeldIndex(index), judging), plan)
     with closing(index):
         return _in_order(_counted_sides(indexed_cells(index), judging), plan)
 
 
-def _of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]:
+def _sides_of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]:
     """The sides of an indexed run of single trials, by the kinds of its cells."""
     index, plan, sides = held.index, judging.plan, {}
     places = {variant.name: CellPlaces(i, len(plan.variants)) for i, variant in enumerate(plan.variants)}
@@ -216,16 +218,16 @@ def _of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]:
         known, unused = {}, SideCounts(name).measures  # those of the index are read instead
         for kind, (trace, rows) in chain(alike.items(), ((entry.kind, facts_of(entry)) for entry in own)):
             if (status := judging.status(trace, rows)) is not None:
-                known[kind] = one = SideCounts(name, measures=unused)
-                one.add(trace, rows, status)
+                known[kind] = side = SideCounts(name, measures=unused)
+                side.add(trace, rows, status)
         if known:
             digest = plan.cases_sha256 if name in places else ""
             cells = KindCells(held, name, places.get(name, CellPlaces(0, 1)), digest)
-            sides[name] = _of_known(SideCounts(name), cells, known)
+            sides[name] = _side_of_known(SideCounts(name), cells, known)
     return sides
 
 
-def _of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideCounts]) -> SideCounts:
+def _side_of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideCounts]) -> SideCounts:
     """The side, counted from one cell of each kind."""
     evaluators = dict.fromkeys(name for one in known.values() for name in one.scores)
     for kind, one in known.items():
@@ -238,8 +240,8 @@ def _of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideCounts
     passes = {kind: next(iter(one.passes.values())) for kind, one in known.items()}
     side.passes = KindOutcomes(cells, passes)
     for name in evaluators:
-        found = {kind: total for kind, one in known.items() for total in one.scores[name].values()}
-        side.scores[name] = KindOutcomes(cells, found)
+        totals = {kind: total for kind, one in known.items() for total in one.scores[name].values()}
+        side.scores[name] = KindOutcomes(cells, totals)
     judged = {kind for kind, total in passes.items() if total.judged}
     alike = [kind for kind in judged if kind >= 0]
     side.measures = {measure: KindMeasured(measure, cells, judged, alike) for measure in MEASURES}

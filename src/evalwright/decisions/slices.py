@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from evalwright.decisions.pairing import Labelled
+from evalwright.decisions.pairing import CaseGroups
 from evalwright.decisions.terms import Terms
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.cell import case_key
@@ -24,7 +24,7 @@ _MOST_VALUES = 50
 """The most values of a metadata key that slices cases if every key does: with more it is an id or a text."""
 
 
-def labelled(reader: RunReader, terms: Terms) -> Labelled:
+def labelled(reader: RunReader, terms: Terms) -> CaseGroups:
     """Groups and slices of the cases. Raises InputError for a key that no case has, and a case that cannot be read."""
     groups, slices, seen = _found_labels(reader, terms)
     there = ", ".join(sorted(seen)) or "neither tags nor metadata"
@@ -39,8 +39,8 @@ def labelled(reader: RunReader, terms: Terms) -> Labelled:
         raise InputError(unknown)
     if _EVERY in terms.slices:
         values = Counter(key for key, _ in slices)
-        slices = {one: cases for one, cases in slices.items() if values[one[0]] <= _MOST_VALUES or one[0] == "tag"}
-    return Labelled(groups, slices)
+        slices = {key: cases for key, cases in slices.items() if values[key[0]] <= _MOST_VALUES or key[0] == "tag"}
+    return CaseGroups(groups, slices)
 
 
 class _CaseLabels(msgspec.Struct, gc=False):
@@ -75,7 +75,7 @@ def _found_labels(reader: RunReader, terms: Terms) -> _FoundLabels:
 
 
 def _labels_of(cases: Iterable[_CaseLabels | Case], terms: Terms) -> _FoundLabels:
-    found = _FoundLabels({}, {}, set())
+    labels = _FoundLabels({}, {}, set())
     names: set[str] = set()
     tagged, every = False, _EVERY in terms.slices
     for case in cases:
@@ -83,13 +83,13 @@ def _labels_of(cases: Iterable[_CaseLabels | Case], terms: Terms) -> _FoundLabel
         names.update(case.metadata)
         tagged = tagged or bool(case.tags)
         if terms.group is not None and terms.group in case.metadata:
-            found.groups[key] = metadata_text(case.metadata[terms.group])
-        mine = [*(f"{_METADATA}{name}" for name in case.metadata), "tag"] if every else terms.slices
-        for asked in mine:
+            labels.groups[key] = metadata_text(case.metadata[terms.group])
+        slices = [*(f"{_METADATA}{name}" for name in case.metadata), "tag"] if every else terms.slices
+        for asked in slices:
             for value in _values(asked, case.tags, case.metadata):
-                found.slices.setdefault((asked.removeprefix(_METADATA), value), []).append(key)
-    found.seen.update([*(f"{_METADATA}{name}" for name in names), *["tag"] * tagged])
-    return found
+                labels.slices.setdefault((asked.removeprefix(_METADATA), value), []).append(key)
+    labels.seen.update([*(f"{_METADATA}{name}" for name in names), *["tag"] * tagged])
+    return labels
 
 
 def _values(key: str, tags: Sequence[str], metadata: Mapping[str, Any]) -> Iterable[str]:

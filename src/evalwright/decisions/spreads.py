@@ -71,7 +71,7 @@ def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
             ]
         )
     other = _within(b.passes)
-    shared = [case for case, one in a.passes.items() if one.judged and case in b.passes and b.passes[case].judged]
+    shared = [case for case, total in a.passes.items() if total.judged and case in b.passes and b.passes[case].judged]
     pairs = [(a.passes[case], b.passes[case]) for case in shared]
     noise = [sigma / one.judged + other / two.judged for one, two in pairs]
     spread = variance_of([two.value - one.value for one, two in pairs]) or 0.0
@@ -90,23 +90,23 @@ def repeats_share(side: SideCounts) -> float | None:
     The estimate may exceed all of it, by chance, and is cut then. More trials reduce it, more cases reduce the rest
     (Miller 2024, section 3.1).
     """
-    judged = [one for one in side.passes.values() if one.judged]
-    scores = [[1.0] * (passed := round(one.total)) + [0.0] * (one.judged - passed) for one in judged]
-    found = repeated_runs(scores).share_of_se2_due_to_repeats
-    return None if found is None else min(1.0, found)
+    judged = [total for total in side.passes.values() if total.judged]
+    scores = [[1.0] * (passed := round(total.total)) + [0.0] * (total.judged - passed) for total in judged]
+    share = repeated_runs(scores).share_of_se2_due_to_repeats
+    return None if share is None else min(1.0, share)
 
 
 def judged_side(sides: Mapping[str, SideCounts]) -> SideCounts | None:
     """The first variant of a run that has a cell with a verdict."""
-    return next((side for side in sides.values() if any(one.judged for one, _ in tallied(side.passes))), None)
+    return next((side for side in sides.values() if any(total.judged for total, _ in tallied(side.passes))), None)
 
 
 def _rate(outcomes: Mapping[str, CaseTotal]) -> float | None:
-    return mean_of([one.value for one in outcomes.values() if one.judged])
+    return mean_of([outcome.value for outcome in outcomes.values() if outcome.judged])
 
 
 def _shares(outcomes: Mapping[str, CaseTotal]) -> Mapping[float, int]:
-    judged = [one for one in outcomes.values() if one.judged]
+    judged = [outcome for outcome in outcomes.values() if outcome.judged]
     if all(one.judged == 1 for one in judged):
         rate = _rate(outcomes)
         return {} if rate is None else {rate: len(judged)}
@@ -114,13 +114,13 @@ def _shares(outcomes: Mapping[str, CaseTotal]) -> Mapping[float, int]:
 
 
 def _within(outcomes: Mapping[str, CaseTotal]) -> float:
-    return within_variance((one.total, one.judged) for one in outcomes.values())
+    return within_variance((outcome.total, outcome.judged) for outcome in outcomes.values())
 
 
 def trials_share(side: SideCounts) -> float | None:
     """The share of the variance of a single trial that lies within cases; None if no case has several, or all agree."""
     rate = _rate(side.passes)
-    if rate is None or not 0 < rate < 1 or all(one.judged < 2 for one in side.passes.values()):
+    if rate is None or not 0 < rate < 1 or all(total.judged < 2 for total in side.passes.values()):
         return None
     return min(1.0, _within(side.passes) / (rate * (1 - rate)))
 

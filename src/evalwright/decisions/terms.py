@@ -77,8 +77,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 def margin_of(text: str, name: str = "--margin", metric: str = PASS_RATE) -> float:
     """`2pp` or `0.02`; for a score also a larger number, of its units. Raises InputError for anything else: `2` of a
     rate and `2%` could be read in two ways."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(pp)?\s*", text)
-    value = None if found is None else float(found[1]) / (100 if found[2] else 1)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(pp)?\s*", text)
+    value = None if match is None else float(match[1]) / (100 if match[2] else 1)
     if value is not None and (value < 1 or (metric != PASS_RATE and isfinite(value))):
         return value
     if metric == PASS_RATE:  # which cannot get worse by more than 1
@@ -89,17 +89,17 @@ def margin_of(text: str, name: str = "--margin", metric: str = PASS_RATE) -> flo
 def guards_of(text: str, evaluators: Iterable[str]) -> tuple[Guard, ...]:
     """`cost=+10%,evaluator:NAME=-1pp`. Raises InputError with all mistakes."""
     known = list(evaluators)
-    found = [
+    guards_found = [
         guard_of(name or entry, limit, known)
         for entry in filter(None, map(str.strip, text.split(",")))
         for name, _, limit in [entry.rpartition("=")]
     ]
-    guards = [one for one in found if isinstance(one, Guard)]
-    wrong = [one for one in found if isinstance(one, str)]
+    guards = [guard for guard in guards_found if isinstance(guard, Guard)]
+    wrong = [problem for problem in guards_found if isinstance(problem, str)]
     times = Counter(guard.name for guard in guards)
     wrong += [f"{name}: expected one limit, found {n}" for name, n in times.items() if n > 1]
     if wrong:
-        raise InputError([Problem("--guard", one) for one in wrong])
+        raise InputError([Problem("--guard", problem) for problem in wrong])
     return tuple(guards)
 
 

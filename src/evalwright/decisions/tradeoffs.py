@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import log
 from typing import NamedTuple
 
-from evalwright.decisions.pairing import Ground, Labelled, scale_of
+from evalwright.decisions.pairing import CaseGroups, Ground, scale_of
 from evalwright.decisions.sides import SideCounts
 from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.statistics.corrections import adjust_p_values
@@ -18,7 +18,7 @@ __all__ = ["dominated"]
 _MEASURES = ("cost", "latency")
 
 
-class _Shown(NamedTuple):
+class _ShownEvidence(NamedTuple):
     """The evidence for one dimension of a rival."""
 
     not_worse: bool
@@ -26,21 +26,21 @@ class _Shown(NamedTuple):
     """1 if it is not the better one."""
 
 
-def dominated(sides: Mapping[str, SideCounts], terms: Terms, known: Labelled) -> dict[str, list[str]]:
+def dominated(sides: Mapping[str, SideCounts], terms: Terms, known: CaseGroups) -> dict[str, list[str]]:
     """The variants that others dominate, each with those that do (Pareto).
 
     A rival dominates if it is shown to be not worse in pass rate, mean cost and mean latency, as far as these are
     measured, and better in one of them (Holm 1979 over the three). Margins are those of `terms`: the loss of the
     metric, the limits of guards on cost and latency, else two percent.
     """
-    found = {
+    ratios = {
         name: [other for other, rival in sides.items() if other != name and _dominates(rival, side, terms, known)]
         for name, side in sides.items()
     }
-    return {name: rivals for name, rivals in found.items() if rivals}
+    return {name: rivals for name, rivals in ratios.items() if rivals}
 
 
-def _dominates(rival: SideCounts, side: SideCounts, terms: Terms, known: Labelled) -> bool:
+def _dominates(rival: SideCounts, side: SideCounts, terms: Terms, known: CaseGroups) -> bool:
     scale = scale_of(side, rival, terms.metric)
     margin = DEFAULT_MARGIN * scale.width if terms.margin is None else terms.margin
     groups = known.groups if terms.group is not None else {**side.groups, **rival.groups}
@@ -48,29 +48,29 @@ def _dominates(rival: SideCounts, side: SideCounts, terms: Terms, known: Labelle
     quality = ground.pairs().difference(terms.alpha)
     if quality.ci is None or quality.difference is None or quality.p_value is None or quality.ci[0] <= -margin:
         return False  # most pairs of many variants end here
-    shown = [_Shown(True, quality.p_value if quality.difference > 0 else 1.0)]
+    shown = [_ShownEvidence(True, quality.p_value if quality.difference > 0 else 1.0)]
     for measure in _MEASURES:
-        if (one := _measured_ratio(ground, measure)) is not None:
-            if not one.not_worse:
+        if (ratio := _measured_ratio(ground, measure)) is not None:
+            if not ratio.not_worse:
                 return False
-            shown.append(one)
-    adjusted = adjust_p_values([one.p_better for one in shown])["holm_adjusted"]
+            shown.append(ratio)
+    adjusted = adjust_p_values([tradeoff.p_better for tradeoff in shown])["holm_adjusted"]
     return any(float(p) <= terms.alpha for p in adjusted)
 
 
-def _measured_ratio(ground: Ground, measure: str) -> _Shown | None:
+def _measured_ratio(ground: Ground, measure: str) -> _ShownEvidence | None:
     """For cost or latency; None if neither side has it, or both have only zeros."""
     before, after = ground.a.measures[measure].means(), ground.b.measures[measure].means()
     if not any(before.values()) and not any(after.values()):
         return None
     cases = [case for case in before if case in after]
-    found = ratio_of_means([before[c] for c in cases], [after[c] for c in cases], ground.units(cases), 1 - ground.alpha)
-    if found.ratio is None or found.ci is None or found.se_log is None or found.df is None:
-        return _Shown(False, 1.0)
+    ratio = ratio_of_means([before[c] for c in cases], [after[c] for c in cases], ground.units(cases), 1 - ground.alpha)
+    if ratio.ratio is None or ratio.ci is None or ratio.se_log is None or ratio.df is None:
+        return _ShownEvidence(False, 1.0)
     limits = [guard.limit for guard in ground.terms.guards if guard.name == measure]
-    change = log(found.ratio)
-    if not found.se_log:
+    change = log(ratio.ratio)
+    if not ratio.se_log:
         p = float(change == 0)
     else:
-        p = t_two_sided(change / found.se_log, found.df)
-    return _Shown(found.ci[1] <= (limits[0] if limits else 1 + DEFAULT_MARGIN), p if change < 0 else 1.0)
+        p = t_two_sided(change / ratio.se_log, ratio.df)
+    return _ShownEvidence(ratio.ci[1] <= (limits[0] if limits else 1 + DEFAULT_MARGIN), p if change < 0 else 1.0)

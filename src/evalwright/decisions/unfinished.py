@@ -36,7 +36,7 @@ def _with_missing(side: SideCounts, reader: RunReader, plan: Plan, trials: int) 
     """The side with the trials that it lacks, in its passes and in the scores of every evaluator."""
     missing = dict(_missing(side.passes, reader, plan, trials))
     whole = CaseTotal(not_run=trials)  # shared by all cases that have no trial at all
-    scores = {name: _over(found, missing, whole) for name, found in side.scores.items()}
+    scores = {name: _over(score, missing, whole) for name, score in side.scores.items()}
     return msgspec.structs.replace(side, passes=_over(side.passes, missing, whole), scores=scores)
 
 
@@ -45,16 +45,16 @@ def _missing(passes: Mapping[str, CaseTotal], reader: RunReader, plan: Plan, tri
         if plan.shard is not None and not plan.shard.has(position):
             continue
         name = recorded_name(case, passes)
-        one = passes.get(name)
-        done = 0 if one is None else one.judged + one.target_errors + one.evaluator_errors + one.skipped
+        total = passes.get(name)
+        done = 0 if total is None else total.judged + total.target_errors + total.evaluator_errors + total.skipped
         if done < trials:
             yield name, trials - done
 
 
-def _over(found: Mapping[str, CaseTotal], missing: Mapping[str, int], whole: CaseTotal) -> dict[str, CaseTotal]:
+def _over(totals: Mapping[str, CaseTotal], missing: Mapping[str, int], whole: CaseTotal) -> dict[str, CaseTotal]:
     """The same cases and those that have trials missing, counted."""
-    counted = dict(found)
+    counted = dict(totals)
     for case, number in missing.items():
-        one = counted.get(case)
-        counted[case] = whole if one is None else msgspec.structs.replace(one, not_run=number)
+        count = counted.get(case)
+        counted[case] = whole if count is None else msgspec.structs.replace(count, not_run=number)
     return counted

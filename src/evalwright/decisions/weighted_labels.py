@@ -43,13 +43,13 @@ class WeightedLabels(NamedTuple):
 
     def notes(self) -> list[str]:
         """What is weighted, and what cannot be."""
-        found = ["balanced sample: rates weigh each label by the number of answers for which it stands"]
+        notes = ["balanced sample: rates weigh each label by the number of answers for which it stands"]
         for variant, strata in self.strata.items():
             for part in strata:
                 if part.size and not part.labels:
                     which = f"{counted(part.size, 'answer')} that the evaluator {_WORDS[part.judge]}"
-                    found.append(f"{variant}: none of {which} is labelled: its rate cannot be corrected")
-        return found
+                    notes.append(f"{variant}: none of {which} is labelled: its rate cannot be corrected")
+        return notes
 
 
 _CELLS = (True, True), (False, True), (True, False), (False, False)
@@ -80,12 +80,12 @@ def _stratum(verdict: bool, judged: Mapping[CellKey, bool], human: Mapping[CellK
 def _rate(variant: str, judged: Mapping[CellKey, bool], strata: Sequence[Stratum], unit: UnitOf) -> CorrectedRate:
     units = [unit(key) for key in judged]
     raw = rate_with_design_effect([float(passed) for passed in judged.values()], units)
-    found = stratified_rates(strata, raw.effective_n if len({*units}) < len(judged) else len(judged))
+    rates = stratified_rates(strata, raw.effective_n if len({*units}) < len(judged) else len(judged))
     labels = sum(len(part.labels) for part in strata)
     share = Share(raw.rate, len(judged), raw.ci)
-    if found is None:
+    if rates is None:
         return CorrectedRate(variant, share, labels, refused=_WEIGHED)
-    return CorrectedRate(variant, share, labels, found.passed.value, found.passed.ci, refused=_WEIGHED)
+    return CorrectedRate(variant, share, labels, rates.passed.value, rates.passed.ci, refused=_WEIGHED)
 
 
 def _share(rate: WeightedRate | None, n: int) -> Share:
@@ -94,4 +94,4 @@ def _share(rate: WeightedRate | None, n: int) -> Share:
 
 def _stands_for(part: Stratum, label: bool) -> float:
     """The estimated number of answers of a stratum that have this label."""
-    return part.size * sum(one is label for one in part.labels) / len(part.labels) if part.labels else 0.0
+    return part.size * sum(drawn is label for drawn in part.labels) / len(part.labels) if part.labels else 0.0

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalwright.model.snapshot import Case
 
 __all__ = [
-    "Built",
+    "BuiltEvaluator",
     "build",
     "build_evaluator",
     "build_extractor",
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-class Built(NamedTuple):
+class BuiltEvaluator(NamedTuple):
     """An evaluator with its configuration, and what it declares about itself."""
 
     evaluator: Evaluator
@@ -101,7 +101,7 @@ def uses_results(spec: EvaluatorSpec) -> bool:
         return False
 
 
-def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Built:
+def build_evaluator(type_name: str, config: Mapping[str, Any]) -> BuiltEvaluator:
     """The evaluator registered under `type_name` with its configuration.
 
     Raises InputError for an unknown type, for something of a plug-in that is not an evaluator, and for a bad
@@ -117,7 +117,7 @@ def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Built:
         from evalwright.evaluators.plugin import PluginEvaluator
 
         evaluator = PluginEvaluator(evaluator)
-    return Built(evaluator, traits)
+    return BuiltEvaluator(evaluator, traits)
 
 
 def undeclared_keys(type_name: str, config: Mapping[str, Any]) -> list[Problem]:
@@ -158,22 +158,22 @@ def undeclared(keys: Iterable[str], known: Iterable[str]) -> list[Problem]:
     return [undeclared_key(key, names) for key in keys if key not in names]
 
 
-def build(spec: EvaluatorSpec) -> Built:
+def build(spec: EvaluatorSpec) -> BuiltEvaluator:
     """The evaluator of a plan, with its extractor and threshold applied. Raises InputError like `build_evaluator`."""
     evaluator, traits = build_evaluator(spec.type, spec.config)
     if spec.extractor is not None:
-        from evalwright.evaluators.conversation.extraction import Extracted
+        from evalwright.evaluators.conversation.extraction import ExtractingEvaluator
 
         extractor = build_extractor(spec.extractor.type, spec.extractor.config)
         # An extracted text is always judged with the case, which decides whether there is one ground truth or several.
-        evaluator = Extracted(evaluator, extractor)
+        evaluator = ExtractingEvaluator(evaluator, extractor)
         blocks = traits.blocks or _blocks(load("extractors", spec.extractor.type), extractor)
         traits = msgspec.structs.replace(traits, uses_case=True, expected_keys=None, blocks=blocks)
     if spec.threshold is not None:
         from evalwright.evaluators.combined.thresholds import Threshold
 
         evaluator = Threshold(evaluator, spec.threshold, spec.threshold_op)
-    return Built(evaluator, traits)
+    return BuiltEvaluator(evaluator, traits)
 
 
 def needed_keys(specs: Iterable[EvaluatorSpec]) -> dict[str, frozenset[str]]:
@@ -185,7 +185,7 @@ def needed_keys(specs: Iterable[EvaluatorSpec]) -> dict[str, frozenset[str]]:
     return {name: keys for name, keys in needed.items() if keys}
 
 
-def keys_needed(built: Built) -> frozenset[str]:
+def keys_needed(built: BuiltEvaluator) -> frozenset[str]:
     """The keys of `expected` of which an evaluator needs at least one to check anything; empty if it needs none."""
     keys: frozenset[str] = getattr(built.evaluator, "needed_keys", frozenset[str]())
     return keys
@@ -266,7 +266,9 @@ def fields_by_key(kind: Any) -> dict[str, msgspec.structs.FieldInfo]:
     """
     if _is_struct(kind):
         return {field.encode_name: field for field in msgspec.structs.fields(kind)}
-    return {name: _as_field(one) for name, one in _arguments(kind).items() if one.kind not in _ANY_NUMBER}
+    return {
+        name: _as_field(argument) for name, argument in _arguments(kind).items() if argument.kind not in _ANY_NUMBER
+    }
 
 
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -278,14 +280,16 @@ def _is_struct(kind: Any) -> TypeGuard[type[msgspec.Struct]]:
 
 
 def _takes_any_key(kind: Any) -> bool:
-    return not _is_struct(kind) and any(one.kind is one.VAR_KEYWORD for one in _arguments(kind).values())
+    return not _is_struct(kind) and any(argument.kind is argument.VAR_KEYWORD for argument in _arguments(kind).values())
 
 
 def _arguments(kind: Any) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(kind, eval_str=True).parameters
     except NameError:  # an annotation that only type checkers can resolve leaves all of them as strings
-        return {name: one.replace(annotation=Any) for name, one in inspect.signature(kind).parameters.items()}
+        return {
+            name: parameter.replace(annotation=Any) for name, parameter in inspect.signature(kind).parameters.items()
+        }
     except ValueError:  # a class written in C that does not declare its arguments
         return inspect.signature(lambda **config: None).parameters
 

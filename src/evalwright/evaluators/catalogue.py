@@ -12,7 +12,7 @@ from evalwright.evaluators.build import fields_by_key
 from evalwright.evaluators.wording import in_words
 from evalwright.model.format import EvaluatorEntry, entry
 
-__all__ = ["Description", "Key", "Listed", "catalogue", "describe"]
+__all__ = ["Description", "Key", "ListedEvaluator", "catalogue", "describe"]
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -26,7 +26,7 @@ class Key(msgspec.Struct, frozen=True):
     """As in JSON; also None if the key has no default."""
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class ListedEvaluator(msgspec.Struct, frozen=True, kw_only=True):
     """One evaluator in a list."""
 
     name: str
@@ -39,7 +39,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """Similar evaluators and how they differ."""
 
 
-class Description(Listed, frozen=True, kw_only=True):
+class Description(ListedEvaluator, frozen=True, kw_only=True):
     """One evaluator with its configuration."""
 
     keys: list[Key]
@@ -47,10 +47,10 @@ class Description(Listed, frozen=True, kw_only=True):
     """A valid configuration; None if none is registered."""
 
 
-def catalogue() -> Iterator[Listed]:
+def catalogue() -> Iterator[ListedEvaluator]:
     """Every evaluator that a file can use: family by family, then those of formats and other packages."""
     for name, (group, row) in _rows().items():
-        yield Listed(name=name, group=group, sentence=row.sentence, format=row.format, see=row.see)
+        yield ListedEvaluator(name=name, group=group, sentence=row.sentence, format=row.format, see=row.see)
 
 
 def describe(name: str) -> Description:
@@ -87,11 +87,11 @@ def _undescribed(name: str) -> EvaluatorEntry:
 
 def _keys_of(kind: Any) -> list[Key]:
     """The keys that a registered evaluator takes, required ones first."""
-    keys = map(_of_field, fields_by_key(kind).values())
+    keys = map(_key_of_field, fields_by_key(kind).values())
     return sorted(keys, key=lambda key: not key.required)
 
 
-def _of_field(field: msgspec.structs.FieldInfo) -> Key:
+def _key_of_field(field: msgspec.structs.FieldInfo) -> Key:
     default = field.default
     if field.default_factory is not msgspec.NODEFAULT:
         default = field.default_factory()

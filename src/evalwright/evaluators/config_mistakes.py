@@ -30,20 +30,20 @@ def endless_number(key: str, place: Place, found: float) -> Problem:
 def mismatches(key: str, expected: Any, found: Any, detail: str) -> list[Problem]:
     """A problem for each wrong item of a list, as msgspec names the first one only; else the one in `detail`."""
     item = _item_type(expected) if isinstance(found, list) else None
-    details = [] if item is None else [*_of_items(item, found)]
-    return [_mismatch(key, expected, found, one) for one in details or [detail]]
+    details = [] if item is None else [*_mistakes_in_items(item, found)]
+    return [_mismatch(key, expected, found, line) for line in details or [detail]]
 
 
 def _item_type(expected: Any) -> Any:
     """The type of the items of a list; None if a value of this type is none."""
     if get_origin(expected) is list:
         return get_args(expected)[0]
-    return next((item for one in get_args(expected) if (item := _item_type(one)) is not None), None)
+    return next((item for arg in get_args(expected) if (item := _item_type(arg)) is not None), None)
 
 
-def _of_items(item: Any, found: Sequence[Any]) -> Iterator[str]:
+def _mistakes_in_items(item: Any, value: Sequence[Any]) -> Iterator[str]:
     """Messages as msgspec's about the whole list."""
-    for i, one in enumerate(found):
+    for i, one in enumerate(value):
         try:
             msgspec.convert(one, item)
         except (msgspec.ValidationError, TypeError, RecursionError) as error:
@@ -52,7 +52,7 @@ def _of_items(item: Any, found: Sequence[Any]) -> Iterator[str]:
                 yield f"{detail} - at `$[{i}]{inner.removeprefix('$') or '`'}"
 
 
-def _mismatch(key: str, expected: Any, found: Any, detail: str) -> Problem:
+def _mismatch(key: str, expected: Any, value: Any, detail: str) -> Problem:
     """What was found and what was expected. `detail` is msgspec's message, which says where in the value, or which
     bound."""
     detail, _, inner = detail.partition(" - at `")
@@ -61,15 +61,15 @@ def _mismatch(key: str, expected: Any, found: Any, detail: str) -> Problem:
     if inner.startswith("key"):
         message += " with strings as keys"
     elif not detail.startswith("Expected"):
-        here = found if place == key else select(place)({key: found})
+        here = value if place == key else select(place)({key: value})
         message += f", found {_shown(here)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
     elif "[...]" in place:  # some value of a mapping
         place = key
-        message += f" with other values, found {_shown(found)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
+        message += f" with other values, found {_shown(value)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
     elif place == key:
-        message += f"{_bound(detail)}, found {_shown(found)}"
+        message += f"{_bound(detail)}, found {_shown(value)}"
     else:
-        message += f", found {_shown(select(place)({key: found}))} at {place!r}"
+        message += f", found {_shown(select(place)({key: value}))} at {place!r}"
     return Problem("", message, key=place)
 
 
@@ -79,11 +79,11 @@ def _bound(detail: str) -> str:
     return detail[min(limits) :].removesuffix(".0") if limits else ""
 
 
-def _shown(found: Any) -> str:
-    if found is None:
+def _shown(value: Any) -> str:
+    if value is None:
         return "null"
-    if isinstance(found, bool):
-        return f"the bool {str(found).lower()}"
-    if isinstance(found, (list, dict)):
-        return f"a {noun(type(found))}"
-    return f"the {noun(type(found))} {shown(found, 60)}"
+    if isinstance(value, bool):
+        return f"the bool {str(value).lower()}"
+    if isinstance(value, (list, dict)):
+        return f"a {noun(type(value))}"
+    return f"the {noun(type(value))} {shown(value, 60)}"

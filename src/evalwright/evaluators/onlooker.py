@@ -64,5 +64,5 @@ def own_copy(value: Any) -> Any:
     What a mapping holds is copied, too, as those are lists.
     """
     if value.__class__ is dict:
-        return {key: one.copy() if one.__class__ in (dict, list) else one for key, one in value.items()}
+        return {key: item.copy() if item.__class__ in (dict, list) else item for key, item in value.items()}
     return value.copy() if value.__class__ is list else value

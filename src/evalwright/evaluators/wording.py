@@ -86,8 +86,8 @@ def _one_in_words(kind: Any) -> str:
     if origin in _LISTS and arguments[0] is not Any:
         items = typing.get_args(arguments[0]) if typing.get_origin(arguments[0]) in _UNIONS else arguments[:1]
         return f"a list of {' or '.join(f'{noun(item)}s' for item in items)}"
-    found = noun(origin or kind)
-    return found if kind is Any else f"an {found}" if found[0] in "aeiou" else f"a {found}"
+    word = noun(origin or kind)
+    return word if kind is Any else f"an {word}" if word[0] in "aeiou" else f"a {word}"
 
 
 def noun(kind: Any) -> str:

@@ -32,14 +32,14 @@ class Repeats:
 
     def hashes(self) -> set[int]:
         """Hashes that occurred more than once; valid in this process only, as Python seeds the hashes of strings."""
-        found: set[int] = set()
+        hashes: set[int] = set()
         for bucket in self._buckets:
             once: set[int] = set()
             for number in bucket if len(set(bucket)) < len(bucket) else ():
                 if number in once:
-                    found.add(number)
+                    hashes.add(number)
                 once.add(number)
-        return found
+        return hashes
 
 
 @contextmanager

@@ -100,7 +100,7 @@ def secret_parts(secret: str) -> Iterator[str]:
     """
     yield from in_address(secret)
     if secret.startswith(("http://", "https://")):
-        yield from _of_path(secret)
+        yield from _credentials_in_path(secret)
     if scheme := _SCHEME.fullmatch(secret):
         yield scheme[2]
         yield from _in_base64(scheme[2]) if scheme[1].lower() == "basic" else ()
@@ -115,7 +115,7 @@ def secret_parts(secret: str) -> Iterator[str]:
             return
 
 
-def _of_path(address: str) -> Iterator[str]:
+def _credentials_in_path(address: str) -> Iterator[str]:
     """The path of a secret address, and those of its segments that look random: services repeat them."""
     try:
         path = urlsplit(address).path

@@ -78,12 +78,12 @@ def _after_quote(line: str, separator: str, start: int = 0) -> int | None:
     """The place behind the next quote that begins a cell."""
     if start == 0 and line.startswith('"'):
         return 1
-    found = line.find(f'{separator}"', start)
-    return None if found < 0 else found + len(separator) + 1
+    quote = line.find(f'{separator}"', start)
+    return None if quote < 0 else quote + len(separator) + 1
 
 
 def _cells(record: str, cell: re.Pattern[str], separator: str, line: int) -> list[str]:
-    found: list[str] = []
+    cells: list[str] = []
     at = 0
     while True:
         match = cell.match(record, at)
@@ -94,8 +94,8 @@ def _cells(record: str, cell: re.Pattern[str], separator: str, line: int) -> lis
                 "a cell contains a quote but does not begin with one, or has text after its closing quote", line
             )
         quoted, plain = match.groups()
-        found.append(plain if quoted is None else quoted.replace('""', '"'))
+        cells.append(plain if quoted is None else quoted.replace('""', '"'))
         at = match.end()
         if at == len(record):
-            return found
+            return cells
         at += len(separator)

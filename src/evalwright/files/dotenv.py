@@ -32,10 +32,10 @@ def read_env_files(files: Sequence[Path], environ: Mapping[str, str] | None = No
     With `environ`, the process's environment, also if one of its keys would go to an address that only a file has: such
     a file comes with a suite, and the user who runs it need not have written it.
     """
-    found = _read(files)
-    if environ is not None and (problems := list(_diverted_keys(found, environ, files))):
+    env_files = _read(files)
+    if environ is not None and (problems := list(_diverted_keys(env_files, environ, files))):
         raise InputError(problems)
-    return found
+    return env_files
 
 
 def is_address(name: str) -> bool:
@@ -43,9 +43,11 @@ def is_address(name: str) -> bool:
     return _ADDRESS.fullmatch(f"X_{name.upper()}") is not None
 
 
-def _diverted_keys(found: Mapping[str, str], environ: Mapping[str, str], files: Sequence[Path]) -> Iterator[Problem]:
-    keys = [name for name, value in environ.items() if value and found.get(name) != value and _KEY.fullmatch(name)]
-    for name, address in found.items():
+def _diverted_keys(
+    variables: Mapping[str, str], environ: Mapping[str, str], files: Sequence[Path]
+) -> Iterator[Problem]:
+    keys = [name for name, value in environ.items() if value and variables.get(name) != value and _KEY.fullmatch(name)]
+    for name, address in variables.items():
         match = _ADDRESS.fullmatch(name)
         if not match or not address or environ.get(name):
             continue
@@ -61,13 +63,13 @@ def _diverted_keys(found: Mapping[str, str], environ: Mapping[str, str], files: 
 
 
 def _read(files: Sequence[Path]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for path in reversed(files):
         if path.is_file():
             for _, line in _lines(path):
                 if match := _LINE.match(line):
-                    found[match[1]] = _unquoted(match[2])
-    return found
+                    variables[match[1]] = _unquoted(match[2])
+    return variables
 
 
 def unread_lines(files: Iterable[Path]) -> list[Problem]:

@@ -160,9 +160,9 @@ def _line_start(file: BinaryIO, end: int) -> int:
     """The position after the last LF before `end`; 0 if there is none."""
     while end > 0:  # backwards, so that the cost does not grow with the file
         start = max(0, end - _BLOCK)
-        found = _bytes_between(file, start, end).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        position = _bytes_between(file, start, end).rfind(b"\n")
+        if position >= 0:
+            return start + position + 1
         end = start
     return 0
 

@@ -142,13 +142,13 @@ def repeated_keys(line: bytes) -> list[str]:
     """
     if not _may_repeat(line):
         return []
-    found: dict[str, None] = {}
+    keys: dict[str, None] = {}
 
     def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen = dict(pairs)
         if len(seen) < len(pairs):
-            found.update({key: None for key, count in Counter(key for key, _ in pairs).items() if count > 1})
+            keys.update({key: None for key, count in Counter(key for key, _ in pairs).items() if count > 1})
         return seen
 
     json.loads(line, object_pairs_hook=look)
-    return list(found)
+    return list(keys)

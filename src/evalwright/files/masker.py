@@ -164,10 +164,10 @@ class Masker:
     @cached_property
     def _beginnings(self) -> tuple[int, Mapping[str, list[str]]]:
         """The length of the longest form, and all forms by their first characters."""
-        found: dict[str, list[str]] = {}
+        texts: dict[str, list[str]] = {}
         for form in (forms := (*self._forms, *self._short)):
-            found.setdefault(form[0], []).append(form)
-        return max(map(len, forms), default=0), found
+            texts.setdefault(form[0], []).append(form)
+        return max(map(len, forms), default=0), texts
 
     def mask_bytes(self, lines: bytes) -> bytes:
         """JSON Lines without any form of a secret; still the same JSON except for the masked strings.
@@ -257,7 +257,7 @@ def _with_parts(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         label = re.sub("[{}]", "_", name)
         yield label, value
         if PART not in label:  # a masker that is made again has them already
-            parts = [part for one in secret_parts(value) for part in (one, *secret_parts(one))]
+            parts = [part for secret_part in secret_parts(value) for part in (secret_part, *secret_parts(secret_part))]
             for number, part in enumerate(dict.fromkeys(parts)):
                 yield f"{label}{PART}{number or ''}", part
 

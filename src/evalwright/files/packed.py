@@ -44,9 +44,9 @@ def opened(file: Path) -> Iterator[IO[bytes]]:
             magic = raw.read(len(_ZSTD))
             raw.seek(0)
             if magic.startswith(_GZIP):
-                yield _Unpacked(file, gzip.GzipFile(fileobj=raw))
+                yield _UnpackedFile(file, gzip.GzipFile(fileobj=raw))
             elif magic == _ZSTD:
-                yield _of_zstd(file, raw)
+                yield _unpacked_zstd(file, raw)
             else:
                 yield raw
     except (OSError, EOFError, zlib.error) as error:
@@ -56,19 +56,19 @@ def opened(file: Path) -> Iterator[IO[bytes]]:
 def is_packed(file: Path) -> bool:
     """Whether the file is unpacked while it is read. Raises InputError if it cannot be read."""
     with opened(file) as source:
-        return isinstance(source, _Unpacked)
+        return isinstance(source, _UnpackedFile)
 
 
-def _of_zstd(file: Path, raw: IO[bytes]) -> IO[bytes]:
+def _unpacked_zstd(file: Path, raw: IO[bytes]) -> IO[bytes]:
     try:
         import zstandard
     except ImportError:
         install = "is packed with zstd: pip install 'evalwright[zstd]' reads it"
         raise InputError(Problem(str(file), install)) from None
-    return _Unpacked(file, _Frames(raw, zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError))
+    return _UnpackedFile(file, _Frames(raw, zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError))
 
 
-class _Unpacked(io.BufferedReader):
+class _UnpackedFile(io.BufferedReader):
     """The content of a packed file, of which no line and no document may be too long."""
 
     def __init__(self, file: Path, content: Any) -> None:
@@ -108,10 +108,10 @@ class _Frames(io.RawIOBase):
         while not self._ready and self._more():
             pass
         view = memoryview(buffer)
-        taken = self._ready[: len(view)]
-        self._ready = self._ready[len(taken) :]
-        view[: len(taken)] = taken
-        return len(taken)
+        chunk = self._ready[: len(view)]
+        self._ready = self._ready[len(chunk) :]
+        view[: len(chunk)] = chunk
+        return len(chunk)
 
     def _more(self) -> bool:
         """Whether more will follow. Raises EOFError for an incomplete frame, OSError for a damaged one."""

@@ -60,13 +60,13 @@ def variable_of(name: str) -> str:
 
 def variables_in(value: Any, environ: Mapping[str, str]) -> dict[str, str]:
     """The variables of `environ` that placeholders in stored data name, or parts of which they name."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
 
     def noted(match: re.Match[str]) -> str:
         name = variable_of(match[1] or "")
         if name in environ:
-            found[name] = environ[name]
+            variables[name] = environ[name]
         return match[0]
 
     with_texts_changed(value, lambda text: _PLACEHOLDER.sub(noted, text) if "$" in text else text)
-    return found
+    return variables

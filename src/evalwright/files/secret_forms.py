@@ -35,7 +35,7 @@ def forms_of(secret: str) -> set[str]:
         escape(secret),
         escape(secret, quote=False),
     }
-    forms |= {_with_numbers(secret, *one) for one in _AS_NUMBERS}
+    forms |= {_with_numbers(secret, *form) for form in _AS_NUMBERS}
     return forms | percent | lower_percent | set(_inside_base64(data))
 
 

@@ -59,18 +59,19 @@ def json_lines_of(data: bytes, places: Collection[Place]) -> dict[Place, int]:
     A place inside a value that does not exist itself is left out: it may be one of another document.
     """
     sought = {place[:depth] for place in places for depth in range(len(place) + 1)}
-    found: dict[Place, int] = {}
+    numbers: dict[Place, int] = {}
     line, at = 1, 0
     for token in _tokens(data):
         if token.place in sought:
             line, at = line + data.count(b"\n", at, token.offset), token.offset
-            found.setdefault(token.place, line)
-            if len(found) == len(sought):
+            numbers.setdefault(token.place, line)
+            if len(numbers) == len(sought):
                 break
     deepest = {
-        place: next((one for n in range(len(place), -1, -1) if (one := place[:n]) in found), ()) for place in places
+        place: next((above for n in range(len(place), -1, -1) if (above := place[:n]) in numbers), ())
+        for place in places
     }
-    return {place: found.get(one, 1) for place, one in deepest.items() if one or len(place) < 2}
+    return {place: numbers.get(one, 1) for place, one in deepest.items() if one or len(place) < 2}
 
 
 def with_json_lines(problems: Iterable[Problem], read: Callable[[Path], bytes] | None = None) -> Iterator[Problem]:
@@ -80,15 +81,17 @@ def with_json_lines(problems: Iterable[Problem], read: Callable[[Path], bytes] |
     """
     listed = list(problems)
     places: dict[str, set[Place]] = {}
-    for one in listed:
-        if one.line is None and one.key:
-            places.setdefault(one.file, set()).add(steps_of(one.key))
-    found: dict[str, dict[Place, int]] = {}
+    for place in listed:
+        if place.line is None and place.key:
+            places.setdefault(place.file, set()).add(steps_of(place.key))
+    lines: dict[str, dict[Place, int]] = {}
     for file, sought in places.items():
         data = (read or _document_in)(Path(file))
-        found[file] = json_lines_of(data, sought) if data.lstrip()[:1] in (b"{", b"[") else {}
-    for one in listed:
-        yield one if one.line is not None else replace(one, line=found.get(one.file, {}).get(steps_of(one.key)))
+        lines[file] = json_lines_of(data, sought) if data.lstrip()[:1] in (b"{", b"[") else {}
+    for place in listed:
+        yield (
+            place if place.line is not None else replace(place, line=lines.get(place.file, {}).get(steps_of(place.key)))
+        )
 
 
 def _document_in(path: Path) -> bytes:
@@ -107,10 +110,10 @@ def repeated_json_keys(data: bytes) -> Iterator[tuple[Place, int]]:
 
 
 def _keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("a key occurs more than once")
-    return found
+    return mapping
 
 
 def _refuse(word: str) -> None:

@@ -254,8 +254,8 @@ class _Values:
         except yaml.MarkedYAMLError as error:
             self.problems.add(problem_of(error, self._file))
         except _MISREAD:
-            found = repr(textwrap.shorten(node.value, _MAX_SHOWN)) if scalar else "this value"
-            message = f"{found} is not a valid {node.tag.rpartition(':')[2]}"
+            what = repr(textwrap.shorten(node.value, _MAX_SHOWN)) if scalar else "this value"
+            message = f"{what} is not a valid {node.tag.rpartition(':')[2]}"
             self.problems.add(problem_of(yaml_error(message, node), self._file))
         return None
 

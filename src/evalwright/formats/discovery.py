@@ -14,14 +14,14 @@ from evalwright.formats.shared.folders import files_below
 from evalwright.model.format import Format, Repository
 from evalwright.registry import format_of, formats, resolve
 
-__all__ = ["Found", "stood_for", "suite_files"]
+__all__ = ["FoundSuites", "stood_for", "suite_files"]
 
 _YAML = (".yaml", ".yml")
 _NOT_SEARCHED = (".json",)
 """Most JSON files in a folder are not suites: those that are must be named."""
 
 
-class Found(NamedTuple):
+class FoundSuites(NamedTuple):
     """The suites among some paths, and what looks like one and is not."""
 
     files: list[Path]
@@ -30,7 +30,7 @@ class Found(NamedTuple):
     """YAML files in folders and globs whose format is not recognised and that are not sidecars."""
 
 
-def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
+def suite_files(paths: Sequence[Path], dialect: str | None = None) -> FoundSuites:
     """The suites among files, folders and globs; in folders and globs, those of a recognised or the given format.
 
     Folders are searched to the bottom, except hidden ones, `node_modules` and stored runs. If a repository says which
@@ -38,7 +38,7 @@ def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
     repository is meant. Raises InputError for a glob or folder that contains no suite; the contents of files are not
     checked.
     """
-    found = Found([], [])
+    suites = FoundSuites([], [])
     problems = []
     for path in paths or [_repository_here()]:
         files, skipped = _meant(path, dialect)
@@ -46,11 +46,11 @@ def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
             is_run = (path / "plan.json").is_file()
             run = "is a run folder, not a suite: it is for `evalwright resume`, `retry` and `re-evaluate`"
             problems.append(Problem(str(path), run if is_run else "contains no suite"))
-        found.files.extend(files)
-        found.skipped.extend(skipped)
+        suites.files.extend(files)
+        suites.skipped.extend(skipped)
     if problems:
         raise InputError(problems)
-    return Found(list(dict.fromkeys(found.files)), list(dict.fromkeys(found.skipped)))
+    return FoundSuites(list(dict.fromkeys(suites.files)), list(dict.fromkeys(suites.skipped)))
 
 
 def _repository_here() -> Path:
@@ -62,7 +62,7 @@ def _repository_here() -> Path:
     )
 
 
-def _meant(path: Path, dialect: str | None) -> Found:
+def _meant(path: Path, dialect: str | None) -> FoundSuites:
     suffixes = _searched_suffixes()
     if not os.path.lexists(path) and glob.has_magic(str(path)):
         matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - takes absolute patterns too
@@ -70,48 +70,52 @@ def _meant(path: Path, dialect: str | None) -> Found:
         return _sorted_out((file for file in files if file.suffix in suffixes), dialect)
     reads_folders = dialect is not None and format_of(dialect).reads_folders
     if reads_folders or not os.path.isdir(path):
-        return Found([path], [])
-    found = _sorted_out(files_below(path, suffixes), dialect)
-    found.files.extend(stood_for(path, dialect))
+        return FoundSuites([path], [])
+    suites = _sorted_out(files_below(path, suffixes), dialect)
+    suites.files.extend(stood_for(path, dialect))
     for rules_of, repository in _repositories(path):
-        found = _selected_files(found, path, rules_of, repository, dialect)
-    return found
+        suites = _selected_files(suites, path, rules_of, repository, dialect)
+    return suites
 
 
 def stood_for(folder: Path, dialect: str | None) -> Iterator[Path]:
     """The suites that a folder stands for, whose files are not searched."""
-    for one in formats() if dialect is None else [format_of(dialect)]:
-        if one.suite_in is not None and (suite := resolve(one.suite_in)(folder)) is not None:
+    for suite_format in formats() if dialect is None else [format_of(dialect)]:
+        if suite_format.suite_in is not None and (suite := resolve(suite_format.suite_in)(folder)) is not None:
             yield suite
 
 
 def _searched_suffixes() -> frozenset[str]:
     """The suffixes of the files that are considered in folders."""
-    return frozenset({*_YAML, *(suffix for one in formats() for suffix in one.suffixes)} - {*_NOT_SEARCHED})
+    return frozenset(
+        {*_YAML, *(suffix for suite_format in formats() for suffix in suite_format.suffixes)} - {*_NOT_SEARCHED}
+    )
 
 
 def _repositories(folder: Path) -> Iterator[tuple[Format, Repository]]:
     """The rules of the repository that contains a folder, by the format that has them."""
-    for one in formats():
-        if one.repository is not None and (repository := resolve(one.repository)(folder)) is not None:
-            yield one, repository
+    for suite_format in formats():
+        if suite_format.repository is not None and (repository := resolve(suite_format.repository)(folder)) is not None:
+            yield suite_format, repository
 
 
-def _selected_files(found: Found, folder: Path, rules_of: Format, repository: Repository, dialect: str | None) -> Found:
+def _selected_files(
+    suites: FoundSuites, folder: Path, rules_of: Format, repository: Repository, dialect: str | None
+) -> FoundSuites:
     """What was found; of one format's files, only those that its rules select."""
-    own = [file for file in found.files if fitting(file) == [rules_of]]
-    others = [file for file in found.files if file not in own]
+    own = [file for file in suites.files if fitting(file) == [rules_of]]
+    others = [file for file in suites.files if file not in own]
     selected = repository.select(folder, own)
-    return Found(sorted({*others, *_sorted_out(selected, dialect).files}), found.skipped)
+    return FoundSuites(sorted({*others, *_sorted_out(selected, dialect).files}), suites.skipped)
 
 
-def _sorted_out(files: Iterable[Path], dialect: str | None) -> Found:
+def _sorted_out(files: Iterable[Path], dialect: str | None) -> FoundSuites:
     wanted = None if dialect is None else format_of(dialect)
-    found = Found([], [])
+    suites = FoundSuites([], [])
     for file in files:
         fits = fitting(file)
         if wanted in fits if wanted is not None else fits:
-            found.files.append(file)
+            suites.files.append(file)
         elif file.suffix in _YAML and suite_beside(file) is None:
-            found.skipped.append(file)
-    return found
+            suites.skipped.append(file)
+    return suites

@@ -42,16 +42,18 @@ def load_suite(
     from evalwright.files.bulk import collector_paused
 
     with collector_paused(), looking():
-        found = format_at(path, dialect)
-        given = _understood(found, options or {})
-        if dialect is not None and dialect == found.original:
-            given["original"] = True
+        suite_format = format_at(path, dialect)
+        settings = _understood(suite_format, options or {})
+        if dialect is not None and dialect == suite_format.original:
+            settings["original"] = True
         try:
-            suite: Suite = resolve(found.load)(path, variables or {}, to_run=to_run, **given)
+            suite: Suite = resolve(suite_format.load)(path, variables or {}, to_run=to_run, **settings)
         except InputError as error:
             problems = _with_lines(error.problems)
-            if dialect is not None and (other := _of_another(path, found)) is not None:
-                message = f"is read as {found.name}, and has the keys of {other.title}: pass --format {other.name}"
+            if dialect is not None and (other := _format_of_its_keys(path, suite_format)) is not None:
+                message = (
+                    f"is read as {suite_format.name}, and has the keys of {other.title}: pass --format {other.name}"
+                )
                 problems = [*(problems or error.listed), Problem(str(path), message)]
             if problems == list(error.problems):
                 raise
@@ -71,22 +73,24 @@ def _with_lines(problems: Iterable[Problem]) -> list[Problem]:
     return [*with_json_lines(problems)]
 
 
-def _of_another(path: Path, given: Format) -> Format | None:
+def _format_of_its_keys(path: Path, current: Format) -> Format | None:
     """The only format whose keys a file has, if it has none of the given one's."""
     head = _head(path)
     fit = fitting(path, head) if head else []
-    return fit[0] if len(fit) == 1 and fit[0] is not given and _has_keys(fit[0], head) else None
+    return fit[0] if len(fit) == 1 and fit[0] is not current and _has_keys(fit[0], head) else None
 
 
-def _understood(found: Format, options: Mapping[str, Any]) -> dict[str, Any]:
+def _understood(suite_format: Format, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given. Whether one of `OPTIONS_OF_ALL` is read with the suite depends on the format."""
-    known = {option.keyword for option in found.options}
-    given = {name: value for name, value in options.items() if value is not None and value is not False and value != ()}
-    foreign = [name for name in given if name not in known and name not in OPTIONS_OF_ALL]
+    known = {option.keyword for option in suite_format.options}
+    settings = {
+        name: value for name, value in options.items() if value is not None and value is not False and value != ()
+    }
+    foreign = [name for name in settings if name not in known and name not in OPTIONS_OF_ALL]
     if foreign:
         named = ", ".join("--" + name.replace("_", "-") for name in foreign)
-        raise InputError(f"{named}: not an option of the format {found.name}")
-    return {name: value for name, value in given.items() if name in known}
+        raise InputError(f"{named}: not an option of the format {suite_format.name}")
+    return {name: value for name, value in settings.items() if name in known}
 
 
 _MOST_KEYS = 10
@@ -104,28 +108,32 @@ def fitting(path: Path, head: Mapping[str, Any] | None = None) -> list[Format]:
     if head is None:
         head = _head(path)
     suffix = path.suffix.lower()
-    asked = (one for one in formats() if not one.suffixes or suffix in one.suffixes)
-    found = [one for one in asked if _fits(one, path, head)]
-    return [format_of(NATIVE)] if head is _UNREAD and not found else found
+    candidates = (
+        suite_format for suite_format in formats() if not suite_format.suffixes or suffix in suite_format.suffixes
+    )
+    fitting_formats = [suite_format for suite_format in candidates if _fits(suite_format, path, head)]
+    return [format_of(NATIVE)] if head is _UNREAD and not fitting_formats else fitting_formats
 
 
-def _fits(one: Format, path: Path, head: Mapping[str, Any]) -> bool:
-    if not head.keys().isdisjoint(one.excluded_by):
+def _fits(suite_format: Format, path: Path, head: Mapping[str, Any]) -> bool:
+    if not head.keys().isdisjoint(suite_format.excluded_by):
         return False
-    return _has_keys(one, head) or (one.detects is not None and bool(resolve(one.detects)(path, head)))
+    return _has_keys(suite_format, head) or (
+        suite_format.detects is not None and bool(resolve(suite_format.detects)(path, head))
+    )
 
 
-def _has_keys(one: Format, head: Mapping[str, Any]) -> bool:
-    return any(keys <= head.keys() for keys in one.keys)
+def _has_keys(suite_format: Format, head: Mapping[str, Any]) -> bool:
+    return any(keys <= head.keys() for keys in suite_format.keys)
 
 
 def format_at(path: Path, dialect: str | None = None) -> Format:
     """The format in which a path is read: the given one, or the only one that matches. Raises InputError."""
-    given = None if dialect is None else format_of(dialect)
+    chosen = None if dialect is None else format_of(dialect)
     is_file = os.path.isfile(path)
-    if not is_file and not (given is not None and given.reads_folders and os.path.isdir(path)):
+    if not is_file and not (chosen is not None and chosen.reads_folders and os.path.isdir(path)):
         raise InputError(Problem(str(path), _instead_of_a_file(path)))
-    return given or _detected_format(path)
+    return chosen or _detected_format(path)
 
 
 def _instead_of_a_file(path: Path) -> str:
@@ -136,9 +144,9 @@ def _instead_of_a_file(path: Path) -> str:
 
 def _detected_format(path: Path) -> Format:
     head = _head(path)
-    found = fitting(path, head)
-    if len(found) == 1 and _has_keys(found[0], head):
-        return found[0]
+    fitting_formats = fitting(path, head)
+    if len(fitting_formats) == 1 and _has_keys(fitting_formats[0], head):
+        return fitting_formats[0]
     # before formats that need only one word: files of other programs also have `tests`
     from evalwright.formats.shared.foreign import foreign_format
 
@@ -148,16 +156,18 @@ def _detected_format(path: Path) -> Format:
             f"is a file of {foreign}, which evalwright does not read; `evalwright list formats` has those that it reads"
         )
         raise InputError(Problem(str(path), message))
-    if len(found) == 1:
-        return found[0]
-    if not found and path.suffix == ".json":
+    if len(fitting_formats) == 1:
+        return fitting_formats[0]
+    if not fitting_formats and path.suffix == ".json":
         _must_be_json(path)
-    if not found and path.suffix == ".jsonl":
+    if not fitting_formats and path.suffix == ".jsonl":
         _must_begin_with_json(path)
-    if not found and (suite := suite_beside(path)) is not None:
+    if not fitting_formats and (suite := suite_beside(path)) is not None:
         raise InputError(Problem(str(path), f"belongs to the cases in {suite.name}: name that file instead"))
     message = (
-        f"fits several formats ({', '.join(one.name for one in found)})" if found else _unrecognised_message(path, head)
+        f"fits several formats ({', '.join(suite_format.name for suite_format in fitting_formats)})"
+        if fitting_formats
+        else _unrecognised_message(path, head)
     )
     raise InputError(Problem(str(path), f"{message}; pass --format ({', '.join(names('formats'))})"))
 
@@ -166,7 +176,7 @@ def _unrecognised_message(path: Path, head: Mapping[str, Any]) -> str:
     """The message for an unrecognised file, with what may be meant: a key, or a suite instead of its dataset or
     code."""
     if head and head.keys() != {"cases"}:
-        every = [(keys, one.name) for one in formats() for keys in one.keys]
+        every = [(keys, suite_format.name) for suite_format in formats() for keys in suite_format.keys]
         likely = [(keys, name) for keys, name in every if not keys.isdisjoint(head)] or every
         marks = ", ".join(f"{' and '.join(sorted(keys))} ({name})" for keys, name in likely)
         found = ", ".join(_hints([*map(str, head)][:_MOST_KEYS], frozenset().union(*(keys for keys, _ in likely))))
@@ -186,18 +196,20 @@ def _unrecognised_message(path: Path, head: Mapping[str, Any]) -> str:
     return f"format not recognised: {what} is not a suite; {suite}"
 
 
-def _hints(found: list[str], marks: frozenset[str]) -> list[str]:
+def _hints(keys: list[str], marks: frozenset[str]) -> list[str]:
     """The keys of a file that are nearly spelt like keys that identify a format, each with those keys."""
     from difflib import get_close_matches
 
-    absent = sorted(marks.difference(found))
-    near = {key: get_close_matches(key.lower(), absent, 1, _ALIKE) for key in found if key not in marks}
-    return [f'{key} (did you mean "{near_keys[0]}"?)' if (near_keys := near.get(key)) else key for key in found]
+    absent = sorted(marks.difference(keys))
+    near = {key: get_close_matches(key.lower(), absent, 1, _ALIKE) for key in keys if key not in marks}
+    return [f'{key} (did you mean "{near_keys[0]}"?)' if (near_keys := near.get(key)) else key for key in keys]
 
 
 def suite_beside(path: Path) -> Path | None:
     """The suite that a file merely completes."""
-    places = (resolve(one.sidecar_of)(path) for one in formats() if one.sidecar_of is not None)
+    places = (
+        resolve(suite_format.sidecar_of)(path) for suite_format in formats() if suite_format.sidecar_of is not None
+    )
     return next((place for place in places if place is not None), None)
 
 

@@ -67,7 +67,12 @@ def stand_in(name: str) -> ModuleSpec | None:
 
 @cache
 def _tables() -> dict[str, Mapping[str, Ref]]:
-    return {name: table for one in our_formats() for name, table in one.shims.items() if not isinstance(table, str)}
+    return {
+        name: table
+        for our_format in our_formats()
+        for name, table in our_format.shims.items()
+        if not isinstance(table, str)
+    }
 
 
 def serve(one: Format) -> None:
@@ -93,7 +98,11 @@ def _own_names(package: ModuleType) -> Collection[str]:
 
 def served_modules() -> list[str]:
     """The formats whose modules are served in this process."""
-    return [one.name for one in formats() if any(_is_served(name, table) for name, table in one.shims.items())]
+    return [
+        suite_format.name
+        for suite_format in formats()
+        if any(_is_served(name, table) for name, table in suite_format.shims.items())
+    ]
 
 
 def known_names(error: ImportError) -> str:
@@ -102,13 +111,15 @@ def known_names(error: ImportError) -> str:
     if not isinstance(sys.modules.get(package), _StandIn):
         return ""
     module = sys.modules.get(error.name or "")
-    modules = sorted(name for one in our_formats() for name in one.shims if name.partition(".")[0] == package)
+    modules = sorted(
+        name for our_format in our_formats() for name in our_format.shims if name.partition(".")[0] == package
+    )
     known = module.__all__ if isinstance(module, _StandIn) else modules
     return f" (evalwright stands in for {package}, which is not installed here, and has: {', '.join(known)})"
 
 
-def _may_be_served(name: str, one: Format) -> bool:
-    replaced = any(name == own or name.startswith(f"{own}.") for own in one.replaces)
+def _may_be_served(name: str, suite_format: Format) -> bool:
+    replaced = any(name == own or name.startswith(f"{own}.") for own in suite_format.replaces)
     return replaced or not _is_installed(name.partition(".")[0])
 
 
@@ -119,8 +130,8 @@ def _is_installed(package: str) -> bool:
 
 
 def _is_served(name: str, table: str | Mapping[str, Ref]) -> bool:
-    found = sys.modules.get(name)
-    return found is not None and (isinstance(found, _StandIn) or found is sys.modules.get(str(table)))
+    module = sys.modules.get(name)
+    return module is not None and (isinstance(module, _StandIn) or module is sys.modules.get(str(table)))
 
 
 def _package(name: str) -> ModuleType:

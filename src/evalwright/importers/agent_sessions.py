@@ -32,13 +32,13 @@ def imported_sessions(
     file: Path, format: str, new: Callable[[], AgentSession], reading: ImportFindings, form: LineForm[Any] = OBJECTS
 ) -> Iterator[Imported]:
     """The sessions with messages in a file of JSON Lines, each before the next is read."""
-    found = False
+    is_first = False
     for session in agent_sessions(file, new, reading, form):
         talk = session.finished()
         if not talk.silent and not len(reading.mistakes):
-            found = True
+            is_first = True
             yield imported_session(file, format, session.id, talk)
-    if not found:
+    if not is_first:
         reading.note_empty(file)
 
 

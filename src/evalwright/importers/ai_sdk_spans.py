@@ -35,8 +35,8 @@ def with_gen_ai_names(attributes: dict[str, Any]) -> dict[str, Any]:
         return attributes
     found: dict[str, Any] = {name: attributes[key] for key, name in _RENAMED.items() if key in attributes}
     found["gen_ai.operation.name"] = _OPERATIONS.get(operation.rpartition(".")[2], "invoke_agent")
-    if (asked := _prompt(json_content(attributes.get("ai.prompt")))) and "gen_ai.input.messages" not in found:
-        found["gen_ai.input.messages"] = asked
+    if (prompt := _prompt(json_content(attributes.get("ai.prompt")))) and "gen_ai.input.messages" not in found:
+        found["gen_ai.input.messages"] = prompt
     if (reply := _reply(attributes)) is not None:
         found["gen_ai.output.messages"] = [reply]
     return {**found, **attributes}

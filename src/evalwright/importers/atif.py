@@ -29,19 +29,19 @@ _OF_AGENTS = ("tool_calls", "observation", "metrics", "reasoning_content")
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The trajectories in the files; continuations are part of the trajectory that they continue."""
-    given = [file for file in files if not _belongs_to_a_trial(file)]
-    continued = {_continuation(file) for file in given}
+    trajectories = [file for file in files if not _belongs_to_a_trial(file)]
+    continued = {_continuation(file) for file in trajectories}
     tasks: Counter[str] = Counter()
-    for file in given:
+    for file in trajectories:
         if file in continued:
             continue
         for record in placed_records(file, reading.mistakes):
-            found = _trajectory_of(file, record, given, reading)
-            if found is None:
+            trajectory = _trajectory_of(file, record, trajectories, reading)
+            if trajectory is None:
                 continue
             if (trial := _trial_of(file, reading.mistakes)) is not None:
-                _apply(found, trial, tasks)
-            yield found
+                _apply(trajectory, trial, tasks)
+            yield trajectory
 
 
 def _belongs_to_a_trial(file: Path) -> bool:
@@ -64,11 +64,17 @@ def _next(file: Path, document: Any) -> Path | None:
     return file.parent / named if isinstance(named, str) else None
 
 
-def _trajectory_of(file: Path, record: ImportRecord, given: list[Path], reading: ImportFindings) -> Imported | None:
+def _trajectory_of(
+    file: Path, record: ImportRecord, trajectories: list[Path], reading: ImportFindings
+) -> Imported | None:
     """A record as a trajectory, with what the files say that continue it; None if something in it is wrong."""
     trajectory = _Trajectory(file, reading)
     read: list[Path] = []
-    while trajectory.read(record) and (following := trajectory.goes_on(given)) is not None and following not in read:
+    while (
+        trajectory.read(record)
+        and (following := trajectory.goes_on(trajectories)) is not None
+        and following not in read
+    ):
         read.append(following)
         record = ImportRecord(json_document(following, reading.mistakes))
     return None if len(reading.mistakes) else trajectory.record()
@@ -144,8 +150,8 @@ class _Trajectory:
             "agent": {key: agent[key] for key in ("name", "version", "model_name") if agent.get(key) is not None},
         }
         id = document.get("trajectory_id") or document.get("session_id") or stem(self._file)
-        asked = {"user_message": self._talk.user_message or ""}
-        return Imported(self._file, str(id), asked, self._talk.trace("recorded", extra))
+        question = {"user_message": self._talk.user_message or ""}
+        return Imported(self._file, str(id), question, self._talk.trace("recorded", extra))
 
 
 def _check_version(place: _Place, document: dict[str, Any], notes: ImportNotes) -> None:
@@ -243,8 +249,8 @@ def _results(
 def _final(document: dict[str, Any], notes: ImportNotes) -> Tokens | None:
     """The totals that the trajectory states."""
     metrics = document.get("final_metrics")
-    found = _tokens(metrics, "total_", notes)
-    return found if found != Tokens() else None
+    tokens = _tokens(metrics, "total_", notes)
+    return tokens if tokens != Tokens() else None
 
 
 def _tokens(metrics: Any, prefix: str, notes: ImportNotes) -> Tokens:
@@ -267,11 +273,11 @@ def _trial_of(file: Path, mistakes: Mistakes) -> dict[str, Any] | None:
     result = file.parent.parent / "result.json"
     if file.name != "trajectory.json" or file.parent.name != "agent" or not result.exists():
         return None
-    found = json_document(result, mistakes)
-    if not isinstance(found, dict):
-        mistakes.add(result, f"expected the result of a trial, found {described(found)}")
+    trial = json_document(result, mistakes)
+    if not isinstance(trial, dict):
+        mistakes.add(result, f"expected the result of a trial, found {described(trial)}")
         return None
-    return found
+    return trial
 
 
 def _apply(record: Imported, trial: dict[str, Any], tasks: Counter[str]) -> None:

@@ -84,7 +84,7 @@ Content = str | list[ContentBlock] | None
 
 def blocks_in(content: Any) -> Any:
     """Content as blocks or text, whatever the blocks look like; anything else is unchanged."""
-    return [_block(one) for one in content] if isinstance(content, list) else content
+    return [_block(block) for block in content] if isinstance(content, list) else content
 
 
 def _block(value: Any) -> ContentBlock:
@@ -115,8 +115,10 @@ def assistant_blocks(talk: Transcript, turn: AgentTurn, content: Content, notes:
                 turn.add_text(block.text)
         elif kind in _CALLS:
             if block.id is None or not talk.knows(block.id):
-                name, given = "tool" if block.name is None else block.name, block.input
-                talk.calls_in(turn, name, block.id, given if type(given) is dict else arguments_of(given), at)
+                name, arguments = "tool" if block.name is None else block.name, block.input
+                talk.calls_in(
+                    turn, name, block.id, arguments if type(arguments) is dict else arguments_of(arguments), at
+                )
         elif kind == "thinking":
             if block.thinking and block.thinking not in (turn.thinking or ()):
                 turn.think(block.thinking)
@@ -179,8 +181,8 @@ def tokens_of(notes: ImportNotes, *usages: Any) -> Tokens:
                 sums[key] = sums.get(key, 0) + number
             elif (count := token_count(number, notes)) is not None:
                 sums[key] = sums.get(key, 0) + count
-    given, out, read, written = map(sums.get, _COUNTS)
-    parts = [part for part in (given, read, written) if part is not None]
+    sent, out, read, written = map(sums.get, _COUNTS)
+    parts = [part for part in (sent, read, written) if part is not None]
     return Tokens(sum(parts) if parts else None, out, None, read, written)
 
 

@@ -86,8 +86,8 @@ def _parent_id(row: Mapping[str, Any]) -> str | None:
 
 
 def _about(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = row.get("span_attributes")
-    return found if isinstance(found, dict) else {}
+    span_attributes = row.get("span_attributes")
+    return span_attributes if isinstance(span_attributes, dict) else {}
 
 
 def _span(
@@ -100,15 +100,15 @@ def _span(
 ) -> WireSpan:
     faults: list[str] = []
     kind, error = str(_about(row).get("type")), row.get("error")
-    given, output = row.get("input"), row.get("output")
+    inputs, output = row.get("input"), row.get("output")
     metrics, metadata = row.get("metrics"), row.get("metadata")
     metrics = metrics if isinstance(metrics, dict) else {}
     attributes: dict[str, Any] = {"openinference.span.kind": _KINDS.get(kind, "CHAIN")}
     if kind == "llm":
-        asked = request_messages(given)
-        choices = isinstance(output, list) and any("message" in one for one in dictionaries(output))
+        messages = request_messages(inputs)
+        choices = isinstance(output, list) and any("message" in dictionary for dictionary in dictionaries(output))
         replied = reply_messages({"choices" if choices else "messages": output} if isinstance(output, list) else output)
-        attributes |= {"llm.input_messages": asked} if asked else {}
+        attributes |= {"llm.input_messages": messages} if messages else {}
         attributes |= {"llm.output_messages": replied} if replied else {}
         used = {name: number_under(metrics, key) for name, key in _USED.items()}
         attributes |= {name: number for name, number in used.items() if number is not None}
@@ -116,7 +116,7 @@ def _span(
         attributes["metadata"] = metadata
         attributes |= {"llm.model_name": metadata["model"]} if text_of(metadata.get("model")) else {}
     attributes |= {"tag.tags": row["tags"]} if isinstance(row.get("tags"), list) else {}
-    attributes |= {"input.value": given} if given is not None and "llm.input_messages" not in attributes else {}
+    attributes |= {"input.value": inputs} if inputs is not None and "llm.input_messages" not in attributes else {}
     attributes |= {"output.value": output} if output is not None and "llm.output_messages" not in attributes else {}
     return WireSpan(
         root,

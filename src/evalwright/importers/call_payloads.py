@@ -27,7 +27,7 @@ def request_messages(inputs: Any) -> list[dict[str, Any]]:
         messages = messages[0]  # LangChain sends batches, with one list of messages per run
     if isinstance(messages, str) and isinstance(inputs, dict):
         messages = [{"role": "user", "content": messages}]
-    found = [message for one in dictionaries(messages) if (message := chat_message(one)) is not None]
+    found = [message for dictionary in dictionaries(messages) if (message := chat_message(dictionary)) is not None]
     return [{"role": "system", "content": told}, *found] if found and isinstance(told, str | list) else found
 
 
@@ -43,7 +43,10 @@ def reply_messages(outputs: Any) -> list[dict[str, Any]]:
         return [one for one in found if one is not None] or texts
     held = (("choices", "message"), ("candidates", "content"))
     choices = [
-        one[key] for name, key in held for one in dictionaries(outputs.get(name)) if isinstance(one.get(key), dict)
+        dictionary[key]
+        for name, key in held
+        for dictionary in dictionaries(outputs.get(name))
+        if isinstance(dictionary.get(key), dict)
     ]
     listed = next((outputs[key] for key in ("messages", "output") if isinstance(outputs.get(key), list)), None)
     messages = choices or [*dictionaries(listed)] or ([outputs] if "role" in outputs else [])

@@ -52,17 +52,17 @@ class AgentFiles:
     def _shared_files(self, folder: Path) -> dict[str | None, list[Path]]:
         """By the session that they name, if they name one, those in a folder and below."""
         if folder not in self._in_shared:
-            found = self._in_shared[folder] = {}
+            sessions = self._in_shared[folder] = {}
             for file in _below(folder):
-                found.setdefault(_session_of(file), []).append(file)
+                sessions.setdefault(_session_of(file), []).append(file)
         return self._in_shared[folder]
 
     def _named_in(self, folder: Path) -> dict[str, list[Path]]:
         if folder not in self._beside:
-            found = self._beside[folder] = {}
+            sessions = self._beside[folder] = {}
             for file in [] if folder.name == "subagents" else folder.glob(_NAMES):
                 if (session := _session_of(file)) is not None:
-                    found.setdefault(session, []).append(file)
+                    sessions.setdefault(session, []).append(file)
         return self._beside[folder]
 
 

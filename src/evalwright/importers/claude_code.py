@@ -44,16 +44,16 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 
 def _sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The sessions of one file, with the files of their subagents."""
-    found = False
+    is_session = False
     for key, session in _read_sessions(file, agents, reading):
         talk = session.finished()
         if talk.silent:
             continue
-        found = True
+        is_session = True
         yield Imported(
             file, key, {"user_message": talk.user_message or ""}, talk.trace("recorded", session.origin())
         )  # fmt: skip
-    if not found:
+    if not is_session:
         reading.note_empty(file)
 
 

@@ -68,7 +68,7 @@ class SessionLine(SessionName, gc=False):
     errors: Any = None
 
 
-def _of_any_object(value: dict[str, Any]) -> SessionLine:
+def _line_of_any_object(value: dict[str, Any]) -> SessionLine:
     """A line whose parts have types that the tool does not write."""
     line = SessionLine(**{name: value[name] for name in SessionLine.__struct_fields__ if name in value})
     line.timestamp = moment(line.timestamp)
@@ -85,6 +85,6 @@ def _of_any_object(value: dict[str, Any]) -> SessionLine:
     return line
 
 
-SESSION_LINES = LineForm(msgspec.json.Decoder(SessionLine).decode, _of_any_object)
+SESSION_LINES = LineForm(msgspec.json.Decoder(SessionLine).decode, _line_of_any_object)
 AGENT_LINES = LineForm(msgspec.json.Decoder(AgentName).decode, partial(msgspec.convert, type=AgentName))
 SESSION_NAMES = LineForm(msgspec.json.Decoder(SessionName).decode, partial(msgspec.convert, type=SessionName))

@@ -222,21 +222,21 @@ class ClaudeSession:
 
         Forks of parallel calls and their results are no branches, so only lines with text count as requests.
         """
-        asked: dict[str, str] = {}
-        found: set[str | None] = set()
+        prompts: dict[str, str] = {}
+        lines: set[str | None] = set()
         for _, line in self._lines:
             parent = line.parentUuid
             if parent is not None and line.uuid is not None and _is_request(line) and not _is_of_agent(line):
-                if parent in asked:
-                    found.add(asked[parent])
-                asked[parent] = line.uuid
-        if not found:
-            return found
+                if parent in prompts:
+                    lines.add(prompts[parent])
+                prompts[parent] = line.uuid
+        if not lines:
+            return lines
         for _, line in self._lines:  # a line comes after its parent
-            if self._kept(line.parentUuid) in found and not _is_of_agent(line):
-                found.add(line.uuid)
-        self._notes.add_text(f"{len(found)} abandoned lines were left out: the session was rewound")
-        return found
+            if self._kept(line.parentUuid) in lines and not _is_of_agent(line):
+                lines.add(line.uuid)
+        self._notes.add_text(f"{len(lines)} abandoned lines were left out: the session was rewound")
+        return lines
 
 
 _NOTHING = SessionMessage()
@@ -252,8 +252,8 @@ class _Agents:
 
     def name_of(self, line: SessionLine, parent: str | None) -> str:
         """The name of a line's subagent; `parent` is the line that it follows."""
-        if given := line.agentId or line.parent_tool_use_id:
-            return str(given)
+        if agentId := line.agentId or line.parent_tool_use_id:
+            return str(agentId)
         name = self._by_line.get(parent or "")
         if name is None and (_is_request(line) or not self._last):
             self._number += 1

@@ -82,7 +82,7 @@ class CodexLine(msgspec.Struct, gc=False):
 _NOTHING = _Payload()
 
 
-def _of_any_object(value: dict[str, Any]) -> CodexLine:
+def _line_of_any_object(value: dict[str, Any]) -> CodexLine:
     line = CodexLine(**{name: value[name] for name in CodexLine.__struct_fields__ if name in value})
     line.timestamp = moment(value.get("timestamp"))
     payload = value.get("payload")
@@ -90,7 +90,7 @@ def _of_any_object(value: dict[str, Any]) -> CodexLine:
     return line
 
 
-CODEX_LINES = LineForm(msgspec.json.Decoder(CodexLine).decode, _of_any_object)
+CODEX_LINES = LineForm(msgspec.json.Decoder(CodexLine).decode, _line_of_any_object)
 
 
 class CodexSession:

@@ -57,10 +57,10 @@ class ThreadMeta(msgspec.Struct, gc=False):
 
     @property
     def _spawn(self) -> dict[str, Any]:
-        found = self.source
+        path = self.source
         for key in ("subagent", "thread_spawn"):
-            found = found.get(key) if isinstance(found, dict) else None
-        return found if isinstance(found, dict) else {}
+            path = path.get(key) if isinstance(path, dict) else None
+        return path if isinstance(path, dict) else {}
 
 
 def _text(value: Any) -> str | None:
@@ -101,20 +101,20 @@ class CopiedHistory:
 
 def _less(total: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
     """Counts without a part of them. A count that is smaller than the part was reset since, so it stays."""
-    found = dict(total)
+    counts = dict(total)
     for key, count in total.items():
         less = part.get(key)
         if type(count) is int and type(less) is int and 0 <= less <= count:
-            found[key] = count - less
-    return found
+            counts[key] = count - less
+    return counts
 
 
-class _First(msgspec.Struct, gc=False):
+class _FirstLine(msgspec.Struct, gc=False):
     type: Any = None
     payload: ThreadMeta | None = None
 
 
-_FIRST = LineForm(msgspec.json.Decoder(_First).decode, partial(msgspec.convert, type=_First))
+_FIRST = LineForm(msgspec.json.Decoder(_FirstLine).decode, partial(msgspec.convert, type=_FirstLine))
 
 
 def _meta_of(file: Path) -> ThreadMeta | None:
@@ -145,9 +145,9 @@ class ThreadFiles:
             self._searched.add(file.parent)
             for beside in file.parent.glob(_NAMES):
                 self._is_agent(beside)
-        found = [*self._below(meta.thread, {file})]
-        self.alone.difference_update(path for _, path in found)
-        return found
+        files = [*self._below(meta.thread, {file})]
+        self.alone.difference_update(path for _, path in files)
+        return files
 
     def _below(self, thread: str | None, seen: set[Path]) -> Iterator[tuple[str, Path]]:
         for path, meta in sorted(self._started.get(thread or "", {}).items(), key=itemgetter(0)):

@@ -102,8 +102,8 @@ class _Session:
 
     def _count(self, metrics: Any) -> None:
         """The tokens of all models since the session was started or resumed."""
-        for one in metrics.values() if isinstance(metrics, dict) else ():
-            usage = one.get("usage") if isinstance(one, dict) else None
+        for metric in metrics.values() if isinstance(metrics, dict) else ():
+            usage = metric.get("usage") if isinstance(metric, dict) else None
             if isinstance(usage, dict):
                 counts = [token_count(usage.get(key), self._notes) for key in _COUNTS]
                 self._totals += Tokens(*counts)
@@ -112,8 +112,10 @@ class _Session:
         """The conversation that a line is part of. The prompt of a subagent does not name it in every release."""
         id = value.get("agentId") or data.get("parentToolCallId")
         if id is None and value.get("type") == "user.message":
-            asked = data.get("content")
-            id = next((one for one, prompt in self._prompts.items() if one in self._names and prompt == asked), None)
+            content = data.get("content")
+            id = next(
+                (name for name, prompt in self._prompts.items() if name in self._names and prompt == content), None
+            )
         if id is None:
             return self._talk
         self._prompts.pop(str(id), None)
@@ -139,10 +141,10 @@ class _Session:
                     talk.add_text(text, at)
             case "tool_use" | "tool.execution_start":
                 name = data.get("toolName") or data.get("tool_name") or data.get("name") or "tool"
-                given = arguments_of(data.get("arguments") or data.get("input"))
-                self._may_start(id, given)
+                arguments = arguments_of(data.get("arguments") or data.get("input"))
+                self._may_start(id, arguments)
                 if id is None or not talk.knows(id):
-                    talk.call(str(name), id, given, at)
+                    talk.call(str(name), id, arguments, at)
             case "tool_result" | "tool.execution_complete":
                 self._outcome(talk, id, data, at)
             case "usage" | "assistant.usage":
@@ -165,9 +167,9 @@ class _Session:
         if text := texts_of(data.get("content"), self._notes):
             turn.add_text(text)
         for request in dictionaries(data.get("toolRequests")):
-            id, given = record_key(request.get("toolCallId")), arguments_of(request.get("arguments"))
-            self._may_start(id, given)
-            talk.calls_in(turn, str(request.get("name", "tool")), id, given, at)
+            id, arguments = record_key(request.get("toolCallId")), arguments_of(request.get("arguments"))
+            self._may_start(id, arguments)
+            talk.calls_in(turn, str(request.get("name", "tool")), id, arguments, at)
         if not turn.empty:
             talk.error = None
         written = token_count(data.get("outputTokens"), self._notes)

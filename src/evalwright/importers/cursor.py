@@ -46,8 +46,8 @@ class _Session:
         self._thought = ""
 
     def ends_before(self, record: dict[str, Any]) -> bool:
-        found = record_key(record.get("session_id"))
-        return record.get("type") == "system" and self.id is not None and found not in (None, self.id)
+        key = record_key(record.get("session_id"))
+        return record.get("type") == "system" and self.id is not None and key not in (None, self.id)
 
     def read(self, number: int, record: dict[str, Any] | None) -> None:
         if record is None:
@@ -111,8 +111,8 @@ class _Session:
             self._all.append(turn)
 
     def _call(self, record: Mapping[str, Any], at: datetime | None) -> None:
-        given = record.get("tool_call")
-        parts = given if isinstance(given, dict) else {}
+        tool_call = record.get("tool_call")
+        parts = tool_call if isinstance(tool_call, dict) else {}
         name, call = next(
             ((key, value) for key, value in parts.items() if key.endswith(_CALL) and isinstance(value, dict)),
             next(((key, value) for key, value in parts.items() if isinstance(value, dict)), ("tool", {})),
@@ -138,8 +138,8 @@ class _Session:
         """Take the end of a run; a session that is continued has several."""
         usage = record.get("usage")
         if isinstance(usage, dict):
-            given, written, cached, stored = (token_count(usage.get(key), self._notes) for key in _COUNTS)
-            parts = [part for part in (given, cached, stored) if part is not None]
+            sent, written, cached, stored = (token_count(usage.get(key), self._notes) for key in _COUNTS)
+            parts = [part for part in (sent, cached, stored) if part is not None]
             cost = recorded_dollars(usage.get("totalCost", usage.get("cost")), self._notes)
             self._talk.tokens += Tokens(sum(parts) if parts else None, written, None, cached, stored, cost)
         if (lasted := recorded_milliseconds(record.get("duration_ms"), self._notes)) is not None:

@@ -77,8 +77,8 @@ def _rows(file: Path, columns: Sequence[str], mistakes: Mistakes) -> Iterator[Im
                 if len(cells) == len(columns):
                     yield ImportRecord(dict(zip(columns, map(_cell, cells), strict=True)), line)
                 else:
-                    found = counted(len(cells), "cell")
-                    mistakes.add(file, f"expected {len(columns)} cells as in the first line, found {found}", line)
+                    what = counted(len(cells), "cell")
+                    mistakes.add(file, f"expected {len(columns)} cells as in the first line, found {what}", line)
         except CsvError as error:
             mistakes.add(file, f"is not CSV: {error}", error.line)
         except UnicodeDecodeError as error:
@@ -105,16 +105,16 @@ def _snake_key(key: str) -> str:
 
 def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int, reading: ImportFindings) -> Imported:
     talk = Transcript()
-    asked: Any
+    question: Any
     _check_lists(file, place, reading.mistakes)
     reading.notes.lose_keys(golden, (*_KEYS, *_OF_JUDGES), "goldens", near=True)
-    asked = golden.get("input")
+    question = golden.get("input")
     if golden.get("scenario") is not None or isinstance(golden.get("turns"), list):
-        asked, answered = _turns(talk, golden, reading.notes)
+        question, answered = _turns(talk, golden, reading.notes)
     else:
-        if not isinstance(asked, str):
-            reading.mistakes.add(file, f"expected text, found {described(asked)}", place.line, place.below("input"))
-        talk.user(str(asked or ""))
+        if not isinstance(question, str):
+            reading.mistakes.add(file, f"expected text, found {described(question)}", place.line, place.below("input"))
+        talk.user(str(question or ""))
         answered = _answer(talk, golden, reading.notes)
     talk.tokens = Tokens(
         token_count(_number(golden.get("input_token_count")), reading.notes),
@@ -129,13 +129,13 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
             expected["facts"][told] = golden[told]
     if tools := [str(call["name"]) for call in dictionaries(golden.get("expected_tools")) if call.get("name")]:
         expected["must_call_tools"] = tools
-    beside = {given: golden[given] for given in ("retrieval_context", "context") if golden.get(given) is not None}
+    beside = {key: golden[key] for key in ("retrieval_context", "context") if golden.get(key) is not None}
     origin = {"imported_from": {"file": file.name, "format": "deepeval", **place.origin()}}
     name = golden.get("name")
     return Imported(
         file,
         str(name) if name else f"golden-{number}",
-        {"user_message": asked or ""},
+        {"user_message": question or ""},
         talk.trace("recorded", {**beside, **scores, **origin}) if answered else None,
         expected=expected,
         metadata=_metadata(golden) | ({} if answered else beside),
@@ -152,10 +152,10 @@ def _check_lists(file: Path, place: ImportRecord, mistakes: Mistakes) -> None:
             continue
         if not isinstance(value, list):
             mistakes.add(file, f"expected a list, found {described(value)}", place.line, place.below(key))
-        for i, one in enumerate(value if isinstance(value, list) else ()):
-            if not isinstance(one, dict):
+        for i, item in enumerate(value if isinstance(value, list) else ()):
+            if not isinstance(item, dict):
                 where = place.below(f"{key}[{i}]")
-                mistakes.add(file, f"expected an object, found {described(one)}", place.line, where)
+                mistakes.add(file, f"expected an object, found {described(item)}", place.line, where)
 
 
 def _turns(talk: Transcript, golden: dict[str, Any], notes: ImportNotes) -> tuple[Any, bool]:
@@ -206,15 +206,15 @@ def _scores(talk: Transcript, golden: dict[str, Any]) -> dict[str, Any]:
     A metric that failed to measure makes the case fail there; here it has no reward then, unless another one found a
     mistake.
     """
-    found = [_score(_snake(metric)) for metric in dictionaries(golden.get("metrics_data"))]
-    verdicts = {one["passed"] for one in found}
+    scores = [_score(_snake(metric)) for metric in dictionaries(golden.get("metrics_data"))]
+    verdicts = {one["passed"] for one in scores}
     passed = golden.get("success")
     if isinstance(passed, bool) and (passed or None not in verdicts or False in verdicts):
         talk.custom["reward"] = float(passed)
-    for one in found:
-        if one["score"] is not None:
-            talk.custom.setdefault(one["name"], one["score"])
-    return {"recorded_scores": found} if found else {}
+    for score in scores:
+        if score["score"] is not None:
+            talk.custom.setdefault(score["name"], score["score"])
+    return {"recorded_scores": scores} if scores else {}
 
 
 def _score(metric: dict[str, Any]) -> dict[str, Any]:
@@ -228,12 +228,18 @@ def _score(metric: dict[str, Any]) -> dict[str, Any]:
 
 
 def _metadata(golden: dict[str, Any]) -> dict[str, Any]:
-    given = golden.get("additional_metadata", golden.get("metadata"))
-    found = dict(given) if isinstance(given, dict) else {} if given is None else {"additional_metadata": given}
+    additional_metadata = golden.get("additional_metadata", golden.get("metadata"))
+    metadata = (
+        dict(additional_metadata)
+        if isinstance(additional_metadata, dict)
+        else {}
+        if additional_metadata is None
+        else {"additional_metadata": additional_metadata}
+    )
     for name in ("comments", "source_file", "tags"):
         if golden.get(name) is not None:
-            found[name] = golden[name]
-    return found
+            metadata[name] = golden[name]
+    return metadata
 
 
 def _number(value: Any) -> Any:

@@ -16,7 +16,7 @@ def _is_inspect(head: Head) -> bool:
 
 
 def _is_atif(head: Head) -> bool:
-    return head.any(lambda one: str(one.get("schema_version", "")).startswith("ATIF-"))
+    return head.any(lambda record: str(record.get("schema_version", "")).startswith("ATIF-"))
 
 
 def is_promptfoo_table(columns: Collection[str]) -> bool:
@@ -25,12 +25,12 @@ def is_promptfoo_table(columns: Collection[str]) -> bool:
 
 
 def _is_promptfoo_results(head: Head) -> bool:
-    found = head.mapping
-    if ("evalId" in found and "results" in found) or is_promptfoo_table(head.columns):
+    mapping = head.mapping
+    if ("evalId" in mapping and "results" in mapping) or is_promptfoo_table(head.columns):
         return True
-    if head.any(lambda one: {"promptIdx", "testIdx"} <= one.keys()):
+    if head.any(lambda record: {"promptIdx", "testIdx"} <= record.keys()):
         return True
-    results = found.get("results")
+    results = mapping.get("results")
     rows = results.get("results") if isinstance(results, dict) else None
     first = next(dictionaries(rows), {})
     return not first.keys().isdisjoint(("gradingResult", "promptIdx", "testIdx"))
@@ -56,44 +56,44 @@ def _is_agentdojo(head: Head) -> bool:
 
 
 def _is_openhands(head: Head) -> bool:
-    def is_event(one: dict[str, Any]) -> bool:
-        keys = one.keys()
+    def is_event(record: dict[str, Any]) -> bool:
+        keys = record.keys()
         marked = any(marks <= keys for marks in ({"timestamp", "kind"}, {"action", "args"}, {"observation", "extras"}))
-        return marked and "id" in keys and one.get("source") in ("agent", "user", "environment", "hook")
+        return marked and "id" in keys and record.get("source") in ("agent", "user", "environment", "hook")
 
-    def has_history(one: dict[str, Any]) -> bool:
-        history = one.get("history")
+    def has_history(record: dict[str, Any]) -> bool:
+        history = record.get("history")
         if not isinstance(history, list):
             return False
-        of_benchmark = {"instance_id", "test_result"} <= one.keys()
+        of_benchmark = {"instance_id", "test_result"} <= record.keys()
         pairs = (event for pair in history for event in dictionaries(pair))
         return of_benchmark or any(map(is_event, dictionaries(history))) or any(map(is_event, pairs))
 
     is_state = {"execution_status", "persistence_dir", "stats"} <= head.mapping.keys()
-    return is_state or head.any(lambda one: is_event(one) or has_history(one))
+    return is_state or head.any(lambda record: is_event(record) or has_history(record))
 
 
 def _is_skill_benchmark(head: Head) -> bool:
-    found = head.mapping
-    return "run_summary" in found and isinstance(found.get("runs"), list)
+    mapping = head.mapping
+    return "run_summary" in mapping and isinstance(mapping.get("runs"), list)
 
 
 def is_otlp(head: Head) -> bool:
-    return head.any(lambda one: "resourceSpans" in one or "resourceLogs" in one)
+    return head.any(lambda record: "resourceSpans" in record or "resourceLogs" in record)
 
 
 def _is_openinference(head: Head) -> bool:
-    def is_span(one: dict[str, Any]) -> bool:
-        context = one.get("context")
-        ids = context.keys() if isinstance(context, dict) else {key.removeprefix("context.") for key in one}
-        return "parent_id" in one and {"trace_id", "span_id"} <= ids
+    def is_span(record: dict[str, Any]) -> bool:
+        context = record.get("context")
+        ids = context.keys() if isinstance(context, dict) else {key.removeprefix("context.") for key in record}
+        return "parent_id" in record and {"trace_id", "span_id"} <= ids
 
     return head.any(is_span)
 
 
 def _is_langfuse(head: Head) -> bool:
-    def is_observation(one: dict[str, Any]) -> bool:
-        return {"startTime", "type"} <= one.keys()
+    def is_observation(record: dict[str, Any]) -> bool:
+        return {"startTime", "type"} <= record.keys()
 
     def is_row(one: dict[str, Any]) -> bool:
         """Whether it is an observation, a score or a trace in a file of a scheduled export."""
@@ -104,33 +104,36 @@ def _is_langfuse(head: Head) -> bool:
 
     listed = [*head.records, *dictionaries(head.mapping.get("data"))]
     return any(
-        ("traceId" in one and is_observation(one))
-        or any(map(is_observation, dictionaries(one.get("observations"))))
-        or is_row(one)
-        for one in listed
+        ("traceId" in record and is_observation(record))
+        or any(map(is_observation, dictionaries(record.get("observations"))))
+        or is_row(record)
+        for record in listed
     )
 
 
 def _is_langsmith(head: Head) -> bool:
     listed = [*head.records, *dictionaries(head.mapping.get("runs"))]
-    return any({"run_type", "inputs", "start_time"} <= one.keys() for one in listed)
+    return any({"run_type", "inputs", "start_time"} <= record.keys() for record in listed)
 
 
 def _is_braintrust(head: Head) -> bool:
-    def is_span(one: dict[str, Any]) -> bool:
-        return {"span_id", "root_span_id", "span_attributes"} <= one.keys()
+    def is_span(record: dict[str, Any]) -> bool:
+        return {"span_id", "root_span_id", "span_attributes"} <= record.keys()
 
-    listed = [*head.records, *(one for key in ("events", "data") for one in dictionaries(head.mapping.get(key)))]
+    listed = [
+        *head.records,
+        *(dictionary for key in ("events", "data") for dictionary in dictionaries(head.mapping.get(key))),
+    ]
     return any(map(is_span, listed))
 
 
 def _is_mlflow(head: Head) -> bool:
-    def is_span(one: dict[str, Any]) -> bool:
-        attributes = one.get("attributes")
+    def is_span(record: dict[str, Any]) -> bool:
+        attributes = record.get("attributes")
         return isinstance(attributes, dict) and any(str(key).startswith("mlflow.") for key in attributes)
 
-    def has_spans(one: dict[str, Any]) -> bool:
-        data = one.get("data", one)
+    def has_spans(record: dict[str, Any]) -> bool:
+        data = record.get("data", record)
         return isinstance(data, dict) and any(map(is_span, dictionaries(data.get("spans"))))
 
     return head.any(has_spans)
@@ -141,9 +144,9 @@ _CODEX = ("session_meta", "response_item", "event_msg", "turn_context")
 
 def _is_codex(head: Head) -> bool:
     return head.any(
-        lambda one: (
-            one.get("type") in ("thread.started", "turn.started")
-            or ("timestamp" in one and one.get("type") in _CODEX and "payload" in one)
+        lambda record: (
+            record.get("type") in ("thread.started", "turn.started")
+            or ("timestamp" in record and record.get("type") in _CODEX and "payload" in record)
         )
     )
 
@@ -151,7 +154,9 @@ def _is_codex(head: Head) -> bool:
 def _is_gemini(head: Head) -> bool:
     document = isinstance(head.whole, dict) and {"response", "stats"} <= head.whole.keys()
     return document or head.any(
-        lambda one: (one.get("type") == "init" and "session_id" in one) or {"sessionId", "projectHash"} <= one.keys()
+        lambda record: (
+            (record.get("type") == "init" and "session_id" in record) or {"sessionId", "projectHash"} <= record.keys()
+        )
     )
 
 
@@ -159,30 +164,32 @@ _COPILOT = ("assistant.message", "user.message", "tool.execution_start", "tool.e
 
 
 def _is_copilot(head: Head) -> bool:
-    return head.any(lambda one: one.get("type") in _COPILOT)
+    return head.any(lambda record: record.get("type") in _COPILOT)
 
 
 def _is_opencode(head: Head) -> bool:
-    def is_event(one: dict[str, Any]) -> bool:
-        return "sessionID" in one and isinstance(one.get("part"), dict)
+    def is_event(record: dict[str, Any]) -> bool:
+        return "sessionID" in record and isinstance(record.get("part"), dict)
 
-    def is_export(one: dict[str, Any]) -> bool:
-        first = next(dictionaries(one.get("messages")), {})
-        return isinstance(one.get("info"), dict) and {"info", "parts"} <= first.keys()
+    def is_export(record: dict[str, Any]) -> bool:
+        first = next(dictionaries(record.get("messages")), {})
+        return isinstance(record.get("info"), dict) and {"info", "parts"} <= first.keys()
 
-    return head.any(lambda one: is_event(one) or is_export(one))
+    return head.any(lambda record: is_event(record) or is_export(record))
 
 
 def _is_cursor(head: Head) -> bool:
-    def is_start(one: dict[str, Any]) -> bool:
+    def is_start(record: dict[str, Any]) -> bool:
         """Whether it is the first line of a stream; Claude Code's names the tools."""
-        return one.get("subtype") == "init" and "permissionMode" in one and "tools" not in one
+        return record.get("subtype") == "init" and "permissionMode" in record and "tools" not in record
 
-    def is_end(one: dict[str, Any]) -> bool:
-        return one.get("type") == "result" and "request_id" in one and "num_turns" not in one
+    def is_end(record: dict[str, Any]) -> bool:
+        return record.get("type") == "result" and "request_id" in record and "num_turns" not in record
 
     return head.any(
-        lambda one: "session_id" in one and (one.get("type") == "tool_call" or is_start(one) or is_end(one))
+        lambda record: (
+            "session_id" in record and (record.get("type") == "tool_call" or is_start(record) or is_end(record))
+        )
     )
 
 
@@ -190,16 +197,16 @@ _CLAUDE = ("user", "assistant", "system", "result", "summary", "queue-operation"
 
 
 def _is_claude_code(head: Head) -> bool:
-    def is_line(one: dict[str, Any]) -> bool:
-        named = "sessionId" in one or "session_id" in one
+    def is_line(record: dict[str, Any]) -> bool:
+        named = "sessionId" in record or "session_id" in record
         # a message that is a text is one of the prompts that Gemini CLI lists beside its sessions
-        return named and one.get("type") in _CLAUDE and not isinstance(one.get("message"), str)
+        return named and record.get("type") in _CLAUDE and not isinstance(record.get("message"), str)
 
     return head.any(is_line)
 
 
 def _is_lm_eval(head: Head) -> bool:
-    return head.any(lambda one: "doc_id" in one and "resps" in one)
+    return head.any(lambda record: "doc_id" in record and "resps" in record)
 
 
 _ITEMS = ("function_call", "function_call_output")
@@ -207,15 +214,15 @@ _PARTS_OF_ITEMS = ("input_text", "output_text")
 
 
 def _is_openai_responses(head: Head) -> bool:
-    def has_items(one: dict[str, Any]) -> bool:
-        return any(map(is_item, dictionaries(one.get("input"))))
+    def has_items(record: dict[str, Any]) -> bool:
+        return any(map(is_item, dictionaries(record.get("input"))))
 
-    def is_item(one: dict[str, Any]) -> bool:
-        return one.get("type") in _ITEMS or any(
-            part.get("type") in _PARTS_OF_ITEMS for part in dictionaries(one.get("content"))
+    def is_item(record: dict[str, Any]) -> bool:
+        return record.get("type") in _ITEMS or any(
+            part.get("type") in _PARTS_OF_ITEMS for part in dictionaries(record.get("content"))
         )
 
-    return head.any(lambda one: one.get("object") == "response" or is_item(one) or has_items(one))
+    return head.any(lambda record: record.get("object") == "response" or is_item(record) or has_items(record))
 
 
 def _is_pydantic_evals(head: Head) -> bool:
@@ -223,20 +230,22 @@ def _is_pydantic_evals(head: Head) -> bool:
 
 
 def _is_anthropic(head: Head) -> bool:
-    def has_blocks(one: dict[str, Any]) -> bool:
-        messages = [one, *dictionaries(one.get("messages"))]
+    def has_blocks(record: dict[str, Any]) -> bool:
+        messages = [record, *dictionaries(record.get("messages"))]
         said = (message for message in messages if "role" in message)  # LangChain's have a type instead
         blocks = (block for message in said for block in dictionaries(message.get("content")))
         return any(str(block.get("type")).endswith(("tool_use", "tool_result")) for block in blocks)
 
-    def is_response(one: Any) -> bool:
-        return isinstance(one, dict) and one.get("type") == "message" and isinstance(one.get("content"), list)
+    def is_response(record: Any) -> bool:
+        return isinstance(record, dict) and record.get("type") == "message" and isinstance(record.get("content"), list)
 
-    return head.any(lambda one: has_blocks(one) or is_response(one) or is_response(one.get("response")))
+    return head.any(lambda record: has_blocks(record) or is_response(record) or is_response(record.get("response")))
 
 
 def _is_openai_messages(head: Head) -> bool:
-    return head.any(lambda one: any(isinstance(one.get(key), list) for key in ("messages", "traj", "conversation")))
+    return head.any(
+        lambda record: any(isinstance(record.get(key), list) for key in ("messages", "traj", "conversation"))
+    )
 
 
 _GOLDEN = frozenset(
@@ -250,8 +259,10 @@ def _is_deepeval(head: Head) -> bool:
 
     run = head.mapping.get("testRunData")
     run = run if isinstance(run, dict) else head.mapping
-    cases = [one for key in ("testCases", "conversationalTestCases") for one in dictionaries(run.get(key))]
-    return head.any(is_golden) or is_golden(head.columns) or any("metricsData" in one for one in cases)
+    cases = [
+        dictionary for key in ("testCases", "conversationalTestCases") for dictionary in dictionaries(run.get(key))
+    ]
+    return head.any(is_golden) or is_golden(head.columns) or any("metricsData" in case for case in cases)
 
 
 FORMAT_MARKS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
@@ -293,13 +304,15 @@ FORMAT_MARKS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
 def may_be_anthropic(head: Head) -> bool:
     """Text-only conversations look alike in both forms; keys that only the other form has rule it out."""
 
-    def is_message(one: dict[str, Any]) -> bool:
-        return one.get("role") in ("system", "user", "assistant") and "content" in one and "tool_calls" not in one
+    def is_message(record: dict[str, Any]) -> bool:
+        return (
+            record.get("role") in ("system", "user", "assistant") and "content" in record and "tool_calls" not in record
+        )
 
-    def fits(one: dict[str, Any]) -> bool:
-        messages = one.get("messages")
+    def fits(record: dict[str, Any]) -> bool:
+        messages = record.get("messages")
         if isinstance(messages, list):
             return all(isinstance(message, dict) and is_message(message) for message in messages)
-        return is_message(one)
+        return is_message(record)
 
     return bool(head.records) and all(map(fits, head.records))

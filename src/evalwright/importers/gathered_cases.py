@@ -14,7 +14,7 @@ from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.importers.imported_records import Imported, ImportFindings
 from evalwright.importers.sources import Mistakes, stem
-from evalwright.importers.spool import RecordSpool, SetAside, TraceSpool
+from evalwright.importers.spool import RecordSpool, SpooledTrace, TraceSpool
 from evalwright.importers.written_suite import ANSWERED, REWARDED
 
 __all__ = ["GatheredCases"]
@@ -30,7 +30,7 @@ class _Row(msgspec.Struct):
     group: str | None
     input: Any
     trial: int | None
-    recording: SetAside | None
+    recording: SpooledTrace | None
     evaluators: list[Any] | None = None
 
 
@@ -121,7 +121,7 @@ class GatheredCases:
     @property
     def by_case(self) -> bool:
         """Whether cases are judged by other evaluators than all of the suite's."""
-        names = [one["name"] for one in self._suite]
+        names = [evaluator["name"] for evaluator in self._suite]
         return any(own != names for own in self._judging.values())
 
     @property
@@ -133,21 +133,21 @@ class GatheredCases:
         encode = msgspec.json.Encoder().encode
         by_case = self.by_case
         for case_id, encoded in self._spool:
-            rows = [self._decode(one) for one in encoded]
+            rows = [self._decode(text) for text in encoded]
             rows.sort(key=lambda row: row.trial or 0)
-            found = [row.recording for row in rows if row.recording is not None]
+            recordings = [row.recording for row in rows if row.recording is not None]
             case = self._mask(encode(_case(case_id, rows[0], by_case=by_case)))
-            if not found:
+            if not recordings:
                 yield case + b"\n"
                 continue
-            yield case.removesuffix(b"}") + b',"embedded_trace":' + (b"[" if len(found) > 1 else b"")
+            yield case.removesuffix(b"}") + b',"embedded_trace":' + (b"[" if len(recordings) > 1 else b"")
             numbers: Counter[str] = Counter()
-            for position, aside in enumerate(found):
+            for position, aside in enumerate(recordings):
                 yield b"," if position else b""
                 variant = self._called.get(aside.variant, aside.variant)
                 yield from self._recordings.pieces(aside, case_id, variant, numbers[variant])
                 numbers[variant] += 1
-            yield b"]}\n" if len(found) > 1 else b"}\n"
+            yield b"]}\n" if len(recordings) > 1 else b"}\n"
 
     def systems(self) -> list[dict[str, Any]]:
         """One for each recorded system; answers may be missing, as for cases recorded of only one system."""
@@ -165,8 +165,8 @@ class GatheredCases:
 
     def evaluators(self, reading: ImportFindings) -> tuple[list[dict[str, Any]], int]:
         """The suite's evaluators, and how many of them decide: the recorded reward alone, else all."""
-        found = [*([REWARDED] if self._rewards else []), *reading.evaluators] or [ANSWERED]
-        return found, 1 if self._rewards else len(found)
+        evaluators = [*([REWARDED] if self._rewards else []), *reading.evaluators] or [ANSWERED]
+        return evaluators, 1 if self._rewards else len(evaluators)
 
     def notes(self) -> list[str]:
         notes = [f"{counted(number, noun)} {what}" for (noun, what), number in self._counts.items() if number]

@@ -160,18 +160,18 @@ class _Session:
 
     def _counted(self, stats: dict[str, Any]) -> Tokens:
         """The sums in a stream, or those of each model in a document."""
-        given, said, cached = (
+        sent, written, cached = (
             token_count(stats.get(key), self._notes) for key in ("input_tokens", "output_tokens", "cached")
         )
-        found = Tokens(given, said, cache_read=cached)
+        tokens = Tokens(sent, written, cache_read=cached)
         models = stats.get("models")
-        if found != Tokens() or not isinstance(models, dict):
-            return found
+        if tokens != Tokens() or not isinstance(models, dict):
+            return tokens
         for name, model in models.items():
             if isinstance(model, dict) and isinstance(counts := model.get("tokens"), dict):
                 self._talk.models.add(name)
-                found += tokens_of_model(counts, "prompt", "candidates", self._notes)
-        return found
+                tokens += tokens_of_model(counts, "prompt", "candidates", self._notes)
+        return tokens
 
     def finished(self) -> Transcript:
         self._flush()

@@ -29,7 +29,7 @@ _FAILED = ("error", "cancelled")
 
 def is_chat(file: Path) -> bool:
     """Whether it is a session that was kept, and no printed output."""
-    return head_of(file).any(lambda one: {"sessionId", "projectHash"} <= one.keys())
+    return head_of(file).any(lambda record: {"sessionId", "projectHash"} <= record.keys())
 
 
 class GeminiChat:
@@ -113,25 +113,32 @@ class GeminiChat:
     def _result(self, call: Mapping[str, Any]) -> None:
         at, id = moment(call.get("timestamp")), record_key(call.get("id"))
         self.talk.at(at)
-        given = call.get("result")
-        responses = [part.get("functionResponse") for part in dictionaries(given)]
-        found = [one["response"] for one in dictionaries(responses) if isinstance(one.get("response"), dict)]
-        failed = call.get("status") in _FAILED or any("error" in one for one in found)
-        texts = [one.get("output", one.get("error")) for one in found]
-        if found and not all(isinstance(text, str) for text in texts):
-            shown: Any = found[0]
-        elif found:
+        result = call.get("result")
+        responses = [part.get("functionResponse") for part in dictionaries(result)]
+        responses_found = [
+            dictionary["response"]
+            for dictionary in dictionaries(responses)
+            if isinstance(dictionary.get("response"), dict)
+        ]
+        failed = call.get("status") in _FAILED or any("error" in response for response in responses_found)
+        texts = [response.get("output", response.get("error")) for response in responses_found]
+        if responses_found and not all(isinstance(text, str) for text in texts):
+            shown: Any = responses_found[0]
+        elif responses_found:
             shown = "\n".join(texts)
-        elif given is None and not failed:
+        elif result is None and not failed:
             return  # the session ended before
         else:
             display = call.get("resultDisplay")
-            shown = _text(given, self._notes) or (display if isinstance(display, str) else "")
+            shown = _text(result, self._notes) or (display if isinstance(display, str) else "")
         self.talk.result(id, shown, str(call.get("name") or "tool"), at, failed)
 
 
 def _by_id(messages: Any, line: int = 0) -> dict[str, Mapping[str, Any]]:
-    return {str(one.get("id", f"#{number}")): one for number, one in enumerate(dictionaries(messages), line)}
+    return {
+        str(dictionary.get("id", f"#{number}")): dictionary
+        for number, dictionary in enumerate(dictionaries(messages), line)
+    }
 
 
 def _rewind(messages: dict[str, Mapping[str, Any]], to: Any, notes: ImportNotes) -> None:
@@ -147,24 +154,24 @@ def _text(content: Any, notes: ImportNotes) -> str:
     """The texts of a message's parts; calls and results among them are kept apart."""
     if isinstance(content, str):
         return content
-    found = []
+    messages = []
     for part in [content] if isinstance(content, dict) else content if isinstance(content, list) else []:
         if isinstance(part, str):
-            found.append(part)
+            messages.append(part)
         elif isinstance(part, dict) and isinstance(part.get("text"), str):
             if not part.get("thought"):
-                found.append(part["text"])
+                messages.append(part["text"])
         elif isinstance(part, dict) and not part.keys() & {"functionCall", "functionResponse"}:
             notes.lose("images and files")
-    return "\n".join(found)
+    return "\n".join(messages)
 
 
 def tokens_of_model(counts: Mapping[str, Any], prompt: str, answer: str, notes: ImportNotes) -> Tokens:
     """The tokens of a model, counted apart for what tools gave it and what it thought; `prompt` and `answer` are the
     names of the other counts."""
-    given, tool, said, thinking, cached = (
+    sent, tool, written, thinking, cached = (
         token_count(counts.get(key), notes) for key in (prompt, "tool", answer, "thoughts", "cached")
     )
-    found = Tokens(given, said, thinking, cached)
-    found += Tokens(tool, thinking)
-    return found
+    tokens = Tokens(sent, written, thinking, cached)
+    tokens += Tokens(tool, thinking)
+    return tokens

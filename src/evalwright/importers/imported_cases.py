@@ -215,10 +215,12 @@ def _first_of(problems: list[Problem]) -> FirstProblems:
 
 def _case_pieces(survey: _Survey) -> Iterator[bytes]:
     for case_id, entries in survey.cases.items():
-        found = [one.source.reader.read(one.place, one.source.recordings.text(one.place)) for one in entries]
-        whole = [recording for recording in found if recording is not None]
+        read_entries = [
+            entry.source.reader.read(entry.place, entry.source.recordings.text(entry.place)) for entry in entries
+        ]
+        whole = [recording for recording in read_entries if recording is not None]
         if len(whole) < len(entries):
-            problems = [problem for one in entries for problem in one.source.reader.problems]
+            problems = [problem for entry in entries for problem in entry.source.reader.problems]
             raise InputError(problems, "the file changed while it was read")
         traces = [recording.trace(case_id, trial) for trial, recording in enumerate(whole)]
         yield from case_pieces(_case(case_id, whole[0], traces[0].input), traces)

@@ -103,7 +103,7 @@ def _read_samples(file: Path) -> Iterator[Any]:
     if by_id is None:
         yield from log.read_eval_log(path, resolve_attachments=True).samples or ()
         return
-    keys = {(one.id, one.epoch) for one in log.read_eval_log_sample_summaries(path)}
+    keys = {(summary.id, summary.epoch) for summary in log.read_eval_log_sample_summaries(path)}
     ordered = sorted(keys, key=lambda key: (key[1], key[0] if isinstance(key[0], str) else f"{key[0]:020}"))
     for start in range(0, len(ordered), _AT_ONCE):
         yield from by_id(path, ordered[start : start + _AT_ONCE], resolve_attachments=True)
@@ -132,12 +132,12 @@ def _record(file: Path, model: str, sample: Any, notes: ImportNotes) -> Imported
     extra: dict[str, Any] = {"imported_from": {"file": file.name, "format": "inspect"}}
     if scores:
         extra["recorded_scores"] = scores
-    asked = sample.input if isinstance(sample.input, str) else talk.user_message
+    question = sample.input if isinstance(sample.input, str) else talk.user_message
     target = sample.target if isinstance(sample.target, str) else list(sample.target)
     return Imported(
         file,
         str(sample.id),
-        {"user_message": asked or ""},
+        {"user_message": question or ""},
         talk.trace(model, extra),
         trial=sample.epoch - 1,
         expected={"facts": {"target": target}},
@@ -190,23 +190,23 @@ def _add_measurements(talk: Transcript, sample: Any, notes: ImportNotes) -> None
 def _scores(talk: Transcript, sample: Any, notes: ImportNotes) -> list[dict[str, Any]]:
     """Recorded scores as numbers by the name of their scorer; a single one is the reward."""
     listed = []
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for scorer, score in (sample.scores or {}).items():
         values = score.value if isinstance(score.value, dict) else {None: score.value}
         for key, value in values.items():
             name = scorer if key is None else f"{scorer}.{key}"
             number = _number(value)
             if number is not None:
-                found[name] = number
+                scores[name] = number
             elif isinstance(value, float):
                 notes.lose(f"scores {name!r} that are NaN or infinite")
             elif value is not None and not isinstance(value, str):
                 notes.lose(f"scores {name!r} that are no numbers")
             label = {"label": value} if number is None and isinstance(value, str) else {}
             listed.append({"name": name, "passed": None, "score": number, "reason": score.explanation, **label})
-    if len(sample.scores or {}) == 1 and len(found) == 1:
-        found["reward"] = next(iter(found.values()))
-    talk.custom = dict(found)
+    if len(sample.scores or {}) == 1 and len(scores) == 1:
+        scores["reward"] = next(iter(scores.values()))
+    talk.custom = dict(scores)
     return listed
 
 

@@ -93,10 +93,10 @@ def _objects(
     """The objects of a document, each with the number of its line."""
     listed = document if isinstance(document, list) else [document]
     at = json_lines_of(data, {(i,) for i in range(len(listed))}) if isinstance(document, list) else {}
-    for i, one in enumerate(listed):
+    for i, item in enumerate(listed):
         number = at.get((i,), 1)
-        if isinstance(one, dict):
-            yield from _slowly_decoded(file, mistakes, form, False, number, msgspec.json.encode(one))
+        if isinstance(item, dict):
+            yield from _slowly_decoded(file, mistakes, form, False, number, msgspec.json.encode(item))
         else:
             mistakes.add(file, "expected a JSON object", number)
 

@@ -120,15 +120,15 @@ def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[st
     misspelt: set[str] = set()
     for number, line in lines_of(path):
         try:
-            found = msgspec.json.decode(line)
+            record = msgspec.json.decode(line)
         except (ValueError, RecursionError) as error:
             problems.append(Problem(str(path), f"not valid JSON: {error}", number))
             continue
-        if not isinstance(found, dict):
-            problems.append(Problem(str(path), f"expected an object, found {type(found).__name__}", number))
+        if not isinstance(record, dict):
+            problems.append(Problem(str(path), f"expected an object, found {type(record).__name__}", number))
             continue
-        problems += (Problem(str(path), message, number, name) for name, message in _misspelt(found, misspelt))
-        yield number, _known_fields(found)
+        problems += (Problem(str(path), message, number, name) for name, message in _misspelt(record, misspelt))
+        yield number, _known_fields(record)
 
 
 def _table_rows(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -207,12 +207,12 @@ def _misspelt(fields: Mapping[str, Any], reported: set[str]) -> Iterator[tuple[s
 
 def _known_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The known fields under their canonical names; empty cells are left out."""
-    found: dict[str, Any] = {}
+    known_fields: dict[str, Any] = {}
     for name, value in fields.items():
         value = value.strip() if isinstance(value, str) else value
         if (known := _canonical(name)) is not None and value not in (None, ""):
-            found.setdefault(known, value)
-    return found
+            known_fields.setdefault(known, value)
+    return known_fields
 
 
 def _mistakes(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -241,8 +241,8 @@ def _mistakes_of_stratum(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]
     if fields.get("stratum") not in ("pass", "fail"):
         yield "stratum", f"expected pass or fail for a balanced sample, found {fields.get('stratum', '')!r:.60}"
     if not _trial(fields.get("stratum_size")):
-        found = fields.get("stratum_size", "")
-        yield "stratum_size", f"expected 1, 2, 3, ... for a balanced sample, found {found!r:.60}"
+        stratum_size = fields.get("stratum_size", "")
+        yield "stratum_size", f"expected 1, 2, 3, ... for a balanced sample, found {stratum_size!r:.60}"
 
 
 def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:

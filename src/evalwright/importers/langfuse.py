@@ -44,12 +44,12 @@ class LangfuseTraces:
 
 def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
     """The spans of a file: a trace with its observations is the span around them."""
-    for place, one in platform_objects(source, lose):
-        listed = one.get("data") if isinstance(one.get("data"), list) else [one]
+    for place, trace in platform_objects(source, lose):
+        listed = trace.get("data") if isinstance(trace.get("data"), list) else [trace]
         for item in map(_as_api, dictionaries(listed)):
             trace_id = text_of(item.get("traceId"))
             if isinstance(item.get("observations"), list):
-                yield from _of_trace(item, place, lose)
+                yield from _spans_of_trace(item, place, lose)
             elif trace_id is not None and "dataType" in item and "startTime" not in item:
                 for observation, score in langfuse_scores([item], place, lose):
                     yield WireSpan(trace_id, observation or "", scores=[score])
@@ -74,7 +74,7 @@ def _as_api(item: dict[str, Any]) -> dict[str, Any]:
     return {_WORD.sub(lambda found: found[1].upper(), key): value for key, value in item.items() if value != ""}
 
 
-def _of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterator[WireSpan]:
+def _spans_of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterator[WireSpan]:
     id = text_of(trace.get("id"))
     listed = [*dictionaries(trace["observations"])]
     if id is None or len(listed) < len(trace["observations"]):
@@ -115,33 +115,33 @@ def _of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterator[Wire
     yield from spans
 
 
-def _observation(one: Mapping[str, Any], trace_id: str | None) -> WireSpan:
+def _observation(observation: Mapping[str, Any], trace_id: str | None) -> WireSpan:
     faults: list[str] = []
-    kind = str(one.get("type", "SPAN")).upper()
-    started = moment_ns(one.get("startTime"), "startTime", faults)
-    failed = one.get("level") == "ERROR"
+    kind = str(observation.get("type", "SPAN")).upper()
+    started = moment_ns(observation.get("startTime"), "startTime", faults)
+    failed = observation.get("level") == "ERROR"
     return WireSpan(
-        trace_id or text_of(one.get("traceId")) or "unidentified",
-        text_of(one.get("id")) or "",
-        text_of(one.get("name")) or kind.lower(),
-        text_of(one.get("parentObservationId")),
+        trace_id or text_of(observation.get("traceId")) or "unidentified",
+        text_of(observation.get("id")) or "",
+        text_of(observation.get("name")) or kind.lower(),
+        text_of(observation.get("parentObservationId")),
         started,
-        moment_ns(one.get("endTime"), "endTime", faults) or (started if kind == "EVENT" else None),
+        moment_ns(observation.get("endTime"), "endTime", faults) or (started if kind == "EVENT" else None),
         "error" if failed else "unset",
-        text_of(one.get("statusMessage")) if failed else None,
+        text_of(observation.get("statusMessage")) if failed else None,
         {
             **({"openinference.span.kind": _KINDS[kind]} if kind in _KINDS else {}),
-            **({"llm.model_name": model} if (model := _model(one)) is not None else {}),
-            **(_messages(one) if kind == "GENERATION" else {}),
-            **_attributes(one),
-            **_usage(one),
+            **({"llm.model_name": model} if (model := _model(observation)) is not None else {}),
+            **(_messages(observation) if kind == "GENERATION" else {}),
+            **_attributes(observation),
+            **_usage(observation),
         },
         faults=faults,
     )
 
 
-def _model(one: Mapping[str, Any]) -> str | None:
-    return text_of(one.get("model")) or text_of(one.get("providedModelName"))
+def _model(observation: Mapping[str, Any]) -> str | None:
+    return text_of(observation.get("model")) or text_of(observation.get("providedModelName"))
 
 
 def _attributes(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,16 +153,16 @@ def _attributes(one: Mapping[str, Any]) -> dict[str, Any]:
     return found | ({"tag.tags": tags} if isinstance(tags, list) and tags else {})
 
 
-def _messages(one: Mapping[str, Any]) -> dict[str, Any]:
+def _messages(observation: Mapping[str, Any]) -> dict[str, Any]:
     """The messages of a model call, if input and output are messages. Newer versions of the API give them as text."""
-    found: dict[str, Any] = {}
+    messages: dict[str, Any] = {}
     for key, name in (("input", "llm.input_messages"), ("output", "llm.output_messages")):
-        value = json_content(one.get(key))
+        value = json_content(observation.get(key))
         value = value.get("messages", value) if isinstance(value, dict) else value
         listed = value if isinstance(value, list) else [value]
         if listed and all(isinstance(message, dict) and "role" in message for message in listed):
-            found[name] = listed
-    return found
+            messages[name] = listed
+    return messages
 
 
 _KINDS_OF_TOKENS = {
@@ -180,22 +180,22 @@ _OLDER = {
 }
 
 
-def _usage(one: Mapping[str, Any]) -> dict[str, Any]:
+def _usage(observation: Mapping[str, Any]) -> dict[str, Any]:
     """Tokens and dollars; the input is the sum of all its kinds, cached or not."""
-    details, costs = one.get("usageDetails"), one.get("costDetails")
-    usage = one.get("usage")
-    given = details if isinstance(details, dict) else usage if isinstance(usage, dict) else {}
-    found = {name: _sum(given, words) for name, words in _KINDS_OF_TOKENS.items()}
-    found["llm.cost.total"] = number_under(costs, "total") if isinstance(costs, dict) else None
+    details, costs = observation.get("usageDetails"), observation.get("costDetails")
+    usage = observation.get("usage")
+    counts = details if isinstance(details, dict) else usage if isinstance(usage, dict) else {}
+    tokens = {name: _sum(counts, words) for name, words in _KINDS_OF_TOKENS.items()}
+    tokens["llm.cost.total"] = number_under(costs, "total") if isinstance(costs, dict) else None
     for name, keys in _OLDER.items():
-        if found[name] is None:
+        if tokens[name] is None:
             # zeros are those of observations that nothing was counted for, or whose model has no price
-            found[name] = next((number for key in keys if (number := number_under(one, key))), None)
-    return {key: value for key, value in found.items() if value is not None}
+            tokens[name] = next((number for key in keys if (number := number_under(observation, key))), None)
+    return {key: value for key, value in tokens.items() if value is not None}
 
 
-def _sum(given: Mapping[str, Any], words: Sequence[str]) -> float | None:
-    named = [key for key in given if any(word in key.lower() for word in words) and "cost" not in key.lower()]
-    parts = [number_under(given, key) for key in named]
+def _sum(counts: Mapping[str, Any], words: Sequence[str]) -> float | None:
+    named = [key for key in counts if any(word in key.lower() for word in words) and "cost" not in key.lower()]
+    parts = [number_under(counts, key) for key in named]
     known = [part for part in parts if part is not None]
     return sum(known) if known else None

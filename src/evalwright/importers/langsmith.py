@@ -78,11 +78,11 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
     kind = str(run["run_type"]).lower()
     error, inputs, outputs = run.get("error"), run["inputs"], run["outputs"]
     if kind == "tool":
-        inputs, outputs = _of_tool(inputs, "input"), _of_tool(outputs, "output")
+        inputs, outputs = _tool_payload(inputs, "input"), _tool_payload(outputs, "output")
     attributes: dict[str, Any] = {"openinference.span.kind": _KINDS.get(kind, "CHAIN")}
     if kind == "llm":
-        asked, replies = request_messages(inputs), reply_messages(outputs)
-        attributes |= {"llm.input_messages": asked} if asked else {}
+        messages, replies = request_messages(inputs), reply_messages(outputs)
+        attributes |= {"llm.input_messages": messages} if messages else {}
         attributes |= {"llm.output_messages": replies} if replies else {}
     attributes |= {"input.value": inputs} if inputs else {}
     attributes |= {"output.value": outputs} if outputs else {}
@@ -113,7 +113,7 @@ def _about(run: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value}
 
 
-def _of_tool(value: Any, key: str) -> Any:
+def _tool_payload(value: Any, key: str) -> Any:
     """What a tool was given or returned, if it is a text or a single value that LangChain put below a key."""
     inside = value.get(key) if isinstance(value, dict) and value.keys() == {key} else None
     if key == "input" and not (isinstance(inside, str) and inside.startswith("{")):
@@ -126,23 +126,23 @@ def _usage_of(run: Mapping[str, Any], kind: str) -> dict[str, float]:
 
     Runs of other kinds repeat the replies that they get, whose tokens would count twice.
     """
-    found: dict[str, float] = {}
+    usage: dict[str, float] = {}
     # the service writes zeros for runs whose tokens nobody counted
     counted = run if any(number_under(run, key) for key in _COUNTS) else {"total_cost": run.get("total_cost") or None}
     for holder in [counted, *(_usages(run) if kind == "llm" else ())]:
         for name, keys in _USED.items():
-            _take(found, name, [holder], keys)
+            _take(usage, name, [holder], keys)
         for name, (places, keys) in _PARTS.items():
-            _take(found, name, dictionaries([holder.get(place) for place in places]), keys)
-    return found
+            _take(usage, name, dictionaries([holder.get(place) for place in places]), keys)
+    return usage
 
 
-def _take(found: dict[str, float], name: str, holders: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> None:
+def _take(tokens: dict[str, float], name: str, holders: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> None:
     """Add the first number under one of the keys, unless there is one of that name already."""
     numbers = (number_under(holder, key) for holder in holders for key in keys)
     value = next((number for number in numbers if number is not None), None)
     if value is not None:
-        found.setdefault(name, value)
+        tokens.setdefault(name, value)
 
 
 def _usages(run: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -47,8 +47,8 @@ def _samples(file: Path, filters: dict[str | None, str], reading: ImportFindings
             continue
         if too_deep(target):
             reading.mistakes.add_depth(file, number)
-        asked, answer = _prompt_and_answer(sample)
-        messages = [TraceMessage("user", asked)]
+        prompt, answer = _prompt_and_answer(sample)
+        messages = [TraceMessage("user", prompt)]
         if answer is not None:
             messages.append(TraceMessage("assistant", answer))
         chosen = record_key(sample.get("filter"))
@@ -62,7 +62,7 @@ def _samples(file: Path, filters: dict[str | None, str], reading: ImportFindings
         )  # fmt: skip
         expected = {} if target is None else {"facts": {"target": target}}
         yield Imported(
-            file, f"{before}{doc}", {"user_message": asked}, trace, None, expected, {}, task, sample, number
+            file, f"{before}{doc}", {"user_message": prompt}, trace, None, expected, {}, task, sample, number
         )  # fmt: skip
 
 
@@ -74,50 +74,50 @@ def _model(file: Path) -> str:
 def _prompt_and_answer(sample: dict[str, Any]) -> tuple[str, str | None]:
     """The prompt and the answer."""
     requests = _requests(sample.get("arguments"))
-    asked = str(requests[0][0]) if requests and requests[0] else ""
-    return asked, _answer(sample, requests)
+    prompt = str(requests[0][0]) if requests and requests[0] else ""
+    return prompt, _answer(sample, requests)
 
 
 def _scores(sample: dict[str, Any], notes: ImportNotes) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     names = sample.get("metrics")
     for name in names if isinstance(names, list) else ():
         name = str(name)
         value = sample.get(name)
         if isinstance(value, _NUMBERS):
-            found[name] = value
+            scores[name] = value
         elif value is not None:
             notes.lose(f"values of the metric {name!r} that are not numbers")
     for name in _VERDICTS:
-        if name in found and found[name] in _PASSED_OR_NOT:
-            found["reward"] = float(found[name])
+        if name in scores and scores[name] in _PASSED_OR_NOT:
+            scores["reward"] = float(scores[name])
             break
-    return found
+    return scores
 
 
 def _requests(arguments: Any) -> list[list[Any]]:
     """The arguments of each request, in either form that the harness has written."""
     if isinstance(arguments, dict):
-        return [[*one.values()] for one in arguments.values() if isinstance(one, dict)]
-    return [one for one in arguments if isinstance(one, list)] if isinstance(arguments, list) else []
+        return [[*argument.values()] for argument in arguments.values() if isinstance(argument, dict)]
+    return [argument for argument in arguments if isinstance(argument, list)] if isinstance(arguments, list) else []
 
 
 def _answer(sample: dict[str, Any], requests: list[list[Any]]) -> str | None:
     """The generated text; for choices, the continuation with the highest log probability."""
-    found = sample.get("filtered_resps")
-    found = found if isinstance(found, list) and found else _flat(sample.get("resps"))
-    if not found:
+    responses = sample.get("filtered_resps")
+    responses = responses if isinstance(responses, list) and responses else _flat(sample.get("resps"))
+    if not responses:
         return None
-    if len(requests) > 1 or isinstance(found[0], list):
-        chances = [_probability(one) for one in found]
+    if len(requests) > 1 or isinstance(responses[0], list):
+        chances = [_probability(response) for response in responses]
         best = max(range(len(chances)), key=lambda index: chances[index])
         return str(requests[best][1]) if best < len(requests) and len(requests[best]) > 1 else None
-    first = found[0]
+    first = responses[0]
     return first if isinstance(first, str) else str(first)
 
 
 def _flat(resps: Any) -> list[Any]:
-    return [one[0] for one in resps if isinstance(one, list) and one] if isinstance(resps, list) else []
+    return [resp[0] for resp in resps if isinstance(resp, list) and resp] if isinstance(resps, list) else []
 
 
 def _probability(value: Any) -> float:

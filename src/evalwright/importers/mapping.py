@@ -171,11 +171,11 @@ def _json_path(path: str) -> _Find:
 
     def find(record: Any) -> Any:
         try:
-            found = [match.value for match in expression.find(record)]
+            values = [match.value for match in expression.find(record)]
         except EvaluatorError as error:
             raise InputError(f"{path!r} cannot be evaluated: {error}") from None
         except Exception:  # a filter that does not fit the record's types, for instance
             return MISSING
-        return MISSING if not found else found[0] if len(found) == 1 else found
+        return MISSING if not values else values[0] if len(values) == 1 else values
 
     return find

@@ -90,9 +90,9 @@ def _turn(talk: Transcript, turn: AgentTurn, message: Mapping[str, Any], text: s
 
 
 def _tokens(usage: Mapping[str, Any], notes: ImportNotes) -> Tokens:
-    given = usage.get("prompt_tokens", usage.get("input_tokens"))
+    prompt_tokens = usage.get("prompt_tokens", usage.get("input_tokens"))
     written = usage.get("completion_tokens", usage.get("output_tokens"))
-    return Tokens(token_count(given, notes), token_count(written, notes))
+    return Tokens(token_count(prompt_tokens, notes), token_count(written, notes))
 
 
 def _outcome(talk: Transcript, info: Mapping[str, Any], notes: ImportNotes) -> str | None:

@@ -42,9 +42,9 @@ class MlflowTraces:
 
 def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
     """The spans of a file."""
-    for place, one in platform_objects(source, lose):
-        info = one.get("info")
-        data = json_content(one.get("data", one))
+    for place, trace in platform_objects(source, lose):
+        info = trace.get("info")
+        data = json_content(trace.get("data", trace))
         listed = data.get("spans") if isinstance(data, dict) else None
         if not isinstance(listed, list) or not listed:
             lose(place, "expected a trace with spans")
@@ -97,8 +97,8 @@ def _span(raw: Mapping[str, Any]) -> WireSpan:
     span.attributes = {key: value for key, value in attributes.items() if not key.startswith("mlflow.")}
     span.attributes |= {"openinference.span.kind": kind} if kind is not None else {}
     if kind == "LLM":
-        asked, replies = request_messages(inputs), reply_messages(outputs)
-        span.attributes |= {"llm.input_messages": asked} if asked else {}
+        messages, replies = request_messages(inputs), reply_messages(outputs)
+        span.attributes |= {"llm.input_messages": messages} if messages else {}
         span.attributes |= {"llm.output_messages": replies} if replies else {}
         span.attributes |= _usage_of(attributes)
     span.attributes |= {"input.value": inputs} if inputs is not None else {}

@@ -35,11 +35,11 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
                 response = record
                 if isinstance(record.get("instructions"), str):
                     talk.system(record["instructions"])
-                asked = record.get("input")
-                if isinstance(asked, str):
-                    talk.user(asked)
-                elif asked is not None:
-                    _items(talk, asked, "input", reading, report, continues=_continues(record))
+                question = record.get("input")
+                if isinstance(question, str):
+                    talk.user(question)
+                elif question is not None:
+                    _items(talk, question, "input", reading, report, continues=_continues(record))
                 _items(talk, record.get("output") or [], "output", reading, report)
             else:
                 _items(talk, record, "", reading, report)
@@ -150,22 +150,22 @@ def _outcome(talk: Transcript, response: dict[str, Any], notes: ImportNotes) -> 
             _detail(usage, "output_tokens_details", "reasoning_tokens"),
             _detail(usage, "input_tokens_details", "cached_tokens"),
         )
-        talk.tokens = Tokens(*(token_count(one, notes) for one in message))
+        talk.tokens = Tokens(*(token_count(count, notes) for count in message))
     if response.get("model") is not None:
         talk.extra["model"] = response["model"]
     talk.at(moment(response.get("created_at")))
     error = response.get("error")
     if response.get("status") == "failed" or isinstance(error, dict):
-        found = error if isinstance(error, dict) else {}
-        talk.error = TraceError(str(found.get("code") or "response_failed"), str(found.get("message") or "failed"))
+        fields = error if isinstance(error, dict) else {}
+        talk.error = TraceError(str(fields.get("code") or "response_failed"), str(fields.get("message") or "failed"))
     if response.get("status") == "incomplete":
         details = response.get("incomplete_details")
         talk.extra["stopped"] = details.get("reason") if isinstance(details, dict) else "incomplete"
 
 
 def _detail(usage: dict[str, Any], details: str, key: str) -> Any:
-    found = usage.get(details)
-    return found.get(key) if isinstance(found, dict) else None
+    counts = usage.get(details)
+    return counts.get(key) if isinstance(counts, dict) else None
 
 
 class OpenAIResponses(TraceImporter):

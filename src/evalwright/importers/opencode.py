@@ -155,14 +155,14 @@ class _Session:
         """Tokens and cost of a step or a message; cached tokens and reasoning are counted apart."""
         tokens = _object(holder.get("tokens"))
         cache = _object(tokens.get("cache"))
-        given, written, thought, cached, stored = (
+        sent, written, thought, cached, stored = (
             token_count(value, self._notes)
             for value in (
                 tokens.get("input"), tokens.get("output"), tokens.get("reasoning"), cache.get("read"),
                 cache.get("write"),
             )
         )  # fmt: skip
-        inputs = [part for part in (given, cached, stored) if part is not None]
+        inputs = [part for part in (sent, cached, stored) if part is not None]
         outputs = [part for part in (written, thought) if part is not None]
         self._talk.tokens += Tokens(
             sum(inputs) if inputs else None,
@@ -175,9 +175,9 @@ class _Session:
         )
 
     def _fails(self, error: Any) -> None:
-        found = _object(error)
-        message = _object(found.get("data")).get("message", found.get("message"))
-        self._talk.error = TraceError(str(found.get("name") or "agent_error"), str(message or error))
+        fields = _object(error)
+        message = _object(fields.get("data")).get("message", fields.get("message"))
+        self._talk.error = TraceError(str(fields.get("name") or "agent_error"), str(message or error))
 
     def finished(self) -> Transcript:
         return self._talk

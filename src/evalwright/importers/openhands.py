@@ -37,8 +37,8 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
                 message = f"expected an event, found {described(record.value)}"
                 reading.mistakes.add(file, message, record.line, record.key)
             elif "history" in record.value:
-                if (found := _benchmark_record(file, record, reading)) is not None:
-                    yield found
+                if (benchmark_record := _benchmark_record(file, record, reading)) is not None:
+                    yield benchmark_record
             else:
                 events.append(record.value)
                 alone = record.line is None and not record.key

@@ -95,13 +95,13 @@ class OpenHandsActions(OpenHandsConversation):
         for call in dictionaries(message.get("tool_calls")):
             function = call.get("function")
             if call.get("id") == id and isinstance(function, dict):
-                given = arguments_of(function.get("arguments"))
+                arguments = arguments_of(function.get("arguments"))
                 break
         else:
             dropped = [key for key in _BOOKKEEPING if key != "thought" or kind != "think"]
-            given = {key: value for key, value in args.items() if key not in dropped}
+            arguments = {key: value for key, value in args.items() if key not in dropped}
         self.name_model(response.get("model"))
-        self.calls_in(turn, str(metadata.get("function_name") or kind), id or event.get("id"), given, at)
+        self.calls_in(turn, str(metadata.get("function_name") or kind), id or event.get("id"), arguments, at)
         if kind == "delegate":
             self._helper, self._helps_as = OpenHandsActions(self.notes), str(args.get("agent") or "agent")
         elif kind == "finish":
@@ -133,11 +133,11 @@ class OpenHandsActions(OpenHandsConversation):
 
 
 def _metadata(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = event.get("tool_call_metadata")
-    return found if isinstance(found, dict) else {}
+    tool_call_metadata = event.get("tool_call_metadata")
+    return tool_call_metadata if isinstance(tool_call_metadata, dict) else {}
 
 
 def _response(event: Mapping[str, Any]) -> Mapping[str, Any]:
     """The model's response that an action was part of."""
-    found = _metadata(event).get("model_response")
-    return found if isinstance(found, dict) else {}
+    model_response = _metadata(event).get("model_response")
+    return model_response if isinstance(model_response, dict) else {}

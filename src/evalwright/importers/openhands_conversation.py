@@ -47,29 +47,33 @@ class OpenHandsConversation(Transcript):
     def read_usage(self, *metrics: Any) -> None:
         """Take the totals of one or several models, instead of those that are known so far."""
         total = Tokens()
-        for one in map(_object, metrics):
-            found = one.get("accumulated_token_usage")
+        for metric in map(_object, metrics):
+            accumulated_token_usage = metric.get("accumulated_token_usage")
             counted = Tokens()
-            for usage in [found] if isinstance(found, dict) else dictionaries(one.get("token_usages")):
+            for usage in (
+                [accumulated_token_usage]
+                if isinstance(accumulated_token_usage, dict)
+                else dictionaries(metric.get("token_usages"))
+            ):
                 counted += self._tokens(usage)
             # 0 is also what is written for a model whose price is not known, and for one that was not called
-            counted.cost = recorded_dollars(one.get("accumulated_cost"), self.notes) or None
+            counted.cost = recorded_dollars(metric.get("accumulated_cost"), self.notes) or None
             total += counted
         if total != Tokens():
             self.tokens = total
 
     def _tokens(self, usage: Mapping[str, Any]) -> Tokens:
-        given, generated, read, written, thought = (
+        sent, generated, read, written, thought = (
             token_count(usage.get(key), self.notes)
             for key in (
                 "prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens",
             )
         )  # fmt: skip
-        if not given and not generated:
+        if not sent and not generated:
             return Tokens()  # counts are 0 until a model was called
-        if given is not None and read is not None and read > given:
-            given += read  # agents behind the Agent Client Protocol count cached tokens apart
-        return Tokens(given, generated, thought, read, written)
+        if sent is not None and read is not None and read > sent:
+            sent += read  # agents behind the Agent Client Protocol count cached tokens apart
+        return Tokens(sent, generated, thought, read, written)
 
     def name_model(self, model: Any) -> None:
         if self.model is None and isinstance(model, str) and model:

@@ -122,7 +122,7 @@ class OpenHandsEvents(OpenHandsConversation):
                 self.user(added, asks=False)
 
     def _thinks(self, turn: AgentTurn, message: Mapping[str, Any]) -> None:
-        thoughts = [one.get("thinking") for one in dictionaries(message.get("thinking_blocks"))]
+        thoughts = [dictionary.get("thinking") for dictionary in dictionaries(message.get("thinking_blocks"))]
         for thought in [message.get("reasoning_content")] if message.get("reasoning_content") else thoughts:
             if isinstance(thought, str) and thought:
                 turn.think(thought)

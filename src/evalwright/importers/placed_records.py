@@ -36,7 +36,7 @@ def placed_records(
     The items of a list are records, unless `items_are_one`, called with the first item, says that the list is one
     record."""
     if _has_lines(file):
-        yield from _of_lines(file, mistakes)
+        yield from _records_in_lines(file, mistakes)
         return
     whole = json_document(file, mistakes)
     if isinstance(whole, list) and whole and not items_are_one(whole[0]):
@@ -57,7 +57,7 @@ def _has_lines(file: Path) -> bool:
     return any(True for number, _ in lines(file) if number > first[0])
 
 
-def _of_lines(file: Path, mistakes: Mistakes) -> Iterator[ImportRecord]:
+def _records_in_lines(file: Path, mistakes: Mistakes) -> Iterator[ImportRecord]:
     for number, text in lines(file):
         try:
             yield ImportRecord(json_value(text, mistakes), number)

@@ -23,20 +23,20 @@ __all__ = [
 
 def braintrust_scores(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The scores in a span, from 0 to 1, with the reason that its scorer gave; None is that of one that failed."""
-    given, about = row.get("scores"), row.get("metadata")
-    given = given if isinstance(given, dict) else {}
+    scores, about = row.get("scores"), row.get("metadata")
+    scores = scores if isinstance(scores, dict) else {}
     reason = about.get("rationale") if isinstance(about, dict) else None
-    for name in given:
-        yield _recorded(str(name), None, number_under(given, name), reason or row.get("error"), {})
+    for name in scores:
+        yield _recorded(str(name), None, number_under(scores, name), reason or row.get("error"), {})
 
 
 def langfuse_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | None, dict[str, Any]]]:
     """The scores of a trace, each with the id of the observation that it is about, if it is about one."""
     listed = given if isinstance(given, list) else [given] if given else []
-    found = [one for one in dictionaries(listed) if text_of(one.get("name")) is not None]
-    if len(found) < len(listed):
-        lose(place, f"{counted(len(listed) - len(found), 'score')} without a name or a value, such as ids alone")
-    for one in found:
+    scores = [dictionary for dictionary in dictionaries(listed) if text_of(dictionary.get("name")) is not None]
+    if len(scores) < len(listed):
+        lose(place, f"{counted(len(listed) - len(scores), 'score')} without a name or a value, such as ids alone")
+    for one in scores:
         score = number_under(one, "value") if not isinstance(one.get("value"), bool) else float(one["value"])
         kind, label = one.get("dataType"), text_of(one.get("stringValue"))
         if kind in ("CATEGORICAL", "TEXT", "CORRECTION"):  # whose numbers mean nothing
@@ -48,33 +48,33 @@ def langfuse_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | 
 
 def langsmith_scores(stats: Any) -> Iterator[dict[str, Any]]:
     """The feedback on a run, by its kind: the mean of `number` pieces, or how often each label was given."""
-    for name, one in stats.items() if isinstance(stats, dict) else ():
-        if isinstance(one, dict):
-            comments = one.get("comments")
+    for name, stat in stats.items() if isinstance(stats, dict) else ():
+        if isinstance(stat, dict):
+            comments = stat.get("comments")
             comment = "\n".join(map(str, comments)) if isinstance(comments, list) else None
-            about = {"number": one.get("n"), "labels": one.get("values") or None}
-            yield _recorded(str(name), None, number_under(one, "avg"), comment, about)
+            about = {"number": stat.get("n"), "labels": stat.get("values") or None}
+            yield _recorded(str(name), None, number_under(stat, "avg"), comment, about)
 
 
 def mlflow_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | None, dict[str, Any]]]:
     """The feedback on a trace, each with the id of the span that it is about, if it is about one."""
     listed = given if isinstance(given, list) else []
-    found = [one for one in dictionaries(listed) if isinstance(one.get("feedback"), dict)]
-    unread = len(listed) - len(found) - len(_expected(given))
+    rows = [dictionary for dictionary in dictionaries(listed) if isinstance(dictionary.get("feedback"), dict)]
+    unread = len(listed) - len(rows) - len(_expected(given))
     if unread:
         lose(place, f"{counted(unread, 'assessment')} without feedback and expectation")
-    for one in found:
-        if one.get("valid") is False:  # replaced by a later one
+    for row in rows:
+        if row.get("valid") is False:  # replaced by a later one
             continue
-        value, source = one["feedback"].get("value"), one.get("source")
+        value, source = row["feedback"].get("value"), row.get("source")
         passed = value if isinstance(value, bool) else None
         score = float(value) if isinstance(value, int | float) else None
         about = {
             "source": text_of(source.get("source_type")) if isinstance(source, dict) else None,
             "label": text_of(value),
         }
-        name = text_of(one.get("assessment_name")) or "feedback"
-        yield text_of(one.get("span_id")), _recorded(name, passed, score, one.get("rationale"), about)
+        name = text_of(row.get("assessment_name")) or "feedback"
+        yield text_of(row.get("span_id")), _recorded(name, passed, score, row.get("rationale"), about)
 
 
 def mlflow_facts(given: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def mlflow_facts(given: Any) -> dict[str, Any]:
 
 
 def _expected(given: Any) -> list[dict[str, Any]]:
-    return [one for one in dictionaries(given) if isinstance(one.get("expectation"), dict)]
+    return [dictionary for dictionary in dictionaries(given) if isinstance(dictionary.get("expectation"), dict)]
 
 
 def _recorded(
@@ -100,8 +100,8 @@ def _recorded(
 
 def scores_by_name(scores: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """The numbers among the scores of a whole trace; none for a name with several that differ."""
-    found: dict[str, set[float]] = {}
-    for one in scores:
-        if one["score"] is not None and "span" not in one:
-            found.setdefault(one["name"], set()).add(one["score"])
-    return {name: numbers.pop() for name, numbers in found.items() if len(numbers) == 1}
+    values: dict[str, set[float]] = {}
+    for score in scores:
+        if score["score"] is not None and "span" not in score:
+            values.setdefault(score["name"], set()).add(score["score"])
+    return {name: numbers.pop() for name, numbers in values.items() if len(numbers) == 1}

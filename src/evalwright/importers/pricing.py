@@ -34,9 +34,9 @@ class ListPricing:
         else:
             self._price(trace, models.pop(), metrics.token_input, metrics.token_output)
 
-    def _price(self, trace: Trace, model: str, given: int, written: int) -> None:
+    def _price(self, trace: Trace, model: str, sent: int, written: int) -> None:
         cost = self._price_of(
-            model, given, written, _cached_tokens(trace.metrics, "read"), _cached_tokens(trace.metrics, "write")
+            model, sent, written, _cached_tokens(trace.metrics, "read"), _cached_tokens(trace.metrics, "write")
         )
         if cost is None:
             self._counts[f"of the model {model!r}, which has no price"] += 1
@@ -62,9 +62,9 @@ def _models(trace: Trace) -> Iterator[str]:
     """The models that the recording names."""
     agent = trace.extra.get("agent")
     named = [trace.extra.get("model"), agent.get("model_name") if isinstance(agent, dict) else None]
-    yield from (one for one in [*trace.extra.get("models", ()), *named] if isinstance(one, str))
+    yield from (model for model in [*trace.extra.get("models", ()), *named] if isinstance(model, str))
 
 
 def _cached_tokens(metrics: Metrics, what: str) -> int:
-    found = metrics.custom.get(f"cache_{what}_tokens")
-    return found if isinstance(found, int) else 0
+    count = metrics.custom.get(f"cache_{what}_tokens")
+    return count if isinstance(count, int) else 0

@@ -72,10 +72,10 @@ def result_document(file: Path, mistakes: Mistakes) -> Any:
 
 def _is_row(text: bytes) -> bool:
     try:
-        found = json_value(text)
+        value = json_value(text)
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and "promptIdx" in found and "results" not in found
+    return isinstance(value, dict) and "promptIdx" in value and "results" not in value
 
 
 def _prompts(results: Any) -> list[dict[str, Any]]:
@@ -121,7 +121,7 @@ class _Rows:
         for row in self._rows:
             at = (_variant(row), self._prompt_of(row), _test_index(row))
             columns.setdefault(at, set()).add(record_key(row.get("promptIdx")))
-        several = sorted({name for (name, _, _), found in columns.items() if len(found) > 1})
+        several = sorted({name for (name, _, _), column in columns.items() if len(column) > 1})
         for name in several:
             self._reading.mistakes.add(self._file, f"two providers are called {name!r}: give each a label of its own")
         return not several
@@ -171,17 +171,17 @@ def _variant(row: dict[str, Any]) -> str:
 
 
 def _input(row: dict[str, Any]) -> dict[str, Any]:
-    given = row.get("vars")
-    return dict(given) if isinstance(given, dict) else {}
+    variables = row.get("vars")
+    return dict(variables) if isinstance(variables, dict) else {}
 
 
 def _metadata(row: dict[str, Any]) -> dict[str, Any]:
     test = row.get("testCase")
     test = test if isinstance(test, dict) else {}
-    given, description = test.get("metadata"), test.get("description")
-    found = given.items() if isinstance(given, dict) else ()
+    metadata, description = test.get("metadata"), test.get("description")
+    items = metadata.items() if isinstance(metadata, dict) else ()
     described = {"description": description} if isinstance(description, str) and description else {}
-    return {**{key: value for key, value in found if not key.startswith("_promptfoo")}, **described}
+    return {**{key: value for key, value in items if not key.startswith("_promptfoo")}, **described}
 
 
 def _transcript(row: dict[str, Any], reading: ImportFindings) -> Transcript:
@@ -214,9 +214,9 @@ def _add_prompt(talk: Transcript, raw: str, reading: ImportFindings) -> None:
         except (ValueError, RecursionError):
             messages = None
     if isinstance(messages, list) and messages and all(isinstance(one, dict) and "role" in one for one in messages):
-        for one in messages:
-            text = texts_of(one.get("content"), reading.notes)
-            match one["role"]:
+        for message in messages:
+            text = texts_of(message.get("content"), reading.notes)
+            match message["role"]:
                 case "system" | "developer":
                     talk.system(text)
                 case "assistant":
@@ -228,14 +228,14 @@ def _add_prompt(talk: Transcript, raw: str, reading: ImportFindings) -> None:
 
 
 def _scores(row: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if isinstance(row.get("success"), bool):
-        found["reward"] = float(row["success"])
+        fields["reward"] = float(row["success"])
     if isinstance(row.get("score"), int | float):
-        found["score"] = row["score"]
+        fields["score"] = row["score"]
     named = row.get("namedScores")
     numbers = (named if isinstance(named, dict) else {}).items()
-    return {**found, **{name: value for name, value in numbers if isinstance(value, int | float)}}
+    return {**fields, **{name: value for name, value in numbers if isinstance(value, int | float)}}
 
 
 def _score(part: dict[str, Any]) -> dict[str, Any]:

@@ -63,14 +63,18 @@ class _Dataset:
     def _shared_evaluators(self, dataset: dict[str, Any]) -> list[dict[str, Any]]:
         """The dataset's evaluators, which become some of the suite's, each under a unique name."""
         known = self._findings.evaluators
-        found: list[dict[str, Any]] = []
-        for one in self._evaluators(dataset, ()):
-            same = [other for other in known if other not in found and {**other, "name": one["name"]} == one]
-            named = same[0] if same else _with_own_name(one, known)
-            found.append(named)
+        evaluators: list[dict[str, Any]] = []
+        for evaluator in self._evaluators(dataset, ()):
+            same = [
+                other
+                for other in known
+                if other not in evaluators and {**other, "name": evaluator["name"]} == evaluator
+            ]
+            named = same[0] if same else _with_own_name(evaluator, known)
+            evaluators.append(named)
             if not same:
                 known.append(named)
-        return found
+        return evaluators
 
     def _evaluators(self, of: dict[str, Any], place: Place) -> Iterator[dict[str, Any]]:
         listed = of.get("evaluators") or []
@@ -85,31 +89,33 @@ class _Dataset:
 
     def _record(self, case: dict[str, Any], number: int, place: Place, shared: list[dict[str, Any]]) -> Imported:
         self._findings.notes.lose_keys(case, _OF_CASE, "cases")
-        given, expected = case["inputs"], case.get("expected_output")
+        inputs, expected = case["inputs"], case.get("expected_output")
         metadata, name = case.get("metadata"), case.get("name")
         return Imported(
             self._file,
             str(name) if name else f"case-{number}",
-            dict(given) if isinstance(given, dict) else {"inputs": given},
+            dict(inputs) if isinstance(inputs, dict) else {"inputs": inputs},
             expected={"facts": {} if expected is None else {"expected_output": expected}},
             metadata=metadata if isinstance(metadata, dict) else {} if metadata is None else {"metadata": metadata},
             record=case,
             key=bracketed(place),
             authored=True,
-            evaluators=self._of_case(case, expected, place, shared),
+            evaluators=self._evaluators_of_case(case, expected, place, shared),
         )
 
-    def _of_case(self, case: dict[str, Any], expected: Any, place: Place, shared: list[dict[str, Any]]) -> list[Any]:
+    def _evaluators_of_case(
+        self, case: dict[str, Any], expected: Any, place: Place, shared: list[dict[str, Any]]
+    ) -> list[Any]:
         """The evaluators of a case: names of the dataset's, with the part of an answer that can equal the expectation,
         and the case's own."""
         field = expected_field("" if expected is None else expected)
         judging: list[Any] = []
-        for one in shared:
-            other = _compares(one) and field != expected_field("")
-            judging.append({"name": one["name"], "config": {"field": field}} if other else one["name"])
+        for evaluator in shared:
+            other = _compares(evaluator) and field != expected_field("")
+            judging.append({"name": evaluator["name"], "config": {"field": field}} if other else evaluator["name"])
         named = [*shared]
-        for one in self._evaluators(case, place):
-            own = _with_own_name(one, named)
+        for evaluator in self._evaluators(case, place):
+            own = _with_own_name(evaluator, named)
             named.append(own)
             judging.append({**own, "config": {**own["config"], "field": field}} if _compares(own) else own)
         if field == expected_field(0) and any(map(_compares, named)):
@@ -128,10 +134,10 @@ def _compares(evaluator: dict[str, Any]) -> bool:
 
 def _with_own_name(evaluator: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The evaluator under a name that no other has."""
-    taken = {one["name"] for one in others}
+    names_taken = {one["name"] for one in others}
     name = evaluator["name"]
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    return {**evaluator, "name": next(one for one in names if one not in taken)}
+    return {**evaluator, "name": next(one for one in names if one not in names_taken)}
 
 
 class PydanticEvals(TraceImporter):

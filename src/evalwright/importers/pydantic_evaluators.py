@@ -49,10 +49,10 @@ class EvaluatorReading:
 
         `report` is called with mistakes by position.
         """
-        for position, one in enumerate(listed):
-            name, arguments = _name_and_arguments(one)
+        for position, entry in enumerate(listed):
+            name, arguments = _name_and_arguments(entry)
             if name is None:
-                report(position, f"expected the name of an evaluator or {{NAME: ARGUMENTS}}, found {described(one)}")
+                report(position, f"expected the name of an evaluator or {{NAME: ARGUMENTS}}, found {described(entry)}")
             elif name not in _ARGUMENTS:
                 self.lose(f"evaluators {name!r}")
             elif mistake := _mistake(name, arguments):
@@ -119,25 +119,25 @@ def _result_name(name: str, arguments: dict[str, Any]) -> str:
     return own if isinstance(own, str) and own else name
 
 
-def _name_and_arguments(one: Any) -> tuple[str | None, dict[str, Any]]:
+def _name_and_arguments(entry: Any) -> tuple[str | None, dict[str, Any]]:
     """The name and the arguments of an evaluator; a bare argument is the first. No name if it is not an evaluator."""
-    if isinstance(one, str):
-        return one, {}
-    if not isinstance(one, dict):
+    if isinstance(entry, str):
+        return entry, {}
+    if not isinstance(entry, dict):
         return None, {}
-    if one.keys() == {"name", "arguments"} and isinstance(one["name"], str):
-        name, given = one["name"], one["arguments"]
-    elif len(one) == 1 and isinstance(next(iter(one)), str):
-        name, given = next(iter(one.items()))
+    if entry.keys() == {"name", "arguments"} and isinstance(entry["name"], str):
+        name, arguments = entry["name"], entry["arguments"]
+    elif len(entry) == 1 and isinstance(next(iter(entry)), str):
+        name, arguments = next(iter(entry.items()))
     else:
         return None, {}
-    if isinstance(given, list) and "arguments" in one and len(given) == 1:
-        given = given[0]
-    elif given is None and "arguments" in one:
+    if isinstance(arguments, list) and "arguments" in entry and len(arguments) == 1:
+        arguments = arguments[0]
+    elif arguments is None and "arguments" in entry:
         return name, {}
-    elif isinstance(given, dict):
-        return name, given
-    return name, {_ARGUMENTS.get(name, ("value",))[0]: given}
+    elif isinstance(arguments, dict):
+        return name, arguments
+    return name, {_ARGUMENTS.get(name, ("value",))[0]: arguments}
 
 
 _KINDS: dict[str, tuple[type | UnionType, str]] = {

@@ -233,14 +233,14 @@ class _Parts:
         value, key = self._stated_value(part)
         if value is MISSING:
             return None
-        if (found := moment(value)) is None:
+        if (time := moment(value)) is None:
             self.report(key, f"expected a time in ISO 8601 or seconds since 1970, found {described(value)}")
-        return found
+        return time
 
     def free(self, prefix: str) -> dict[str, Any]:
         """The values that are mapped as `prefix.NAME` and present, by NAME."""
-        found = {name: self.find(f"{prefix}.{name}")[0] for name in self._mapping.named(prefix)}
-        return {name: value for name, value in found.items() if value is not MISSING}
+        values = {name: self.find(f"{prefix}.{name}")[0] for name in self._mapping.named(prefix)}
+        return {name: value for name, value in values.items() if value is not MISSING}
 
 
 def _flaw_in(text: Json) -> str | None:

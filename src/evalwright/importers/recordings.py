@@ -159,8 +159,8 @@ def _split(file: str, data: bytes, mapping: RecordMapping) -> tuple[list[msgspec
 def _listed_records(file: str, document: Any, mapping: RecordMapping) -> tuple[list[msgspec.Raw], str]:
     records, path = mapping.find(document, "records")
     if not isinstance(records, list):
-        found = "nothing" if records is MISSING else _outline(records)
-        raise InputError(Problem(file, f"expected the list of records, found {found}", key=path))
+        outline = "nothing" if records is MISSING else _outline(records)
+        raise InputError(Problem(file, f"expected the list of records, found {outline}", key=path))
     return [msgspec.Raw(msgspec.json.encode(record)) for record in records], path
 
 

@@ -32,11 +32,11 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             for problem in error.problems:
                 reading.mistakes.add(file, problem.message)
             continue
-        found = document if isinstance(document, dict) else {}
-        if isinstance(found.get("runs"), list):
-            yield from _runs(file, found, reading)
-        elif isinstance(found.get("expectations"), list):
-            yield _grading(file, found, reading.notes)
+        benchmark = document if isinstance(document, dict) else {}
+        if isinstance(benchmark.get("runs"), list):
+            yield from _runs(file, benchmark, reading)
+        elif isinstance(benchmark.get("expectations"), list):
+            yield _grading(file, benchmark, reading.notes)
         else:
             reading.mistakes.add(file, "expected the runs of a benchmark, or the expectations of a grading")
 
@@ -51,10 +51,10 @@ def _runs(file: Path, document: Mapping[str, Any], reading: ImportFindings) -> I
             reading.mistakes.add(file, "expected a run with eval_id, configuration and result", key=f"runs[{i}]")
             continue
         folder = file.parent / f"eval-{run['eval_id']}"
-        asked = str(_beside(folder / _METADATA).get("prompt") or run.get("eval_name") or "")
+        prompt = str(_beside(folder / _METADATA).get("prompt") or run.get("eval_name") or "")
         number = run.get("run_number")
         trial = number - 1 if isinstance(number, int) and number > 0 else None
-        yield _record(file, str(run["eval_id"]), run["configuration"], trial, asked, {**run, **result}, reading.notes)
+        yield _record(file, str(run["eval_id"]), run["configuration"], trial, prompt, {**run, **result}, reading.notes)
 
 
 def _grading(file: Path, document: Mapping[str, Any], notes: ImportNotes) -> Imported:
@@ -75,22 +75,22 @@ def _grading(file: Path, document: Mapping[str, Any], notes: ImportNotes) -> Imp
     }
     trial = int(run[1]) - 1 if run else None
     about = _beside(variant.parent / _METADATA)
-    given = about.get("eval_id")
-    case = str(given) if isinstance(given, str | int) else variant.parent.name.removeprefix("eval-")
+    eval_id = about.get("eval_id")
+    case = str(eval_id) if isinstance(eval_id, str | int) else variant.parent.name.removeprefix("eval-")
     return _record(file, case, variant.name, trial, str(about.get("prompt") or ""), values, notes)
 
 
 def _beside(file: Path) -> Mapping[str, Any]:
     """What a file beside a grading says; empty if there is none."""
     try:
-        found = json_document(file)
+        document = json_document(file)
     except InputError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _record(
-    file: Path, case: str, variant: str, trial: int | None, asked: str, values: Mapping[str, Any], notes: ImportNotes
+    file: Path, case: str, variant: str, trial: int | None, prompt: str, values: Mapping[str, Any], notes: ImportNotes
 ) -> Imported:  # fmt: skip
     talk = Transcript()
     talk.latency_ms = recorded_milliseconds(values.get("time_seconds"), notes, unit=1000)
@@ -101,15 +101,15 @@ def _record(
         talk.custom["reward"] = 1.0 if rate >= 1 else 0.0
     scores = [
         {
-            "name": str(one.get("text", "")),
-            "passed": one["passed"] if isinstance(one.get("passed"), bool) else None,
+            "name": str(dictionary.get("text", "")),
+            "passed": dictionary["passed"] if isinstance(dictionary.get("passed"), bool) else None,
             "score": None,
-            "reason": one.get("evidence"),
+            "reason": dictionary.get("evidence"),
         }
-        for one in dictionaries(values.get("expectations"))
+        for dictionary in dictionaries(values.get("expectations"))
     ]
     origin = {"imported_from": {"file": file.name, "format": "skill-benchmark"}, "recorded_scores": scores}
-    return Imported(file, case, {"user_message": asked}, talk.trace(variant, origin), trial=trial)
+    return Imported(file, case, {"user_message": prompt}, talk.trace(variant, origin), trial=trial)
 
 
 def _number(value: Any) -> float | None:

@@ -107,7 +107,7 @@ def expanded(paths: Iterable[Path]) -> tuple[list[Path], bool]:
 
     Raises InputError for each path that does not exist or is something else, and for folders without such files.
     """
-    found: list[Path] = []
+    files: list[Path] = []
     problems: list[Problem] = []
     folders = False
     for path in paths:
@@ -116,16 +116,16 @@ def expanded(paths: Iterable[Path]) -> tuple[list[Path], bool]:
             inside = sorted(file for file in path.rglob("*") if _is_searched(file) and file.is_file())
             if not inside:
                 problems.append(Problem(str(path), f"has no files to import ({', '.join(SEARCHED)})"))
-            found += inside
+            files += inside
         elif path.is_file():
-            found.append(path)
+            files.append(path)
         elif path.exists():  # reading a device may never end, and what comes through a pipe can be read once only
             problems.append(Problem(str(path), "is neither a file nor a folder: save a pipe's content to a file"))
         else:
             problems.append(Problem(str(path), f"does not exist{near_file(path)}"))
     if problems:
         raise InputError(problems)
-    return found, folders
+    return files, folders
 
 
 def _is_searched(file: Path) -> bool:

@@ -83,7 +83,7 @@ def kind_of(span: WireSpan) -> str:
 
 def usage_of(attributes: Mapping[str, Any]) -> SpanUsage | None:
     """The usage that a span reports; None if it reports none."""
-    found = SpanUsage(
+    usage = SpanUsage(
         _tokens(attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
         _tokens(
             attributes, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"
@@ -109,16 +109,16 @@ def usage_of(attributes: Mapping[str, Any]) -> SpanUsage | None:
             "llm.token_count.prompt_details.cache_write",
         ),
     )
-    return None if found == SpanUsage() else found
+    return None if usage == SpanUsage() else usage
 
 
 def tool_of(span: WireSpan) -> Tool:
     """The tool call that a span of kind tool stands for."""
-    given = span.attributes
-    name = given.get("gen_ai.tool.name") or given.get("tool.name") or given.get("traceloop.entity.name")
+    attributes = span.attributes
+    name = attributes.get("gen_ai.tool.name") or attributes.get("tool.name") or attributes.get("traceloop.entity.name")
     if not isinstance(name, str):
         name = (span.name or "").removeprefix("execute_tool ") or "(unnamed)"
-    call_id = given.get("gen_ai.tool.call.id", given.get("tool_call.id", given.get("tool.id")))
+    call_id = attributes.get("gen_ai.tool.call.id", attributes.get("tool_call.id", attributes.get("tool.id")))
     arguments, result = shown_input(span), shown_output(span)
     if isinstance(result, dict) and (message := plain_messages([result], "user")[0])["role"] == "tool":
         result, call_id = message["content"], call_id or message["tool_call_id"]
@@ -145,9 +145,9 @@ def shown_input(span: WireSpan) -> Any:
 
 def shown_output(span: WireSpan) -> Any:
     """The output, like `shown_input`; for a retrieval, its documents."""
-    found = _first(span, _SHOWN_OUTPUTS)
-    if found is not None:
-        return found
+    output = _first(span, _SHOWN_OUTPUTS)
+    if output is not None:
+        return output
     documents = _branch(span.attributes, "retrieval.documents")
     return documents or json_content(span.attributes.get("gen_ai.retrieval.documents"))
 
@@ -161,9 +161,9 @@ def input_messages(span: WireSpan) -> list[Message]:
             [{"role": "system", "parts": system}] if isinstance(system, list) else [system], "system"
         )
         return [*first, *plain_messages(_messages(attributes, _INPUTS), "user")]
-    found = _messages(attributes, _INPUTS)
-    if found:
-        return plain_messages(found, "user")
+    messages = _messages(attributes, _INPUTS)
+    if messages:
+        return plain_messages(messages, "user")
     events = [
         _as_message(event.attributes, _ROLE_EVENTS[event.name]) for event in span.events if event.name in _ROLE_EVENTS
     ]
@@ -172,10 +172,12 @@ def input_messages(span: WireSpan) -> list[Message]:
 
 def output_messages(span: WireSpan) -> list[Message]:
     """The messages from a model or an agent."""
-    found = _messages(_with_events(span, _OUTPUTS), _OUTPUTS)
-    if not found:
-        found = [_as_message(event.attributes, "assistant") for event in span.events if event.name == "gen_ai.choice"]
-    return plain_messages(found, "assistant")
+    messages = _messages(_with_events(span, _OUTPUTS), _OUTPUTS)
+    if not messages:
+        messages = [
+            _as_message(event.attributes, "assistant") for event in span.events if event.name == "gen_ai.choice"
+        ]
+    return plain_messages(messages, "assistant")
 
 
 def _with_events(span: WireSpan, keys: tuple[str, ...]) -> dict[str, Any]:
@@ -186,13 +188,13 @@ def _with_events(span: WireSpan, keys: tuple[str, ...]) -> dict[str, Any]:
 
 def _messages(attributes: Mapping[str, Any], keys: tuple[str, ...]) -> list[Any]:
     for key in keys:
-        found = _branch(attributes, key)
-        if isinstance(found, dict) and isinstance(found.get("messages"), list):
-            found = found["messages"]
-        if isinstance(found, str | dict):
-            found = [found]
-        if isinstance(found, list) and found:
-            return found[:_MOST]
+        branch = _branch(attributes, key)
+        if isinstance(branch, dict) and isinstance(branch.get("messages"), list):
+            branch = branch["messages"]
+        if isinstance(branch, str | dict):
+            branch = [branch]
+        if isinstance(branch, list) and branch:
+            return branch[:_MOST]
     return []
 
 
@@ -217,11 +219,11 @@ def _first(span: WireSpan, keys: tuple[str, ...]) -> Any:
 def _branch(attributes: Mapping[str, Any], prefix: str) -> Any:
     """The value of an attribute or, if attributes were flattened, of those below it: `prefix.0.message.role`."""
     if attributes.get(prefix) is not None:
-        found = json_content(attributes[prefix])
-        listed = isinstance(found, list) and any(
-            isinstance(one, dict) and any("." in key for key in one) for one in found
+        content = json_content(attributes[prefix])
+        listed = isinstance(content, list) and any(
+            isinstance(item, dict) and any("." in key for key in item) for item in content
         )
-        return [_nested_names(one) if isinstance(one, dict) else one for one in found] if listed else found
+        return [_nested_names(item) if isinstance(item, dict) else item for item in content] if listed else content
     below = {key[len(prefix) + 1 :]: value for key, value in attributes.items() if key.startswith(f"{prefix}.")}
     return _nested_names(below) if below else None
 
@@ -247,7 +249,7 @@ def _lists(value: Any) -> Any:
         return value
     if value and all(key.isascii() and key.isdigit() and len(key) < 10 for key in value):
         return [_lists(value[key]) for key in sorted(value, key=int)]
-    return {key: _lists(one) for key, one in value.items()}
+    return {key: _lists(item) for key, item in value.items()}
 
 
 def _tokens(attributes: Mapping[str, Any], *keys: str) -> int | None:

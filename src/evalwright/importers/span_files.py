@@ -35,8 +35,8 @@ def read_spans(source: Path, plain: bool, lose: Lose) -> Iterator[WireSpan]:
     """
     try:
         for place, document in _documents(source, lose):
-            for one in document if isinstance(document, list) else [document]:
-                yield from _in_document(one, place, plain, lose)
+            for record in document if isinstance(document, list) else [document]:
+                yield from _in_document(record, place, plain, lose)
     except OSError as error:
         raise InputError(Problem(str(source), unreadable(source, error))) from None
 
@@ -82,8 +82,8 @@ def _across_lines(text: str, lose: Lose) -> Iterator[tuple[str, Any]]:
 
 
 def _end_of_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _in_document(document: Any, place: str, plain: bool, lose: Lose) -> Iterator[WireSpan]:
@@ -96,8 +96,8 @@ def _in_document(document: Any, place: str, plain: bool, lose: Lose) -> Iterator
     elif "resourceMetrics" in document:
         return
     elif plain and isinstance(listed := document.get("data", document.get("spans")), list):
-        for number, one in enumerate(listed):
-            yield from _read(plain_span, one, f"{place}, span {number + 1}", None, lose)
+        for number, item in enumerate(listed):
+            yield from _read(plain_span, item, f"{place}, span {number + 1}", None, lose)
     elif plain:
         yield from _read(plain_span, document, place, None, lose)
     else:
@@ -117,8 +117,8 @@ def _enveloped_spans(
         about = otlp_attributes(described_by.get("attributes")) if isinstance(described_by, dict) else {}
         service = about.get("service.name")
         for scope in _listed_objects(resource, inner[0], place, lose):
-            for one in _listed_objects(scope, inner[1], place, lose):
-                yield from _read(read, one, place, service if isinstance(service, str) else None, lose)
+            for listed_object in _listed_objects(scope, inner[1], place, lose):
+                yield from _read(read, listed_object, place, service if isinstance(service, str) else None, lose)
 
 
 def _listed_objects(holder: dict[str, Any], keys: tuple[str, ...], place: str, lose: Lose) -> Iterator[dict[str, Any]]:
@@ -127,20 +127,24 @@ def _listed_objects(holder: dict[str, Any], keys: tuple[str, ...], place: str, l
     if not isinstance(listed, list | None):
         lose(place, f"{key}: expected a list, found {described(listed)}")
         return
-    for one in listed or ():
-        if isinstance(one, dict):
-            yield one
+    for item in listed or ():
+        if isinstance(item, dict):
+            yield item
         else:
-            lose(place, f"{key}: expected an object, found {described(one)}")
+            lose(place, f"{key}: expected an object, found {described(item)}")
 
 
 def _read(
-    read: Callable[[dict[str, Any], str | None], WireSpan | None], one: Any, place: str, service: str | None, lose: Lose
+    read: Callable[[dict[str, Any], str | None], WireSpan | None],
+    item: Any,
+    place: str,
+    service: str | None,
+    lose: Lose,
 ) -> Iterator[WireSpan]:
     try:
-        if not isinstance(one, dict):
-            raise ValueError(f"expected a span, found {described(one)}")
-        span = read(one, service)
+        if not isinstance(item, dict):
+            raise ValueError(f"expected a span, found {described(item)}")
+        span = read(item, service)
     except ValueError as error:
         lose(place, str(error))
         return

@@ -21,7 +21,7 @@ Message = dict[str, Any]
 
 def plain_messages(messages: Iterable[Any], role: str) -> list[Message]:
     """Messages in the form of OpenAI's chat completions; `role` is for messages without one."""
-    return [one for message in messages for one in _plain_messages(message, role)]
+    return [plain_message for message in messages for plain_message in _plain_messages(message, role)]
 
 
 def content_of(messages: Iterable[Message], role: str) -> str | None:
@@ -34,14 +34,14 @@ def text_content(value: Any, role: str) -> str | None:
     """The text in an input or output of an application: a string, messages, or an object with a single string."""
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         value = value["messages"]
-    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         content = content_of(plain_messages(value, role), role)
         if content is not None:
             return content
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, dict):
-        texts = [one for one in value.values() if isinstance(one, str)]
+        texts = [item for item in value.values() if isinstance(item, str)]
         if len(texts) == 1:
             return texts[0]
     return msgspec.json.encode(value).decode()
@@ -52,10 +52,10 @@ def json_content(value: Any) -> Any:
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
         return value
     try:
-        found = msgspec.json.decode(value)
+        parsed = msgspec.json.decode(value)
     except (ValueError, RecursionError):
         return value
-    return value if too_deep(found) else found
+    return value if too_deep(parsed) else parsed
 
 
 def _plain_messages(message: Any, default: str) -> list[Message]:
@@ -98,7 +98,7 @@ _WRAPPED = {
 
 def _parts(message: Message) -> list[dict[str, Any]]:
     """The parts of a message, whatever key they are under."""
-    found: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     for key in ("parts", "contents") if _is_repeated(message) else ("parts", "content", "contents"):
         value = json_content(message.get(key)) if key != "content" else _part_list(message.get(key))
         if isinstance(value, str):
@@ -109,8 +109,8 @@ def _parts(message: Message) -> list[dict[str, Any]]:
             part = {"type": "text", "content": part} if isinstance(part, str) else part
             if isinstance(part, dict):
                 inner = part.get("message_content")
-                found.append(_unwrapped(inner if isinstance(inner, dict) else part))
-    return found
+                messages.append(_unwrapped(inner if isinstance(inner, dict) else part))
+    return messages
 
 
 def _is_repeated(message: Message) -> bool:
@@ -130,12 +130,12 @@ def _unwrapped(part: dict[str, Any]) -> dict[str, Any]:
 
 def _part_list(value: Any) -> Any:
     """Content that is text stays text, JSON or not, unless it is a list of parts with types."""
-    found = json_content(value)
+    content = json_content(value)
     if isinstance(value, str) and not (
-        isinstance(found, list) and found and all(isinstance(one, dict) and "type" in one for one in found)
+        isinstance(content, list) and content and all(isinstance(item, dict) and "type" in item for item in content)
     ):
         return value
-    return found
+    return content
 
 
 def _type(part: dict[str, Any]) -> str:

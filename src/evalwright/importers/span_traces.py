@@ -40,10 +40,10 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
     A trace with a broken span, without an end, or with a failed application has an error and gets no verdict.
     """
     tree = SpanTree(records)
-    found = _Recording(tree)
-    talk = found.conversation()
-    started, finished = found.times()
-    asked, output_of = found.input(talk), found.output_of(talk)
+    recording = _Recording(tree)
+    talk = recording.conversation()
+    started, finished = recording.times()
+    asked, output_of = recording.input(talk), recording.output_of(talk)
     trace = Trace(
         case_id=tree.top.trace_id,
         variant_name="recorded",
@@ -53,22 +53,22 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
         input=asked,
         output=output_of,
         messages=talk.messages,
-        tool_calls=found.calls(talk),
-        tool_results=found.results(talk),
-        metrics=found.metrics(),
-        error=found.error(),
+        tool_calls=recording.calls(talk),
+        tool_results=recording.results(talk),
+        metrics=recording.metrics(),
+        error=recording.error(),
         extra={"source": "import", "trace_id": tree.top.trace_id, "imported_from": {"file": file}},
-        spans=[found.span(one) for one in tree.ordered],
+        spans=[recording.span(one) for one in tree.ordered],
     )
-    unrecorded = found.unrecorded(asked, output_of)
+    unrecorded = recording.unrecorded(asked, output_of)
     if trace.error is None and unrecorded is not None:
         trace.extra["answer_unrecorded"] = unrecorded
-    if scores := found.scores():
+    if scores := recording.scores():
         trace.extra["recorded_scores"] = scores
         trace.metrics.custom |= scores_by_name(tree.top.scores)
     if tree.warnings:
         trace.extra["warnings"] = tree.warnings[:_MOST_WARNINGS]
-    return trace, found.about(), tree.top.facts
+    return trace, recording.about(), tree.top.facts
 
 
 class _Recording:
@@ -123,7 +123,7 @@ class _Recording:
                 fields = shown if isinstance(shown, dict) and "messages" not in shown else {}
                 return {"user_message": text, **fields}
         first = next(
-            (found for span in self._tree.models if (found := content_of(self._tree.input_messages(span), "user"))),
+            (content for span in self._tree.models if (content := content_of(self._tree.input_messages(span), "user"))),
             None,
         )
         return {
@@ -176,28 +176,28 @@ class _Recording:
 
     def _executed_call(self, span: WireSpan) -> ToolCall:
         name, call_id, arguments, _ = tool_of(span)
-        given = arguments if isinstance(arguments, dict) else {} if arguments is None else {"_raw": arguments}
-        return ToolCall(name, call_id, given, _at(span.started_at))
+        fields = arguments if isinstance(arguments, dict) else {} if arguments is None else {"_raw": arguments}
+        return ToolCall(name, call_id, fields, _at(span.started_at))
 
     def results(self, talk: RecordedConversation) -> list[ToolResult]:
-        found = []
+        calls = []
         for span in self._tree.of_kind("tool"):
             name, call_id, _, result = tool_of(span)
             result = _failure(span) if result is None else result
             if result is not None:
-                found.append(
+                calls.append(
                     ToolResult(
                         name, result if isinstance(result, dict) else text_content(result, "tool") or "", call_id
                     )
                 )
-        return found or talk.tool_results
+        return calls or talk.tool_results
 
     def metrics(self) -> Metrics:
         """The sums over the innermost spans with usage: spans around them often repeat the sum."""
         used = [span for span in self._tree.ordered if usage_of(span.attributes) is not None]
         counted = [usage_of(span.attributes) or SpanUsage() for span in self._tree.innermost_spans(used)]
         sums = [
-            sum(given) if (given := [one for one in column if one is not None]) else None
+            sum(counts) if (counts := [count for count in column if count is not None]) else None
             for column in zip(*counted, strict=True)
         ]
         failed = sum(span.status == "error" for span in self._tree.of_kind("tool"))
@@ -209,14 +209,17 @@ class _Recording:
     def scores(self) -> list[dict[str, Any]]:
         """What was found in the trace, then what was found in its other spans, with their ids."""
         inside = [
-            {**one, "span": span.span_id} for span in self._tree.ordered if span is not self._top for one in span.scores
+            {**score, "span": span.span_id}
+            for span in self._tree.ordered
+            if span is not self._top
+            for score in span.scores
         ]
         return [*self._top.scores, *inside]
 
     def about(self) -> dict[str, Any]:
-        given = self._top.attributes
-        metadata, tags = json_content(given.get("metadata")), json_content(given.get("tag.tags"))
-        names = {"service": self._top.service, **{key: given.get(key) for key in _ABOUT}}
+        attributes = self._top.attributes
+        metadata, tags = json_content(attributes.get("metadata")), json_content(attributes.get("tag.tags"))
+        names = {"service": self._top.service, **{key: attributes.get(key) for key in _ABOUT}}
         return {
             **(metadata if isinstance(metadata, dict) else {}),
             **({"tags": tags} if isinstance(tags, list) and tags else {}),
@@ -254,15 +257,15 @@ def _take_executed(call: ToolCall, executed: list[ToolCall]) -> bool:
 
     The span of an executed call may lack its id or its arguments, or have these as a text only.
     """
-    fits = [one for one in executed if one.id is not None and one.id == call.id] or [
-        one for one in executed if one.name == call.name and (one.id is None or call.id is None)
+    fits = [candidate for candidate in executed if candidate.id is not None and candidate.id == call.id] or [
+        candidate for candidate in executed if candidate.name == call.name and (candidate.id is None or call.id is None)
     ]
     if fits:
-        found = next((one for one in fits if one.arguments == call.arguments), fits[0])
-        executed.remove(found)
-        found.id = found.id or call.id
-        if "_raw" in found.arguments or not found.arguments:
-            found.arguments = call.arguments
+        best = next((candidate for candidate in fits if candidate.arguments == call.arguments), fits[0])
+        executed.remove(best)
+        best.id = best.id or call.id
+        if "_raw" in best.arguments or not best.arguments:
+            best.arguments = call.arguments
     return bool(fits)
 
 

@@ -14,7 +14,7 @@ from evalwright.errors import StorageError
 from evalwright.files.masker import Masker
 from evalwright.model.trace import Trace
 
-__all__ = ["RecordSpool", "SetAside", "TraceSpool", "case_pieces"]
+__all__ = ["RecordSpool", "SpooledTrace", "TraceSpool", "case_pieces"]
 
 _PIECE = 1 << 20
 """Bytes of a trace that are held at once, besides its largest message."""
@@ -53,7 +53,7 @@ class RecordSpool:
         self._base.close()
 
 
-class SetAside(msgspec.Struct):
+class SpooledTrace(msgspec.Struct):
     """Where a trace is, and the name of its system in the file."""
 
     variant: str
@@ -80,13 +80,13 @@ class TraceSpool:
         except OSError as error:
             raise _no_space(error) from error
 
-    def add(self, trace: Trace) -> SetAside:
+    def add(self, trace: Trace) -> SpooledTrace:
         """Set a trace aside. Raises StorageError if there is no space."""
         start = self._end
         for piece in _members(trace, self._encoder, _NAMED_LATER):
             self._write(self._masker.mask_bytes(piece))
         self._write(b"}")
-        return SetAside(trace.variant_name, start, self._end - start)
+        return SpooledTrace(trace.variant_name, start, self._end - start)
 
     def _write(self, data: bytes) -> None:
         try:
@@ -95,13 +95,13 @@ class TraceSpool:
         except OSError as error:
             raise _no_space(error) from error
 
-    def pieces(self, aside: SetAside, case_id: str, variant: str, trial: int) -> Iterator[bytes]:
+    def pieces(self, aside: SpooledTrace, case_id: str, variant: str, trial: int) -> Iterator[bytes]:
         """The JSON of a trace, as this trial of this cell."""
         names = {"case_id": case_id, "variant_name": variant, "trial": trial}
         yield self._masker.mask_bytes(self._encoder.encode(names)).removesuffix(b"}")
         yield from self._pieces(aside)
 
-    def _pieces(self, aside: SetAside) -> Iterator[bytes]:
+    def _pieces(self, aside: SpooledTrace) -> Iterator[bytes]:
         at, end = aside.start, aside.start + aside.size
         while at < end:
             self._file.seek(at)

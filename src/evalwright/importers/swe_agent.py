@@ -36,8 +36,8 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         info = document.get("info")
         _outcome(talk, info if isinstance(info, dict) else {}, reading.notes)
         origin = {"imported_from": {"file": file.name, "format": "swe-agent"}}
-        asked = {"user_message": talk.user_message or ""}
-        yield Imported(file, stem(file), asked, talk.trace("recorded", origin))
+        question = {"user_message": talk.user_message or ""}
+        yield Imported(file, stem(file), question, talk.trace("recorded", origin))
 
 
 def _message(talk: Transcript, message: dict[str, Any], notes: ImportNotes) -> None:
@@ -50,8 +50,8 @@ def _message(talk: Transcript, message: dict[str, Any], notes: ImportNotes) -> N
             for call in dictionaries(message.get("tool_calls")):
                 function = call.get("function")
                 function = function if isinstance(function, dict) else {}
-                name, given = str(function.get("name", "tool")), arguments_of(function.get("arguments"))
-                talk.calls_in(turn, name, call.get("id"), given)
+                name, arguments = str(function.get("name", "tool")), arguments_of(function.get("arguments"))
+                talk.calls_in(turn, name, call.get("id"), arguments)
         case "tool":
             ids = message.get("tool_call_ids")
             called = ids[0] if isinstance(ids, list) and ids else message.get("tool_call_id")

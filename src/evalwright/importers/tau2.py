@@ -97,9 +97,9 @@ class _Run:
             try:
                 parts = _parts(data, reading.mistakes)
                 key = "simulations"
-                for position, one in enumerate(items_of(parts.get("simulations"))):
+                for position, item in enumerate(items_of(parts.get("simulations"))):
                     key = f"simulations[{position}]"
-                    yield key, json_value(bytes(one), reading.mistakes)
+                    yield key, json_value(bytes(item), reading.mistakes)
             except RecursionError:
                 reading.mistakes.add(self.file, "is nested too deeply", key=key)
                 return
@@ -158,8 +158,8 @@ def _message(talk: Transcript, message: Mapping[str, Any], notes: ImportNotes) -
         case "tool" if message.get("requestor") == "user":
             notes.lose("results of calls by the simulated user")
         case "tool" if isinstance(message.get("tool_messages"), list):
-            for one in dictionaries(message["tool_messages"]):
-                _message(talk, {"role": "tool", **one}, notes)
+            for dictionary in dictionaries(message["tool_messages"]):
+                _message(talk, {"role": "tool", **dictionary}, notes)
         case "tool":
             talk.result(message.get("id"), text, at=at, failed=bool(message.get("error")))
         case "user":
@@ -197,10 +197,10 @@ def _scores(reward: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if checked:
         yield _score("db_check", checked.get("db_match"), checked.get("db_reward"), None)
     for listed, subject, passed, score, reason in _CHECKS:
-        for one in dictionaries(reward.get(listed)):
-            about = one.get(subject)
+        for dictionary in dictionaries(reward.get(listed)):
+            about = dictionary.get(subject)
             about = about.get("name") or about.get("func_name") if isinstance(about, dict) else about
-            yield _score(f"{subject}: {about}", one.get(passed), one.get(score), one.get(reason))
+            yield _score(f"{subject}: {about}", dictionary.get(passed), dictionary.get(score), dictionary.get(reason))
 
 
 def _score(name: str, passed: Any, score: Any, reason: Any) -> dict[str, Any]:

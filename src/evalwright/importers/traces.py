@@ -62,7 +62,7 @@ def import_traces(
     Raises InputError with all mistakes, and then nothing is written; StorageError if writing fails.
     """
     check_free(out)
-    mapped = _Mapped(compile_mapping(mapping)) if mapping else None
+    mapped = _MappedTraces(compile_mapping(mapping)) if mapping else None
     reading = ImportFindings(may_start_over=True)
     try:
         gathered = _import(files, out, mapped, read, pricing, reading)
@@ -96,7 +96,7 @@ def import_traces(
 def _import(
     files: Sequence[Path],
     out: Path,
-    mapped: _Mapped | None,
+    mapped: _MappedTraces | None,
     read: Read,
     pricing: ListPricing | None,
     reading: ImportFindings,
@@ -120,7 +120,7 @@ def _import(
     return gathered
 
 
-class _Mapped:
+class _MappedTraces:
     """A user's mapping, applied on top of what a format found by itself."""
 
     def __init__(self, mapping: RecordMapping) -> None:

@@ -25,7 +25,7 @@ from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, 
 __all__ = ["Transcript", "arguments_of", "object_or_text", "shallow"]
 
 
-class _Laid(msgspec.Struct, gc=False):
+class _TraceLayout(msgspec.Struct, gc=False):
     """A conversation laid out as the parts of a trace."""
 
     messages: list[TraceMessage]
@@ -253,8 +253,8 @@ class Transcript:
                 return entry
         return AgentTurn()
 
-    def _laid_out(self) -> _Laid:
-        laid = _Laid([], [], [])
+    def _laid_out(self) -> _TraceLayout:
+        laid = _TraceLayout([], [], [])
         message = laid.messages.append
         number = 0
         for entry in self._entries:

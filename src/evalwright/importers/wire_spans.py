@@ -93,7 +93,7 @@ def otlp_span(raw: dict[str, Any], service: str | None) -> WireSpan:
         status=_status(status.get("code")),
         message=_text(status.get("message")) or None,
         attributes=with_gen_ai_names(otlp_attributes(raw.get("attributes"), faults)),
-        events=[_otlp_event(one, faults) for one in _objects(raw.get("events"), "events", faults)],
+        events=[_otlp_event(event, faults) for event in _objects(raw.get("events"), "events", faults)],
         service=service,
         faults=faults,
         dropped=sum(_count(raw.get(key)) for key in ("droppedAttributesCount", "droppedEventsCount")),
@@ -142,7 +142,7 @@ def plain_span(raw: dict[str, Any], service: str | None) -> WireSpan:
         status=_status(_either(status, "status_code", "code")),
         message=_text(_either(status, "description", "message") or raw.get("status_message")) or None,
         attributes=with_gen_ai_names(attributes),
-        events=[_plain_event(one, faults) for one in _objects(raw.get("events"), "events", faults)],
+        events=[_plain_event(event, faults) for event in _objects(raw.get("events"), "events", faults)],
         service=_text(about.get("service.name")) or service,
         faults=faults,
     )
@@ -170,7 +170,7 @@ def _plain_event(raw: dict[str, Any], faults: list[str]) -> WireEvent:
 def _objects(value: Any, key: str, faults: list[str]) -> list[dict[str, Any]]:
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         faults.append(f"{key}: expected a list of objects, found {described(value)}")
         return []
     return value
@@ -193,10 +193,10 @@ def _identifier(value: Any) -> str | None:
 
     OTLP/JSON writes ids this way; protobuf's own JSON writes the same 8 or 16 bytes in base64.
     """
-    found = _ID.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    match = _ID.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         return None
-    text = found[1].lower() if _HEXADECIMAL.fullmatch(found[1]) else _from_base64(found[1])
+    text = match[1].lower() if _HEXADECIMAL.fullmatch(match[1]) else _from_base64(match[1])
     return None if _NOTHING.fullmatch(text) else text
 
 
@@ -209,17 +209,17 @@ def _from_base64(text: str) -> str:
 
 
 def _trace_id(value: Any) -> str:
-    found = _identifier(value)
-    if found is None:
+    identifier = _identifier(value)
+    if identifier is None:
         raise ValueError(f"a span without a trace: expected the id of its trace, found {described(value)}")
-    return found
+    return identifier
 
 
 def _span_id(value: Any, faults: list[str]) -> str:
-    found = _identifier(value)
-    if found is None:
+    identifier = _identifier(value)
+    if identifier is None:
         faults.append(f"expected the id of the span, found {described(value)}")
-    return found or ""
+    return identifier or ""
 
 
 def _nanoseconds(raw: dict[str, Any], keys: tuple[str, ...], faults: list[str]) -> int | None:
@@ -242,9 +242,9 @@ def moment_ns(value: Any, key: str, faults: list[str]) -> int | None:
         if isinstance(value, str):
             read = datetime.fromisoformat(value)
             read = read if read.tzinfo else read.replace(tzinfo=UTC)
-            found = max(0, int(read.timestamp() * 1_000_000) * 1000)
-            if found <= _LAST_NS:  # in UTC the last hours of the year 9999 may be those of the next one
-                return found or None
+            nanoseconds = max(0, int(read.timestamp() * 1_000_000) * 1000)
+            if nanoseconds <= _LAST_NS:  # in UTC the last hours of the year 9999 may be those of the next one
+                return nanoseconds or None
         elif isinstance(value, int | float) and not isinstance(value, bool) and 0 < value * 1_000_000 <= _LAST_NS:
             return int(value * 1_000_000)
     except (ValueError, OverflowError):
@@ -259,11 +259,11 @@ def _status(value: Any) -> str:
 
 
 def otlp_attributes(value: Any, faults: list[str] | None = None) -> dict[str, Any]:
-    found = {}
-    for one in _objects(value, "attributes", [] if faults is None else faults):
-        if isinstance(one.get("key"), str):
-            found[one["key"]] = _any(one.get("value"))
-    return found
+    attributes = {}
+    for pair in _objects(value, "attributes", [] if faults is None else faults):
+        if isinstance(pair.get("key"), str):
+            attributes[pair["key"]] = _any(pair.get("value"))
+    return attributes
 
 
 def _any(value: Any, depth: int = 0) -> Any:
@@ -275,8 +275,8 @@ def _any(value: Any, depth: int = 0) -> Any:
         return [_any(one, depth + 1) for one in values] if isinstance(values, list) else []
     if isinstance(mapped := value.get("kvlistValue"), dict):
         pairs = mapped.get("values")
-        pairs = [one for one in pairs if isinstance(one, dict)] if isinstance(pairs, list) else []
-        return {one["key"]: _any(one.get("value"), depth + 1) for one in pairs if isinstance(one.get("key"), str)}
+        pairs = [pair for pair in pairs if isinstance(pair, dict)] if isinstance(pairs, list) else []
+        return {pair["key"]: _any(pair.get("value"), depth + 1) for pair in pairs if isinstance(pair.get("key"), str)}
     if "intValue" in value:
         text = str(value["intValue"])
         return int(text) if re.fullmatch(r"-?\d{1,18}", text, re.ASCII) else text
@@ -295,7 +295,7 @@ def _flat(value: Any, faults: list[str]) -> dict[str, Any]:
     if not isinstance(value, dict):
         faults.append(f"attributes: expected an object, found {described(value)}")
         return {}
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     waiting = [("", value, 0)]
     while waiting:
         above, holder, depth = waiting.pop()
@@ -303,8 +303,8 @@ def _flat(value: Any, faults: list[str]) -> dict[str, Any]:
             if isinstance(one, dict) and depth < 8:
                 waiting.append((f"{above}{key}.", one, depth + 1))
             else:
-                found[f"{above}{key}"] = storable(one)
-    return found
+                attributes[f"{above}{key}"] = storable(one)
+    return attributes
 
 
 def storable(value: Any, depth: int = 0) -> Any:
@@ -312,9 +312,9 @@ def storable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, dict | list) and depth > _DEEPEST:
         return "(nested too deeply)"
     if isinstance(value, dict):
-        return {str(key): storable(one, depth + 1) for key, one in value.items()}
+        return {str(key): storable(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [storable(one, depth + 1) for one in value]
+        return [storable(item, depth + 1) for item in value]
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
         return str(value)
     return value

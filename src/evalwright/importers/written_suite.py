@@ -135,7 +135,11 @@ def write_suite(
         else {"type": "jsonl", "path": _CASES},
         "systems": systems or [_RECORDED],
         "evaluators": evaluators,
-        **({} if by_case else {"pass_criteria": {"all_required": [one["name"] for one in evaluators[:deciding]]}}),
+        **(
+            {}
+            if by_case
+            else {"pass_criteria": {"all_required": [evaluator["name"] for evaluator in evaluators[:deciding]]}}
+        ),
         "run": {"trials": trials},
         "output": [{"type": "local_files", "path": "runs"}],
     }

@@ -128,7 +128,7 @@ async def run_suite(
     """
     if custom_progress_callback is not None and ProgressStyle(progress_style) is not ProgressStyle.NONE:
         raise ValueError("expected a progress callback or a progress style, found both")
-    given = {
+    settings = {
         "cached": cached_results_path, "target": target, "output": output_path, "trials": num_runs,
         "allow_outside": allow_outside,
     }  # fmt: skip
@@ -136,7 +136,7 @@ async def run_suite(
 
     def load() -> Suite:
         with as_the_original(Path(suite_path)):
-            return load_suite(Path(suite_path), FORMAT.name, options=given)
+            return load_suite(Path(suite_path), FORMAT.name, options=settings)
 
     return await _listened_to(custom_progress_callback, load, options)
 

@@ -95,7 +95,7 @@ class Batches:
         if known is None or (known[1] is not None and known[1] >= 400):
             answer = await self._next_batch(key, api, body)
         elif known[1] is None:
-            answer = await self._of_batch(key, api, known[0])
+            answer = await self._reply_in_batch(key, api, known[0])
         else:
             answer = BatchAnswer(key, known[1], msgspec.json.decode(known[2]))
         if answer.status >= 400:
@@ -129,7 +129,7 @@ class Batches:
         self._collecting = asyncio.get_running_loop().call_later(self._rules.batch_idle, self._collect)
         return await asyncio.shield(future)
 
-    async def _of_batch(self, key: str, api: BatchApi, batch: str) -> BatchAnswer:
+    async def _reply_in_batch(self, key: str, api: BatchApi, batch: str) -> BatchAnswer:
         future = self._future(key)
         self._poll(api, batch)
         return await asyncio.shield(future)
@@ -144,15 +144,15 @@ class Batches:
 
     async def _hand_in(self, api: BatchApi, part: Sequence[_Question]) -> None:
         try:
-            batch = await api.submit({one.key: one.body for one in part})
+            batch = await api.submit({call.key: call.body for call in part})
             self._note(batch, part)
         except Exception as error:  # also one of the notes: what waits for answers must not wait for ever
-            self._fail([one.key for one in part], error)
+            self._fail([call.key for call in part], error)
             return
         self._poll(api, batch)
 
     def _note(self, batch: str, part: Sequence[_Question]) -> None:
-        rows = [(one.key, batch) for one in part]
+        rows = [(call.key, batch) for call in part]
         with self._notes:  # commits, or takes back all of them
             self._notes.execute("BEGIN")
             self._notes.executemany("INSERT OR REPLACE INTO questions VALUES (?, ?, NULL, NULL)", rows)
@@ -216,12 +216,12 @@ class Batches:
 def _parts(questions: Sequence[_Question]) -> list[list[_Question]]:
     parts: list[list[_Question]] = [[]]
     size = 0
-    for one in questions:
-        if parts[-1] and (len(parts[-1]) == _MOST_QUESTIONS or size + one.size > _MOST_BYTES):
+    for question in questions:
+        if parts[-1] and (len(parts[-1]) == _MOST_QUESTIONS or size + question.size > _MOST_BYTES):
             parts.append([])
             size = 0
-        parts[-1].append(one)
-        size += one.size
+        parts[-1].append(question)
+        size += question.size
     return parts
 
 

@@ -14,12 +14,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from evalwright.errors import Unsent, counted, money
+from evalwright.errors import UnsentCall, counted, money
 from evalwright.llm.failures import CallFailed
 from evalwright.llm.funds import Funds
 from evalwright.llm.patience import standing_still
 from evalwright.llm.prices import built_in_price, dollars, most_dollars, price_in
-from evalwright.llm.token_estimates import Most
+from evalwright.llm.token_estimates import MostTokens
 from evalwright.model.chat import Usage
 from evalwright.model.plan import Price
 
@@ -35,7 +35,7 @@ class Fare(NamedTuple):
     """The money that is reserved for one call, and the limit of each reply that it pays for."""
 
     model: str
-    most: Most
+    most: MostTokens
     token_output: int
     share: float = 1.0
     pico: int = 0
@@ -46,7 +46,7 @@ class Fare(NamedTuple):
 class _WaitingCall(NamedTuple):
     model: str
     price: Price
-    most: Most
+    most: MostTokens
     share: float
     turn: asyncio.Future[Fare]
 
@@ -117,7 +117,7 @@ class Spending:
             usage.token_cache_write or 0,
         )
 
-    async def reserve(self, model: str, most: Most, share: float = 1.0) -> Fare:
+    async def reserve(self, model: str, most: MostTokens, share: float = 1.0) -> Fare:
         """Reserve what a call may cost at a share of its price; waits while other calls under way hold the money.
 
         Raises CallFailed `no_price`, or `cost_limit` if the money would not suffice even without them; Unsent if it
@@ -199,7 +199,7 @@ class Spending:
         waiting, self._waiting = self._waiting, deque()
         for call in waiting:
             if not call.turn.done():
-                call.turn.set_exception(Unsent())
+                call.turn.set_exception(UnsentCall())
         self._note_waiting(0)
 
     def _fare(self, call: _WaitingCall, funds: Funds) -> Fare | CallFailed | None:
@@ -286,4 +286,4 @@ def _pico(amount: float) -> int:
 def _may_be_billed(failure: BaseException) -> bool:
     if isinstance(failure, CallFailed):
         return failure.arrived and failure.kind in _MAY_BE_BILLED
-    return not isinstance(failure, Unsent)
+    return not isinstance(failure, UnsentCall)

@@ -71,8 +71,8 @@ class CallableClient:
         if isinstance(response, str):
             response = ChatReply(response, model)
         if not isinstance(response, ChatReply):
-            found = type(response).__name__
-            raise CallFailed("bad_reply", f"the provider returned {found}, expected a ChatReply or text")
+            name = type(response).__name__
+            raise CallFailed("bad_reply", f"the provider returned {name}, expected a ChatReply or text")
         with reading_reply():
             response = checked_reply(response)
         return msgspec.structs.replace(response, latency_ms=int((time.monotonic() - started) * 1000))

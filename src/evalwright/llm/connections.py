@@ -83,10 +83,10 @@ async def _bound(response: Any) -> None:
 @cache
 def _stream_class(library: str) -> Any:
     """A class for the streams of one HTTP library: the SDKs use several, and each accepts only its own class."""
-    return type("BoundedStream", (_Bounded, import_module(library).AsyncByteStream), {})
+    return type("BoundedStream", (_BoundedStream, import_module(library).AsyncByteStream), {})
 
 
-class _Bounded:
+class _BoundedStream:
     def __init__(self, stream: Any, most_bytes: int, checked: bool) -> None:
         self._stream, self._most = stream, most_bytes
         self._decoder = getincrementaldecoder("utf-8")("strict" if checked else "replace")

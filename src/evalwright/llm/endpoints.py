@@ -47,7 +47,7 @@ def nameless(model: str) -> str | None:
 def _models(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     several = values.get("models")
     named = [("model", values.get("model"))]
-    named += [(f"models[{i}]", one) for i, one in enumerate(several if isinstance(several, list) else ())]
+    named += [(f"models[{i}]", model) for i, model in enumerate(several if isinstance(several, list) else ())]
     yield from ((key, name) for key, name in named if isinstance(name, str))
 
 

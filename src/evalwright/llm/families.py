@@ -41,5 +41,5 @@ def _table() -> _Table:
 @cache
 def family_of(model: str) -> Family:
     """The family of a model, by its name with or without a prefix for its provider (`us.anthropic.claude-...`)."""
-    matching = (one for one in _table().families if re.search(rf"(?:^|[/.:@])(?:{one.models})", model.lower()))
+    matching = (family for family in _table().families if re.search(rf"(?:^|[/.:@])(?:{family.models})", model.lower()))
     return next(matching, _table().others)

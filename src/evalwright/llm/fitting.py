@@ -71,7 +71,7 @@ def fit_of(
     sent = not adapts or (family.temperature and not thinks and "temperature" not in refused)
     left_out = () if temperature is None or sent else (f"temperature {temperature:g}",)
     formats = _formats(interface, request, family, forces_tools=not thinks)
-    reply_format = next((one for one in formats if one not in refused), None)
+    reply_format = next((suite_format for suite_format in formats if suite_format not in refused), None)
     return Fit(limit, most, temperature if sent else None, reply_format, left_out, raised)
 
 

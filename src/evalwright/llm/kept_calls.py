@@ -113,7 +113,7 @@ def questions_of(request: ChatRequest) -> list[dict[str, Any]]:
 
 def _known_fields(value: Any) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(value)
-    return {key: one for key, one in fields.items() if one not in (None, [])}
+    return {key: field for key, field in fields.items() if field not in (None, [])}
 
 
 def _masked_and_cut(value: Any, mask: Callable[[str], str]) -> Any:
@@ -121,9 +121,9 @@ def _masked_and_cut(value: Any, mask: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return _cut(mask(value))
     if isinstance(value, Mapping):
-        return {str(key): _masked_and_cut(one, mask) for key, one in value.items()}
+        return {str(key): _masked_and_cut(item, mask) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_masked_and_cut(one, mask) for one in value]
+        return [_masked_and_cut(item, mask) for item in value]
     return value
 
 

@@ -35,7 +35,7 @@ def _lanes_class(library: str) -> Any:
         limits=http.Limits(max_connections=1),
         socket_options=[(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), *known],
     )
-    stream = type("LentStream", (_Lent, http.AsyncByteStream), {})
+    stream = type("LentStream", (_LentBody, http.AsyncByteStream), {})
     return type("Lanes", (_Lanes, http.AsyncBaseTransport), {"_made": staticmethod(made), "_stream": stream})
 
 
@@ -58,7 +58,7 @@ class _Lanes:
             await lane.aclose()
 
 
-class _Lent:
+class _LentBody:
     """The body of a response; its end returns the connection."""
 
     def __init__(self, stream: Any, give_back: Callable[[], None]) -> None:

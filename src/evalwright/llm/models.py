@@ -27,7 +27,7 @@ from evalwright.llm.replies import cut_by_budget, is_truncated, is_unfinished, u
 from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, key_of, route_of
 from evalwright.llm.thinking import ends_thinking, spoken
-from evalwright.llm.token_estimates import Most, likely_tokens, most_of
+from evalwright.llm.token_estimates import MostTokens, likely_tokens, most_of
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Purpose
 from evalwright.model.plan import Price
 
@@ -43,7 +43,7 @@ Again = Callable[[CallFailed], Awaitable[None]]
 
 # Concurrent calls of an endpoint; a 429 halves them.
 _WIDTH = 64
-_UNCOUNTED = Most(0)
+_UNCOUNTED = MostTokens(0)
 
 
 class LiveModels:
@@ -151,7 +151,7 @@ class LiveModels:
             raise cut_by_budget(reply, purpose)
         return reply
 
-    def _highest_cost(self, request: ChatRequest, route: Route, wanted: int | None) -> Most:
+    def _highest_cost(self, request: ChatRequest, route: Route, wanted: int | None) -> MostTokens:
         if not self._spending.has_cap:
             return _UNCOUNTED
         return most_of(request, ANTHROPIC_TOKENS if wanted is None and route.interface == "anthropic" else wanted)
@@ -178,7 +178,7 @@ class LiveModels:
         return await self._paid_reply(request.model, self._highest_cost(request, route, wanted), call, SHARE_OF_PRICE)
 
     async def _paid_reply(
-        self, model: str, most: Most, call: Callable[[Fare, Again], Awaitable[P]], share: float = 1.0
+        self, model: str, most: MostTokens, call: Callable[[Fare, Again], Awaitable[P]], share: float = 1.0
     ) -> P:
         """The reply with its cost, at a share of the list price; the most that it can cost is reserved first."""
         fare = await self._spending.reserve(model, most, share)

@@ -105,10 +105,10 @@ def _served_call(item: Any) -> ServedCall:
 
 
 def _usage(usage: Any) -> Usage:
-    asked, output = (getattr(usage, f"{name}_tokens_details", None) for name in ("input", "output"))
+    sent, output = (getattr(usage, f"{name}_tokens_details", None) for name in ("input", "output"))
     return Usage(
         count_of(usage, "input_tokens"),
         count_of(usage, "output_tokens"),
         count_of(output, "reasoning_tokens"),
-        count_of(asked, "cached_tokens"),
+        count_of(sent, "cached_tokens"),
     )

@@ -39,7 +39,7 @@ def standing_still() -> Iterator[None]:
 async def bounded_by(seconds: float) -> AsyncIterator[asyncio.Timeout]:
     """Like `asyncio.timeout`, without the time for which calls in the block wait for money."""
     async with asyncio.timeout(seconds) as bound:
-        token = stops.set(_Still(bound).stop)
+        token = stops.set(_PausableLimit(bound).stop)
         try:
             yield bound
         finally:
@@ -52,13 +52,13 @@ async def all_given(calls: Iterable[Awaitable[T]]) -> list[T]:
     So model calls that are under way get their replies, even if another call is not made any more.
     """
     outcomes = await asyncio.gather(*calls, return_exceptions=True)
-    for one in outcomes:
-        if isinstance(one, BaseException):
-            raise one
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
     return cast("list[T]", outcomes)
 
 
-class _Still:
+class _PausableLimit:
     """A time limit that several calls may pause at the same time."""
 
     def __init__(self, bound: asyncio.Timeout) -> None:

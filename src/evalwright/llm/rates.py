@@ -40,7 +40,7 @@ class Demand(NamedTuple):
 NOTHING = Demand()
 
 
-class _Stated(NamedTuple):
+class _StatedLimit(NamedTuple):
     """One limit as a response states it; `seconds` until it is full again, None if the response does not say."""
 
     name: str
@@ -52,10 +52,10 @@ class _Stated(NamedTuple):
 class _Limit:
     """What is left of one limit. It may be below 0: the calls that took it then wait."""
 
-    def __init__(self, stated: _Stated, under_way: float, now: float) -> None:
+    def __init__(self, stated: _StatedLimit, under_way: float, now: float) -> None:
         self.adopt(stated, under_way, now)
 
-    def adopt(self, stated: _Stated, under_way: float, now: float) -> None:
+    def adopt(self, stated: _StatedLimit, under_way: float, now: float) -> None:
         """Adopt what the provider says, minus what the calls under way will use: it may not know about them yet."""
         missing = stated.limit - stated.left
         self._a_second = stated.limit / 60
@@ -149,7 +149,7 @@ def exhausted_for(headers: Mapping[str, str]) -> float | None:
     return max(waits, default=None)
 
 
-def _stated_limits(headers: Mapping[str, str]) -> Iterator[_Stated]:
+def _stated_limits(headers: Mapping[str, str]) -> Iterator[_StatedLimit]:
     """The limits in the headers of OpenAI (and its imitators) and Anthropic, if they are numbers."""
     for name in _NAMES:
         for limit, left, reset in (
@@ -158,7 +158,7 @@ def _stated_limits(headers: Mapping[str, str]) -> Iterator[_Stated]:
         ):
             most, remaining = _number(headers.get(limit)), _number(headers.get(left))
             if most and remaining is not None:
-                yield _Stated(name, most, min(remaining, most), _seconds(headers.get(reset)))
+                yield _StatedLimit(name, most, min(remaining, most), _seconds(headers.get(reset)))
 
 
 def _number(text: str | None) -> float | None:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from evalwright.llm.failures import CallFailed
 
-__all__ = ["Streamed", "anthropic_message", "openai_completion"]
+__all__ = ["StreamedReply", "anthropic_message", "openai_completion"]
 
 
-class Streamed(NamedTuple):
+class StreamedReply(NamedTuple):
     """A whole response, and the milliseconds from the call to its first word, thought or tool."""
 
     response: Any
@@ -34,7 +34,7 @@ class _Clock:
             self.first_ms = int((time.monotonic() - self._started) * 1000)
 
 
-async def openai_completion(chunks: AsyncIterator[Any], started: float) -> Streamed:
+async def openai_completion(chunks: AsyncIterator[Any], started: float) -> StreamedReply:
     """The message assembled from the chunks of a chat completion. Raises CallFailed for a stream that breaks off."""
     clock, whole = _Clock(started), _Completion()
     async for chunk in chunks:
@@ -45,7 +45,7 @@ async def openai_completion(chunks: AsyncIterator[Any], started: float) -> Strea
         whole.model = chunk.model or whole.model
     if whole.finish_reason is None:
         raise _broken_off()
-    return Streamed(whole.response(), clock.first_ms)
+    return StreamedReply(whole.response(), clock.first_ms)
 
 
 class _Completion:
@@ -105,7 +105,7 @@ class _Completion:
         return SimpleNamespace(choices=[choice], usage=self.usage, model=self.model)
 
 
-async def anthropic_message(events: AsyncIterator[Any], started: float) -> Streamed:
+async def anthropic_message(events: AsyncIterator[Any], started: float) -> StreamedReply:
     """The message assembled from the events of a stream. Raises CallFailed for one that breaks off."""
     clock = _Clock(started)
     message = SimpleNamespace(content=[], model=None, stop_reason=None, usage=SimpleNamespace())
@@ -134,7 +134,7 @@ async def anthropic_message(events: AsyncIterator[Any], started: float) -> Strea
     for index, parts in inputs.items():
         if message.content[index].type.endswith("tool_use") and parts:
             message.content[index].input = _object("".join(parts))
-    return Streamed(message, clock.first_ms)
+    return StreamedReply(message, clock.first_ms)
 
 
 def _add_delta(block: Any, delta: Any, inputs: list[str]) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from evalwright.llm.fitting import thinking_budget
 from evalwright.model.chat import ChatRequest
 
-__all__ = ["Most", "likely_tokens", "most_of"]
+__all__ = ["MostTokens", "likely_tokens", "most_of"]
 
 _LIMIT_UNDER_BUDGET = 16_384
 """Tokens of a reply to a request without a limit if there is a budget, which needs one to be kept."""
@@ -28,7 +28,7 @@ _FOR_TOOLS = 600
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
-class Most(NamedTuple):
+class MostTokens(NamedTuple):
     """The most that a call may use."""
 
     token_input: int
@@ -40,7 +40,7 @@ class Most(NamedTuple):
     """Replies that one call asks for."""
 
 
-def most_of(request: ChatRequest, sent: int | None) -> Most:
+def most_of(request: ChatRequest, sent: int | None) -> MostTokens:
     """The most that a call may use if its reply has the limit `sent`; None if it has none so far."""
     extra = {**request.extra, **(request.extra.get("extra_body") or {})}
     own_limit = max((limit for name in _LIMITS if isinstance(limit := extra.get(name), int)), default=None)
@@ -49,7 +49,7 @@ def most_of(request: ChatRequest, sent: int | None) -> Most:
     limit = max(own_limit or 0, sent or 0) or _LIMIT_UNDER_BUDGET + thinking
     is_ours = own_limit is None and (request.max_tokens is None or request.default_limit is True)
     least = min(limit, _SHORTEST + thinking) if is_ours else limit
-    return Most(_most_input(request), limit, least, choices)
+    return MostTokens(_most_input(request), limit, least, choices)
 
 
 def likely_tokens(request: ChatRequest, most_output: int | None = None) -> tuple[int, int]:

@@ -67,7 +67,9 @@ class OpenTelemetry:
 
         resource = Resource.create({"service.name": "evalwright", "evalwright.run_id": plan.run_id})
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        self._provider.add_span_processor(BatchSpanProcessor(cast("SpanExporter", _Watched(self._exporter, self))))
+        self._provider.add_span_processor(
+            BatchSpanProcessor(cast("SpanExporter", _WatchedExporter(self._exporter, self)))
+        )
         self._tracer = self._provider.get_tracer("evalwright")
 
     def prepare(self, trace: Trace) -> None:
@@ -77,9 +79,9 @@ class OpenTelemetry:
         span = self._tracer.start_span(
             f"{trace.variant_name} {trace.case_key}", context=context.Context(), start_time=_ns(trace.started_at)
         )
-        found = span.get_span_context()
-        trace.extra = {**trace.extra, "span_id": f"{found.span_id:016x}"}
-        trace.extra.setdefault("trace_id", f"{found.trace_id:032x}")
+        span_context = span.get_span_context()
+        trace.extra = {**trace.extra, "span_id": f"{span_context.span_id:016x}"}
+        trace.extra.setdefault("trace_id", f"{span_context.trace_id:032x}")
         self._started[_key(trace)] = span
 
     def trace(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
@@ -121,7 +123,7 @@ class OpenTelemetry:
             above = inside.get(step.parent_id or "", root)
             child = self._tracer.start_span(step.name, context=above, start_time=_ns(step.started_at))
             inside[step.id] = api.set_span_in_context(child)
-            child.set_attributes(_of_step(step))
+            child.set_attributes(_attributes_of_step(step))
             if step.status == "error":
                 child.set_status(api.StatusCode.ERROR, (step.error or "error")[:_TEXT])
             child.end(end_time=_ns(step.finished_at or step.started_at))
@@ -150,7 +152,7 @@ class OpenTelemetry:
         self._provider.shutdown()
 
 
-class _Watched:
+class _WatchedExporter:
     """The exporter, with its failures counted.
 
     The SDK only logs them, and its records quote the server's answer, which may contain keys: those records are
@@ -253,7 +255,7 @@ def _evaluation_attributes(row: EvaluationResult) -> dict[str, Any]:
     return {key: value for key, value in attributes.items() if value is not None}
 
 
-def _of_step(step: Span) -> dict[str, Any]:
+def _attributes_of_step(step: Span) -> dict[str, Any]:
     shown = {"input.value": step.input, "output.value": step.output}
     texts = {
         key: value if isinstance(value, str) else msgspec.json.encode(value).decode()

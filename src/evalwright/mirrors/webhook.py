@@ -56,9 +56,9 @@ class Webhook:
 
 
 def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    found = config.get("platform")
-    if not isinstance(found, str) or found not in _BODIES:
-        yield "platform", f"'platform' must be one of {', '.join(_BODIES)}, found {found!r}"
+    platform = config.get("platform")
+    if not isinstance(platform, str) or platform not in _BODIES:
+        yield "platform", f"'platform' must be one of {', '.join(_BODIES)}, found {platform!r}"
     url = config.get("url")
     if not isinstance(url, str):
         yield "url", "'url' must be a string; an empty one turns the webhook off"

@@ -150,7 +150,7 @@ class CellEntry(msgspec.Struct, gc=False):
     @property
     def failed(self) -> bool:
         """As for `inspect --failed`: the system errored, or a result neither passed nor was skipped."""
-        return self.error is not None or any(not one.passed and not one.skipped for one in self.outcomes)
+        return self.error is not None or any(not outcome.passed and not outcome.skipped for outcome in self.outcomes)
 
 
 class CellSelection(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from evalwright.model.protocols import RunReader
 
-__all__ = ["Mended", "located_damage", "unreadable_records"]
+__all__ = ["MendedDamage", "located_damage", "unreadable_records"]
 
 
-class Mended(str):
+class MendedDamage(str):
     """A note about damage that lost nothing: the end of an unfinished line, or a summary that was rebuilt."""
 
     __slots__ = ()
@@ -15,9 +15,9 @@ class Mended(str):
 
 def unreadable_records(reader: RunReader) -> list[str]:
     """Records that could not be read so far and are in no number: whatever is reported of the run is incomplete."""
-    return [note for note in reader.damage if not isinstance(note, Mended)]
+    return [note for note in reader.damage if not isinstance(note, MendedDamage)]
 
 
 def located_damage(*readers: RunReader) -> list[str]:
     """The unreadable records of several runs as warnings that name the run."""
-    return [f"cannot be read: {one.location}: {note}" for one in readers for note in unreadable_records(one)]
+    return [f"cannot be read: {reader.location}: {note}" for reader in readers for note in unreadable_records(reader)]

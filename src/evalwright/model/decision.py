@@ -288,4 +288,4 @@ class Decision(msgspec.Struct, kw_only=True):
         if self.ci is None:
             return []
         bounds = self.errors.all_failed, self.errors.all_passed
-        return [self.ci, *(one.ci for one in bounds if one is not None and one.ci is not None)]
+        return [self.ci, *(bound.ci for bound in bounds if bound is not None and bound.ci is not None)]

@@ -328,7 +328,7 @@ class Plan(msgspec.Struct):
 
         The suite can name it for any evaluator, else the evaluator's type says it.
         """
-        spec = next((one for one in self.evaluators if one.name == evaluator), None)
+        spec = next((evaluator_spec for evaluator_spec in self.evaluators if evaluator_spec.name == evaluator), None)
         if spec is not None and spec.threshold is not None:
             return spec.threshold if spec.threshold_op == "gte" else None
         rule = self.score_rules.get(evaluator)

@@ -75,13 +75,13 @@ class _ReadableConversation:
         """Bare numbers of calls: the calls themselves are unknown. Texts and objects hold none."""
 
 
-def _mapping(given: Any) -> dict[str, Any]:
-    if isinstance(given, str):
+def _mapping(mapping: Any) -> dict[str, Any]:
+    if isinstance(mapping, str):
         try:
-            given = _decode_any(given)
+            mapping = _decode_any(mapping)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return {}
-    return given if isinstance(given, dict) else {}
+    return mapping if isinstance(mapping, dict) else {}
 
 
 def _content(content: Any) -> dict[str, Any] | str:
@@ -102,7 +102,7 @@ def normalized(messages: Sequence[Any]) -> Conversation:
 
 def _read(messages: Sequence[Any], readable: _ReadableConversation | None = None) -> Conversation:
     """See `normalized`; `readable` gets the same conversation for readers, in which any role may speak."""
-    found = Conversation(list(messages))
+    conversation = Conversation(list(messages))
     for message in messages:
         if not isinstance(message, dict):
             continue
@@ -113,22 +113,22 @@ def _read(messages: Sequence[Any], readable: _ReadableConversation | None = None
         if role == "user" or role == "system":
             text = text_of(content)
             if text is not None:
-                (found.user_messages if role == "user" else found.system_prompts).append(text)
+                (conversation.user_messages if role == "user" else conversation.system_prompts).append(text)
         elif role == "assistant":
             if "tool_calls" in message or "function_call" in message:
                 calls = _calls_in(message)
-                found.tool_calls += calls
+                conversation.tool_calls += calls
                 if readable is not None:
                     _add_calls(readable, calls, message, messages)
             if text := text_of(content):
-                found.assistant_messages.append(text)
-                found.final_response = text
+                conversation.assistant_messages.append(text)
+                conversation.final_response = text
         elif role == "tool":
             output = ToolOutput(_text_or_none(message.get("tool_call_id")), _text_or_none(message.get("name")), content)
-            found.tool_outputs.append(output)
+            conversation.tool_outputs.append(output)
             if readable is not None:
                 readable.results.append(ToolResult(output.name or "", _content(content), output.tool_call_id))
-    return found
+    return conversation
 
 
 def _add_calls(
@@ -139,7 +139,7 @@ def _add_calls(
         parts.calls.append(call)
         parts.messages.append(TraceMessage("assistant", None, None, call))
     if (listed := message.get("tool_calls")) and isinstance(listed, (int, float)):
-        number = next(i for i, one in enumerate(messages) if one is message)
+        number = next(i for i, other in enumerate(messages) if other is message)
         parts.wrong.append(f"messages[{number}].tool_calls: expected a list of calls, found {json.dumps(listed)}")
 
 
@@ -153,19 +153,19 @@ def json_text(value: Any) -> str:
 
 def _calls_in(message: dict[str, Any]) -> list[ToolUse]:
     """The tool calls in one message of the system, of any shape."""
-    found: list[ToolUse] = []
+    uses: list[ToolUse] = []
     listed = message.get("tool_calls")
     for call in listed if isinstance(listed, list) else ():
         if isinstance(call, dict):
             function = call.get("function")
             inside = function if isinstance(function, dict) else {}
             name = inside.get("name") or call.get("name") or "unknown_tool"
-            given = inside["arguments"] if "arguments" in inside else call.get("arguments")
-            found.append(ToolUse(_text_or_none(call.get("id")), str(name), given))
+            arguments = inside["arguments"] if "arguments" in inside else call.get("arguments")
+            uses.append(ToolUse(_text_or_none(call.get("id")), str(name), arguments))
     legacy = message.get("function_call")
     if isinstance(legacy, dict):
-        found.append(ToolUse(None, str(legacy.get("name") or "unknown_tool"), legacy.get("arguments")))
-    return found
+        uses.append(ToolUse(None, str(legacy.get("name") or "unknown_tool"), legacy.get("arguments")))
+    return uses
 
 
 def _text_or_none(value: Any) -> str | None:

@@ -36,8 +36,8 @@ def same_calls(calls: Iterable[RecordedCall], parents: Mapping[str, str | None])
 
     Calls that are already below each other are left out.
     """
-    found: dict[str, str] = {}
-    taken: set[tuple[str, str]] = set()
+    parents_of_calls: dict[str, str] = {}
+    pairs: set[tuple[str, str]] = set()
     begun: list[RecordedCall] = []
     up = dict(parents)
     ordered = sorted(calls, key=lambda call: call.end, reverse=True)
@@ -45,15 +45,15 @@ def same_calls(calls: Iterable[RecordedCall], parents: Mapping[str, str | None])
         begun = [call for call in begun if call.end >= inner.start]
         for outer in reversed(begun):
             if (
-                (outer.id, inner.recorder) not in taken
+                (outer.id, inner.recorder) not in pairs
                 and _is_same(outer, inner)
                 and not _is_ancestor(outer, inner, up)
             ):
-                found[inner.id] = up[inner.id] = outer.id
-                taken.add((outer.id, inner.recorder))
+                parents_of_calls[inner.id] = up[inner.id] = outer.id
+                pairs.add((outer.id, inner.recorder))
                 break
         begun.append(inner)
-    return found
+    return parents_of_calls
 
 
 def _is_same(outer: RecordedCall, inner: RecordedCall) -> bool:
@@ -67,8 +67,8 @@ def _is_same(outer: RecordedCall, inner: RecordedCall) -> bool:
     return inner.end <= outer.end and agree and not differ
 
 
-def _is_ancestor(one: RecordedCall, other: RecordedCall, parents: Mapping[str, str | None]) -> bool:
-    return one.id in _above(other.id, parents) or other.id in _above(one.id, parents)
+def _is_ancestor(call: RecordedCall, other: RecordedCall, parents: Mapping[str, str | None]) -> bool:
+    return call.id in _above(other.id, parents) or other.id in _above(call.id, parents)
 
 
 def _above(id: str, parents: Mapping[str, str | None]) -> set[str]:

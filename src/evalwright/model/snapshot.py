@@ -131,11 +131,11 @@ def evaluator_digests(specs: Iterable[EvaluatorSpec], content: Callable[[str], s
     `content` returns the hash of the file at an absolute path, "" if there is no file: a prompt or patch in a file
     determines verdicts as much as one in the configuration.
     """
-    found = {}
+    digests = {}
     for spec in specs:
         parts = [spec.type, spec.config, spec.threshold, spec.threshold_op, spec.required, spec.extractor]
-        found[spec.name] = _hash(_sorted_json(_placeless(msgspec.to_builtins(parts), content))).hexdigest()
-    return found
+        digests[spec.name] = _hash(_sorted_json(_placeless(msgspec.to_builtins(parts), content))).hexdigest()
+    return digests
 
 
 def _placeless(value: Any, content: Callable[[str], str] = _nothing) -> Any:

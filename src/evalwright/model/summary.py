@@ -302,6 +302,6 @@ class RunSummary(msgspec.Struct):
     @property
     def nothing_judged(self) -> bool:
         """Whether every cell was skipped, or there was none to run."""
-        found = [variant.cells for variant in self.variants]
-        cells = sum(sum(cells.values()) for cells in found)
-        return cells == sum(cells.get("skip", 0) for cells in found) and (cells > 0 or not self.cells_missing)
+        counts = [variant.cells for variant in self.variants]
+        cells = sum(sum(cells.values()) for cells in counts)
+        return cells == sum(cells.get("skip", 0) for cells in counts) and (cells > 0 or not self.cells_missing)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from evalwright.processes import ties
 from evalwright.processes.process_table import kill, kill_session, writers
 
-__all__ = ["OUTPUT_LIMIT", "Captured", "Finished", "finished", "run_command"]
+__all__ = ["OUTPUT_LIMIT", "CapturedOutput", "FinishedCommand", "finished", "run_command"]
 
 OUTPUT_LIMIT = 10 * 2**20
 """Bytes of each stream that are kept; the rest is read, so that the command is not blocked, but only counted."""
@@ -35,7 +35,7 @@ _DEATH = 3.0
 
 
 @dataclass(slots=True)
-class Captured:
+class CapturedOutput:
     """What a command wrote to one stream."""
 
     kept: bytearray = field(default_factory=bytearray)
@@ -56,13 +56,13 @@ class Captured:
 
 
 @dataclass(slots=True)
-class Finished:
+class FinishedCommand:
     """How a command ended and what it wrote."""
 
     exit_code: int
     """Negative: the number of the signal that ended it."""
-    stdout: Captured
-    stderr: Captured
+    stdout: CapturedOutput
+    stderr: CapturedOutput
 
     def how(self) -> str:
         """`exit code 3` or `signal SIGSEGV`."""
@@ -81,14 +81,14 @@ async def run_command(
     stdin: bytes = b"",
     output_limit: int = OUTPUT_LIMIT,
     on_stdout: Callable[[bytes], None] | None = None,
-) -> Finished:
+) -> FinishedCommand:
     """Run `command`, found on the PATH of `env`, to its end. `env` is its whole environment.
 
     `on_stdout` gets all output on stdout as it arrives, whatever the limit; it must not raise. Limit the time by
     cancelling the call: however the call ends, even by the death of this process, nothing of the command is left.
     Raises OSError if it cannot be started.
     """
-    running = _Running(command, env, cwd, stdin, output_limit, on_stdout)
+    running = _RunningCommand(command, env, cwd, stdin, output_limit, on_stdout)
     try:
         await running.ended.wait()
     finally:
@@ -98,10 +98,10 @@ async def run_command(
         _endings.add(ending)
         ending.add_done_callback(_endings.discard)
         await asyncio.shield(ending)
-    return Finished(running.exit_code(), running.stdout, running.stderr)
+    return FinishedCommand(running.exit_code(), running.stdout, running.stderr)
 
 
-def finished(command: Sequence[str], *, env: Mapping[str, str], patience: float) -> Finished:
+def finished(command: Sequence[str], *, env: Mapping[str, str], patience: float) -> FinishedCommand:
     """Like `run_command`, for a short command, in code that may block; its output is held as a whole.
 
     Raises OSError if it cannot be started, and TimeoutError after `patience` seconds.
@@ -123,15 +123,15 @@ def finished(command: Sequence[str], *, env: Mapping[str, str], patience: float)
             kill_session(process.pid)
             process.communicate()
         ties.untie(*tied)
-    found = [Captured(bytearray(text), len(text), text[-_LAST_WORDS:]) for text in streams]
-    return Finished(process.returncode, *found)
+    outputs = [CapturedOutput(bytearray(text), len(text), text[-_LAST_WORDS:]) for text in streams]
+    return FinishedCommand(process.returncode, *outputs)
 
 
 _endings: set[asyncio.Task[None]] = set()
 """Keeps the tasks alive, as the event loop holds only weak references to them."""
 
 
-class _Running:
+class _RunningCommand:
     """A started command and our ends of its pipes."""
 
     def __init__(
@@ -146,7 +146,7 @@ class _Running:
         self._process, self._pipes, self._ties = _start_command(command, env, cwd, with_stdin=bool(stdin))
         _die_first(self._process.pid)
         self._loop = asyncio.get_running_loop()
-        self.stdout, self.stderr = Captured(), Captured()
+        self.stdout, self.stderr = CapturedOutput(), CapturedOutput()
         self._on_stdout = on_stdout
         self.ended, self._silent = asyncio.Event(), asyncio.Event()
         self._stdin = memoryview(stdin)
@@ -176,7 +176,7 @@ class _Running:
         except (AttributeError, OSError):  # not on Linux, or not on this kernel
             self._watching = asyncio.create_task(self._poll())
 
-    def _read(self, descriptor: int, captured: Captured, limit: int) -> None:
+    def _read(self, descriptor: int, captured: CapturedOutput, limit: int) -> None:
         try:
             chunk = os.read(descriptor, _CHUNK)
         except BlockingIOError:

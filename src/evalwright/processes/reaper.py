@@ -72,11 +72,11 @@ def _kill(sessions: set[int], files: set[str]) -> None:
         return
     ends = time.monotonic() + _LONGEST
     # Repeated until none is left: a killed process may have started another one a moment before.
-    while (found := [*_victims(sessions, files)]) and time.monotonic() < ends:
+    while (victims := [*_victims(sessions, files)]) and time.monotonic() < ends:
         # We may have lost our process before it could note the session of one that it had just started, whose children
         # may have closed the file.
-        sessions |= {pid for pid in found if _is_of(str(pid), {pid})}
-        for pid in found:
+        sessions |= {pid for pid in victims if _is_of(str(pid), {pid})}
+        for pid in victims:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.005)

@@ -86,22 +86,22 @@ def of_notes(test: str, position: int, case_id: str, notes: Sequence[Note]) -> S
     """The cell of one input that `assert_pass` or `evaluate` judged, the latter once or several times."""
     last = notes[-1]
     if len(notes) > 1:
-        evaluators = [one for note in notes for one in note.evaluators]
-        outcomes = [one for note in notes for one in note.outcomes or [note.error]]
+        evaluators = [evaluator for note in notes for evaluator in note.evaluators]
+        outcomes = [outcome for note in notes for outcome in note.outcomes or [note.error]]
         last = replace(last, evaluators=evaluators, outcomes=outcomes, started_at=notes[0].started_at, error=None)
-    return _of_note(test, position, case_id, last)
+    return _record_of_note(test, position, case_id, last)
 
 
-def _of_note(test: str, position: int, case_id: str, note: Note) -> SpoolRecord:
+def _record_of_note(test: str, position: int, case_id: str, note: Note) -> SpoolRecord:
     from evalwright.formats.pixie.target import observed_answer
 
     replaced: list[str] = []
     fields = _fields(note, replaced)
-    captured = [{**one, "purpose": "output"} for one in fields.pop("eval_output")]
+    captured = [{**output, "purpose": "output"} for output in fields.pop("eval_output")]
     description, specs = fields.pop("description"), _specs(note)
     own = note.given is getattr(note.evaluable, "eval_input", None)
-    given = _collapsed_items(fields["eval_input"]) if own else plain(note.given, "input", replaced)
-    case = Case(case_id, given, description=description, extra=fields)
+    items = _collapsed_items(fields["eval_input"]) if own else plain(note.given, "input", replaced)
+    case = Case(case_id, items, description=description, extra=fields)
     answer = observed_answer(fields, captured) if note.evaluable is not None else Answer()
     answer.error = target_failure(note.error) if note.error is not None else None
     if note.spans:
@@ -122,16 +122,16 @@ def _of_note(test: str, position: int, case_id: str, note: Note) -> SpoolRecord:
 
 def _fields(note: Note, notes: list[str]) -> dict[str, Any]:
     """What evaluators see, in the shape of an application's dataset entry."""
-    one = note.evaluable
+    evaluable = note.evaluable
     fields: dict[str, Any] = {
-        "eval_input": _named_data(getattr(one, "eval_input", None), notes)
+        "eval_input": _named_data(getattr(evaluable, "eval_input", None), notes)
         or [{"name": "input", "value": plain(note.given, "input", notes)}],
-        "eval_output": _named_data(getattr(one, "eval_output", None), notes),
-        "eval_metadata": plain(getattr(one, "eval_metadata", None), "eval_metadata", notes),
-        "description": getattr(one, "description", None),
+        "eval_output": _named_data(getattr(evaluable, "eval_output", None), notes),
+        "eval_metadata": plain(getattr(evaluable, "eval_metadata", None), "eval_metadata", notes),
+        "description": getattr(evaluable, "description", None),
     }
-    expectation = getattr(one, "expectation", None)
-    if one is not None and getattr(expectation, "name", "") != "UNSET":
+    expectation = getattr(evaluable, "expectation", None)
+    if evaluable is not None and getattr(expectation, "name", "") != "UNSET":
         fields["expectation"] = plain(expectation, "expectation", notes)
     return fields
 
@@ -151,10 +151,10 @@ def _specs(note: Note) -> list[EvaluatorSpec]:
 
     seen: dict[str, int] = {}
     specs = []
-    for one in note.evaluators:
-        label = label_of(one)
+    for evaluator in note.evaluators:
+        label = label_of(evaluator)
         seen[label] = count = seen.get(label, 0) + 1
-        kind, config = _kind(one) or ("in_test", {})
+        kind, config = _kind(evaluator) or ("in_test", {})
         threshold = None if note.threshold == PASSES else note.threshold
         specs.append(EvaluatorSpec(label if count == 1 else f"{label}#{count}", kind, config, threshold=threshold))
     return specs

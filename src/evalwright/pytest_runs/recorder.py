@@ -43,7 +43,7 @@ class _Test:
     def position_of(self, note: Note) -> int | None:
         """The cell that already has a note about the same thing."""
         for position, notes in self.notes.items():
-            if note.evaluable is not None and any(note.evaluable is one.evaluable for one in notes):
+            if note.evaluable is not None and any(note.evaluable is other.evaluable for other in notes):
                 return position
         return None
 
@@ -115,7 +115,7 @@ class Recorder:
             if position is None:  # its test is over
                 return
             done = [one for one in test.notes[position] if one.finished_at is not None]
-            test.raised += [note.error, *(one for one in note.outcomes if isinstance(one, BaseException))]
+            test.raised += [note.error, *(outcome for outcome in note.outcomes if isinstance(outcome, BaseException))]
             self._keep(of_notes(test.name, position, test.id_of(position), done))
 
     @_harmless
@@ -159,7 +159,7 @@ class Recorder:
     def is_error(self, error: BaseException) -> bool:
         """Whether a test ended with `error` because something could not be judged."""
         test = self._test
-        if any(error is one for one in test.raised):
+        if any(error is raised for raised in test.raised):
             return True
         unmet = type(error).__name__ == "EvalAssertionError"
         return unmet and "error" in test.statuses.values() and not test.failed

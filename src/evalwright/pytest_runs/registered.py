@@ -22,10 +22,10 @@ def target(variant: Variant) -> NoReturn:
 
 def config_of_result(result: EvaluationResult) -> dict[str, Any]:
     """The configuration of an evaluator that returns the same result again."""
-    found: dict[str, Any] = msgspec.to_builtins(
+    document: dict[str, Any] = msgspec.to_builtins(
         {name: getattr(result, name) for name in StoredResult.__struct_fields__}
     )
-    return found
+    return document
 
 
 class StoredResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

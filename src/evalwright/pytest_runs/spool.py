@@ -95,7 +95,7 @@ class _Mark(msgspec.Struct):
 
 def places_in(folder: Path) -> list[SpoolPlace]:
     """The newest record of each cell, by test and position. A torn last line is left out."""
-    found: dict[tuple[str, int], SpoolPlace] = {}
+    places: dict[tuple[str, int], SpoolPlace] = {}
     decode = msgspec.json.Decoder(_Mark).decode
     for file in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
         with file.open("rb") as lines:
@@ -103,9 +103,9 @@ def places_in(folder: Path) -> list[SpoolPlace]:
             for line in lines:
                 if line.endswith(b"\n"):
                     mark = decode(line)
-                    found[mark.test, mark.position] = SpoolPlace(mark.test, mark.position, file, start)
+                    places[mark.test, mark.position] = SpoolPlace(mark.test, mark.position, file, start)
                 start += len(line)
-    return sorted(found.values())
+    return sorted(places.values())
 
 
 def records_at(places: Iterable[SpoolPlace]) -> Iterator[SpoolRecord]:

@@ -57,19 +57,19 @@ def marked(marker: pytest.Mark, folder: Path, root: Path) -> tuple[Path, str | N
 
     Raises InputError for arguments that the marker does not accept.
     """
-    given = dict(marker.kwargs)
-    if len(marker.args) == 1 and "dataset" not in given:
-        given["dataset"] = marker.args[0]
+    arguments = dict(marker.kwargs)
+    if len(marker.args) == 1 and "dataset" not in arguments:
+        arguments["dataset"] = marker.args[0]
     elif marker.args:
         raise InputError("evalwright(...): expected one dataset")
-    unknown = sorted(given.keys() - {"dataset", "dialect"})
-    if unknown or not isinstance(given.get("dataset"), (str, os.PathLike)):
+    unknown = sorted(arguments.keys() - {"dataset", "dialect"})
+    if unknown or not isinstance(arguments.get("dataset"), (str, os.PathLike)):
         near = did_you_mean(unknown[0], ["dataset", "dialect"]) if unknown else ""
-        found = f"unknown argument {unknown[0]!r}{near}" if unknown else f"dataset is {given.get('dataset')!r}"
-        raise InputError(f"evalwright(...): {found}; expected dataset (a path) and optionally dialect=")
-    named = Path(given["dataset"])
-    path = next((one for base in (folder, root) if (one := base / named).exists()), folder / named)
-    return path, given.get("dialect")
+        what = f"unknown argument {unknown[0]!r}{near}" if unknown else f"dataset is {arguments.get('dataset')!r}"
+        raise InputError(f"evalwright(...): {what}; expected dataset (a path) and optionally dialect=")
+    named = Path(arguments["dataset"])
+    path = next((candidate for base in (folder, root) if (candidate := base / named).exists()), folder / named)
+    return path, arguments.get("dialect")
 
 
 def cases_of(path: Path, dialect: str | None) -> tuple[LoadedSuite, list[Case]]:
@@ -126,8 +126,8 @@ class LoadedSuite:
             own = msgspec.structs.replace(case, evaluators=specs)
             record = SpoolRecord("", 0, own, traces[key], results.get(key, []), verdict, plan.pass_criteria)
             record.trace.extra = {**record.trace.extra, "variant": key[0], "trial": key[1]}
-            for one in parts_of(record):
-                one.variant_name, one.trial = TESTS_VARIANT, 0
+            for part in parts_of(record):
+                part.variant_name, part.trial = TESTS_VARIANT, 0
             records.append(record)
         return records
 

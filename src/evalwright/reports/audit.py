@@ -55,7 +55,7 @@ def _mutations(report: AuditReport, paint: Paint) -> list[str]:
 
 
 def _evaluators(report: AuditReport, paint: Paint) -> list[str]:
-    noted = {one.evaluator: one.note for one in report.evaluators if one.note} | report.left_out
+    noted = {evaluator.evaluator: evaluator.note for evaluator in report.evaluators if evaluator.note} | report.left_out
     lines = table_lines(_EVALUATORS, report.evaluators, paint)
     lines += [line for name, why in noted.items() for line in _note(f"{short_line(name, _WIDEST_CELL)}: {why}", paint)]
     return [paint("Evaluators", "bold"), *lines] if lines else []
@@ -81,19 +81,19 @@ def _note(text: str, paint: Paint) -> list[str]:
 def _survivors(report: AuditReport, paint: Paint) -> list[str]:
     lines = []
     for mutation in report.mutations:
-        found = [one for one in report.survivors if one.mutation == mutation.mutation]
-        if found:
-            lines.append(f"  {len(found):,} × {mutation.mutation}")
-            lines += [_survivor(one, paint) for one in found[:_MOST_SHOWN]]
-        if len(found) > _MOST_SHOWN:
-            lines.append(paint(f"      and {len(found) - _MOST_SHOWN:,} more", "dim"))
+        survivors = [survivor for survivor in report.survivors if survivor.mutation == mutation.mutation]
+        if survivors:
+            lines.append(f"  {len(survivors):,} × {mutation.mutation}")
+            lines += [_survivor(survivor, paint) for survivor in survivors[:_MOST_SHOWN]]
+        if len(survivors) > _MOST_SHOWN:
+            lines.append(paint(f"      and {len(survivors) - _MOST_SHOWN:,} more", "dim"))
     return [paint(f"Survived ({counted(len(report.survivors), 'mutant')})", "bold"), *lines] if lines else []
 
 
-def _survivor(found: Survivor, paint: Paint) -> str:
-    trial = f" · trial {found.trial + 1}" if found.trial else ""
-    cell = short_line(f"{found.case_id} · {found.variant_name}{trial}", _WIDEST_CELL)
-    line = f"      {cell}  {one_line(found.change, 200) or '(empty)'}"
+def _survivor(survivor: Survivor, paint: Paint) -> str:
+    trial = f" · trial {survivor.trial + 1}" if survivor.trial else ""
+    cell = short_line(f"{survivor.case_id} · {survivor.variant_name}{trial}", _WIDEST_CELL)
+    line = f"      {cell}  {one_line(survivor.change, 200) or '(empty)'}"
     return line if paint.columns is None else ended(line, paint.columns)
 
 

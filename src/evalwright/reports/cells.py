@@ -114,22 +114,22 @@ def _results(
     reader: RunReader, choice: Choice, newest: dict[CellKey, tuple[int, int]]
 ) -> dict[CellKey, dict[str, EvaluationResult]]:
     """The last result of each evaluator on the attempt that counts."""
-    found: dict[CellKey, dict[str, EvaluationResult]] = {}
+    results: dict[CellKey, dict[str, EvaluationResult]] = {}
     for row in reader.results(EvaluationResult):
         key = (row.case_key, row.variant_name, row.trial)
         if choice.names(row, row.variant_name) and row.attempt == newest.get(key, (1, 0))[0]:
-            found.setdefault(key, {})[row.evaluator] = row
-    return found
+            results.setdefault(key, {})[row.evaluator] = row
+    return results
 
 
 def _verdicts(reader: RunReader, choice: Choice, newest: dict[CellKey, tuple[int, int]]) -> dict[CellKey, CaseVerdict]:
     """The last stored verdict on the attempt that counts: how it was reached is the rule of the run's format."""
-    found = {}
+    verdicts = {}
     for verdict in reader.verdicts(CaseVerdict):
         key = (verdict.case_key, verdict.variant_name, verdict.trial)
         if choice.names(verdict, verdict.variant_name) and verdict.attempt == newest.get(key, (1, 0))[0]:
-            found[key] = verdict
-    return found
+            verdicts[key] = verdict
+    return verdicts
 
 
 def _is_failed(trace: Trace, results: list[EvaluationResult]) -> bool:

@@ -13,7 +13,7 @@ from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.cell_index import CellEntry, CellIndex, CellSelection, StaleIndex, index_of
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import JUDGED, Status
-from evalwright.reports.context import Before
+from evalwright.reports.context import EarlierRun
 from evalwright.reports.failures import finished_index, newest_verdicts
 
 __all__ = ["ChangedCell", "ShownTrial", "changed_cells"]
@@ -63,7 +63,9 @@ class _Trials(msgspec.Struct):
     def representative_trial(self, *, passed: bool) -> int:
         """The first trial that passed, or else the first that was judged and did not pass."""
         trials = sorted(self.statuses)
-        ended = (one for one in trials if self.statuses[one] in JUDGED and (self.statuses[one] == "pass") is passed)
+        ended = (
+            trial for trial in trials if self.statuses[trial] in JUDGED and (self.statuses[trial] == "pass") is passed
+        )
         return next(ended, trials[0] if trials else 0)
 
 
@@ -78,15 +80,15 @@ class _Answer(OfCase, gc=False):
     output: _Output = msgspec.field(default_factory=_Output)
 
 
-def changed_cells(reader: RunReader, before: Before, limit: int) -> tuple[list[ChangedCell], int]:
+def changed_cells(reader: RunReader, before: EarlierRun, limit: int) -> tuple[list[ChangedCell], int]:
     """The first `limit` changed cases, and the number of all of them.
 
     Cases that got worse come first, then by the change of the share of passed trials, then in the order of the suite.
     """
     worse: dict[_Cell, bool] = {}
-    for one in before.comparison.variants:
-        worse |= {(case, one.variant): True for case in one.delta.regressions}
-        worse |= {(case, one.variant): False for case in one.delta.improvements}
+    for variant in before.comparison.variants:
+        worse |= {(case, variant.variant): True for case in variant.delta.regressions}
+        worse |= {(case, variant.variant): False for case in variant.delta.improvements}
     old, new = _trials(before.reader, worse), _trials(reader, worse)
 
     def order(cell: _Cell) -> tuple[bool, Fraction, float]:
@@ -106,9 +108,11 @@ def _trials(reader: RunReader, wanted: Collection[_Cell]) -> dict[_Cell, _Trials
     if wanted and (index := finished_index(reader)) is not None:
         with closing(index), suppress(StaleIndex):
             entries = _entries(index, wanted)
-            return _of_cells(wanted, (((e.case_key, e.variant), e.trial, e.status, e.case_index) for e in entries))
+            return _trials_of_cells(
+                wanted, (((e.case_key, e.variant), e.trial, e.status, e.case_index) for e in entries)
+            )
     verdicts = newest_verdicts(reader) if wanted else ()
-    return _of_cells(wanted, (((v.case_key, v.variant_name), v.trial, v.status, v.case_index) for v in verdicts))
+    return _trials_of_cells(wanted, (((v.case_key, v.variant_name), v.trial, v.status, v.case_index) for v in verdicts))
 
 
 def _entries(index: CellIndex, wanted: Collection[_Cell]) -> Iterator[CellEntry]:
@@ -120,14 +124,14 @@ def _entries(index: CellIndex, wanted: Collection[_Cell]) -> Iterator[CellEntry]
         yield from index.cells(CellSelection(case=case, variant=variant))
 
 
-def _of_cells(wanted: Collection[_Cell], ended: Iterable[_Ended]) -> dict[_Cell, _Trials]:
-    found = {cell: _Trials() for cell in wanted}
+def _trials_of_cells(wanted: Collection[_Cell], ended: Iterable[_Ended]) -> dict[_Cell, _Trials]:
+    cells = {cell: _Trials() for cell in wanted}
     for cell, trial, status, place in ended:
-        if status is not None and (trials := found.get(cell)) is not None:
+        if status is not None and (trials := cells.get(cell)) is not None:
             trials.statuses[trial] = status
             if place is not None:
                 trials.place = place
-    return found
+    return cells
 
 
 def _shown_trials(reader: RunReader, chosen: dict[_Cell, int], trials: dict[_Cell, _Trials]) -> dict[_Cell, ShownTrial]:

@@ -152,7 +152,7 @@ def _cells(status: str, shown: Literal["always", "if_any"] = "always") -> Column
     return Column(f"cells.{status}", status, Unit.COUNT, count, shown=shown, style=_counted_as(status, count))
 
 
-def _of_trials(value: Callable[[TrialStatistics], Any]) -> Callable[[VariantSummary], Any]:
+def _trial_value(value: Callable[[TrialStatistics], Any]) -> Callable[[VariantSummary], Any]:
     return lambda row: None if row.trials is None else value(row.trials)
 
 
@@ -207,11 +207,11 @@ VARIANT_COLUMNS: tuple[Column[VariantSummary], ...] = (
         shown="wide",
     ),
     Column("judge_cost_usd", "judge cost", Unit.MONEY, lambda v: v.judge_cost_usd, shown="wide"),
-    Column("trials.flake_rate", "flake rate", Unit.RATE, _of_trials(lambda t: t.flake_rate), shown="wide"),
+    Column("trials.flake_rate", "flake rate", Unit.RATE, _trial_value(lambda t: t.flake_rate), shown="wide"),
     Column(
-        "trials.flake_rate_ci95", "95% interval", Unit.INTERVAL, _of_trials(lambda t: t.flake_rate_ci95), shown="wide"
+        "trials.flake_rate_ci95", "95% interval", Unit.INTERVAL, _trial_value(lambda t: t.flake_rate_ci95), shown="wide"
     ),
-    Column("trials.mixed", "mixed cases", Unit.CASES, _of_trials(lambda t: t.mixed), shown="wide", text=_mixed_text),
+    Column("trials.mixed", "mixed cases", Unit.CASES, _trial_value(lambda t: t.mixed), shown="wide", text=_mixed_text),
     Column("dominated_by", "dominated by", Unit.NAME, lambda v: v.dominated_by, shown="wide", text=_dominated_text),
 )
 

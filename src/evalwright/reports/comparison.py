@@ -22,16 +22,16 @@ _STYLES = {"ship": "pass", "dont": "fail", "undecided": "borderline"}
 
 def comparison_of_runs(comparison: RunComparison, paint: Paint) -> list[str]:
     """The decisions, rates, changes, errors, and cases that changed; every change is B − A."""
-    alpha = next((one.decision.alpha for one in comparison.variants), 0.05)
+    alpha = next((variant.decision.alpha for variant in comparison.variants), 0.05)
     parts = [
-        [line for one in comparison.variants for line in _headline(one, paint)],
+        [line for variant in comparison.variants for line in _headline(variant, paint)],
         [f"{paint('A', 'bold')}  {one_line(comparison.a)}", f"{paint('B', 'bold')}  {one_line(comparison.b)}"],
         table_lines(at_level(RUN_COMPARISON_COLUMNS, alpha), comparison.variants, paint)
         or ["the runs have no variant in common"],
-        _wrapped(numbers.family_note([one.delta for one in comparison.variants]), paint),
+        _wrapped(numbers.family_note([variant.delta for variant in comparison.variants]), paint),
         table_lines(at_level(EVALUATOR_CHANGE_COLUMNS, alpha), comparison.evaluators, paint),
-        [line for one in comparison.variants for line in _wrapped(_errors(one), paint)],
-        [line for one in comparison.variants for line in _reasons(one, len(comparison.variants) > 1, paint)],
+        [line for variant in comparison.variants for line in _wrapped(_errors(variant), paint)],
+        [line for variant in comparison.variants for line in _reasons(variant, len(comparison.variants) > 1, paint)],
         _changes(comparison.variants, paint),
         _only("A", _cells_only(comparison, "a"), paint),
         _only("B", _cells_only(comparison, "b"), paint),
@@ -48,8 +48,8 @@ def _wrapped(line: str, paint: Paint) -> list[str]:
     return wrap(line, _width(paint), subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _headline(found: VariantComparison, paint: Paint) -> list[str]:
-    decision, name = found.decision, one_line(found.variant, 40)
+def _headline(variant: VariantComparison, paint: Paint) -> list[str]:
+    decision, name = variant.decision, one_line(variant.variant, 40)
     text = claim(decision)
     change = change_of(decision) if decision.n else ""
     verdict = f"{name}: {paint(text, _STYLES[decision.verdict])}"
@@ -58,20 +58,20 @@ def _headline(found: VariantComparison, paint: Paint) -> list[str]:
     return [f"{verdict}, {change}" if change else verdict]
 
 
-def _errors(found: VariantComparison) -> str:
+def _errors(variant: VariantComparison) -> str:
     """Errors of both sides, and what the difference would be if they had been verdicts."""
-    text = errors_line(found.decision)
-    return f"errors in {one_line(found.variant, 40)}: {text}" if text else ""
+    text = errors_line(variant.decision)
+    return f"errors in {one_line(variant.variant, 40)}: {text}" if text else ""
 
 
-def _reasons(found: VariantComparison, titled: bool, paint: Paint) -> list[str]:
+def _reasons(variant: VariantComparison, titled: bool, paint: Paint) -> list[str]:
     """Why B fails more or less often than A."""
-    lines = reason_lines(found.decision.clusters, _width(paint))
-    return [f"{one_line(found.variant, 40)}:" if titled else "", *lines][not titled :] if lines else []
+    lines = reason_lines(variant.decision.clusters, _width(paint))
+    return [f"{one_line(variant.variant, 40)}:" if titled else "", *lines][not titled :] if lines else []
 
 
 def _warnings(comparison: RunComparison) -> list[str]:
-    return list(dict.fromkeys(line for one in comparison.variants for line in one.decision.warnings))
+    return list(dict.fromkeys(line for variant in comparison.variants for line in variant.decision.warnings))
 
 
 def _changes(variants: Sequence[VariantComparison], paint: Paint) -> list[str]:

@@ -13,10 +13,10 @@ from evalwright.model.protocols import RunReader
 if TYPE_CHECKING:
     from evalwright.decisions.comparison import RunComparison
 
-__all__ = ["ALONE", "Before", "CaseLine", "ReportContext"]
+__all__ = ["ALONE", "CaseLine", "EarlierRun", "ReportContext"]
 
 
-class Before(NamedTuple):
+class EarlierRun(NamedTuple):
     """The earlier run, and how this one compares with it."""
 
     reader: RunReader
@@ -34,7 +34,7 @@ class CaseLine(NamedTuple):
 class ReportContext:
     """What a report may use besides the run; every part may be missing."""
 
-    before: Before | None = None
+    before: EarlierRun | None = None
     link: str = ""
     """The address of the published bundle, without a slash at its end."""
     limit: int = 60_000

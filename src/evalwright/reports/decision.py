@@ -90,8 +90,8 @@ def forest_of(decision: Decision) -> list[ForestRow]:
         rows.append(_row(f"{judge.evaluator}, {judge.method}", judge.difference, judge.ci))
     if points:  # pass rates even of evaluators with scores: other units would not fit the axis
         evaluators = decision.evaluators if len(decision.evaluators) > 1 else []
-        rows += [_row(one.name, one.rate_difference, one.rate_ci) for one in evaluators]
-    rows += [_row(f"{one.key}={one.value}", one.difference, one.ci) for one in decision.slices]
+        rows += [_row(evaluator.name, evaluator.rate_difference, evaluator.rate_ci) for evaluator in evaluators]
+    rows += [_row(f"{part.key}={part.value}", part.difference, part.ci) for part in decision.slices]
     return [row for row in rows if row is not None]
 
 
@@ -128,7 +128,7 @@ def _head(decision: Decision, paint: Paint, columns: int) -> list[str]:
 def _because(decision: Decision) -> list[str]:
     """The reasons for the verdict that the interval does not show."""
     if decision.verdict == "dont":
-        broken = [f"guard {one_line(one.name, 24)}" for one in decision.guards if one.state == "broken"]
+        broken = [f"guard {one_line(guard.name, 24)}" for guard in decision.guards if guard.state == "broken"]
         return [*broken, *(one_line(reason, 40) for reason in decision.reasons)]
     return [] if decision.reasons == ["data"] else decision.reasons
 
@@ -206,10 +206,10 @@ def _slices(decision: Decision, columns: int) -> list[str]:
     if not decision.slices:
         return []
     alpha = decision.alpha / decision.family
-    shown = [one for one in decision.slices if one.p_holm is not None and one.p_holm <= alpha]
-    marked = [one for one in decision.slices if one not in shown and one.q is not None and one.q <= 0.1]
-    parts = [f"{_slice(one, decision.metric)} (Holm p {_p(one.p_holm)}, {counted(one.n, 'case')})" for one in shown]
-    parts += [f"{_slice(one, decision.metric)} (q {_p(one.q)}, {counted(one.n, 'case')})" for one in marked]
+    shown = [part for part in decision.slices if part.p_holm is not None and part.p_holm <= alpha]
+    marked = [part for part in decision.slices if part not in shown and part.q is not None and part.q <= 0.1]
+    parts = [f"{_slice(part, decision.metric)} (Holm p {_p(part.p_holm)}, {counted(part.n, 'case')})" for part in shown]
+    parts += [f"{_slice(part, decision.metric)} (q {_p(part.q)}, {counted(part.n, 'case')})" for part in marked]
     rest = len(decision.slices) - len(shown) - len(marked)
     parts += [f"{counted(rest, 'other' if parts else 'slice')}: nothing shown"] if rest else []
     return _side_by_side([f"  slices     {parts[0]}", *parts[1:]], columns, " " * 13)
@@ -226,12 +226,12 @@ def _side_by_side(parts: Sequence[str], columns: int, indent: str, *, gap: int =
     return lines
 
 
-def _slice(one: SlicePart, metric: str) -> str:
-    return f"{one_line(one.key, 20)}={one_line(one.value, 20)} {with_ends(one.difference, one.ci, metric)}"
+def _slice(part: SlicePart, metric: str) -> str:
+    return f"{one_line(part.key, 20)}={one_line(part.value, 20)} {with_ends(part.difference, part.ci, metric)}"
 
 
 def _guards(decision: Decision, columns: int) -> list[str]:
-    parts = [f"{_guard_name(one.name)} {_guard(one)}" for one in decision.guards]
+    parts = [f"{_guard_name(guard.name)} {_guard(guard)}" for guard in decision.guards]
     return _side_by_side([f"  {part}" for part in parts[:1]] + parts[1:], columns, "  ")
 
 
@@ -240,27 +240,29 @@ def _guard_name(name: str) -> str:
     return f"{f'p{quantile} {measure}' if quantile.isdigit() else one_line(name, 24):<10}"
 
 
-def _guard(one: GuardPart) -> str:
-    ratio = not one.name.startswith("evaluator:")
-    limit = f"{100 * (one.limit - 1):+,.6g} %" if ratio else f"{100 * one.limit:+.3g} pp"
-    state = f"{one.state} ({limit.replace('-', '−')}){f': {one.reason}' if one.reason else ''}"
-    if one.value is None or one.ci is None:
+def _guard(guard: GuardPart) -> str:
+    ratio = not guard.name.startswith("evaluator:")
+    limit = f"{100 * (guard.limit - 1):+,.6g} %" if ratio else f"{100 * guard.limit:+.3g} pp"
+    state = f"{guard.state} ({limit.replace('-', '−')}){f': {guard.reason}' if guard.reason else ''}"
+    if guard.value is None or guard.ci is None:
         return state
     if not ratio:
-        return f"{with_ends(one.value, one.ci, PASS_RATE)}  {state}"
-    value, low, high = (numbers.signed(100 * (end - 1), 0) for end in (one.value, *one.ci))
+        return f"{with_ends(guard.value, guard.ci, PASS_RATE)}  {state}"
+    value, low, high = (numbers.signed(100 * (end - 1), 0) for end in (guard.value, *guard.ci))
     return f"{value} % [{low}, {high}]  {state}"
 
 
 def _evaluators(decision: Decision) -> list[str]:
     """Evaluators that changed, if there are several: a single one repeats the pass rate."""
-    found = (
-        [one for one in decision.evaluators if one.q is not None and one.q <= 0.1]
+    evaluators = (
+        [evaluator for evaluator in decision.evaluators if evaluator.q is not None and evaluator.q <= 0.1]
         if len(decision.evaluators) > 1
         else []
     )
-    shown = [(one, "score" if one.scored else PASS_RATE) for one in found]
-    return [f"  evaluator  {one_line(one.name, 30)} {with_ends(one.difference, one.ci, unit)}" for one, unit in shown]
+    shown = [(part, "score" if part.scored else PASS_RATE) for part in evaluators]
+    return [
+        f"  evaluator  {one_line(part.name, 30)} {with_ends(part.difference, part.ci, unit)}" for part, unit in shown
+    ]
 
 
 def _changed_lines(decision: Decision) -> list[str]:
@@ -274,27 +276,29 @@ def _changed_lines(decision: Decision) -> list[str]:
     if changed.too_few_trials:
         return [f"  changed    {flipped} of an unchanged system; trials too few to tell which"]
     worse, better = set(changed.worse), set(changed.better)
-    beyond = [one.case_id for one in changed.beyond_noise]
+    beyond = [change.case_id for change in changed.beyond_noise]
     ways = f"{sum(c in worse for c in beyond):,} worse, {sum(c in better for c in beyond):,} better"
     return [f"  changed    {len(beyond):,} of {decision.n:,} beyond noise: {ways}; {flipped}"]
 
 
 def reason_lines(clusters: Sequence[FailureCluster], columns: int) -> list[str]:
     """The reasons of failures and errors that B has more often than A, and those that it has less often."""
-    worse = [one for one in clusters if one.b > one.a]
-    better = sorted((one for one in clusters if one.a > one.b), key=lambda one: one.b - one.a)
+    worse = [cluster for cluster in clusters if cluster.b > cluster.a]
+    better = sorted(
+        (cluster for cluster in clusters if cluster.a > cluster.b), key=lambda cluster: cluster.b - cluster.a
+    )
     lines = []
-    for title, found in (("why worse", worse), ("why better", better)):
-        parts = [_reason(one) for one in found[:_SHOWN]]
+    for title, listed in (("why worse", worse), ("why better", better)):
+        parts = [_reason(cluster) for cluster in listed[:_SHOWN]]
         lines += _side_by_side([f"  {title:<10} {parts[0]}", *parts[1:]], columns, " " * 13) if parts else []
     return lines
 
 
-def _reason(one: FailureCluster) -> str:
-    mark = " (new)" if not one.a else " (gone)" if not one.b else ""
-    if not mark and one.gained and one.lost:
-        mark = f" ({len(one.gained):,} gained, {len(one.lost):,} lost)"
-    return f"{abs(one.b - one.a):,} × {one_line(one.signature, 60 - len(mark))}{mark}"
+def _reason(cluster: FailureCluster) -> str:
+    mark = " (new)" if not cluster.a else " (gone)" if not cluster.b else ""
+    if not mark and cluster.gained and cluster.lost:
+        mark = f" ({len(cluster.gained):,} gained, {len(cluster.lost):,} lost)"
+    return f"{abs(cluster.b - cluster.a):,} × {one_line(cluster.signature, 60 - len(mark))}{mark}"
 
 
 def _title(decision: Decision) -> str:
@@ -308,14 +312,14 @@ def _title(decision: Decision) -> str:
 def _next(decision: Decision, columns: int) -> list[str]:
     if decision.verdict == "undecided" and PARTIAL in decision.errors.missing:
         return _wrapped_lines("next: the cells that were not run: evalwright resume RUN", columns)
-    found = decision.next
-    if found is None:
+    needed = decision.next
+    if needed is None:
         return _wrapped_lines(f"next: {_otherwise(decision)}", columns) if decision.verdict == "undecided" else []
-    trials = f" × {found.trials}" if found.trials > 1 else ""
-    cost = "" if found.cost_usd is None else f", {money(found.cost_usd)} more"
+    trials = f" × {needed.trials}" if needed.trials > 1 else ""
+    cost = "" if needed.cost_usd is None else f", {money(needed.cost_usd)} more"
     holds = bare(decision.difference, decision.metric)
-    about = f"about {found.cases:,} cases{trials}"
-    return _wrapped_lines(f'next: {about} for "{found.claim}" at 80 % if {holds} holds{cost}', columns)
+    about = f"about {needed.cases:,} cases{trials}"
+    return _wrapped_lines(f'next: {about} for "{needed.claim}" at 80 % if {holds} holds{cost}', columns)
 
 
 def _otherwise(decision: Decision) -> str:

@@ -71,7 +71,7 @@ def _turned_by(decision: Decision) -> str:
 
 def _missing_words(errors: ErrorPart) -> str:
     """What has no verdict: `errors`, `cells that were not run`, or both."""
-    return " and ".join("cells that were not run" if one == PARTIAL else one for one in errors.missing)
+    return " and ".join("cells that were not run" if kind == PARTIAL else kind for kind in errors.missing)
 
 
 def amount(value: float, metric: str) -> str:
@@ -116,7 +116,7 @@ def errors_line(decision: Decision) -> str:
         sides += f"; not run {a} {errors.a.not_run:,}, {b} {errors.b.not_run:,}"
     if decision.difference is None:  # nothing was judged in both runs: made-up verdicts alone would be compared
         return sides
-    failed, passed = (bare(one.difference, decision.metric) for one in (errors.all_failed, errors.all_passed))
+    failed, passed = (bare(bound.difference, decision.metric) for bound in (errors.all_failed, errors.all_passed))
     same = "same verdict" if errors.same_verdict else "another verdict"
     return f"{sides}; all failed {failed}, all passed {passed}: {same}"
 

@@ -28,14 +28,19 @@ def drift_lines(found: Drift, current: str) -> list[str]:
         "",
         f"Baseline: {code(report.baseline)}",
         "",
-        *(f"- {f'{code(one.variant_b)}: ' * (len(decisions) > 1)}{claim(one)}: {change_of(one)}" for one in decisions),
+        *(
+            f"- {f'{code(decision.variant_b)}: ' * (len(decisions) > 1)}{claim(decision)}: {change_of(decision)}"
+            for decision in decisions
+        ),
         f"- regressions: {report.regressions_count}{over}",
         f"- improvements: {report.improvements_count}{over}",
     ]
     if report.union_delta is not None:
         # the number is written as evalh writes it, which scripts may look for
         lines.append(f"- pass rate: {report.union_delta:+.2%} (percentage points){over}")
-    lines += [f"- {note_text(line)}" for line in dict.fromkeys(line for one in decisions for line in notes_of(one))]
+    lines += [
+        f"- {note_text(line)}" for line in dict.fromkeys(line for decision in decisions for line in notes_of(decision))
+    ]
     lines += [
         f"- cells with an error: {numbers.percent(c.before)} → {numbers.percent(c.after)}"
         for c in found.errored

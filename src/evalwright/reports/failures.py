@@ -59,16 +59,16 @@ def find_failures(reader: RunReader, summary: RunSummary, limit: int) -> Failure
 
     Totals are the summary's: a run without failures reads no records.
     """
-    found = Failures(
+    failures = Failures(
         failed_total=_count(summary, *FAILED),
         errored_total=_count(summary, "error"),
         scored=summary.scored is True,
     )
-    if not found.failed_total + found.errored_total:
-        return found
+    if not failures.failed_total + failures.errored_total:
+        return failures
     wanted: list[tuple[Collection[Status], int]] = [(FAILED, limit), (_ERRORED, limit)]
-    found.failed, found.errored = first_verdicts(reader, summary, wanted)
-    return found
+    failures.failed, failures.errored = first_verdicts(reader, summary, wanted)
+    return failures
 
 
 def first_verdicts(

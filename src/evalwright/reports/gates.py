@@ -15,4 +15,4 @@ def gate_decisions(gate: GateOutcome, paint: Paint) -> list[str]:
         return []
     from evalwright.reports.decision import decision_lines
 
-    return [line for one in decisions for line in decision_lines(one, paint, titled=len(decisions) > 1)]
+    return [line for decision in decisions for line in decision_lines(decision, paint, titled=len(decisions) > 1)]

@@ -64,13 +64,15 @@ class GitHubAnnotations:
 def _worse(context: ReportContext) -> set[tuple[str, str]]:
     if context.before is None:
         return set()
-    return {(case, one.variant) for one in context.before.comparison.variants for case in one.delta.regressions}
+    return {
+        (case, variant.variant) for variant in context.before.comparison.variants for case in variant.delta.regressions
+    }
 
 
-def _trials_together(found: First[CaseVerdict]) -> list[list[CaseVerdict]]:
+def _trials_together(verdicts: First[CaseVerdict]) -> list[list[CaseVerdict]]:
     """The trials of each case and variant, in order, of as many as are shown."""
     groups: dict[tuple[str, str], list[CaseVerdict]] = {}
-    for verdict in found.sorted():
+    for verdict in verdicts.sorted():
         groups.setdefault((verdict.case_key, verdict.variant_name), []).append(verdict)
     return list(groups.values())[:_MOST]
 

@@ -60,7 +60,7 @@ def cell_lines(
     lines += _labelled_lines("evaluators", [_result(result, paint, limit) for result in results], paint)
     if limit is None or paint.columns is None or paint.whole:
         return lines
-    return [part for line in lines for one in line.split("\n") for part in _fitted_lines(one, paint.columns)]
+    return [part for line in lines for folded in line.split("\n") for part in _fitted_lines(folded, paint.columns)]
 
 
 def _fitted_lines(line: str, columns: int) -> Iterator[str]:

@@ -81,9 +81,9 @@ def numbers_of(row: ForestRow, factor: float) -> str:
 def forest_of_deltas(deltas: Iterable[VariantDelta]) -> list[ForestRow]:
     """The variants that were compared with their baseline."""
     return [
-        ForestRow(one.variant, one.pass_rate_delta, *one.pass_rate_delta_ci95)
-        for one in deltas
-        if one.pass_rate_delta is not None and one.pass_rate_delta_ci95 is not None
+        ForestRow(delta.variant, delta.pass_rate_delta, *delta.pass_rate_delta_ci95)
+        for delta in deltas
+        if delta.pass_rate_delta is not None and delta.pass_rate_delta_ci95 is not None
     ]
 
 

@@ -77,9 +77,9 @@ def _sections(reader: RunReader, summary: RunSummary, context: ReportContext) ->
     """The parts of the report, each below its heading, the most important first."""
     before = context.before
     if before is not None:
-        decisions = [(one.variant, one.decision) for one in before.comparison.variants]
+        decisions = [(variant.variant, variant.decision) for variant in before.comparison.variants]
         table_of_runs = _section("Compared", RUN_COMPARISON_COLUMNS, before.comparison.variants)
-        yield [*table_of_runs, *_notes(decisions, [one.delta for one in before.comparison.variants])]
+        yield [*table_of_runs, *_notes(decisions, [variant.delta for variant in before.comparison.variants])]
     together = numbers.dependence(summary)
     yield _section("Variants", variant_columns(summary), summary.variants) + (["", together] if together else [])
     if summary.gate is not None:
@@ -97,10 +97,10 @@ def _sections(reader: RunReader, summary: RunSummary, context: ReportContext) ->
     yield _section("Trials", TRIAL_COLUMNS, trial_rows(summary.variants))
     if shows := numbers.could_show(summary, code):
         yield ["## What this suite can show", "", shows]
-    found = find_failures(reader, summary, _MOST_LISTED)
+    failures = find_failures(reader, summary, _MOST_LISTED)
     address = partial(context.address, summary.run_id)
-    yield _verdicts(found.title, found.failed, found.failed_total, address)
-    yield _verdicts("Errors (no verdict)", found.errored, found.errored_total, address)
+    yield _verdicts(failures.title, failures.failed, failures.failed_total, address)
+    yield _verdicts("Errors (no verdict)", failures.errored, failures.errored_total, address)
 
 
 def _within(head: list[str], sections: Iterable[list[str]], limit: int) -> str:
@@ -172,7 +172,7 @@ def _comparison(comparison: ComparisonReport) -> list[str]:
     rows = forest_of_deltas(comparison.deltas)
     picture = ["", *_fenced_block("\n".join(forest_lines(rows)))] if len(rows) > 1 else []
     decisions = decisions_of(comparison)
-    return [*lines, *_notes([(one.variant_b, one) for one in decisions], comparison.deltas), *picture]
+    return [*lines, *_notes([(decision.variant_b, decision) for decision in decisions], comparison.deltas), *picture]
 
 
 def _notes(decisions: Sequence[tuple[str, Decision]], deltas: Sequence[VariantDelta]) -> list[str]:
@@ -181,8 +181,8 @@ def _notes(decisions: Sequence[tuple[str, Decision]], deltas: Sequence[VariantDe
     lines = [f"- {note}"] if (note := numbers.family_note(deltas)) else []
     lines += [
         f"- {f'{code(name, 40)} ' if named else ''}{note_text(line)}"
-        for name, one in decisions
-        for line in notes_of(one)
+        for name, decision in decisions
+        for line in notes_of(decision)
     ]
     return ["", *dict.fromkeys(lines)] if lines else []
 
@@ -230,12 +230,12 @@ def _changed_section(cells: Sequence[ChangedCell], total: int, run_id: str, cont
         lines += ["", "<details>", f"<summary>{mark}: {title}</summary>", ""]
         if address := context.address(run_id, OfCase(case_id=cell.case_key), cell.variant, cell.after.trial):
             lines += [f"[all about it](<{address}>)", ""]
-        for name, one in (("before", cell.before), ("after", cell.after)):
-            title = f"{name}, {one.name}:" if one.name else f"{name}:"
+        for name, side in (("before", cell.before), ("after", cell.after)):
+            title = f"{name}, {side.name}:" if side.name else f"{name}:"
             lines += [
                 title,
                 "",
-                *_fenced_block("(no answer)" if one.answer is None else capped(one.answer, _LONGEST_ANSWER)),
+                *_fenced_block("(no answer)" if side.answer is None else capped(side.answer, _LONGEST_ANSWER)),
                 "",
             ]
         lines.append("</details>")

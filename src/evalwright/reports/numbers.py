@@ -222,7 +222,7 @@ def dependence(summary: RunSummary) -> str:
 
 def family_note(deltas: Sequence[VariantDelta]) -> str:
     """Below a table of comparisons: what its intervals and its two kinds of p hold for; empty for a single one."""
-    adjusted = sum(one.p_holm is not None for one in deltas)
+    adjusted = sum(delta.p_holm is not None for delta in deltas)
     return f"each interval and p is of one comparison alone; p (Holm) holds for all {adjusted}" if adjusted else ""
 
 
@@ -230,15 +230,15 @@ def could_show(summary: RunSummary, escape: Callable[[str, int], str] = one_line
     """What a comparison with this run can show; empty if the run does not tell. `escape` gets a name and its most
     characters."""
     variants = summary.variants
-    found = [(v.name, 100 * v.detectable) for v in variants if v.detectable is not None]
-    if not found or summary.scored is True:  # no pass rate that could change
+    detectable = [(v.name, 100 * v.detectable) for v in variants if v.detectable is not None]
+    if not detectable or summary.scored is True:  # no pass rate that could change
         return ""
     if len(variants) == 1:
-        each = f"±{found[0][1]:.1f} pp"
-    elif len(found) <= _MOST_NAMED:
-        each = ", ".join(f"{escape(name, 30)} ±{size:.1f} pp" for name, size in found)
+        each = f"±{detectable[0][1]:.1f} pp"
+    elif len(detectable) <= _MOST_NAMED:
+        each = ", ".join(f"{escape(name, 30)} ±{size:.1f} pp" for name, size in detectable)
     else:
-        sizes = [size for _, size in found]
+        sizes = [size for _, size in detectable]
         each = f"±{min(sizes):.1f} to ±{max(sizes):.1f} pp, depending on the variant"
     return f"the smallest change of the pass rate that this suite can show: {each} (80 % power, alpha .05)"
 

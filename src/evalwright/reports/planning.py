@@ -67,11 +67,11 @@ def _gate(gate: GatePlan, suite: str) -> list[str]:
         lines.append(f"  passes from {gate.passes_from:,} of {gate.cases:,} ({share})")
         lines.append("  true rate  " + "".join(f"{numbers.percent(row.true_rate):>9}" for row in gate.rows))
         lines.append("  passes     " + "".join(f"{numbers.percent(row.passes):>9}" for row in gate.rows))
-    for one in gate.by_trials:
-        least = "no rate passes" if one.passes_from is None else f"from {numbers.percent(one.passes_from)}"
-        worth = f"worth about {counted(one.effective_cases, 'case')}"
-        lines.append(f"  with {counted(one.trials, 'trial')}, as in the run ({worth}): {least}")
-        lines.append("  passes     " + "".join(f"{numbers.percent(row.passes):>9}" for row in one.rows))
+    for trial in gate.by_trials:
+        least = "no rate passes" if trial.passes_from is None else f"from {numbers.percent(trial.passes_from)}"
+        worth = f"worth about {counted(trial.effective_cases, 'case')}"
+        lines.append(f"  with {counted(trial.trials, 'trial')}, as in the run ({worth}): {least}")
+        lines.append("  passes     " + "".join(f"{numbers.percent(row.passes):>9}" for row in trial.rows))
     if gate.few_units:
         lines.append("  groups: too few of them differ in the run to say what the gate would do with them")
     elif not gate.by_trials:

@@ -117,5 +117,5 @@ def group_reasons(reader: RunReader, summary: RunSummary) -> tuple[ReasonGroups,
 def _fill(groups: dict[str, ReasonGroups], verdicts: Iterable[CaseVerdict], summary: RunSummary) -> None:
     place = order_of(summary.variants)
     for verdict in verdicts:
-        if (found := groups.get(verdict.status)) is not None:
-            found.add(verdict, place(verdict))
+        if (group := groups.get(verdict.status)) is not None:
+            group.add(verdict, place(verdict))

@@ -36,28 +36,30 @@ def sentences_of(
     if comparison is not None:
         return _comparison_sentences(comparison, escape)
     if summary.gate is not None:
-        return [_of_gate(summary.gate, escape)]
-    return [_of_cells(summary, escape)]
+        return [_gate_sentence(summary.gate, escape)]
+    return [_cells_sentence(summary, escape)]
 
 
 def worse_cases(comparison: RunComparison) -> int:
     """Cases of all variants of which a smaller share of the trials passed than before."""
-    return sum(len(one.delta.regressions) for one in comparison.variants)
+    return sum(len(variant.delta.regressions) for variant in comparison.variants)
 
 
 def _comparison_sentences(comparison: RunComparison, escape: Escape) -> list[str]:
     """The worst first, because it decides."""
     order = {"dont": 0, "undecided": 1, "ship": 2}
-    variants = sorted(comparison.variants, key=lambda one: (order[one.decision.verdict], one.decision.difference or 0))
+    variants = sorted(
+        comparison.variants, key=lambda variant: (order[variant.decision.verdict], variant.decision.difference or 0)
+    )
     if not variants:
         return ["Not compared: the runs have no variant in common"]
     if len(variants) == 1:
         return [_capital(_change(variants[0]))]
-    return [f"{escape(one.variant, _NAME)}: {_change(one)}" for one in variants]
+    return [f"{escape(variant.variant, _NAME)}: {_change(variant)}" for variant in variants]
 
 
-def _change(one: VariantComparison) -> str:
-    decision, delta = one.decision, one.delta
+def _change(variant: VariantComparison) -> str:
+    decision, delta = variant.decision, variant.delta
     claimed = claim(decision)
     unjudged = _without_verdict(decision)
     if decision.ci is None:
@@ -86,13 +88,13 @@ def _to_decide(decision: Decision) -> str:
     return f'; about {more} would show "{decision.next.claim}" at 80 % power if the difference holds'
 
 
-def _of_gate(gate: GateOutcome, escape: Escape) -> str:
+def _gate_sentence(gate: GateOutcome, escape: Escape) -> str:
     outcome = "Reward" if numbers.is_reward(gate) else f"Gate {numbers.outcome(gate)[0]}"
     parts = "; ".join(escape(numbers.condition(part), _CONDITION) for part in gate.parts)
     return f"{outcome}: {parts}" if parts else outcome
 
 
-def _of_cells(summary: RunSummary, escape: Escape) -> str:
+def _cells_sentence(summary: RunSummary, escape: Escape) -> str:
     if summary.nothing_judged and not summary.cells_total:
         return "Not judged: there was no cell to run"
     if summary.nothing_judged:
@@ -104,18 +106,20 @@ def _of_cells(summary: RunSummary, escape: Escape) -> str:
     parts = [f"{counted(failed, 'cell')} did not pass"] if failed else []
     parts += [f"{counted(counts['error'], 'cell')} without a verdict"] if counts["error"] else []
     missing = [f"{counted(summary.cells_missing, 'cell')} not run"] if summary.cells_missing else []
-    rates = ", ".join(_rate(one, escape if len(summary.variants) > 1 else None) for one in summary.variants)
+    rates = ", ".join(_rate(variant, escape if len(summary.variants) > 1 else None) for variant in summary.variants)
     if scored:
         rates = counted(summary.cells_total, "cell")
     verdict = "Failed" if failed else "Errors" if parts else "Partial" if missing else "Scored" if scored else "Passed"
     return f"{verdict}: {'; '.join([*parts, *missing, rates])}"
 
 
-def _rate(one: VariantSummary, escape: Escape | None) -> str:
-    judged = one.pass_rate is not None and one.pass_rate_n
-    rate = numbers.percent(one.pass_rate or 0.0) if judged else "no rate"
-    ends = f" [{numbers.interval(one.pass_rate_ci95)}]" if judged and one.pass_rate_ci95 else ""
-    return f"{f'{escape(one.name, _NAME)} ' if escape else ''}{rate}{ends} of {counted(one.pass_rate_n, 'case')}"
+def _rate(variant: VariantSummary, escape: Escape | None) -> str:
+    judged = variant.pass_rate is not None and variant.pass_rate_n
+    rate = numbers.percent(variant.pass_rate or 0.0) if judged else "no rate"
+    ends = f" [{numbers.interval(variant.pass_rate_ci95)}]" if judged and variant.pass_rate_ci95 else ""
+    return (
+        f"{f'{escape(variant.name, _NAME)} ' if escape else ''}{rate}{ends} of {counted(variant.pass_rate_n, 'case')}"
+    )
 
 
 def _capital(text: str) -> str:

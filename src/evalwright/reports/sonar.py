@@ -52,9 +52,9 @@ class Sonar:
         yield "\n}\n"
 
 
-def _rule(one: tuple[Status, _Rule]) -> dict[str, object]:
+def _rule(status_and_rule: tuple[Status, _Rule]) -> dict[str, object]:
     """A rule, in the terms of SonarQube before 10.3 and since."""
-    status, rule = one
+    status, rule = status_and_rule
     return {
         "id": status,
         "name": rule.name,

@@ -34,8 +34,8 @@ def recorded_in(span: Span) -> list[tuple[str, Any]]:
     For example, prompts and replies of models.
     """
     events = [msgspec.to_builtins(event) for event in span.events]
-    found = [("input", span.input), ("output", span.output), ("attributes", span.attributes), ("events", events)]
-    return [(label, value) for label, value in found if value is not None and value not in ({}, [])]
+    parts = [("input", span.input), ("output", span.output), ("attributes", span.attributes), ("events", events)]
+    return [(label, value) for label, value in parts if value is not None and value not in ({}, [])]
 
 
 def _start(span: Span) -> float:
@@ -44,8 +44,8 @@ def _start(span: Span) -> float:
 
 def about(span: Span) -> str:
     """Kind and duration of a span, where known: `llm 1.20 s`."""
-    found = [] if span.kind == "span" else [span.kind]
+    facts = [] if span.kind == "span" else [span.kind]
     if span.started_at is not None and span.finished_at is not None:
         seconds = span.finished_at.timestamp() - span.started_at.timestamp()
-        found.append(numbers.duration(max(0.0, seconds * 1000)))
-    return " ".join(found)
+        facts.append(numbers.duration(max(0.0, seconds * 1000)))
+    return " ".join(facts)

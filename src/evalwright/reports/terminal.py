@@ -166,7 +166,11 @@ def _notes(decisions: Sequence[Decision], paint: Paint) -> list[str]:
         return []
     from evalwright.reports.decision_words import notes_of
 
-    named = [(f"{one.variant_b}: " if len(decisions) > 1 else "", line) for one in decisions for line in notes_of(one)]
+    named = [
+        (f"{decision.variant_b}: " if len(decisions) > 1 else "", line)
+        for decision in decisions
+        for line in notes_of(decision)
+    ]
     return [row for name, line in named for row in folded(one_line(name + line).split(), paint.columns, indent="  ")]
 
 
@@ -195,12 +199,12 @@ def failure_lines(
         (failed, f"{failures_title(summary.scored is True)} ({_sizes(failed)})"),
         (errored, f"Errors ({_sizes(errored)}, no verdict)"),
     ]
-    found = [
+    columns = [
         [paint(title, "heading"), *_group_lines(groups, plan, summary, run, paint)]
         for groups, title in parts
         if groups.cells
     ]
-    return [line for part in found for line in ["", *part]][1:]
+    return [line for part in columns for line in ["", *part]][1:]
 
 
 def _sizes(groups: ReasonGroups) -> str:
@@ -228,12 +232,14 @@ def _case_lines(group: ReasonGroup, plan: Plan, summary: RunSummary, indent: str
     several = len(summary.variants) > 1
     marks = {"error": "!", "borderline": "~", "fail": "·" if summary.scored is True else "✗"}
     shown, planned = group.cases, plan.trials_by_variant
-    ends = ["" if (of := planned.get(one.variant, 1)) == 1 else f" ({count} of {of} trials)" for one, count in shown]
+    ends = [
+        "" if (of := planned.get(verdict.variant, 1)) == 1 else f" ({count} of {of} trials)" for verdict, count in shown
+    ]
     ends[-1] += group.rest
-    status = next((one.status for one, _ in shown if one.status), "")
+    status = next((verdict.status for verdict, _ in shown if verdict.status), "")
     mark = paint(marks.get(status, "✗"), status)
     room = None if paint.whole or paint.columns is None else paint.columns - len(indent) - 2
-    line = ", ".join(_shown_case(one, several) + end for (one, _), end in zip(shown, ends, strict=True))
+    line = ", ".join(_shown_case(verdict, several) + end for (verdict, _), end in zip(shown, ends, strict=True))
     if room is None or width(line) <= room:
         yield f"{indent}{mark} {line}"
         return

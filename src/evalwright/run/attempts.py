@@ -56,7 +56,7 @@ class Attempts:
         the run stops before a further attempt."""
         rule, alone = self._rule, False
         while answer is not None and (error := _failure_in(answer)) is not None and not call.abandoned:
-            lost = sum(one.type == WORKER_LOST for one in call.retried)
+            lost = sum(failure.type == WORKER_LOST for failure in call.retried)
             # Does not count as an attempt of the system: it is called again once files are free, and a last time if
             # none can become so.
             if error.type == OUT_OF_FILES and not alone:

@@ -43,8 +43,8 @@ def baseline_of(run: Path, eval_name: str, runs_root: Path | None = None) -> Pat
     link = _link(run, eval_name, runs_root)
     if not link.is_symlink():
         return None
-    found = _target(link)
-    return found if is_on_a_server(found) or found.exists() or _is_in_a_file(found) else None
+    target = _target(link)
+    return target if is_on_a_server(target) or target.exists() or _is_in_a_file(target) else None
 
 
 def is_promoted(run: Path) -> bool:

@@ -21,7 +21,7 @@ from evalwright.files.jsonl import lines_of
 from evalwright.files.paths import seen_from_here
 from evalwright.importers.labels import read_labels
 from evalwright.model.calibration import CalibrationReport, JudgeCalibration, Label
-from evalwright.model.damage import Mended
+from evalwright.model.damage import MendedDamage
 from evalwright.model.makers import maker_of
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
@@ -45,9 +45,9 @@ def calibrate_run(run: Path | Place, file: Path | None) -> CalibrationReport:
     """
     place = find_run(run)
     file = file or _given_in_viewer(place)
-    found, problems = read_labels(file)
-    rows, unsure = [row for row in found if not row.unsure], Counter(row.evaluator for row in found if row.unsure)
-    if found and not rows and not problems:
+    all_rows, problems = read_labels(file)
+    rows, unsure = [row for row in all_rows if not row.unsure], Counter(row.evaluator for row in all_rows if row.unsure)
+    if all_rows and not rows and not problems:
         raise InputError(Problem(str(file), "has only unsure labels"))
     with closing(place.store.open(place.run_id)) as writer:
         plan = plan_of_run(writer)
@@ -65,11 +65,11 @@ def calibrate_run(run: Path | Place, file: Path | None) -> CalibrationReport:
         report = keep_calibration(writer, plan, summary)
         assert report is not None, "labels were just stored"
         writer.save_summary(summary)
-        for one in report.evaluators:
-            if labellers := sheet.labellers.get(one.evaluator):
-                one.notes.append(labellers)
-            if unsure[one.evaluator]:
-                one.notes.append(f"{counted(unsure[one.evaluator], 'answer')} labelled unsure, left out")
+        for evaluator in report.evaluators:
+            if labellers := sheet.labellers.get(evaluator.evaluator):
+                evaluator.notes.append(labellers)
+            if unsure[evaluator.evaluator]:
+                evaluator.notes.append(f"{counted(unsure[evaluator.evaluator], 'answer')} labelled unsure, left out")
         return report
 
 
@@ -96,9 +96,9 @@ def mark_judges(reader: RunReader, plan: Plan, summary: RunSummary) -> Calibrati
     try:
         report = _report(reader, plan)
     except InputError as error:  # no reason to lose the run's numbers
-        reader.damage.append(Mended(error))
+        reader.damage.append(MendedDamage(error))
         report = None
-    known = {found.evaluator: found for found in report.evaluators} if report else {}
+    known = {evaluator.evaluator: evaluator for evaluator in report.evaluators} if report else {}
     judges = {spec.name for spec in plan.evaluators if is_judge(spec)}
     for rollup in summary.by_evaluator:
         if rollup.evaluator in known:
@@ -114,8 +114,10 @@ def _report(reader: RunReader, plan: Plan) -> CalibrationReport | None:
     specs = [spec for spec in plan.evaluators if spec.name in named]
     if not specs:
         return None
-    found = judged_answers(reader, [spec.name for spec in specs])
-    measured = [calibrate(one.name, labels, found, plan.lowest_passing(one.name), _makers(one, plan)) for one in specs]
+    answers = judged_answers(reader, [spec.name for spec in specs])
+    measured = [
+        calibrate(spec.name, labels, answers, plan.lowest_passing(spec.name), _makers(spec, plan)) for spec in specs
+    ]
     return CalibrationReport(plan.run_id, measured)
 
 
@@ -123,7 +125,9 @@ def _makers(spec: EvaluatorSpec, plan: Plan) -> Makers:
     """The makers of a judge's models, if there is only one, and of the systems that name their model."""
     models = [spec.config.get("model"), *(spec.config.get("models") or ())]
     makers = {maker_of(model) for model in models if isinstance(model, str)}
-    return Makers(makers.pop() if len(makers) == 1 else None, {one.name: _maker_of(one) for one in plan.variants})
+    return Makers(
+        makers.pop() if len(makers) == 1 else None, {variant.name: _maker_of(variant) for variant in plan.variants}
+    )
 
 
 def _maker_of(variant: Variant) -> str | None:

@@ -218,9 +218,9 @@ def target_of(variant: Variant, import_paths: Sequence[str]) -> Target:
     """The target of a variant, in a process of its own if the variant asks for that."""
     if variant.isolation != "process":
         return build_target(variant, import_paths)
-    from evalwright.run.isolation import Isolated
+    from evalwright.run.isolation import IsolatedTarget
 
-    return Isolated(variant, import_paths)
+    return IsolatedTarget(variant, import_paths)
 
 
 def out_of_files(error: BaseException) -> TraceError | None:

@@ -80,8 +80,8 @@ class CasePlaces(Mapping[str, CaseLine]):
     def _nth(self, digest: int, number: int) -> int | None:
         """The position of the nth id with this hash, from 1."""
         at = bisect_left(self._sorted_positions, digest, key=self._hashes.__getitem__) + number - 1
-        found = self._sorted_positions[at] if number > 0 and at < len(self._sorted_positions) else None
-        return found if found is not None and self._hashes[found] == digest else None
+        position = self._sorted_positions[at] if number > 0 and at < len(self._sorted_positions) else None
+        return position if position is not None and self._hashes[position] == digest else None
 
     @cached_property
     def _sorted_positions(self) -> array[int]:

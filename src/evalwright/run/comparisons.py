@@ -34,11 +34,11 @@ def finished_beside(plan: Plan, writer: RunWriter, history: History, again: Set[
     grid = Grid(plan)
     is_compared = _cases_of(plan, writer)
     done = [history.finished(n) and n not in again for n in range(grid.total)]
-    found: set[int] = set()
+    indices: set[int] = set()
     for number in range(grid.total):
         if done[number] and not all(done[n] for n in grid.beside(number)) and is_compared(grid.case_index(number)):
-            found.add(number)
-    return found
+            indices.add(number)
+    return indices
 
 
 def _cases_of(plan: Plan, writer: RunWriter) -> Callable[[int], bool]:

@@ -113,9 +113,9 @@ def add_tradeoffs(summary: RunSummary, reader: RunReader, plan: Plan) -> None:
 
 
 def _mark_dominated(summary: RunSummary, runs: TwoRuns) -> None:
-    found = dominated(runs.b, runs.terms, runs.known)
+    better_ones = dominated(runs.b, runs.terms, runs.known)
     for variant in summary.variants:
-        variant.dominated_by = found.get(variant.name, [])
+        variant.dominated_by = better_ones.get(variant.name, [])
 
 
 def _claims(plan: Plan) -> list[dict[str, Any]]:
@@ -133,7 +133,7 @@ def _decided_claim(claim: Mapping[str, Any], reader: RunReader, plan: Plan, base
         if isinstance(against, str):
             pairs = [(against, v.name) for v in plan.variants if v.name != against]
             runs = one_run(reader, plan, terms_of(claim, len(pairs)))
-            missing = [name for name in {one for pair in pairs for one in pair} if name not in runs.a]
+            missing = [name for name in {name for pair in pairs for name in pair} if name not in runs.a]
             if missing or not pairs:
                 why = f"{', '.join(sorted(missing))} has no cells" if missing else "there is no other variant"
                 return without_baseline(claim, why)

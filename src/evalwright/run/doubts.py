@@ -30,12 +30,12 @@ class Doubts:
 
     def add(self, variant: str, doubts: Sequence[Doubt], case_index: int, trial: int) -> None:
         """Count one answer of a variant, which may have several doubts of one kind."""
-        found = self._found.setdefault(variant, {})
+        counts = self._found.setdefault(variant, {})
         seen: set[tuple[str, bool]] = set()
         for doubt in doubts:
             if (kind := (doubt.what, doubt.if_all)) not in seen:
                 seen.add(kind)
-                _count(found, DoubtCount(doubt.what, 1, doubt.example, doubt.if_all, case_index, trial))
+                _count(counts, DoubtCount(doubt.what, 1, doubt.example, doubt.if_all, case_index, trial))
 
     def replies(self, answers: Mapping[str, int]) -> dict[str, Replies]:
         """Those of each variant that gave so many `answers`."""
@@ -58,13 +58,13 @@ def doubts_about_latency(trace: Trace, judged: float, busy: Mapping[str, int]) -
 def _together(parts: Iterable[Mapping[str, Replies]]) -> dict[str, Replies]:
     """The replies of several parts of a run as those of one."""
     totals: dict[str, int] = {}
-    found: dict[str, dict[tuple[str, bool], DoubtCount]] = {}
+    counts: dict[str, dict[tuple[str, bool], DoubtCount]] = {}
     for part in parts:
         for variant, replies in part.items():
             totals[variant] = totals.get(variant, 0) + replies.total
             for doubt in replies.doubts:
-                _count(found.setdefault(variant, {}), doubt)
-    return {variant: Replies(total, _in_order(found.get(variant, {}))) for variant, total in totals.items()}
+                _count(counts.setdefault(variant, {}), doubt)
+    return {variant: Replies(total, _in_order(counts.get(variant, {}))) for variant, total in totals.items()}
 
 
 def as_of_one_machine(found: Sequence[RunSummary | None], plan: Plan) -> Sequence[RunSummary | None]:
@@ -103,22 +103,22 @@ def texts(found: Mapping[str, Replies]) -> Iterator[str]:
                 yield f"{variant}: {doubt.what} in any of {total}"
 
 
-def _count(found: dict[tuple[str, bool], DoubtCount], doubt: DoubtCount) -> None:
+def _count(counts: dict[tuple[str, bool], DoubtCount], doubt: DoubtCount) -> None:
     """Add doubts of one kind. Their example is that of the first case: which reply comes first is a matter of chance,
     and of how a run is divided into shards."""
     kind = (doubt.what, doubt.if_all)
-    known = found.get(kind)
+    known = counts.get(kind)
     if known is None:
-        found[kind] = doubt
+        counts[kind] = doubt
     elif _place(known) <= _place(doubt):
-        found[kind] = msgspec.structs.replace(known, times=known.times + doubt.times)
+        counts[kind] = msgspec.structs.replace(known, times=known.times + doubt.times)
     else:
-        del found[kind]  # so that kinds of one case stay in the order in which its answer has them
-        found[kind] = msgspec.structs.replace(doubt, times=known.times + doubt.times)
+        del counts[kind]  # so that kinds of one case stay in the order in which its answer has them
+        counts[kind] = msgspec.structs.replace(doubt, times=known.times + doubt.times)
 
 
-def _in_order(found: Mapping[tuple[str, bool], DoubtCount]) -> list[DoubtCount]:
-    return sorted(found.values(), key=_place)
+def _in_order(counts: Mapping[tuple[str, bool], DoubtCount]) -> list[DoubtCount]:
+    return sorted(counts.values(), key=_place)
 
 
 def _place(doubt: DoubtCount) -> tuple[int, int]:

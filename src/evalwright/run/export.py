@@ -19,11 +19,11 @@ from evalwright.run.locations import Place, folder_beside
 from evalwright.run.outcomes import folded_summary
 from evalwright.run.stored_run import open_run
 
-__all__ = ["Exported", "export_run"]
+__all__ = ["ExportedFolder", "export_run"]
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedFolder:
     """The folder of the result files."""
 
     folder: Path
@@ -34,7 +34,7 @@ class Exported:
     """Whether every record could be read."""
 
 
-def export_run(run: Path | Place, form: str | None, out: Path | None, mask: Callable[[str], str]) -> Exported:
+def export_run(run: Path | Place, form: str | None, out: Path | None, mask: Callable[[str], str]) -> ExportedFolder:
     """Write the result files of a format, by default the run's own, into a new folder `out`.
 
     The default for `out` is a folder with the name of the format beside the run's records. `mask` removes secrets from
@@ -53,7 +53,7 @@ def export_run(run: Path | Place, form: str | None, out: Path | None, mask: Call
             with _fitting(reader.location, own):
                 export.write(reader, plan, summary, mask)
             warnings = [*_unsaid(export, plan, summary)]
-        return Exported(folder, warnings, reader.damage, not unreadable_records(reader))
+        return ExportedFolder(folder, warnings, reader.damage, not unreadable_records(reader))
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def _fitting(location: str, own: Format) -> Iterator[None]:
 
 def _export_of(own: Format) -> str:
     """The name of a format's export."""
-    offered = {one.name: found for one in formats() if (found := _names_in(one))}
+    offered = {suite_format.name: names for suite_format in formats() if (names := _names_in(suite_format))}
     if own.name not in offered:
         raise InputError(
             f"{own.title} has no result files besides the run folder itself; name a format that has, with --format: "
@@ -79,8 +79,8 @@ def _export_of(own: Format) -> str:
     return offered[own.name]
 
 
-def _names_in(one: Format) -> str | None:
-    return next((name for name in one.exports if hasattr(load("exports", name), "of_stored")), None)
+def _names_in(suite_format: Format) -> str | None:
+    return next((name for name in suite_format.exports if hasattr(load("exports", name), "of_stored")), None)
 
 
 def _unsaid(export: Any, plan: Plan, summary: RunSummary) -> Iterator[str]:

@@ -129,10 +129,10 @@ def unjudged_traces(reader: RunReader, grid: Grid, history: History) -> dict[int
 
 def newest_traces(reader: RunReader, grid: Grid, history: History, wanted: Set[int]) -> dict[int, Trace]:
     """The newest traces of a few cells, by their numbers."""
-    found: dict[int, Trace] = {}
+    traces: dict[int, Trace] = {}
     if wanted:
         for trace in reader.traces(Trace):
             number = grid.number(trace.case_index, trace.variant_name, trace.trial)
             if number is not None and number in wanted and trace.attempt == history.traced[number]:
-                found[number] = trace
-    return found
+                traces[number] = trace
+    return traces

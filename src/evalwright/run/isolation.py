@@ -27,7 +27,7 @@ from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import build_target
 from evalwright.targets.failures import target_error, target_failure
 
-__all__ = ["Isolated", "Request"]
+__all__ = ["IsolatedTarget", "Request"]
 
 _LAST_WORDS = 2_000
 # The length comes from the target's process: a wrong one must not make ours use all memory.
@@ -43,7 +43,7 @@ class Request(msgspec.Struct):
     """The folder of the cell, if it has one."""
 
 
-class Isolated:
+class IsolatedTarget:
     """Runs a variant's target in worker processes; a worker that dies or is late is replaced."""
 
     def __init__(self, variant: Variant, import_paths: Sequence[str]) -> None:

@@ -27,7 +27,7 @@ from evalwright.registry import format_of_run, resolve
 from evalwright.run.limits import Watchdog
 from evalwright.run.records import (
     Clock,
-    Pending,
+    PendingResult,
     evaluator_failure,
     keep_detail,
     no_evaluation,
@@ -39,7 +39,7 @@ from evalwright.session.process import end_child
 
 if TYPE_CHECKING:
     from evalwright.run.judge_thread import JudgeThread
-    from evalwright.run.steps.spoil import Spoiling
+    from evalwright.run.steps.spoil import SpoilingErrors
 
 __all__ = ["Judge", "by_common_rule", "compares", "evaluators_call_models"]
 
@@ -80,11 +80,11 @@ class Judge:
         self._names = [spec.name for spec in plan.evaluators]
         self._comparisons = [spec for spec in plan.evaluators if compares(spec.type) and self._is_judged_again(spec)]
         self._standing = [spec.name for spec in plan.evaluators if not self._is_judged_again(spec)]
-        self._spoiling: Spoiling | None = None
+        self._spoiling: SpoilingErrors | None = None
         if plan.pass_criteria.spoiling_errors:
-            from evalwright.run.steps.spoil import Spoiling
+            from evalwright.run.steps.spoil import SpoilingErrors
 
-            self._spoiling = Spoiling(plan)
+            self._spoiling = SpoilingErrors(plan)
         self._criteria = plan.pass_criteria
         self._by_common_rule = by_common_rule(plan)
         self._verdict = self._verdict_by(plan)
@@ -183,7 +183,7 @@ class Judge:
 
     def evaluate(
         self, case: Case, trace: Trace, known: Collection[str] = (), artifact: Artifact | None = None
-    ) -> tuple[list[EvaluationResult], list[Pending]]:
+    ) -> tuple[list[EvaluationResult], list[PendingResult]]:
         """Results of every evaluator that is not in `known`, and by position what is still to be awaited.
 
         Comparisons are not among them: they need the other cells of the case.
@@ -191,7 +191,7 @@ class Judge:
         Raises InputError if the case has an evaluator of its own that cannot be built.
         """
         results: list[EvaluationResult] = []
-        pending: list[Pending] = []
+        pending: list[PendingResult] = []
         if trace.error is not None and self.passes_over(trace):
             return results, pending
         watchdog, limit, monotonic, date_of = self.watchdog, self.limit, time.monotonic, self._clock.date
@@ -205,8 +205,8 @@ class Judge:
             error = failed = None
             if comes_last:
                 # Called once all others are there; its row keeps its place among theirs.
-                given = partial(evaluate, case, trace)
-                pending.append(Pending(len(results), given, patience, scores, spec))
+                call = partial(evaluate, case, trace)
+                pending.append(PendingResult(len(results), call, patience, scores, spec))
                 results.append(result_of(spec, trace, None, None, date, date))
                 continue
             try:
@@ -224,7 +224,7 @@ class Judge:
                 error, failed = evaluator_failure(raised, limit), raised
             if outcome is not None and not isinstance(outcome, Evaluation):
                 if isinstance(outcome, Awaitable):
-                    pending.append(Pending(len(results), outcome, patience, scores, spec))
+                    pending.append(PendingResult(len(results), outcome, patience, scores, spec))
                     outcome = None
                 else:
                     error, outcome = no_evaluation(outcome), None
@@ -242,7 +242,7 @@ class Judge:
             end_child()
         return results, pending
 
-    async def finish(self, results: list[EvaluationResult], pending: Sequence[Pending]) -> None:
+    async def finish(self, results: list[EvaluationResult], pending: Sequence[PendingResult]) -> None:
         """Wait for pending results, and fill them in."""
         from evalwright.run.steps.awaited import await_results
 

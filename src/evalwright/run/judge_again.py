@@ -35,7 +35,7 @@ from evalwright.session import session
 from evalwright.session.signals import Signals
 from evalwright.stores.manifest import drop_manifest
 
-__all__ = ["Judged", "judge_again"]
+__all__ = ["RejudgedRun", "judge_again"]
 
 _FEW_LOOKS = 50_000
 """So many looks at a trace take a fifth of a second; a further process would take a sixth of that for its start."""
@@ -73,7 +73,7 @@ def _needs_cases(onlookers: list[Traits] | None, writer: RunWriter) -> bool:
     return bool(keys) and expects(writer, keys)
 
 
-class Judged(NamedTuple):
+class RejudgedRun(NamedTuple):
     """The outcome of a re-evaluation."""
 
     tally: Tally
@@ -90,7 +90,7 @@ def judge_again(
     *,
     processes: int | None,
     only: str | None,
-) -> Judged:
+) -> RejudgedRun:
     """Replace all results and verdicts of a run; with `only`, those of one evaluator, keeping the others.
 
     So many `processes` judge, with None as many as are worth their start. Evaluators that call models run here, on as
@@ -131,7 +131,7 @@ def judge_again(
     except BaseException:  # whatever ends it, the old results are the ones that count
         judgements.abandon()
         raise
-    return Judged(tally, kept)
+    return RejudgedRun(tally, kept)
 
 
 def _cells_kept(job: JudgingJob, before: int, judged: int, share: JudgementShare) -> int:

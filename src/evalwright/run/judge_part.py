@@ -20,14 +20,14 @@ from evalwright.model.trace import Trace
 from evalwright.run.judge import Judge
 from evalwright.run.judged_lines import lines_by
 from evalwright.run.limits import Watchdog, end_loose_tasks, new_loop, run_to_end
-from evalwright.run.newest import Newest
-from evalwright.run.records import Clock, Pending
+from evalwright.run.newest import NewestTraces
+from evalwright.run.records import Clock, PendingResult
 from evalwright.run.stored_run import CaseOf
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
 
 if TYPE_CHECKING:
-    from evalwright.run.steps.compare import Comparing
+    from evalwright.run.steps.compare import WaitingCells
     from evalwright.run.stored_artifacts import StoredArtifacts
 
 __all__ = ["JudgingJob", "judge_part"]
@@ -44,7 +44,7 @@ class JudgingJob(msgspec.Struct):
     plan: Plan
     writer: Any
     case_of: CaseOf
-    newest: Newest
+    newest: NewestTraces
     needs_cases: bool
     """Whether evaluators may look at the cases of the traces."""
     kind: type[Trace]
@@ -64,7 +64,7 @@ def judge_part(
     watchdog = Watchdog(session().owns_process)
     clock = Clock()
     judge = Judge(job.plan, watchdog, clock, job.only)
-    again = _Again(job, judge, clock, share, tally, report)
+    again = _RejudgedPart(job, judge, clock, share, tally, report)
     with watchdog, closing(judge), closing(new_loop()) as loop:
         try:
             run_to_end(loop, again.judge(part))
@@ -74,7 +74,7 @@ def judge_part(
                 loop.run_until_complete(session().aclose())
 
 
-class _Again:
+class _RejudgedPart:
     """New results and verdicts of a part of a run, written in the order of its traces."""
 
     def __init__(
@@ -90,7 +90,7 @@ class _Again:
         self._clock = clock
         self._kept = _KeptRows(job.writer) if job.only else None
         self._artifacts = _artifacts(job) if judge.uses_artifact else None
-        self._comparing: Comparing | None = None
+        self._comparing: WaitingCells | None = None
         self._judged = 0
         self._lines = lines_by(judge, clock, share, tally, stored=True)
         self._note = share.noting() if isinstance(share, JudgedBlocks) else None
@@ -131,30 +131,32 @@ class _Again:
         self._report(self._judged % _REPORT_EVERY)
 
     async def _finished_cell(
-        self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
+        self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[PendingResult]
     ) -> Sequence[_Cell]:
         return [(case, trace, await self._complete(case, trace, results, pending))]
 
     async def _compared_cells(
-        self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
+        self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[PendingResult]
     ) -> Sequence[_Cell]:
         """All cells of the case and trial, once the last of them is there."""
-        from evalwright.run.steps.compare import Compared, Comparing
+        from evalwright.run.steps.compare import ComparedCell, WaitingCells
 
         rows = await self._complete(case, trace, results, pending)
         if self._comparing is None:
-            self._comparing = Comparing(self._job.plan, self._judge, self._clock)
-        if cells := self._comparing.join(Compared(case, trace, rows)):
+            self._comparing = WaitingCells(self._job.plan, self._judge, self._clock)
+        if cells := self._comparing.join(ComparedCell(case, trace, rows)):
             await self._comparing.compare(cells)
         return [(cell.case, cell.trace, cell.results) for cell in cells]
 
     async def _complete(
-        self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
+        self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[PendingResult]
     ) -> list[EvaluationResult]:
         """All rows of a trace: pending evaluators may use the kept ones."""
         rows = self._beside(case, trace, results)
         places = {id(row): i for i, row in enumerate(rows)}
-        await self._judge.finish(rows, [one._replace(position=places[id(results[one.position])]) for one in pending])
+        await self._judge.finish(
+            rows, [evaluation._replace(position=places[id(results[evaluation.position])]) for evaluation in pending]
+        )
         return rows
 
     async def _settle(self, judging: asyncio.Task[Sequence[_Cell]]) -> None:

@@ -70,7 +70,7 @@ class JudgeThread:
         def evaluated(*arguments: Any) -> Any:
             call = ThreadCall(evaluate, arguments)
             if together or self._must_wait or not self._ends_at_once(call):
-                return _Waiting(call, finished)
+                return _WaitingCall(call, finished)
             result = call.result()
             return _within(limit_of_awaited, result) if isinstance(result, Awaitable) else result
 
@@ -136,7 +136,7 @@ class JudgeThread:
             self._jobs = None
 
 
-class _Waiting:
+class _WaitingCall:
     """A call that has not ended yet, with the awaitable that it may return."""
 
     def __init__(self, call: ThreadCall, made: Callable[[ThreadCall], Awaitable[Any]]) -> None:

@@ -101,8 +101,8 @@ class _EarlierLines:
         called = spec.type if spec.called is UNSET else spec.called
         either = (False, True)
         self._name, self._most = spec.name, most
-        self._begins = [_fields(evaluator=spec.name, evaluator_type=called, passed=one) + _GAP for one in either]
-        self._ends = [_fields(latency_ms=0, error=None, skipped=one) + whose for one in either]
+        self._begins = [_fields(evaluator=spec.name, evaluator_type=called, passed=passed) + _GAP for passed in either]
+        self._ends = [_fields(latency_ms=0, error=None, skipped=skipped) + whose for skipped in either]
         self.known: dict[int, _Line] = {}
         """By the identity of what the check returned."""
         self._equal: dict[bytes, _Line] | None = {}
@@ -122,26 +122,30 @@ class _EarlierLines:
                 self._equal = None
         return line
 
-    def _new_line(self, given: Evaluation) -> _Line | None:
-        score, reason = given.score, reason_text(given)
+    def _new_line(self, evaluation: Evaluation) -> _Line | None:
+        score, reason = evaluation.score, reason_text(evaluation)
         usual = (score is None or score.__class__ is float) and score in _SCORES and reason.__class__ is str
-        if given.cost_usd is not None or not usual:
+        if evaluation.cost_usd is not None or not usual:
             return None
         why = _encode(reason)
         line = b"".join(
             (
-                self._begins[given.passed],
+                self._begins[evaluation.passed],
                 _SCORES[score],
                 why,
                 _DETAIL,
-                _encode(given.detail),
-                self._ends[given.skipped],
-                _fields(cost_usd=None, hits=given.hits, misses=given.misses) if given.hits or given.misses else _LAST,
+                _encode(evaluation.detail),
+                self._ends[evaluation.skipped],
+                _fields(cost_usd=None, hits=evaluation.hits, misses=evaluation.misses)
+                if evaluation.hits or evaluation.misses
+                else _LAST,
                 _END,
             )
         )
-        kind = given.passed + 2 * given.skipped + 4 * (2 if score is None else int(score))
-        result = _Line(given, self._name, given.passed, given.skipped, score, given.misses, reason, kind, line)
+        kind = evaluation.passed + 2 * evaluation.skipped + 4 * (2 if score is None else int(score))
+        result = _Line(
+            evaluation, self._name, evaluation.passed, evaluation.skipped, score, evaluation.misses, reason, kind, line
+        )
         if (why_not := failure_reason(result)) is not None:
             result.why_not = _encode(why_not)
         return result
@@ -222,13 +226,13 @@ class JudgedLines:
         rows: list[Any] = [None]
         try:
             self._watchdog.until = start + self._limit
-            found = []
+            checks = []
             for look, known, new in attempt.checks:
-                given = look(case, trace)
-                found.append(known(id(given)) or new(given))
+                returned = look(case, trace)
+                checks.append(known(id(returned)) or new(returned))
             self._watchdog.until = None
             if time.monotonic() - start < _SHORT:
-                rows = found
+                rows = checks
         except Interrupted:
             raise
         except BaseException:  # an error of a check, or a value that JSON cannot express: `Judge` reports it
@@ -278,8 +282,8 @@ class JudgedLines:
         for spec, look in self._lookers:
             says = _EarlierLines(spec, whose, most)
             checks.append((look, says.known.get, says.new))
-        found = self._attempts[trial, attempt] = _Attempt(whose, checks)
-        return found
+        made_attempt = self._attempts[trial, attempt] = _Attempt(whose, checks)
+        return made_attempt
 
     def _begin(self, run_id: str, start: float) -> None:
         """Begin a new block of cells, which share the run and a date."""

@@ -43,11 +43,11 @@ def judges_of_runs(
     Raises InputError with every mistake of the file.
     """
     sides = _Side(reader_a, plan_a), _Side(reader_b, plan_b)
-    both = [spec for spec in plan_b.evaluators if spec.name in {one.name for one in plan_a.evaluators}]
+    both = [spec for spec in plan_b.evaluators if spec.name in {evaluator.name for evaluator in plan_a.evaluators}]
     judged: list[JudgedRuns] = []
     if file is not None or any(labels_file(side.reader).is_file() for side in sides):
         judged = list(_judged_runs(sides, [spec.name for spec in both], file))
-    known = {one.evaluator for one in judged if one.has_labels()}
+    known = {part.evaluator for part in judged if part.has_labels()}
     return JudgesOfRuns(judged, [spec.name for spec in both if spec.name not in known and is_judge(spec)])
 
 
@@ -56,49 +56,54 @@ def _judged_runs(sides: Sequence[_Side], names: Sequence[str], file: Path | None
     from evalwright.decisions.label_samples import label_sample
     from evalwright.run.calibration import stored_labels
 
-    found = [judged_answers(side.reader, names) for side in sides]
+    answers_found = [judged_answers(side.reader, names) for side in sides]
     labels = [stored_labels(side.reader) for side in sides]
     labellers: dict[str, list[str]] = {}
     if file is not None:
-        sheets = _label_sheets(file, names, sides, found)
-        named = {name for one in sheets for name in one.labellers}
+        sheets = _label_sheets(file, names, sides, answers_found)
+        named = {name for sheet in sheets for name in sheet.labellers}
         labels = [
             [*(old for old in kept if old.evaluator not in named), *new.labels]
             for kept, new in zip(labels, sheets, strict=True)
         ]
-        labellers = {name: [labelled for one in sheets if (labelled := one.labellers.get(name))] for name in names}
+        labellers = {name: [labelled for sheet in sheets if (labelled := sheet.labellers.get(name))] for name in names}
     for name in names:
-        samples = [label_sample(name, of, one) for of, one in zip(labels, found, strict=True)]
+        samples = [label_sample(name, of, answers_of) for of, answers_of in zip(labels, answers_found, strict=True)]
         notes = [*labellers.get(name, []), *(line for sample in samples for line in sample.left_out())]
         if not notes and not any(sample.labels for sample in samples):
             continue
         thresholds = [side.plan.lowest_passing(name) for side in sides]
         a, b = (
-            judged_cells(name, one, sample.labels, threshold)
-            for one, sample, threshold in zip(found, samples, thresholds, strict=True)
+            judged_cells(name, answers_of, sample.labels, threshold)
+            for answers_of, sample, threshold in zip(answers_found, samples, thresholds, strict=True)
         )
         yield JudgedRuns(name, a, b, list(dict.fromkeys(notes)))
 
 
 def _label_sheets(
-    file: Path, names: Sequence[str], sides: Sequence[_Side], found: Sequence[JudgedAnswers]
+    file: Path, names: Sequence[str], sides: Sequence[_Side], answers_found: Sequence[JudgedAnswers]
 ) -> list[LabelSheet]:
     from evalwright.run.label_sheet import cells_by_case, labels_of, matching_cells
 
     rows, problems = read_labels(file)
     rows = [row for row in rows if not row.unsure]
-    cells = [cells_by_case(one) for one in found]
+    cells = [cells_by_case(answers_of) for answers_of in answers_found]
     rows_by_side: list[list[LabelRow]] = [[], []]
     for row in rows:
-        answers = [{one.answers[key] for key in matching_cells(row, of)} for one, of in zip(found, cells, strict=True)]
+        answers = [
+            {answers_of.answers[key] for key in matching_cells(row, of)}
+            for answers_of, of in zip(answers_found, cells, strict=True)
+        ]
         places = _named_sides(row.run, sides) if row.run is not None else _places(*answers)
         if isinstance(places, str):
             problems.append(Problem(str(file), places, row.line, "run"))
             continue
         for place in places:
             rows_by_side[place].append(row)
-    read = [labels_of(side_rows, names, one, str(file)) for side_rows, one in zip(rows_by_side, found, strict=True)]
-    problems += dict.fromkeys(problem for one in read for problem in one.problems)
+    read = [
+        labels_of(side_rows, names, one, str(file)) for side_rows, one in zip(rows_by_side, answers_found, strict=True)
+    ]
+    problems += dict.fromkeys(problem for labels in read for problem in labels.problems)
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
     return read

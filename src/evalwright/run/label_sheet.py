@@ -20,7 +20,7 @@ __all__ = ["LabelSheet", "cells_by_case", "labels_of", "matching_cells"]
 _MOST_GUESSES, _MOST_IDS_COMPARED = 20, 5_000
 
 
-class _Where(NamedTuple):
+class _LabelPlaces(NamedTuple):
     """What labels may name, and where that is."""
 
     evaluators: Sequence[str]
@@ -41,7 +41,7 @@ def labels_of(rows: Iterable[LabelRow], evaluators: Sequence[str], found: Judged
     """The answer that each row is about, and a problem for each row that is about none, or several, or repeats one of
     the same labeller."""
     cells = cells_by_case(found)
-    where = _Where(evaluators, found, cells)
+    where = _LabelPlaces(evaluators, found, cells)
     problems: list[Problem] = []
     given: dict[tuple[str, CellKey], list[LabelRow]] = {}
     for row in rows:
@@ -88,7 +88,7 @@ def matching_cells(row: LabelRow, cells: dict[str, list[CellKey]]) -> list[CellK
     return [key for key in cells.get(row.case_id, []) if row.variant in (None, key[1]) and row.trial in (None, key[2])]
 
 
-def _unknown_names(row: LabelRow, where: _Where, guess: bool) -> Iterator[tuple[str, str]]:
+def _unknown_names(row: LabelRow, where: _LabelPlaces, guess: bool) -> Iterator[tuple[str, str]]:
     """What a row names that the run does not have, or has several of."""
     if row.evaluator not in where.evaluators:
         near, known = did_you_mean(row.evaluator, where.evaluators), ", ".join(where.evaluators)
@@ -137,8 +137,8 @@ def _label_by(rows: Sequence[LabelRow], cell: CellKey, attempt: int) -> Label | 
     # one labeller's random sample stays one, whatever else led others to the same answer
     drawn = next((row for row in rows if row.chosen in ("", "random")), None)
     drawn = drawn or next((row for row in rows if row.chosen == BALANCED), rows[0])
-    found = Label(cell[0], rows[0].evaluator, *cell[1:], attempt, passed, score, drawn.chosen)
-    return structs.replace(found, stratum=drawn.stratum, stratum_size=drawn.stratum_size)
+    label = Label(cell[0], rows[0].evaluator, *cell[1:], attempt, passed, score, drawn.chosen)
+    return structs.replace(label, stratum=drawn.stratum, stratum_size=drawn.stratum_size)
 
 
 def _agreement_of(answers: Collection[Sequence[LabelRow]]) -> str:

@@ -37,7 +37,7 @@ from evalwright.session.signals import Signals
 if TYPE_CHECKING:
     from evalwright.run.executors import Sites
     from evalwright.run.history import History
-    from evalwright.run.steps.mirror import Mirroring
+    from evalwright.run.steps.mirror import MirrorsOfPlan
 
 __all__ = ["Job", "Watch", "begin", "targets_of", "work", "work_here"]
 
@@ -64,7 +64,7 @@ class Job:
     tally: Tally
     state: RunState
     """Setting its `stopping` lets the cells in flight finish and starts no more."""
-    mirrors: Mirroring | None = None
+    mirrors: MirrorsOfPlan | None = None
     history: History | None = None
     """What earlier sessions did; None for a fresh run."""
     again: frozenset[int] = frozenset()
@@ -103,7 +103,12 @@ def work(job: Job, watch: Watch | None = None) -> bool:
     runner, targets = _runner(job, watchdog)
     # only a process of our own may be forked: in another, other threads may hold locks for ever in the child
     forks = ours and plan.until_decided is None  # only this process can know that it has seen enough to decide
-    if forks and job.history is None and not job.again and all(one.adapter == "replay" for one in plan.variants):
+    if (
+        forks
+        and job.history is None
+        and not job.again
+        and all(variant.adapter == "replay" for variant in plan.variants)
+    ):
         from evalwright.run.replay import processes_for, replay_in_processes
 
         if (processes := processes_for(plan, job.writer)) > 1:

@@ -122,7 +122,7 @@ def _shard_parts(runs: Iterable[Path | Place], stack: ExitStack) -> list[_Part]:
         with mistakes:
             parts.append(_part(run, stack))
     mistakes.refuse()
-    return sorted(parts, key=lambda one: (one.shard.index, str(one.address)))
+    return sorted(parts, key=lambda part: (part.shard.index, str(part.address)))
 
 
 def _part(run: Path | Place, stack: ExitStack) -> _Part:
@@ -235,8 +235,8 @@ def _merged_plan(parts: Sequence[_Part]) -> Plan:
 
 def _id_of_all(run_id: str, suffix: str) -> str:
     """The id of a shard without its suffix, and without what follows that; the suite's name may have it, too."""
-    before, found, _ = run_id.rpartition(suffix)
-    return before if found else run_id
+    before, marker, _ = run_id.rpartition(suffix)
+    return before if marker else run_id
 
 
 def _other_files(parts: Sequence[_Part]) -> Iterator[str]:
@@ -292,7 +292,9 @@ def _assembled_run(
         for name in _DOCUMENTS:
             if source := next((folder / name for folder in described if (folder / name).is_file()), None):
                 replace_file(draft / name, source.read_bytes(), PRIVATE)
-        if problems := [one for part in parts for one in copy_artifacts(part.reader.artifacts, draft / ARTIFACTS)]:
+        if problems := [
+            artifact for part in parts for artifact in copy_artifacts(part.reader.artifacts, draft / ARTIFACTS)
+        ]:
             raise InputError(problems)
         write_labels(labels, draft)
         _must_be_as_before(parts)

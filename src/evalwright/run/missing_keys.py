@@ -100,7 +100,7 @@ def _checked_cases(
     if models.replay is not None or models.no_network:
         yield from cases
         return
-    judged, unpriced = models.cache is None or not _holds_replies(models), _Unpriced(plan, models, source)
+    judged, unpriced = models.cache is None or not _holds_replies(models), _UnpricedModels(plan, models, source)
     asking = [*targets, *(_evaluators(specs) if judged else ())]
     missing: dict[tuple[str, bool, str, str], None] = {}
     packages: dict[tuple[str, str], None] = {}
@@ -171,12 +171,12 @@ def _local_server(variable: str) -> Iterator[str]:
 def _beyond_budget(plan: Plan, targets: Sequence[_Caller], models: ModelChoices, source: str) -> list[Problem]:
     """The systems whose calls a budget cannot limit, because processes of their own make them."""
     isolated = {variant.name for variant in plan.variants if variant.isolation == "process"}
-    found = [] if models.budget_usd is None else [one.name for one in targets if one.name in isolated]
+    names = [] if models.budget_usd is None else [target.name for target in targets if target.name in isolated]
     message = "a budget cannot limit a model that another process calls: leave out isolation: process"
-    return [_problem(source, name, message) for name in found]
+    return [_problem(source, name, message) for name in names]
 
 
-class _Unpriced:
+class _UnpricedModels:
     """Models without a known price: a limit on money could not be enforced for them."""
 
     def __init__(self, plan: Plan, models: ModelChoices, source: str) -> None:

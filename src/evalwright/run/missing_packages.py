@@ -35,8 +35,8 @@ def missing_packages(suite: Suite) -> list[Problem]:
 
     What single cases need is left to the run.
     """
-    found = dict.fromkeys([*_of_models(suite), *_of_parts(suite)])
-    return [Problem(str(suite.source), message, key=key, absent=True) for key, message in found]
+    packages = dict.fromkeys([*_packages_of_models(suite), *_packages_of_parts(suite)])
+    return [Problem(str(suite.source), message, key=key, absent=True) for key, message in packages]
 
 
 def missing_functions(suite: Suite) -> list[Problem]:
@@ -60,7 +60,7 @@ def _without_function(suite: Suite) -> Iterator[Problem]:
                 yield Problem(str(suite.source), problem.message, key=name, absent=problem.absent)
 
 
-def _of_models(suite: Suite) -> Iterator[tuple[str, str]]:
+def _packages_of_models(suite: Suite) -> Iterator[tuple[str, str]]:
     for name, route in _routes(suite):
         if (message := needed_package(route)) is not None:
             yield name, message
@@ -69,18 +69,18 @@ def _of_models(suite: Suite) -> Iterator[tuple[str, str]]:
 def _routes(suite: Suite) -> Iterator[tuple[str, Route]]:
     """The models of judges and systems, each under the user's name for who calls it."""
     variables = environment()
-    for name, requests in [*map(_of_judge, suite.evaluators), *map(_of_system, suite.variants)]:
+    for name, requests in [*map(_calls_of_judge, suite.evaluators), *map(_calls_of_system, suite.variants)]:
         for request in requests:
             if nameless(request.model) is None:
                 yield name, route_of(request, variables)
 
 
-def _of_judge(spec: EvaluatorSpec) -> tuple[str, list[ChatRequest]]:
+def _calls_of_judge(spec: EvaluatorSpec) -> tuple[str, list[ChatRequest]]:
     requests = requests_of(spec)
     return spec.name, [] if requests is None else list(requests(_ANY_CASE))
 
 
-def _of_system(variant: Variant) -> tuple[str, list[ChatRequest]]:
+def _calls_of_system(variant: Variant) -> tuple[str, list[ChatRequest]]:
     """The models of a system; if its code must not be imported now, they are left to the run."""
     if not target_calls_models(variant.adapter):
         return variant.name, []
@@ -91,7 +91,7 @@ def _of_system(variant: Variant) -> tuple[str, list[ChatRequest]]:
         return variant.name, []
 
 
-def _of_parts(suite: Suite) -> Iterator[tuple[str, str]]:
+def _packages_of_parts(suite: Suite) -> Iterator[tuple[str, str]]:
     for output in (suite.store, *suite.mirrors):
         package = _OF_OUTPUTS.get(output.type)
         if package is not None and find_spec(package) is None:

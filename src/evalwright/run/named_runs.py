@@ -30,12 +30,12 @@ def runs_matching(text: str) -> list[Path]:
         return [Path(text)]
     above, _, pattern = text.rpartition("/")
     if is_on_a_server(above) or Path(above).is_file():
-        found = [path for path in run_places(Path(above)) if fnmatchcase(path.name, pattern)]
+        matching = [path for path in run_places(Path(above)) if fnmatchcase(path.name, pattern)]
     else:
-        found = _runs_at(text)
-    if not found:
+        matching = _runs_at(text)
+    if not matching:
         raise InputError(f"{text} matches no run{_runs_below(text)}")
-    return found
+    return matching
 
 
 def named_runs(texts: Iterable[str], **store: Any) -> list[Place]:

@@ -15,7 +15,7 @@ from evalwright.model.cell_index import index_of, rereading
 from evalwright.model.facts import CellKey
 from evalwright.model.protocols import RunReader
 
-__all__ = ["Newest", "newest_of"]
+__all__ = ["NewestTraces", "newest_of"]
 
 
 class _Cell(OfCase, gc=False):
@@ -32,7 +32,7 @@ class _Mark(_Cell, gc=False):
     started_at: datetime | None = None
 
 
-class Newest(msgspec.Struct):
+class NewestTraces(msgspec.Struct):
     """The winners among the traces of cells that have several: highest attempt, then last in the file."""
 
     winners: dict[CellKey, tuple[int, datetime | None]]
@@ -45,15 +45,15 @@ class Newest(msgspec.Struct):
 
 
 @rereading
-def newest_of(reader: RunReader) -> Newest:
+def newest_of(reader: RunReader) -> NewestTraces:
     """Read the keys of all traces once, and those of repeated cells again; of runs that can tell without, neither."""
     if (index := index_of(reader, "never")) is not None:
         with closing(index):
             if not index.superseded():
-                return Newest({}, len(index))
+                return NewestTraces({}, len(index))
     count_firsts: Callable[[], int | None] | None = getattr(reader, "count_first_attempts", None)
     if count_firsts is not None and (count := count_firsts()) is not None:
-        return Newest({}, count)
+        return NewestTraces({}, count)
     repeats = Repeats()
     for cell in reader.traces(_Cell):
         repeats.add(cell.key)
@@ -67,4 +67,4 @@ def newest_of(reader: RunReader) -> Newest:
                 if key not in winners or mark.attempt >= winners[key][0]:
                     winners[key] = (mark.attempt, mark.started_at)
     count = len(repeats) - seen.total() + len(seen)
-    return Newest({key: winner for key, winner in winners.items() if seen[key] > 1}, count)
+    return NewestTraces({key: winner for key, winner in winners.items() if seen[key] > 1}, count)

@@ -235,7 +235,7 @@ def _same_suite(location: str, plan: Plan, suite: Suite | None) -> Suite:
 
 
 def _systems(variants: Sequence[Variant]) -> list[Any]:
-    return [(one.name, one.adapter, one.config.get("target")) for one in variants]
+    return [(variant.name, variant.adapter, variant.config.get("target")) for variant in variants]
 
 
 _HOW = "--trust-run (in Python: trust_run=True) uses what the run itself says"

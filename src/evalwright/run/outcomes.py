@@ -22,7 +22,7 @@ from evalwright.run.locations import Place, labels_file
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
-    from evalwright.run.steps.mirror import Mirroring
+    from evalwright.run.steps.mirror import MirrorsOfPlan
 
 __all__ = ["Outcome", "conclude", "folded_summary", "is_decided", "summed_up", "variant_of"]
 
@@ -147,7 +147,7 @@ def conclude(
     tally: Tally,
     interrupted: bool,
     *notes: str,
-    mirrors: Mirroring | None = None,
+    mirrors: MirrorsOfPlan | None = None,
     state: RunState | None = None,
     earlier: Sequence[RunSummary | None] = (),
 ) -> Outcome:
@@ -165,7 +165,7 @@ def conclude(
     ended = _end_notes(state, summary) if state is not None else []
     if state is not None:
         # What a session finds in its own calls of a system takes the place of what earlier ones found in theirs.
-        of_calls = [one for one in of_calls if variant_of(one, plan) not in state.answers] + state.doubts
+        of_calls = [call for call in of_calls if variant_of(call, plan) not in state.answers] + state.doubts
     if of_calls:
         summary.call_warnings = [*dict.fromkeys(of_calls)]
     warnings = [warning for one in earlier if one is not None for warning in one.warnings]
@@ -188,7 +188,7 @@ def conclude(
     for export in plan.exports if plan.shard is None else ():
         load("exports", export.type)(export.config).write(writer, plan, summary, writer.mask)
     lost = unreadable_records(writer) if writer.damage else []
-    unsent = [f"mirror {one['sink']}, {one['op']}: {one['error']}" for one in summary.sink_errors]
+    unsent = [f"mirror {error['sink']}, {error['op']}: {error['error']}" for error in summary.sink_errors]
     all_notes = [*notes, *ended, *unsent, *writer.damage, *([_HEALING] if lost else [])]
     return Outcome(place.address, plan, summary, interrupted, all_notes, place, unread=lost)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evalwright.run.executors import Sites
     from evalwright.run.spending import CostLimit
     from evalwright.run.standstill import Standstill
-    from evalwright.run.steps.enrich import Enriching
+    from evalwright.run.steps.enrich import EnrichersOfPlan
     from evalwright.run.steps.price import Pricing
 
 __all__ = ["Pipeline"]
@@ -65,15 +65,15 @@ class Pipeline:
         self._writer, self._targets, self._sites = writer, targets, sites
         self._clock, self._state, self._verdicts = clock, state, verdicts
         self._pricing: Pricing | None = None
-        self._enriching: Enriching | None = None
+        self._enriching: EnrichersOfPlan | None = None
         if plan.prices:
             from evalwright.run.steps.price import Pricing
 
             self._pricing = Pricing(plan)
         if any(variant.enrich_trace_from for variant in plan.variants):
-            from evalwright.run.steps.enrich import Enriching
+            from evalwright.run.steps.enrich import EnrichersOfPlan
 
-            self._enriching = Enriching(plan)
+            self._enriching = EnrichersOfPlan(plan)
         self._attempts: Attempts | None = None
         self._ask: Callable[[Call, Cell], Awaitable[Answer | TraceError | None]] = self._attempt
         self._proven: set[str] = set()

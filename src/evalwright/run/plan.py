@@ -122,13 +122,13 @@ def may_call_models(plan: Plan) -> bool:
 
 def score_rules(specs: Iterable[EvaluatorSpec]) -> dict[str, ScoreRule]:
     """The rules of evaluators whose types declare any; runs no code of the user, and leaves out types not installed."""
-    found = {}
+    rules = {}
     for spec in specs:
         with suppress(InputError, TypeError, ValueError):  # any score is allowed, or a plug-in is mistaken
             ends, least = _ends(spec), _passes_from(spec.type, spec.config)
             if ends != _USUAL or least is not None:
-                found[spec.name] = ScoreRule(*ends, least)
-    return found
+                rules[spec.name] = ScoreRule(*ends, least)
+    return rules
 
 
 def _ends(spec: EvaluatorSpec) -> tuple[float, float]:

@@ -15,7 +15,7 @@ import msgspec
 from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
-from evalwright.model.damage import Mended
+from evalwright.model.damage import MendedDamage
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.run.batches import JudgeCalls, forget, in_batches
@@ -89,7 +89,7 @@ def re_evaluate(
         forget(models)
         if writer.plan is not None and (kept := _to_keep(plan, stored)) != stored:
             writer.save_plan(kept)
-        writer.damage[:] = [note if note.startswith("traces") else Mended(note) for note in writer.damage]
+        writer.damage[:] = [note if note.startswith("traces") else MendedDamage(note) for note in writer.damage]
         notes = [*_notes(state.done, judged.kept), *([_MIRRORS] if plan.mirrors else [])]
         outcome = conclude(place, writer, plan, judged.tally, False, *notes)
         of_original = writer.plan is None and not has_lost_its_plan(writer)

@@ -22,7 +22,7 @@ from evalwright.targets.failures import error_type_of, placed, stack_of, text_of
 
 __all__ = [
     "Clock",
-    "Pending",
+    "PendingResult",
     "drop_answer",
     "ends_the_run",
     "evaluator_failure",
@@ -48,7 +48,7 @@ _NOTHING = Evaluation(False)
 """Stands for an evaluator that returned nothing: not passed, no score."""
 
 
-class Pending(NamedTuple):
+class PendingResult(NamedTuple):
     """A result that is not available yet."""
 
     position: int

@@ -114,24 +114,24 @@ def _opened_for_work(
     with closing(place.store.read(place.run_id)) as reader:
         trust = trust or Trust()
         idle = repeated is None and reader.plan is not None and is_finished(reader, Grid(reader.plan))
-        found = runnable(reader, trust, idle=idle)
-    place = find_run(run, found.secrets)
+        checked = runnable(reader, trust, idle=idle)
+    place = find_run(run, checked.secrets)
     with closing(place.store.open(place.run_id)) as writer:
-        secrets = dict(found.secrets)
-        if found.foreign:
+        secrets = dict(checked.secrets)
+        if checked.foreign:
             hide(secrets)
         else:
-            secrets = {**revealed(writer, found.secrets), **secrets}
+            secrets = {**revealed(writer, checked.secrets), **secrets}
         assert writer.plan is not None, "it was there a moment ago"
-        plan = found.plan_of(writer.plan)
+        plan = checked.plan_of(writer.plan)
         with signals.raising(KeyboardInterrupt):
             history = history_of(writer, Grid(plan))
-        if found.unseen and history.finished_cells < len(history.traced):  # a record has been lost since
+        if checked.unseen and history.finished_cells < len(history.traced):  # a record has been lost since
             must_be_own(writer, plan)
         files = writer.plan.files
-        if found.foreign and found.suite is not None:  # what the run names is not even opened
-            files = recorded_for(found.suite, files, writer.plan.config_path)
-        yield _Opened(place, writer, plan, secrets, found.environment, history, files)
+        if checked.foreign and checked.suite is not None:  # what the run names is not even opened
+            files = recorded_for(checked.suite, files, writer.plan.config_path)
+        yield _Opened(place, writer, plan, secrets, checked.environment, history, files)
 
 
 @contextmanager
@@ -179,9 +179,9 @@ def _rest_of(
             must_have_keys(plan, writer, models)
             mirrors = None
             if plan.mirrors:
-                from evalwright.run.steps.mirror import Mirroring
+                from evalwright.run.steps.mirror import MirrorsOfPlan
 
-                mirrors = Mirroring(plan, masker, writer)
+                mirrors = MirrorsOfPlan(plan, masker, writer)
             begin(state, plan, history, again, models)
             job = Job(plan, writer, Tally.of(plan), state, mirrors, history, again, signals)
             if sequence is not None:

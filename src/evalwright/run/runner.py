@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Set
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from evalwright.errors import StorageError, Unsent
+from evalwright.errors import StorageError, UnsentCall
 from evalwright.llm.patience import stops
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
@@ -91,7 +91,7 @@ class Runner:
                 from evalwright.run.leftovers import judge_leftovers
 
                 left = judge_leftovers(self._pipeline, self._plan, self._writer, self._grid, attempts, again)
-                with suppress(Unsent):
+                with suppress(UnsentCall):
                     await self._wait_before_cells(left)
             for cells, width in self._queues(attempts, again):
                 for _ in range(width):
@@ -216,7 +216,7 @@ class Runner:
                     self._breathed = time.monotonic()
                 elif took > _BRIEF:
                     self._write()
-        except (asyncio.CancelledError, Unsent):
+        except (asyncio.CancelledError, UnsentCall):
             pass
         except GeneratorExit:
             raise  # left behind, and thrown away after the end of the run

@@ -41,7 +41,7 @@ def shard_from(text: str, environ: Mapping[str, str]) -> Shard:
     of = (
         int(match[2])
         if match[2]
-        else _agreed_number(text, _totals(environ), [one.total for one in _SCHEDULERS if one.total])
+        else _agreed_number(text, _totals(environ), [scheduler.total for scheduler in _SCHEDULERS if scheduler.total])
     )
     if match[2] is None:
         _must_fit(text, _indices(environ), _totals(environ))
@@ -52,40 +52,44 @@ def shard_from(text: str, environ: Mapping[str, str]) -> Shard:
     return Shard(index, of)
 
 
-def _agreed_number(text: str, found: Mapping[str, int], names: list[str]) -> int:
-    if not found:
+def _agreed_number(text: str, totals: Mapping[str, int], names: list[str]) -> int:
+    if not totals:
         raise InputError(f"--shard {text}: no scheduler sets it; expected one of the variables {', '.join(names)}")
-    if len({*found.values()}) > 1:
-        message = ", ".join(f"{name} says {number}" for name, number in found.items())
+    if len({*totals.values()}) > 1:
+        message = ", ".join(f"{name} says {number}" for name, number in totals.items())
         raise InputError(
             f"--shard {text}: the variables of several schedulers disagree: {message}; name the shard, as k/n"
         )
-    return next(iter(found.values()))
+    return next(iter(totals.values()))
 
 
 def _index_names() -> list[str]:
-    return [one.task for one in _SCHEDULERS]
+    return [scheduler.task for scheduler in _SCHEDULERS]
 
 
 def _must_fit(text: str, indices: Mapping[str, int], totals: Mapping[str, int]) -> None:
     """Raise InputError if no scheduler sets both numbers: how many tasks another has says nothing about this one."""
-    if not any(one.task in indices and one.total in totals for one in _SCHEDULERS):
+    if not any(scheduler.task in indices and scheduler.total in totals for scheduler in _SCHEDULERS):
         names = f"{', '.join(indices)} and {', '.join(totals)}"
         raise InputError(f"--shard {text}: {names} are variables of different schedulers; name the shard, as k/n")
 
 
 def _indices(environ: Mapping[str, str]) -> dict[str, int]:
     """The number of this task, from 1, by the variable that contains it."""
-    found = {}
+    indices = {}
     for task, first, _ in _SCHEDULERS:
         if environ.get(task):
             least = _number(environ, first) if isinstance(first, str) else first
-            found[task] = _number(environ, task) - least + 1
-    return found
+            indices[task] = _number(environ, task) - least + 1
+    return indices
 
 
 def _totals(environ: Mapping[str, str]) -> dict[str, int]:
-    return {one.total: _number(environ, one.total) for one in _SCHEDULERS if one.total and environ.get(one.total)}
+    return {
+        scheduler.total: _number(environ, scheduler.total)
+        for scheduler in _SCHEDULERS
+        if scheduler.total and environ.get(scheduler.total)
+    }
 
 
 def _number(environ: Mapping[str, str], name: str) -> int:

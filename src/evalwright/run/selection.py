@@ -66,8 +66,8 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
 
 def unread_cases(suite: Suite) -> Mapping[str, Sequence[Problem]]:
     """The mistakes of each unreadable case, by its id; complete once the cases have been iterated over."""
-    found: Mapping[str, Sequence[Problem]] = getattr(suite.cases, "lost", {})
-    return found
+    lost: Mapping[str, Sequence[Problem]] = getattr(suite.cases, "lost", {})
+    return lost
 
 
 def _near_name(suite: Suite, options: RunOptions) -> str:
@@ -77,8 +77,8 @@ def _near_name(suite: Suite, options: RunOptions) -> str:
     for case in islice(suite.cases, _MOST_COMPARED):
         ids.append(case.id)
         tags.update(case.tags)
-    meant = [_near_of(one, suite, ids) for one in options.cases]
-    meant += [did_you_mean(one, sorted(tags)) for one in options.tags]
+    meant = [_near_of(pattern, suite, ids) for pattern in options.cases]
+    meant += [did_you_mean(tag, sorted(tags)) for tag in options.tags]
     if near := next(filter(None, meant), ""):
         return near
     if options.tags and not options.cases:
@@ -104,8 +104,8 @@ def must_not_be_empty(suite: Suite, *, to_run: bool = True, may_be: bool = True)
 
     `may_be` says that the user has an option by which it is accepted.
     """
-    found = getattr(suite.cases, "why_empty", None)
-    problem = Problem(str(suite.source), "has no cases") if found is None else found()
+    why_empty = getattr(suite.cases, "why_empty", None)
+    problem = Problem(str(suite.source), "has no cases") if why_empty is None else why_empty()
     if suite.empty == "refused" or (to_run and suite.empty == "loaded"):
         raise InputError(problem, "nothing to run; --allow-empty accepts that" if may_be else "nothing to run")
     if problem not in suite.warnings:
@@ -165,7 +165,7 @@ class _Filter:
     def __init__(self, options: RunOptions) -> None:
         self._options = options
         self._cases, self._tags = dict.fromkeys(options.cases, False), dict.fromkeys(options.tags, False)
-        self._conditions = {word: found for word in self._cases if (found := _Condition.of(word)) is not None}
+        self._conditions = {word: condition for word in self._cases if (condition := _Condition.of(word)) is not None}
         self._alternatives: dict[str, list[str]] = {}
         for word in self._cases:
             path = self._conditions[word].path if word in self._conditions else ""

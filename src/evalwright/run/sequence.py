@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from evalwright.decisions.identity import identity_of_cases, some_names
-from evalwright.decisions.sequence import Bet, Looking
+from evalwright.decisions.sequence import Bet, UnitSequence
 from evalwright.decisions.sides import CaseTotal, sides_of
 from evalwright.decisions.terms import DEFAULT_MARGIN, margin_of
 from evalwright.errors import InputError, counted, did_you_mean
@@ -74,8 +74,8 @@ class _Document(msgspec.Struct):
         """All bets so far, in their order."""
         return [*self.earlier, *self.bets]
 
-    def looking(self) -> Looking:
-        return Looking(self.terms, self.units, self.cells, self.before, self.largest, self.earlier, self.beyond)
+    def looking(self) -> UnitSequence:
+        return UnitSequence(self.terms, self.units, self.cells, self.before, self.largest, self.earlier, self.beyond)
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class Sequence:
     """What a session of the run observes and when it stops."""
 
     document: _Document
-    looking: Looking
+    looking: UnitSequence
 
     def listen(self, state: RunState) -> None:
         """Observe every finished cell, and end the run once it is decided."""
@@ -124,7 +124,7 @@ def _keep(document: _Document, reader: RunReader) -> None:
     replace_file(folder / DECISION, text + b"\n", PRIVATE)
 
 
-class _Before(NamedTuple):
+class _RunBefore(NamedTuple):
     """A: a run with its variant's outcomes, or None if it is a variant of the new run."""
 
     terms: UntilDecided
@@ -195,7 +195,7 @@ def _within(order: list[list[Case]], most: int | None) -> list[list[Case]]:
 
 
 @rereading
-def _before(plan: Plan, cases: Collection[Case], options: RunOptions) -> _Before:
+def _before(plan: Plan, cases: Collection[Case], options: RunOptions) -> _RunBefore:
     """Determines A and B."""
     against, names = options.against or "", [variant.name for variant in plan.variants]
     margin = DEFAULT_MARGIN if options.margin is None else margin_of(options.margin)
@@ -207,7 +207,7 @@ def _before(plan: Plan, cases: Collection[Case], options: RunOptions) -> _Before
                 f"--against {against}: expected one other variant in the suite, found {len(others)}"
                 f" ({', '.join(others) or 'none'})"
             )
-        return _Before(UntilDecided(against, None, against, others[0], margin, _ALPHA, seed, cost), None)
+        return _RunBefore(UntilDecided(against, None, against, others[0], margin, _ALPHA, seed, cost), None)
     if len(names) != 1:
         raise InputError(f"--until-decided decides one variant: name it with --target (there are: {', '.join(names)})")
     try:
@@ -224,8 +224,8 @@ def _before(plan: Plan, cases: Collection[Case], options: RunOptions) -> _Before
     name = names[0] if names[0] in sides else next(iter(sides)) if len(sides) == 1 else None
     if name is None:
         raise InputError(f"{against} has no variant {names[0]!r} (it has: {', '.join(sides) or 'none with cells'})")
-    outcomes = {case: found for case, found in sides[name].passes.items() if _looked_at(found)}
-    return _Before(UntilDecided(against, place.run_id, name, names[0], margin, _ALPHA, seed, cost), outcomes)
+    outcomes = {case: outcome for case, outcome in sides[name].passes.items() if _looked_at(outcome)}
+    return _RunBefore(UntilDecided(against, place.run_id, name, names[0], margin, _ALPHA, seed, cost), outcomes)
 
 
 def _looked_at(outcome: CaseTotal) -> bool:
@@ -244,8 +244,8 @@ def _refuse_changed(cases: list[str], evaluators: list[str], alone: list[str], a
 
 def _earlier(plan: Plan, terms: UntilDecided, runs: Path) -> _Document | None:
     """The newest run with the same question about the same files that ended undecided."""
-    found = sorted(runs.glob(f"*_{plan.name}*/{DECISION}"), key=lambda path: path.parent.name, reverse=True)
-    for path in found[:_MOST_EARLIER]:
+    decisions = sorted(runs.glob(f"*_{plan.name}*/{DECISION}"), key=lambda path: path.parent.name, reverse=True)
+    for path in decisions[:_MOST_EARLIER]:
         document = _read(path)
         if document is None or document.terms.run_id is None or document.terms.run_id != terms.run_id:
             continue

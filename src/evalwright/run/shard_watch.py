@@ -40,18 +40,18 @@ def finished_shards(
             )
     message = ""
     while True:
-        found = dict(_finished_shards(places))
-        known = {shard.of for shard in found.values()}
+        shards = dict(_finished_shards(places))
+        known = {shard.of for shard in shards.values()}
         if of is not None and known - {of}:
-            path, shard = next((path, shard) for path, shard in found.items() if shard.of != of)
+            path, shard = next((path, shard) for path, shard in shards.items() if shard.of != of)
             raise InputError(f"--of {of}: {path} is {shard}")
-        if missing := _missing({shard.index for shard in found.values()}, of or max(known, default=None), places):
+        if missing := _missing({shard.index for shard in shards.values()}, of or max(known, default=None), places):
             if missing != message:
                 report(missing)
             message = missing
             pause()
             continue
-        return sorted(found)
+        return sorted(shards)
 
 
 def _missing(there: set[int], of: int | None, places: Sequence[str]) -> str:

@@ -216,8 +216,8 @@ def first_difference(one: Plan, other: Plan, configs: Iterable[Callable[[], byte
     """
     assert one.shard is not None
     assert other.shard is not None
-    if found := first_difference_in(_comparable_plan(one, one.shard), _comparable_plan(other, other.shard)):
-        return found
+    if difference := first_difference_in(_comparable_plan(one, one.shard), _comparable_plan(other, other.shard)):
+        return difference
     if one.config_hash != other.config_hash and not one.shard.suite_sha256 == other.shard.suite_sha256 != "":
         named = _differing_key(*(read() for read in configs))
         return named or f"config_hash is {other.config_hash}, not {one.config_hash}"

@@ -88,8 +88,8 @@ def _check_exports(plan: Plan, suite: Suite) -> None:
         written = load("exports", export.type)(export.config)
         if hasattr(written, "check"):
             written.check()
-        if taken := [str(place) for place in getattr(written, "places", ()) if os.path.realpath(place) in own]:
-            raise InputError(f"{taken[0]} is a file of the suite, which results would replace: name another place")
+        if places := [str(place) for place in getattr(written, "places", ()) if os.path.realpath(place) in own]:
+            raise InputError(f"{places[0]} is a file of the suite, which results would replace: name another place")
 
 
 def _cases_to_store(
@@ -165,9 +165,9 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
                 sequence.begin(writer, plan, state)
             job = Job(plan, writer, Tally.of(plan), state, signals=signals)
             if plan.mirrors:
-                from evalwright.run.steps.mirror import Mirroring
+                from evalwright.run.steps.mirror import MirrorsOfPlan
 
-                job.mirrors = Mirroring(plan, masker)
+                job.mirrors = MirrorsOfPlan(plan, masker)
             # a store that was passed in cannot be found by a path: no note can be left about it
             address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
             place = Place(store, plan.run_id, address)

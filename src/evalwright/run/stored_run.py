@@ -131,10 +131,13 @@ def has_lost_its_plan(reader: RunReader) -> bool:
 
 def _foreign_suite(reader: RunReader) -> Suite:
     try:
-        for one in formats():
-            if one.adopt_run is not None and (suite := resolve(one.adopt_run)(Path(reader.location))) is not None:
-                found: Suite = suite
-                return found
+        for suite_format in formats():
+            if (
+                suite_format.adopt_run is not None
+                and (suite := resolve(suite_format.adopt_run)(Path(reader.location))) is not None
+            ):
+                read_suite: Suite = suite
+                return read_suite
     except InputError:
         if not has_lost_its_plan(reader):
             raise

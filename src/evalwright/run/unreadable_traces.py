@@ -13,7 +13,7 @@ from evalwright.model.cell_index import CellSelection, index_of, rereading
 from evalwright.model.protocols import JudgementShare, RunWriter
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.newest import Newest
+from evalwright.run.newest import NewestTraces
 
 __all__ = ["judged_before", "keep_judgements", "lost_traces"]
 
@@ -46,7 +46,7 @@ def lost_traces(writer: RunWriter, before: int, judged: int) -> bool:
     return before > judged or any(note.startswith("traces") for note in writer.damage)
 
 
-def keep_judgements(judged: Iterable[Trace], writer: RunWriter, newest: Newest, share: JudgementShare) -> int:
+def keep_judgements(judged: Iterable[Trace], writer: RunWriter, newest: NewestTraces, share: JudgementShare) -> int:
     """Copy the results and verdicts of cells that are not among the `judged`; returns the number of cells.
 
     Eight bytes are held for each trace.

@@ -48,14 +48,14 @@ _COMMANDS = ("cmd", "command", "command_template", "image", "script")
 
 def hashed(suite: Suite) -> dict[str, str]:
     """SHA-256 (hex) by path: the suite's file, the files that it names and those with its code."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for path in _files_of_suite(suite):
         try:
             if path.is_file():
-                found[str(path.resolve())] = sha256_of(path)
+                digests[str(path.resolve())] = sha256_of(path)
         except (OSError, ValueError):
             continue  # the code that reads it will report what is wrong
-    return found
+    return digests
 
 
 def recorded_for(suite: Suite, files: Mapping[str, str], source: str) -> dict[str, str]:
@@ -126,12 +126,12 @@ def doubled_keys(suite: Suite) -> Iterator[Problem]:
         if path.suffix not in (".json", ".jsonl", ".ndjson") or path == known:
             continue
         try:
-            found: Iterable[tuple[int, str, str]]
+            files: Iterable[tuple[int, str, str]]
             if path.suffix == ".json":
-                found = _repeated_in_document(path)
+                files = _repeated_in_document(path)
             else:
-                found = ((number, key, key) for number, key in repeated_keys_in(path))
-            for number, key, place in found:
+                files = ((number, key, key) for number, key in repeated_keys_in(path))
+            for number, key, place in files:
                 yield Problem(str(path), f"the key {key!r} occurs more than once: the last one counts", number, place)
         except (OSError, ValueError, RecursionError, InputError):
             continue  # the code that reads it will report what is wrong
@@ -146,8 +146,8 @@ def _repeated_in_document(path: Path) -> Iterator[tuple[int, str, str]]:
 
 def doubled_files(suite: Suite) -> Iterator[Problem]:
     """Files of commands that are also in the suite's folder: the command uses those in the working directory."""
-    commands = [(one.name, one.config, "command") for one in suite.variants if suite.workspace is None]
-    commands += [(one.name, one.config, "script") for one in suite.evaluators]
+    commands = [(variant.name, variant.config, "command") for variant in suite.variants if suite.workspace is None]
+    commands += [(evaluator.name, evaluator.config, "script") for evaluator in suite.evaluators]
     for name, config, key in commands:
         words = config.get(key)
         for word in words if isinstance(words, list) and "cwd" not in config else ():
@@ -175,8 +175,8 @@ def executed(suite: Suite) -> list[str]:
 
 def announced_by(suite: Suite) -> list[str]:
     """What the systems of a suite announce before every run, such as whose rights they have."""
-    known = [one for one in suite.variants if knows("targets", one.adapter)]
-    texts = [getattr(load("targets", one.adapter), "announces", lambda _: "")(one.config) for one in known]
+    known = [variant for variant in suite.variants if knows("targets", variant.adapter)]
+    texts = [getattr(load("targets", variant.adapter), "announces", lambda _: "")(variant.config) for variant in known]
     return [line for line in dict.fromkeys(texts) if line]
 
 
@@ -226,7 +226,9 @@ def _texts(suite: Suite) -> Iterator[tuple[str, str]]:
 
 
 def _owners(suite: Suite) -> list[tuple[str, dict[str, Any]]]:
-    return [(one.name, one.config) for one in suite.variants] + [(one.name, one.config) for one in suite.evaluators]
+    return [(variant.name, variant.config) for variant in suite.variants] + [
+        (evaluator.name, evaluator.config) for evaluator in suite.evaluators
+    ]
 
 
 def _short_texts(value: Any) -> Iterator[str]:

@@ -17,13 +17,13 @@ from evalwright.model.trace import Trace
 from evalwright.run.cells import RunState
 from evalwright.run.judge import Judge
 from evalwright.run.judged_lines import lines_by
-from evalwright.run.records import Clock, Pending, drop_answer
+from evalwright.run.records import Clock, PendingResult, drop_answer
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
     from evalwright.run.judge_queue import JudgeQueue
-    from evalwright.run.steps.compare import Comparing
-    from evalwright.run.steps.mirror import Mirroring
+    from evalwright.run.steps.compare import WaitingCells
+    from evalwright.run.steps.mirror import MirrorsOfPlan
 
 __all__ = ["Verdicts"]
 
@@ -46,12 +46,12 @@ class Verdicts:
         clock: Clock,
         state: RunState,
         tally: Tally,
-        mirrors: Mirroring | None,
+        mirrors: MirrorsOfPlan | None,
     ) -> None:
         self._plan, self._writer, self._judge = plan, writer, judge
         self._clock, self._state, self._tally, self._mirrors = clock, state, tally, mirrors
         self._lines = None if mirrors is not None else lines_by(judge, clock, writer, tally)
-        self._comparing: Comparing | None = None
+        self._comparing: WaitingCells | None = None
         self.judging_seconds: float = 0.0
         """How long evaluators have kept the process busy."""
         self.busy_milliseconds: Counter[str] = Counter()
@@ -160,7 +160,7 @@ class Verdicts:
         case: Case,
         trace: Trace,
         results: list[EvaluationResult],
-        pending: Sequence[Pending],
+        pending: Sequence[PendingResult],
         known: Sequence[EvaluationResult],
     ) -> None:
         if pending:
@@ -183,11 +183,11 @@ class Verdicts:
 
         One that is `finished` has its verdict from an earlier session.
         """
-        from evalwright.run.steps.compare import Compared, Comparing
+        from evalwright.run.steps.compare import ComparedCell, WaitingCells
 
         if self._comparing is None:
-            self._comparing = Comparing(self._plan, self._judge, self._clock)
-        if cells := self._comparing.join(Compared(case, trace, results, known, finished)):
+            self._comparing = WaitingCells(self._plan, self._judge, self._clock)
+        if cells := self._comparing.join(ComparedCell(case, trace, results, known, finished)):
             await self._comparing.compare(cells)
         for cell in cells:
             if cell.finished:

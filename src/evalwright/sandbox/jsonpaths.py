@@ -36,5 +36,5 @@ class _Search(Expression):
     def find(self, datum: Any) -> list[Any]:
         pattern = re.compile(self.value)
         return [
-            found for found in self.target.find(datum) if isinstance(found.value, str) and search(pattern, found.value)
+            match for match in self.target.find(datum) if isinstance(match.value, str) and search(pattern, match.value)
         ]

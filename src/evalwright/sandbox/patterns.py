@@ -24,7 +24,7 @@ _REPEATS = frozenset("*+{")
 T = TypeVar("T")
 
 
-class _Late(BaseException):
+class _TooSlow(BaseException):
     pass
 
 
@@ -65,7 +65,7 @@ def _under_timer(pattern: re.Pattern[str], text: str, work: Callable[[str], T]) 
     try:
         signal.setitimer(signal.ITIMER_VIRTUAL, SEARCH_LIMIT)
         return work(text)
-    except _Late:
+    except _TooSlow:
         raise _too_long(pattern) from None
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
@@ -73,7 +73,7 @@ def _under_timer(pattern: re.Pattern[str], text: str, work: Callable[[str], T]) 
 
 
 def _end(_number: int, _frame: object) -> None:
-    raise _Late
+    raise _TooSlow
 
 
 def _too_long(pattern: re.Pattern[str]) -> EvaluatorError:

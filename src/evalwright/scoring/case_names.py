@@ -19,7 +19,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.registry import format_of_run, resolve
 
-__all__ = ["Renamed", "recorded_name", "under_names_of"]
+__all__ = ["RenamedCases", "recorded_name", "under_names_of"]
 
 T = TypeVar("T")
 _Key = Callable[[Case], str]
@@ -36,7 +36,7 @@ def under_names_of(cases_b: Callable[[], Iterable[Case]], plan_b: Plan, reader_a
     # A run of another format judges differently: its cases are the same if they ask the same.
     alike = _format_of(plan_a) is _format_of(plan_b)
     digests = {} if alike else {case.key: case.digest for case in cases_b()}
-    return Renamed(reader_a, names, digests)
+    return RenamedCases(reader_a, names, digests)
 
 
 def recorded_name(case: Case, known: Container[str]) -> str:
@@ -46,9 +46,9 @@ def recorded_name(case: Case, known: Container[str]) -> str:
 
 def _known_by(*plans: Plan) -> _Key | None:
     for plan in plans:
-        found = _format_of(plan)
-        if found is not None and found.known_by is not None:
-            key: _Key = resolve(found.known_by)
+        suite_format = _format_of(plan)
+        if suite_format is not None and suite_format.known_by is not None:
+            key: _Key = resolve(suite_format.known_by)
             return key
     return None
 
@@ -72,20 +72,20 @@ def _names(cases_a: Iterable[Case], cases_b: Iterable[Case], known_by: _Key) -> 
         others = alike_b.get(content, [])
         if len(keys) == len(others):
             names.update(zip(keys, others, strict=True))
-    taken = set(names.values())
+    names_taken = set(names.values())
     for key in (key for keys in alike_a.values() for key in keys if key not in names):
-        names[key] = f"{key} of A" if key in taken else key
+        names[key] = f"{key} of A" if key in names_taken else key
     return names if any(key != name for key, name in names.items()) else {}
 
 
 def _cases_by_content(cases: Iterable[Case], known_by: _Key) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    ids: dict[str, list[str]] = defaultdict(list)
     for case in cases:
-        found[known_by(case)].append(case.key)
-    return found
+        ids[known_by(case)].append(case.key)
+    return ids
 
 
-class Renamed:
+class RenamedCases:
     """A stored run whose cases have other names."""
 
     def __init__(

@@ -39,9 +39,11 @@ def _line(cells: Iterator[str]) -> str | None:
     if not named:
         return None
     more = sum(1 for _ in cells)
-    found = counted(len(named) + more, "stored verdict differs", "stored verdicts differ")
+    differing = counted(len(named) + more, "stored verdict differs", "stored verdicts differ")
     names = ", ".join(named) + (f" and {more:,} more" if more else "")
-    return f"{found} from the results, by which cells are counted: {names}; re-evaluate replaces results and verdicts"
+    return (
+        f"{differing} from the results, by which cells are counted: {names}; re-evaluate replaces results and verdicts"
+    )
 
 
 def _in_index(index: CellIndex, plan: Plan, needed: Sequence[str]) -> Iterator[str]:
@@ -58,7 +60,7 @@ def _in_index(index: CellIndex, plan: Plan, needed: Sequence[str]) -> Iterator[s
 
 def _scanned_names(reader: RunReader, plan: Plan, needed: Sequence[str]) -> Iterator[str]:
     stored = stored_statuses(reader)
-    found: list[str] = over_cells(
+    lines: list[str] = over_cells(
         reader,
         plan,
         lambda cells: [
@@ -68,4 +70,4 @@ def _scanned_names(reader: RunReader, plan: Plan, needed: Sequence[str]) -> Iter
             and (status := status_by_results(plan, needed, trace.error is not None, rows)) not in (None, verdict)
         ],
     )
-    return iter(found)
+    return iter(lines)

@@ -19,7 +19,7 @@ from evalwright.statistics.rates import DesignRate, rate_of_cases, rate_of_count
 from evalwright.statistics.sums import ExactSum, Mean
 from evalwright.statistics.trials import within_variance
 
-__all__ = ["CaseCounts", "EvaluatorCount", "Measures", "Unjudged", "VariantCount"]
+__all__ = ["CaseCounts", "CountedErrors", "EvaluatorCount", "Measures", "VariantCount"]
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
 
@@ -103,18 +103,18 @@ class EvaluatorCount:
         `groups` are the cases' groups, if cases are counted one by one.
         """
         if self.cases is None:
-            found = rate_of_singles(self.passed, self.n, ((passed, of) for passed, of in self.groups.values()))
+            rate = rate_of_singles(self.passed, self.n, ((passed, of) for passed, of in self.groups.values()))
         else:
-            found = rate_of_cases({case: _passed_and_judged(value) for case, value in self.cases.items()}, groups)
+            rate = rate_of_cases({case: _passed_and_judged(value) for case, value in self.cases.items()}, groups)
         return EvaluatorRate(
-            pass_rate=found.rate,
+            pass_rate=rate.rate,
             avg_score=self.avg_score,
             n=self.n,
-            pass_rate_ci95=found.ci,
+            pass_rate_ci95=rate.ci,
             scored=self.scored,
             errors=self.errors,
             skipped=self.skipped,
-            cases=found.units,
+            cases=rate.units,
             cost_usd=self.cost_usd,
             grouped=bool(self.groups or groups),
         )
@@ -142,7 +142,7 @@ class CaseCounts(NamedTuple):
     """Among them, the cases without a group, plus the number of groups: the n of the interval."""
 
 
-class Unjudged(NamedTuple):
+class CountedErrors(NamedTuple):
     """Which errors count as not passed, because the suite asks for it; all others are in no rate."""
 
     cells: bool
@@ -153,7 +153,7 @@ class Unjudged(NamedTuple):
     """Whether results on traces whose system errored count at all."""
 
     @classmethod
-    def of(cls, criteria: PassCriteria) -> Unjudged:
+    def of(cls, criteria: PassCriteria) -> CountedErrors:
         return cls(
             criteria.errored_cases == "count", criteria.errored_evaluators == "fail", criteria.errored_cases != "error"
         )
@@ -216,7 +216,7 @@ class VariantCount:
     def __init__(self, criteria: PassCriteria, *, repeated: bool) -> None:
         self.repeated: bool = repeated
         """Whether a case may have several trials."""
-        self._unjudged = Unjudged.of(criteria)
+        self._unjudged = CountedErrors.of(criteria)
         self._of_status = {**_OF_STATUS, "error": _JUDGED} if self._unjudged.cells else _OF_STATUS
         self.cells: dict[str, int] = dict.fromkeys(_STATUSES, 0)
         self.errored: int = 0
@@ -307,12 +307,12 @@ class VariantCount:
 
     def add_alike(self, trace: TraceLike, results: Collection[ResultLike], status: Status, times: int) -> None:
         """Count many cells that differ only in their cases and in what they took: not by case, and in no group."""
-        one = VariantCount(PassCriteria(), repeated=False)
-        one._unjudged, one._of_status = self._unjudged, self._of_status
-        one.add(trace, results, status)
+        variant_count = VariantCount(PassCriteria(), repeated=False)
+        variant_count._unjudged, variant_count._of_status = self._unjudged, self._of_status
+        variant_count.add(trace, results, status)
         self.cells[status] += times
-        self.errored += times * one.errored
-        for name, count in one.evaluators.items():
+        self.errored += times * variant_count.errored
+        for name, count in variant_count.evaluators.items():
             self.evaluators.setdefault(name, EvaluatorCount()).add_alike(count, times)
 
     def merge(self, other: VariantCount) -> None:
@@ -386,14 +386,14 @@ class VariantCount:
 
         if (self.grouped or self.group_counts) and (ends := self._design().effective_n):
             cases = cases / max(1.0, rate_of_counts(shares).effective_n / ends)
-        found = detectable_difference(cases, 0.0, within, most, flipping_share(shares, most))
-        return found if found is not None and 0 < found <= 1 else None
+        difference = detectable_difference(cases, 0.0, within, most, flipping_share(shares, most))
+        return difference if difference is not None and 0 < difference <= 1 else None
 
     def _shares(self) -> dict[float, int]:
         """How many cases have each share of passed trials."""
         if self.cases is None:
-            found = self.by_case()
-            return {1.0: self.cells["pass"], 0.0: found.judged - self.cells["pass"]} if found.judged else {}
+            case = self.by_case()
+            return {1.0: self.cells["pass"], 0.0: case.judged - self.cells["pass"]} if case.judged else {}
         shares: dict[float, int] = {}
         for value, number in Counter(self.cases.values()).items():
             passed, of = _passed_and_judged(value)

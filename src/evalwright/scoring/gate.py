@@ -22,8 +22,8 @@ from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
-from evalwright.scoring.counts import Unjudged
-from evalwright.scoring.gate_intervals import Owned, ends_of_condition
+from evalwright.scoring.counts import CountedErrors
+from evalwright.scoring.gate_intervals import OwnedScores, ends_of_condition
 from evalwright.statistics.sums import exact_mean
 
 __all__ = ["AGGREGATIONS", "OPERATORS", "GateTotals", "aggregated", "decided", "plain_sum"]
@@ -57,7 +57,7 @@ class GateTotals:
         self._numbers: dict[tuple[str, bool], int] = {}
         """The numbers of groups, and of cases whose position in the dataset is not known."""
         self._unknown = dict.fromkeys(self._scores, 0)
-        self._counted = Unjudged.of(plan.pass_criteria)
+        self._counted = CountedErrors.of(plan.pass_criteria)
 
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
@@ -100,8 +100,8 @@ class GateTotals:
 
     def finish(self, summary: RunSummary) -> None:
         # cells end in any order: sorted, the same scores give the same last digit of a mean
-        scores = {name: array("d", sorted(found)) for name, found in self._scores.items()}
-        owned = {name: Owned(found, self._owners[name]) for name, found in self._scores.items()}
+        scores = {name: array("d", sorted(score)) for name, score in self._scores.items()}
+        owned = {name: OwnedScores(score, self._owners[name]) for name, score in self._scores.items()}
         # cells that a run has left out because it was decided are not missing
         not_run = 0 if self._stops_early else summary.cells_missing
         summary.gate = decided(self._gate, scores, self._unknown, not_run, owned=owned)
@@ -114,7 +114,7 @@ def decided(
     not_run: int = 0,
     *,
     empty_is_zero: bool = False,
-    owned: Mapping[str, Owned] = {},
+    owned: Mapping[str, OwnedScores] = {},
 ) -> GateOutcome:
     """Apply a checked gate to the scores.
 
@@ -146,13 +146,13 @@ def _settled_outcome(
     """The outcome of a gate if it is the same whatever the unknown scores are; None if it depends on them."""
     if rule["kind"] == "logical":
         return _joined_outcome(
-            rule, [_settled_outcome(one, scores, unknown, empty_is_zero) for one in rule["conditions"]]
+            rule, [_settled_outcome(condition, scores, unknown, empty_is_zero) for condition in rule["conditions"]]
         )
     # a value rises or falls with a score, so it lies between its values for the lowest, the highest and `pass_value`
     passing = float(rule.get("pass_value", 1))
     ends: list[Callable[[Sequence[float]], float]] = [_lowest, _highest, lambda seen: passing]
     filled = [_with(scores, unknown, end) for end in ends]
-    values = sorted(value for one in filled if (value := _measured_value(rule, one, empty_is_zero)[1]) is not None)
+    values = sorted(value for row in filled if (value := _measured_value(rule, row, empty_is_zero)[1]) is not None)
     if not values:
         return None
     holds, low, high = OPERATORS[rule["op"]], values[0], values[-1]
@@ -169,7 +169,7 @@ def _joined_outcome(rule: Mapping[str, Any], held: Sequence[bool | None]) -> boo
 
 def _with(scores: Scores, unknown: Mapping[str, int], end: Callable[[Sequence[float]], float]) -> Scores:
     """The scores, and for each unknown one the `end` of those of its evaluator."""
-    return {name: [*found, *[end(found)] * unknown.get(name, 0)] for name, found in scores.items()}
+    return {name: [*score, *[end(score)] * unknown.get(name, 0)] for name, score in scores.items()}
 
 
 def _lowest(seen: Sequence[float]) -> float:
@@ -230,9 +230,9 @@ def _measured_value(rule: Mapping[str, Any], scores: Scores, empty_is_zero: bool
         name, value, n = _weighted_metrics(rule, scores)
     else:
         key = rule["metric_key"]
-        found = scores.get(key, ())
-        name, n = f"{rule['aggregation']}({key})", len(found)
-        value = _value(rule, found)
+        score = scores.get(key, ())
+        name, n = f"{rule['aggregation']}({key})", len(score)
+        value = _value(rule, score)
     return name, value if n or empty_is_zero else None, n
 
 

@@ -14,7 +14,7 @@ from evalwright.statistics.latency import quantile_ends, quantile_needs
 from evalwright.statistics.rates import rate_of_units, score_ends
 from evalwright.statistics.units import Cluster, Units, units_from
 
-__all__ = ["CountedPasses", "Ends", "Owned", "Reaches", "ends_of_condition"]
+__all__ = ["CountedPasses", "Ends", "OwnedScores", "Reaches", "ends_of_condition"]
 
 Interval = tuple[float, float]
 Reaches = Callable[[float], bool]
@@ -22,7 +22,7 @@ Reaches = Callable[[float], bool]
 QUANTILES = {"median": 0.5, "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
 
-class Owned(NamedTuple):
+class OwnedScores(NamedTuple):
     """The scores of one evaluator, in any order, each with its case or group of cases: these are independent."""
 
     scores: Sequence[float] = ()
@@ -44,21 +44,21 @@ class CountedPasses:
 
     def add(self, trace: TraceLike, passed: bool) -> None:
         owner: Hashable = trace.case_key if trace.group is UNSET else (trace.group,)
-        found = self._units.setdefault(owner, [0, 0])
-        found[0] += passed
-        found[1] += 1
+        unit = self._units.setdefault(owner, [0, 0])
+        unit[0] += passed
+        unit[1] += 1
 
     def merge(self, other: CountedPasses) -> None:
         for owner, (passed, n) in other._units.items():
-            found = self._units.setdefault(owner, [0, 0])
-            self._units[owner] = [found[0] + passed, found[1] + n]
+            unit = self._units.setdefault(owner, [0, 0])
+            self._units[owner] = [unit[0] + passed, unit[1] + n]
 
     def ends(self) -> Interval | None:
         """The 95 % interval of the share that passed; None without cells."""
         return rate_of_units(units_from(Counter(Cluster(float(passed), n) for passed, n in self._units.values()))).ci
 
 
-def ends_of_condition(rule: Mapping[str, Any], owned: Mapping[str, Owned], reaches: Reaches) -> Ends:
+def ends_of_condition(rule: Mapping[str, Any], owned: Mapping[str, OwnedScores], reaches: Reaches) -> Ends:
     """The interval of a mean, of an accuracy (in percent), or of a median or percentile of one score for each case.
 
     The lowest and the highest score of a sample say nothing about further ones; a percentile lies between order
@@ -66,7 +66,7 @@ def ends_of_condition(rule: Mapping[str, Any], owned: Mapping[str, Owned], reach
     """
     weighted = rule["kind"] == "weighted_average"
     weights: Mapping[str, float] = rule["weights"] if weighted else {rule["metric_key"]: 1.0}
-    parts = [owned.get(key, Owned()) for key in weights]
+    parts = [owned.get(key, OwnedScores()) for key in weights]
     if not all(part.scores for part in parts):
         return Ends(None, "an evaluator has no scores")
     aggregation = rule["aggregation"]
@@ -76,12 +76,12 @@ def ends_of_condition(rule: Mapping[str, Any], owned: Mapping[str, Owned], reach
     if aggregation not in ("avg_score", "accuracy"):
         return _quantile(parts, QUANTILES[aggregation])
     try:
-        return _of_mean(parts, list(weights.values()), reaches if aggregation == "accuracy" else None)
+        return _ends_of_mean(parts, list(weights.values()), reaches if aggregation == "accuracy" else None)
     except OverflowError:
         return Ends(None, "the scores are too large for one")
 
 
-def _of_mean(parts: Sequence[Owned], weights: Sequence[float], reaches: Reaches | None) -> Ends:
+def _ends_of_mean(parts: Sequence[OwnedScores], weights: Sequence[float], reaches: Reaches | None) -> Ends:
     """Of an accuracy, if `reaches` is given. Raises OverflowError for scores that cannot be squared or added up."""
     units = _units(parts, weights, reaches or float)
     if units is None:
@@ -93,7 +93,7 @@ def _of_mean(parts: Sequence[Owned], weights: Sequence[float], reaches: Reaches 
     return Ends(None if ends is None else (100 * ends[0], 100 * ends[1]))
 
 
-def _quantile(parts: Sequence[Owned], share: float) -> Ends:
+def _quantile(parts: Sequence[OwnedScores], share: float) -> Ends:
     """Order statistics require independent scores: one evaluator, and one score for each case."""
     if len(parts) > 1:
         return Ends(None, "an average of percentiles of several evaluators has none")
@@ -104,7 +104,7 @@ def _quantile(parts: Sequence[Owned], share: float) -> Ends:
     return Ends(ends, "" if ends else f"it takes {quantile_needs(share)} scores, there are {len(scores):,}")
 
 
-def _units(parts: Sequence[Owned], weights: Sequence[float], value: Callable[[float], float]) -> Units | None:
+def _units(parts: Sequence[OwnedScores], weights: Sequence[float], value: Callable[[float], float]) -> Units | None:
     """Totals by case or group; None unless each evaluator has the same number of scores in each."""
     scores, owners = parts[0]
     if len(parts) == 1 and len(set(owners)) == len(owners):  # nothing to add up, and nothing to hold for each case

@@ -38,8 +38,8 @@ class _Answer(OfCase, gc=False):
 
     def length(self) -> int | None:
         """Characters of the final answer; None if it is not text."""
-        found = msgspec.json.decode(self.output, type=_Output | None)
-        return len(found.final_answer) if found is not None and isinstance(found.final_answer, str) else None
+        output = msgspec.json.decode(self.output, type=_Output | None)
+        return len(output.final_answer) if output is not None and isinstance(output.final_answer, str) else None
 
 
 class _Output(msgspec.Struct, gc=False):
@@ -82,26 +82,26 @@ class JudgedAnswers(msgspec.Struct):
 
 def judged_answers(reader: RunReader, evaluators: Collection[str]) -> JudgedAnswers:
     """The verdicts of the named evaluators. Keeps one record per cell and evaluator in memory."""
-    found = JudgedAnswers({}, {}, {}, {name: {} for name in evaluators})
+    answers = JudgedAnswers({}, {}, {}, {name: {} for name in evaluators})
     for trace in reader.traces(_Answer):
         key = (trace.case_key, trace.variant_name, trace.trial)
         if trace.group is not msgspec.UNSET:
-            found.groups[trace.case_key] = trace.group
+            answers.groups[trace.case_key] = trace.group
         # As in `newest`: of two records of one attempt the last one counts.
-        if trace.attempt >= found.attempts.get(key, 0):
-            found.attempts[key], found.answers[key] = trace.attempt, trace.fingerprint()
+        if trace.attempt >= answers.attempts.get(key, 0):
+            answers.attempts[key], answers.answers[key] = trace.attempt, trace.fingerprint()
             if (length := trace.length()) is not None:
-                found.lengths[key] = length
-    for row in _rows(reader, found):
+                answers.lengths[key] = length
+    for row in _rows(reader, answers):
         judgement = _judgement_of(row)
-        found.judgements[row.evaluator][row.case_key, row.variant_name, row.trial] = judgement
-    return found
+        answers.judgements[row.evaluator][row.case_key, row.variant_name, row.trial] = judgement
+    return answers
 
 
-def _rows(reader: RunReader, found: JudgedAnswers) -> Iterator[_Row]:
+def _rows(reader: RunReader, answers: JudgedAnswers) -> Iterator[_Row]:
     for row in reader.results(_Row):
-        newest = found.attempts.get((row.case_key, row.variant_name, row.trial))
-        if row.evaluator in found.judgements and row.attempt == newest:
+        newest = answers.attempts.get((row.case_key, row.variant_name, row.trial))
+        if row.evaluator in answers.judgements and row.attempt == newest:
             yield row
 
 
@@ -128,9 +128,9 @@ def _orders(comparisons: Any) -> tuple[tuple[str, str], ...]:
     rows = [row if isinstance(row, dict) else {} for row in comparisons]
     pairs = zip(rows[::2], rows[1::2], strict=False)
     return tuple(
-        (str(one.get("winner")), str(other.get("winner")))
-        for one, other in pairs
-        if (one.get("first"), other.get("first")) == ("answer", "reference")
+        (str(pair.get("winner")), str(other.get("winner")))
+        for pair, other in pairs
+        if (pair.get("first"), other.get("first")) == ("answer", "reference")
     )
 
 

@@ -12,13 +12,13 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.scoring.verdict import passes_over_errored
 
-__all__ = ["Superseded", "newest_cells", "newest_places", "over_cells", "streamed_cells"]
+__all__ = ["SupersededRecords", "newest_cells", "newest_places", "over_cells", "streamed_cells"]
 
 T = TypeVar("T")
 _CellFacts = tuple[TraceFacts, Collection[ResultFacts]]
 
 
-class Superseded(Exception):
+class SupersededRecords(Exception):
     """The run has a record that a newer one replaces: its cells cannot be read one by one."""
 
 
@@ -42,7 +42,7 @@ def over_cells(reader: RunReader, plan: Plan | None, read: Callable[[Iterator[_C
     evaluators = len(plan.evaluators)
     try:
         return read(streamed_cells(reader, evaluators, errored=0 if passes_over_errored(plan) else evaluators))
-    except Superseded:
+    except SupersededRecords:
         return read(newest_cells(reader))
 
 
@@ -66,16 +66,16 @@ def streamed_cells(reader: RunReader, evaluators: int, *, errored: int) -> Itera
         else:
             again, cell.rows[record.evaluator] = record.evaluator in cell.rows, record
         if again or record.attempt != 1:
-            raise Superseded
+            raise SupersededRecords
         if cell.trace is not None and len(cell.rows) == (evaluators if cell.trace.error is None else errored):
             del unread[key]
             yield cell.trace, cell.rows.values()
     for cell in unread.values():
         if cell.trace is None:  # a late row of a finished cell, or of a trace that cannot be read
-            raise Superseded
+            raise SupersededRecords
         yield cell.trace, cell.rows.values()
     if seen.hashes():
-        raise Superseded
+        raise SupersededRecords
 
 
 def _side_by_side(reader: RunReader, evaluators: int, errored: int) -> Iterator[TraceFacts | ResultFacts]:

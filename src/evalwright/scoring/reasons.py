@@ -10,7 +10,7 @@ from typing import Protocol
 from evalwright.model.trace import TraceError
 from evalwright.scoring.quotes import QUOTED, beginning
 
-__all__ = ["Unpassed", "error_text", "reasons_of", "shape_of"]
+__all__ = ["UnpassedCell", "error_text", "reasons_of", "shape_of"]
 
 _SENTENCES = {
     "adapter_error": ("system raised an exception", "system failed"),
@@ -36,7 +36,7 @@ _PLACE = re.compile(r"^(.*) in (\S+:\d+)$", re.DOTALL)
 _NO_REASON = "no reason was given"
 
 
-class Unpassed(Protocol):
+class UnpassedCell(Protocol):
     """What the reasons of a cell are read from: its verdict, or a part of one."""
 
     @property
@@ -47,19 +47,19 @@ class Unpassed(Protocol):
     def error(self) -> TraceError | None: ...
 
 
-def reasons_of(verdict: Unpassed) -> dict[str, str]:
+def reasons_of(verdict: UnpassedCell) -> dict[str, str]:
     """The reasons of a cell that did not pass, each by its shape; of a broken system its error alone.
 
     The shape is what a reason shares with the same reason of other cells: the key of its group, and of the viewer's
     filter `reason`.
     """
     if verdict.error is not None:  # results for an answer that never came explain nothing
-        return _of_error(verdict.error, verdict.case_id)
-    found: dict[str, str] = {}
+        return _reasons_of_error(verdict.error, verdict.case_id)
+    words: dict[str, str] = {}
     for line in verdict.reasons:
         if line:
-            found.setdefault(shape_of(line, verdict.case_id), line)
-    return found or {_NO_REASON: _NO_REASON}
+            words.setdefault(shape_of(line, verdict.case_id), line)
+    return words or {_NO_REASON: _NO_REASON}
 
 
 def error_text(error: TraceError, *, of_result: bool = False) -> str:
@@ -106,11 +106,11 @@ def _without_values(text: str) -> str:
     return _CALL.sub("(…)", _LIST.sub("'…'", text))
 
 
-def _of_error(error: TraceError, case_id: str) -> dict[str, str]:
-    found = _PLACE.match(error.message) if error.stack else None
-    if found is None:
+def _reasons_of_error(error: TraceError, case_id: str) -> dict[str, str]:
+    match = _PLACE.match(error.message) if error.stack else None
+    if match is None:
         return {f"{error.type}: {_shape(beginning(error.message), case_id)}": error_text(error)}
-    message, place = found.groups()
+    message, place = match.groups()
     frame = f"{place}{_function(error.stack or '', place)}"
     return {f"{frame}: {_shape(beginning(message), case_id)}": f"{frame}: {message}"}
 
@@ -118,5 +118,5 @@ def _of_error(error: TraceError, case_id: str) -> dict[str, str]:
 def _function(stack: str, place: str) -> str:
     """The function of the user's frame: ` in answer`; empty where the stack does not say it."""
     file, _, line = place.rpartition(":")
-    found = re.findall(rf'{re.escape(file)}", line {line}, in ([^\n]+)', stack)
-    return f" in {found[-1]}" if found else ""
+    functions = re.findall(rf'{re.escape(file)}", line {line}, in ([^\n]+)', stack)
+    return f" in {functions[-1]}" if functions else ""

@@ -152,8 +152,8 @@ class Tally:
     def merge(self, other: Tally) -> None:
         """Add the count of another share of the same run."""
         self.reached(other._last)
-        for name, theirs in other._variants.items():
-            self._variants.setdefault(name, self._new()).merge(theirs)
+        for name, variant in other._variants.items():
+            self._variants.setdefault(name, self._new()).merge(variant)
         if self._totals is not None:
             self._totals.merge(other._totals)
 
@@ -292,13 +292,13 @@ def _over_cases(
     known = {counts: estimate(*counts, k) for counts in set(enough.values())}
     if groups:
         units = [groups.get(case, (case,)) for case in enough]
-        found = rate_with_design_effect([known[counts] for counts in enough.values()], units)
+        rate = rate_with_design_effect([known[counts] for counts in enough.values()], units)
     else:
         shares: dict[float, int] = {}
         for counts, number in Counter(enough.values()).items():
             shares[known[counts]] = shares.get(known[counts], 0) + number
-        found = rate_of_counts(shares)
-    return found.rate, found.ci
+        rate = rate_of_counts(shares)
+    return rate.rate, rate.ci
 
 
 def totals_of(plan: Plan) -> Totals | None:

@@ -67,7 +67,7 @@ def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, res
     """
     if errored and (criteria.errored_cases != "evaluate" or not results):
         return "error"
-    if not (criteria.all_required or criteria.any_required) and (status := _of_all(names, results)) is not None:
+    if not (criteria.all_required or criteria.any_required) and (status := _status_of_all(names, results)) is not None:
         return "error" if errored and status == "skip" else status
     passed: set[str] = set()
     skipped: set[str] = set()
@@ -89,7 +89,7 @@ def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, res
     return "error" if errored and status == "skip" else status
 
 
-def _of_all(names: Sequence[str], results: Collection[ResultLike]) -> Status | None:
+def _status_of_all(names: Sequence[str], results: Collection[ResultLike]) -> Status | None:
     """The status by a result of each evaluator, in their order, as nearly all cells have them; None for others."""
     if not results or len(results) != len(names):
         return None

@@ -89,7 +89,7 @@ def users_folders() -> list[str]:
 
 def imported_files() -> list[str]:
     """The files of users' code that were executed in this process, sorted."""
-    modules = [sys.modules.get(name) for name in {*_ours, *(one for one in sys.modules if one.startswith(_PRIVATE))}]
+    modules = [sys.modules.get(name) for name in {*_ours, *(name for name in sys.modules if name.startswith(_PRIVATE))}]
     return sorted({file for module in modules if isinstance(file := getattr(module, "__file__", None), str)})
 
 
@@ -108,10 +108,10 @@ def make_importable(folders: Sequence[str], own: Collection[str], held: Collecti
     with _lock:
         _left.difference_update(folders)
         _put_modules_away(_left.difference(held, own))
-        for name, found, meant in _hidden_modules(folders, held):
+        for name, there, meant in _hidden_modules(folders, held):
             if home_of(name) in held:
                 raise InputError(
-                    f"the module {name!r} is {meant} here and {found} in another run of this process: run one after "
+                    f"the module {name!r} is {meant} here and {there} in another run of this process: run one after "
                     f"the other, or each in a process of its own (as `evalwright run` does with several suites)"
                 )
             _forget(name)
@@ -168,8 +168,8 @@ class _StandIns:
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         giver = _STAND_INS.get(name.partition(".")[0])
-        found: ModuleSpec | None = None if giver is None else importlib.import_module(giver).stand_in(name)
-        return found
+        spec: ModuleSpec | None = None if giver is None else importlib.import_module(giver).stand_in(name)
+        return spec
 
 
 _last_asked = _StandIns()
@@ -185,8 +185,8 @@ def offered_instead(error: BaseException) -> str:
     """What the stand-in for an original's package offers, if the import failed for lack of a name or module."""
     name = error.name if isinstance(error, ImportError) else None
     giver = _STAND_INS.get((name or "").partition(".")[0])
-    found: str = "" if giver is None else importlib.import_module(giver).known_names(error)
-    return found
+    names: str = "" if giver is None else importlib.import_module(giver).known_names(error)
+    return names
 
 
 def import_by_name(name: str) -> ModuleType:
@@ -306,6 +306,6 @@ def _forget(name: str) -> None:
     bound = vars(sys.modules[package]) if package in sys.modules else {}
     if name in sys.modules and bound.get(last) is sys.modules[name]:
         del bound[last]  # or `from package import module` would find it there
-    for loaded in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+    for loaded in [module for module in sys.modules if module == name or module.startswith(f"{name}.")]:
         _ours.discard(loaded)
         del sys.modules[loaded]

@@ -55,6 +55,6 @@ def _imports(loaded: Collection[str], own: Collection[str]) -> Iterator[tuple[st
             continue
         for node in ast.walk(ast.parse(Path(file).read_bytes())):
             if isinstance(node, ast.Import):
-                yield from ((Path(file).name, one.name.partition(".")[0]) for one in node.names)
+                yield from ((Path(file).name, alias.name.partition(".")[0]) for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 yield Path(file).name, node.module.partition(".")[0]

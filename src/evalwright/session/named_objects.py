@@ -53,9 +53,9 @@ def named_object(place: Any, key: str = "target") -> Any:
     import asyncio
 
     try:
-        found: Any = import_by_name(module)
+        loaded: Any = import_by_name(module)
         for part in name.split("."):
-            found = getattr(found, part)
+            loaded = getattr(loaded, part)
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise
     except BaseException as error:  # a module may call `sys.exit` when it is imported
@@ -64,7 +64,7 @@ def named_object(place: Any, key: str = "target") -> Any:
         why += _near_place(module, name, error) or offered_instead(error)
         absent = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
         raise InputError(Problem(file="", key=key, message=why, absent=absent)) from error
-    return found
+    return loaded
 
 
 def _near_place(module: str, name: str, error: BaseException) -> str:

@@ -34,14 +34,14 @@ def room_for(pieces: int, each: int, *, may_raise: bool = True) -> int:
     The soft limit is raised as needed, if allowed: it applies to the whole process.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    taken = _open_now() + _SPARE
-    needed = taken + pieces * each
+    descriptors = _open_now() + _SPARE
+    needed = descriptors + pieces * each
     if soft != resource.RLIM_INFINITY and needed > soft:
         wanted = soft if not may_raise else needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         with suppress(OSError, ValueError):  # macOS has a limit below the one that it reports
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        pieces = min(pieces, max(1, (soft - taken) // each))
+        pieces = min(pieces, max(1, (soft - descriptors) // each))
     return pieces
 
 
@@ -52,7 +52,7 @@ def limit_of_files() -> int:
 
 def has_run_out(error: BaseException) -> bool:
     """Whether an exception was caused by too many open files, in this process or in the whole system."""
-    return any(isinstance(one, OSError) and one.errno in (errno.EMFILE, errno.ENFILE) for one in _causes(error))
+    return any(isinstance(cause, OSError) and cause.errno in (errno.EMFILE, errno.ENFILE) for cause in _causes(error))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -61,11 +61,11 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
     for _ in range(_DEEPEST):
         if not waiting:
             return
-        if (one := waiting.pop()) is not None:
-            yield one
-            waiting += [one.__cause__, one.__context__]
-            if isinstance(one, BaseExceptionGroup):
-                waiting += one.exceptions
+        if (waiter := waiting.pop()) is not None:
+            yield waiter
+            waiting += [waiter.__cause__, waiter.__context__]
+            if isinstance(waiter, BaseExceptionGroup):
+                waiting += waiter.exceptions
 
 
 def _open_now() -> int:
@@ -82,7 +82,7 @@ class DescriptorRefused(OSError):
         super().__init__(errno.EBADF, f"{what} would close files of the run itself; {_CURE}")
 
 
-class _Keeping:
+class _FilesToKeep:
     """The files to keep open for one run: those open when it begins, and those it opens in its folder."""
 
     def __init__(self, folder: str) -> None:
@@ -97,7 +97,7 @@ class _Keeping:
         return False
 
 
-class _Closing:
+class _ClosingFunctions:
     """`os.close` and `os.closerange` while runs are going on: replaced by the first, restored after the last.
 
     Runs in several threads end in any order, so none of them may restore what it found.
@@ -105,20 +105,20 @@ class _Closing:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._runs: list[_Keeping] = []
+        self._runs: list[_FilesToKeep] = []
         self._pid = 0
         self._close, self._close_range = os.close, os.closerange
 
-    def begin(self, run: _Keeping) -> None:
+    def begin(self, run: _FilesToKeep) -> None:
         with self._lock:
             if not self._runs:
                 self._pid, self._close, self._close_range = os.getpid(), os.close, os.closerange
                 os.close, os.closerange = self._guarded_close, self._guarded_range
             self._runs = [*self._runs, run]
 
-    def end(self, run: _Keeping) -> None:
+    def end(self, run: _FilesToKeep) -> None:
         with self._lock:
-            self._runs = [one for one in self._runs if one is not run]
+            self._runs = [known_run for known_run in self._runs if known_run is not run]
             if not self._runs:
                 os.close, os.closerange = self._close, self._close_range
 
@@ -137,7 +137,7 @@ class _Closing:
         self._close_range(fd_low, fd_high)
 
 
-_closing = _Closing()
+_closing = _ClosingFunctions()
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def descriptors_kept(folder: str) -> Iterator[None]:
 
     In children that user code has forked, both behave as usual.
     """
-    run = _Keeping(folder)
+    run = _FilesToKeep(folder)
     _closing.begin(run)
     try:
         yield
@@ -161,7 +161,7 @@ def _identities() -> dict[int, _Identity]:
         numbers = [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]
     except OSError:  # this system has no such folder: the run's descriptors are the lowest ones
         numbers = list(range(64))
-    return {number: found for number in numbers if (found := _identity(number)) is not None}
+    return {number: identity for number in numbers if (identity := _identity(number)) is not None}
 
 
 def _identity(number: int) -> _Identity | None:

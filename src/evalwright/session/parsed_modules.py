@@ -82,7 +82,7 @@ def _must_be_installed(top: str) -> None:
 def _must_import(body: Iterable[ast.stmt], folders: Sequence[str]) -> None:
     """Raise ModuleNotFoundError for an import outside of any `try` or `if` whose module is nowhere."""
     for node in body:
-        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and not node.level and node.module:
             names = [node.module]
         for top in (name.partition(".")[0] for name in names):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import NoReturn, Protocol
 
-from evalwright.session.streams import Diverted, Hiding, MaskedStream, Router
+from evalwright.session.streams import DivertedOutput, MaskedStream, Router, SecretMask
 
 __all__ = ["ExitRefused", "Holder", "Process", "end_child"]
 
@@ -68,8 +68,8 @@ class Process:
         self._exit: Callable[[int], object] | None = None
         self._router: Router | None = None
         self._errors: MaskedStream | None = None
-        self._diverted: Diverted | None = None
-        self._hiding = Hiding(self._secrets)
+        self._diverted: DivertedOutput | None = None
+        self._hiding = SecretMask(self._secrets)
         self._shared: dict[str, list[tuple[Holder, str]]] = {}
         """By variable, the values that sessions have set, newest last; the variable did not exist before."""
         # a child that was forked while another thread held the lock could never take it
@@ -93,7 +93,7 @@ class Process:
                 self._errors = MaskedStream(sys.stderr, self._hiding)
                 sys.stderr = self._errors
             if session.to_stderr and session.owns_process and self._diverted is None:
-                self._diverted = Diverted()
+                self._diverted = DivertedOutput()
 
     def closed(self, session: Holder) -> None:
         """Undo the changes that no open session needs any more."""
@@ -116,11 +116,11 @@ class Process:
     def others(self, sessions: Collection[Holder]) -> list[Holder]:
         """The open sessions other than these."""
         with self._lock:
-            return [one for one in self._open if one not in sessions]
+            return [session for session in self._open if session not in sessions]
 
     def folders(self) -> set[str]:
         """The folders of all open sessions."""
-        return {folder for one in self.others(()) for folder in one.folders}
+        return {folder for session in self.others(()) for folder in session.folders}
 
     def is_offline(self) -> bool:
         """Whether connections that leave this machine are refused here.
@@ -147,14 +147,14 @@ class Process:
 
     def _secrets(self) -> Mapping[str, str]:
         """The secrets of all open sessions: a thread without a session prints, too."""
-        known = list({id(one.secrets): one.secrets for one in list(self._open)}.values())
+        known = list({id(session.secrets): session.secrets for session in list(self._open)}.values())
         if len(known) == 1:
             return known[0]
-        return {f"{number}:{name}": value for number, one in enumerate(known) for name, value in one.items()}
+        return {f"{number}:{name}": value for number, secrets in enumerate(known) for name, value in secrets.items()}
 
     def _withdraw(self, session: Holder) -> None:
         for name, put in self._shared.items():
-            left = [one for one in put if one[0] is not session]
+            left = [entry for entry in put if entry[0] is not session]
             if len(left) < len(put) and os.environ.get(name) == put[-1][1]:  # else user code has set it since
                 if left:
                     os.environ[name] = left[-1][1]
@@ -172,7 +172,7 @@ class Process:
         """`os._exit` while a session is open. In children that user code has forked it behaves as usual."""
         pid = os.getpid()
         sessions = [one for one in self._open if one.pid == pid]
-        if sessions and (self._here() is not None or any(one.owns_process for one in sessions)):
+        if sessions and (self._here() is not None or any(session.owns_process for session in sessions)):
             raise ExitRefused(f"the code called os._exit({status}); run it with isolation: process")
         assert self._exit is not None
         self._exit(status)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from evalwright.files.masker import Masker
 
-__all__ = ["Diverted", "Hiding", "MaskedStream", "Router", "open_closed_streams"]
+__all__ = ["DivertedOutput", "MaskedStream", "Router", "SecretMask", "open_closed_streams"]
 
 
 class MaskedStream(io.TextIOBase):
@@ -22,7 +22,7 @@ class MaskedStream(io.TextIOBase):
     User code that closes it closes nothing of ours.
     """
 
-    def __init__(self, before: TextIO, hiding: Hiding | None) -> None:
+    def __init__(self, before: TextIO, hiding: SecretMask | None) -> None:
         self.before: TextIO = before
         self._hiding = hiding
         self._pieces: dict[TextIO, _Pieces] = {}
@@ -85,7 +85,7 @@ class Router(MaskedStream):
     A router that is kept beyond its end writes where output went `before`.
     """
 
-    def __init__(self, before: TextIO, goes_to_stderr: Callable[[], bool], hiding: Hiding | None = None) -> None:
+    def __init__(self, before: TextIO, goes_to_stderr: Callable[[], bool], hiding: SecretMask | None = None) -> None:
         super().__init__(before, hiding)
         self._goes_to_stderr = goes_to_stderr
         sys.stderr.flush()
@@ -159,7 +159,7 @@ os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_i
 class _Pieces:
     """Masks text that is written piece by piece: its end is held back while it may be the beginning of a secret."""
 
-    def __init__(self, hiding: Hiding | None) -> None:
+    def __init__(self, hiding: SecretMask | None) -> None:
         self._hiding, self._held = hiding, ""
 
     def masked(self, text: str) -> str:
@@ -177,7 +177,7 @@ class _Pieces:
             return self._hiding(held) if self._hiding is not None and held else held
 
 
-class Hiding:
+class SecretMask:
     """Masks a text with the secrets known when it is written: those of suites, and of the environment, to which user
     code may add."""
 
@@ -204,7 +204,7 @@ def _variables() -> Mapping[Any, Any]:
     return dict(getattr(os.environ, "_data", os.environ))
 
 
-class Diverted:
+class DivertedOutput:
     """Standard output itself leads to stderr: writes that bypass Python would corrupt a document printed later."""
 
     def __init__(self) -> None:

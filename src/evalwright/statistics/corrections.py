@@ -44,10 +44,10 @@ def false_discovery(p_values: Sequence[float]) -> list[float]:
     """The q-values of Benjamini and Hochberg 1995 alone, in the order given: quick for very many tests."""
     n = len(p_values)
     order = sorted(range(n), key=p_values.__getitem__)
-    found = [0.0] * n
+    adjusted = [0.0] * n
     for place, q in zip(order, _step_up([p_values[i] * n / (k + 1) for k, i in enumerate(order)]), strict=True):
-        found[place] = min(1.0, q)
-    return found
+        adjusted[place] = min(1.0, q)
+    return adjusted
 
 
 def _step_up(values: Sequence[float]) -> list[float]:

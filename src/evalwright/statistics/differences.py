@@ -170,10 +170,10 @@ def _student_interval(units: Units, alpha: float, margin: float, scale: float) -
 
 
 def _guarded_interval(units: Units, alpha: float, margin: float, scale: float) -> _Found:
-    found = guarded_units(units, 0.0, alpha, scale)
-    return found.ci, found.p_two_sided, guarded_units(units, -margin, alpha, scale).p_two_sided
+    result = guarded_units(units, 0.0, alpha, scale)
+    return result.ci, result.p_two_sided, guarded_units(units, -margin, alpha, scale).p_two_sided
 
 
 def _sign_flip(units: Units, alpha: float, margin: float, scale: float) -> _Found:
-    found = sign_flip_units(units, 0.0, alpha, scale)
-    return found.ci, found.p_two_sided, sign_flip_units(units, -margin, alpha, scale).p_two_sided
+    result = sign_flip_units(units, 0.0, alpha, scale)
+    return result.ci, result.p_two_sided, sign_flip_units(units, -margin, alpha, scale).p_two_sided

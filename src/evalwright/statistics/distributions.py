@@ -207,14 +207,14 @@ def smooth_root(rising: Callable[[float], float], low: float, high: float) -> fl
         above = rising(high)
     if below >= 0:
         return low
-    kept, found = 0, high
+    kept, chosen = 0, high
     for _ in range(100):
-        found = (low * above - high * below) / (above - below)
-        value = rising(found)
+        chosen = (low * above - high * below) / (above - below)
+        value = rising(chosen)
         if value == 0 or abs(value) < 1e-14 or high - low < 1e-13 * max(1.0, abs(high)):
             break
         if value < 0:
-            low, below, above, kept = found, value, above / 2 if kept < 0 else above, -1
+            low, below, above, kept = chosen, value, above / 2 if kept < 0 else above, -1
         else:
-            high, above, below, kept = found, value, below / 2 if kept > 0 else below, 1
-    return found
+            high, above, below, kept = chosen, value, below / 2 if kept > 0 else below, 1
+    return chosen

@@ -42,8 +42,8 @@ def non_inferiority(a: Sequence[float], b: Sequence[float], margin: float, alpha
     None below two pairs or without spread. Raises ValueError unless A and B are of one length and finite.
     """
     require_finite(chain(a, b))
-    found = paired_t([after - before for before, after in zip(a, b, strict=True)])
-    mean, error, df = found.mean, found.se, found.n - 1
+    test = paired_t([after - before for before, after in zip(a, b, strict=True)])
+    mean, error, df = test.mean, test.se, test.n - 1
     if mean is None or not error:
         return NonInferiority(None, None, None, None, None, None)
     lower = mean - t_quantile(1 - alpha, df) * error

@@ -93,7 +93,7 @@ def effective_labels(right: Sequence[bool], units: Sequence[Hashable]) -> tuple[
     the number of independent labels that say as much."""
     yes, n = sum(right), len(right)
     if len({*units}) < n:
-        worth = min(float(n), rate_with_design_effect([float(one) for one in right], units).effective_n)
+        worth = min(float(n), rate_with_design_effect([float(is_right) for is_right in right], units).effective_n)
         return yes / n * worth, (n - yes) / n * worth
     return yes, n - yes
 

@@ -57,8 +57,8 @@ def _differences(cases: _Cases, as_a: int, as_b: int) -> list[tuple[float, int]]
     ]
 
 
-def _mean(found: list[tuple[float, int]]) -> float | None:
-    return fsum(value * n for value, n in found) / sum(n for _, n in found) if found else None
+def _mean(rates: list[tuple[float, int]]) -> float | None:
+    return fsum(value * n for value, n in rates) / sum(n for _, n in rates) if rates else None
 
 
 def _share(case: Sequence[float], value: int) -> float:

@@ -178,8 +178,8 @@ def mcnemar_units(units: Units, alpha: float, margin: float) -> tuple[Interval, 
 
     Nulls between the guarded interval and 0 have the p of 0 where the interval was stretched to hold it.
     """
-    found = guarded_units(units, -margin, alpha, 1.0)
-    low, high = found.ci
+    result = guarded_units(units, -margin, alpha, 1.0)
+    low, high = result.ci
     worse = sum(times for unit, times in units.parts.items() if unit.total < 0)
     exact = mcnemar_exact(worse, sum(times for unit, times in units.parts.items() if unit.total > 0))
     if exact > alpha:
@@ -189,5 +189,5 @@ def mcnemar_units(units: Units, alpha: float, margin: float) -> tuple[Interval, 
     else:
         ends = low, high
     within, was_within = ends[0] <= -margin <= ends[1], low <= -margin <= high
-    p_margin = found.p_two_sided if within == was_within and margin else exact
+    p_margin = result.p_two_sided if within == was_within and margin else exact
     return ends, exact, p_margin

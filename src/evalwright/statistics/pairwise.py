@@ -108,7 +108,7 @@ def _reachable(wins: Sequence[Sequence[float]]) -> set[int]:
     reached, waiting = {0}, [0]
     while waiting:
         winner = waiting.pop()
-        found = {loser for loser, number in enumerate(wins[winner]) if number > 0} - reached
-        reached |= found
-        waiting += found
+        beaten = {loser for loser, number in enumerate(wins[winner]) if number > 0} - reached
+        reached |= beaten
+        waiting += beaten
     return reached

@@ -62,15 +62,15 @@ def _falling(values: Sequence[float]) -> int:
     """The number of pairs whose later value is the smaller one, by a tree of partial counts (Fenwick 1994)."""
     places = {value: place for place, value in enumerate(sorted(set(values)), 1)}
     counts = [0] * (len(places) + 1)
-    found = 0
+    rank = 0
     for seen, value in enumerate(values):
         place, at_most = places[value], 0
         while place:
             at_most += counts[place]
             place &= place - 1
-        found += seen - at_most
+        rank += seen - at_most
         place = places[value]
         while place < len(counts):
             counts[place] += 1
             place += place & -place
-    return found
+    return rank

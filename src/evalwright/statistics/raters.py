@@ -134,19 +134,19 @@ class BinaryAgreement(NamedTuple):
 
 def agreement_binary(tp: float, fp: float, fn: float, tn: float) -> BinaryAgreement:
     """The confusion table of a judge, the person's label being the reference and pass the positive one."""
-    n, positive, negative, said = tp + fp + fn + tn, tp + fn, tn + fp, tp + fp
+    n, positive, negative, judged_positive = tp + fp + fn + tn, tp + fn, tn + fp, tp + fp
     if not n:
         return BinaryAgreement(*[None] * 12)
     tpr = tp / positive if positive else None
     tnr = tn / negative if negative else None
     both = None if tpr is None or tnr is None else tpr + tnr
     table = [[tp / n, fn / n], [fp / n, tn / n]]
-    square = said * positive * negative * (n - said)
+    square = judged_positive * positive * negative * (n - judged_positive)
     return BinaryAgreement(
         (tp + tn) / n,
         tpr,
         tnr,
-        tp / said if said else None,
+        tp / judged_positive if judged_positive else None,
         2 * tp / (2 * tp + fp + fn) if tp + fp + fn else None,
         (tp * tn - fp * fn) / sqrt(square) if square else None,
         _kappa(table, lambda i, j: float(i != j)),
@@ -174,13 +174,13 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Any]]) -> Krippendorff:
     """
     seen: dict[tuple[Any, Any], float] = {}
     for unit in zip(*ratings, strict=True):
-        given = [value for value in unit if value is not None]
-        for pair in permutations(given, 2):
-            seen[pair] = seen.get(pair, 0.0) + 1 / (len(given) - 1)
+        values = [value for value in unit if value is not None]
+        for pair in permutations(values, 2):
+            seen[pair] = seen.get(pair, 0.0) + 1 / (len(values) - 1)
     weights: dict[Any, list[float]] = {}
     for (x, _), weight in seen.items():
         weights.setdefault(x, []).append(weight)
-    totals = {value: fsum(found) for value, found in weights.items()}
+    totals = {value: fsum(weights_of_value) for value, weights_of_value in weights.items()}
     if len(totals) < 2:
         return Krippendorff(None, None, None)
     n = fsum(totals.values())

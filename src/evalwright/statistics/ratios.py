@@ -137,7 +137,7 @@ _Side = tuple[list[float], list[int]]
 
 def _recovered(ratio: float, own: Sequence[QuantileByUnit], sides: Sequence[_Side]) -> Interval | tuple[()]:
     """The interval of the ratio by those of both quantiles and their correlation; nothing where one ends at 0."""
-    (a, b), (ends_a, ends_b) = [one.quantile for one in own], [one.ends for one in own]
+    (a, b), (ends_a, ends_b) = [side.quantile for side in own], [side.ends for side in own]
     if ends_a is None or ends_b is None or ends_b[0] <= 0:
         return ()
     rho = _correlation([(one.quantile, side) for one, side in zip(own, sides, strict=True)])
@@ -151,10 +151,10 @@ def _correlation(sides: Sequence[tuple[float, _Side]]) -> float:
     scores: list[dict[int, float]] = []
     for quantile, (values, places) in sides:
         share = (len(values) - bisect_right(values, quantile)) / len(values)
-        found: dict[int, float] = {}
+        ratios: dict[int, float] = {}
         for value, place in zip(values, places, strict=True):
-            found[place] = found.get(place, 0.0) + (value > quantile) - share
-        scores.append(found)
+            ratios[place] = ratios.get(place, 0.0) + (value > quantile) - share
+        scores.append(ratios)
     one, other = scores
     spread = fsum(x * x for x in one.values()) * fsum(y * y for y in other.values())
     return fsum(x * other.get(place, 0.0) for place, x in one.items()) / sqrt(spread) if spread else 0.0
@@ -168,19 +168,19 @@ def _drawn(sides: Sequence[_Side], level: float, units: int, confidence: float) 
         weights = [0] * units
         for place in rng.choices(range(units), k=units):
             weights[place] += 1
-        if (found := _ratio(sides, level, weights)) is not None:
-            drawn.append(found)
+        if (ratio := _ratio(sides, level, weights)) is not None:
+            drawn.append(ratio)
     drawn.sort()
     tail = int((1 - confidence) / 2 * len(drawn))
     return (drawn[tail], drawn[-1 - tail]) if drawn else ()
 
 
 def _ratio(sides: Sequence[_Side], level: float, weights: Sequence[int]) -> float | None:
-    found = []
+    quantiles = []
     for values, places in sides:
         counts = list(accumulate(map(weights.__getitem__, places)))
         if not counts or not counts[-1]:
             return None
-        found.append(values[bisect_left(counts, level * counts[-1])])
-    ratio = found[1] / found[0] if found[0] > 0 else None
+        quantiles.append(values[bisect_left(counts, level * counts[-1])])
+    ratio = quantiles[1] / quantiles[0] if quantiles[0] > 0 else None
     return ratio if ratio is not None and isfinite(ratio) else None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from evalwright.statistics.distributions import Interval, root_of
 from evalwright.statistics.gates import e_value
 
-__all__ = ["BettingSequence", "ChangedPairs", "Wager", "betting_sequence", "changed_pairs_e_value"]
+__all__ = ["BettingSequence", "BettingWager", "ChangedPairs", "betting_sequence", "changed_pairs_e_value"]
 
 
 class BettingSequence(NamedTuple):
@@ -85,15 +85,15 @@ class _Moments:
         """The bet on the next unit, made without knowing it; the unit then counts as seen."""
         self._t += 1
         t, x = self._t, (difference + 1) / 2
-        found = _Step(x, weight, sqrt(2 * log(2 / alpha) / (self._variance * t * log(1 + t))))
+        step = _Step(x, weight, sqrt(2 * log(2 / alpha) / (self._variance * t * log(1 + t))))
         seen = 0.5 + weight * (x - 0.5)
         self._total += seen
         self._squares += (seen - self._total / (t + 1)) ** 2
         self._variance = self._squares / (t + 1)
-        return found
+        return step
 
 
-class Wager:
+class BettingWager:
     """The bets of `betting_sequence` on one margin, unit by unit.
 
     A unit has the least and the greatest difference that it may have; they are equal unless part of it is unknown. Bets
@@ -188,5 +188,5 @@ class ChangedPairs(NamedTuple):
 
 def changed_pairs_e_value(a_only: int, b_only: int, alpha: float = 0.05) -> ChangedPairs:
     """An e-value for pairs that passed on one side only; e-values of separate nights multiply (Ramdas et al. 2023)."""
-    found = e_value(b_only, a_only + b_only, 0.5)
-    return ChangedPairs(found.e_value, found.log_e_value, found.anytime_p, found.log_e_value >= -log(alpha))
+    value = e_value(b_only, a_only + b_only, 0.5)
+    return ChangedPairs(value.e_value, value.log_e_value, value.anytime_p, value.log_e_value >= -log(alpha))

@@ -70,11 +70,11 @@ def stratified_rates(strata: Sequence[Stratum], units: float, confidence: float 
     for stratum in strata:
         if not stratum.size:
             continue
-        found = rate_with_design_effect([float(label) for label in stratum.labels], stratum.units, confidence)
-        if found.rate is None:
+        rate = rate_with_design_effect([float(label) for label in stratum.labels], stratum.units, confidence)
+        if rate.rate is None:
             return None
-        ends = _ends(found.rate, found.effective_n, two_sided_z(confidence))
-        parts.append(_Part(stratum.judge, stratum.size / whole, found.rate, ends))
+        ends = _ends(rate.rate, rate.effective_n, two_sided_z(confidence))
+        parts.append(_Part(stratum.judge, stratum.size / whole, rate.rate, ends))
     if not parts:
         return None
     inverse = [part.inverse() for part in parts]
@@ -115,11 +115,11 @@ def _recall(parts: Sequence[_Part], verdict: bool, noise: float) -> WeightedRate
     It is t where the sum of (1 - t) times those with the verdict and -t times those without is 0; its interval has the
     t for which the interval of that sum holds 0.
     """
-    found = fsum(part.weight * part.value for part in parts if part.judge is verdict)
+    agreement = fsum(part.weight * part.value for part in parts if part.judge is verdict)
     whole = fsum(part.weight * part.value for part in parts)
     if not whole:
         return None
-    value = found / whole
+    value = agreement / whole
 
     def rejected(t: float) -> bool:
         _, low, high = _weighted_sum(parts, [1 - t if part.judge is verdict else -t for part in parts], noise)

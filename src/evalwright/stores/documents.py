@@ -97,9 +97,12 @@ def _must_be_readable(place: str, plain: Any) -> None:
         return
     found = plain.get("variants")
     variants = found if isinstance(found, list) else []
-    marked = [("", plain), *((f"variants[{i}].", one) for i, one in enumerate(variants) if isinstance(one, dict))]
-    for key, one in marked:
-        if (version := one.get("schema_version")) != SCHEMA_VERSION and is_newer(version):
+    marked = [
+        ("", plain),
+        *((f"variants[{i}].", variant) for i, variant in enumerate(variants) if isinstance(variant, dict)),
+    ]
+    for key, document in marked:
+        if (version := document.get("schema_version")) != SCHEMA_VERSION and is_newer(version):
             raise newer_version(place, str(version), key=f"{key}schema_version")
 
 

@@ -70,7 +70,7 @@ class _AtLeast(_Claim, tag_field="claim", tag="at_least"):
     rule: Literal["interval", "point"]
 
 
-class _OfPairs(_Claim):
+class _PairsClaim(_Claim):
     against: str
     margin: float | None
     errors: Literal["exclude", "fail", "strict"]
@@ -80,11 +80,11 @@ class _OfPairs(_Claim):
     guards: dict[str, float]
 
 
-class _NotWorse(_OfPairs, tag_field="claim", tag="not_worse_than"):
+class _NotWorse(_PairsClaim, tag_field="claim", tag="not_worse_than"):
     pass
 
 
-class _Better(_OfPairs, tag_field="claim", tag="better_than"):
+class _Better(_PairsClaim, tag_field="claim", tag="better_than"):
     pass
 
 

@@ -207,9 +207,9 @@ def _messages(items: list[Any], notes: list[str]) -> tuple[list[TraceMessage], l
 
 def _calls(message: dict[str, Any], place: str, notes: list[str]) -> list[ToolCall]:
     """The calls of a message: `tool_call`, or several in `tool_calls`."""
-    one = message.get("tool_call")
-    if one is not None:
-        return [_tool_call(one, f"{place}.tool_call", notes)]
+    tool_call = message.get("tool_call")
+    if tool_call is not None:
+        return [_tool_call(tool_call, f"{place}.tool_call", notes)]
     several = enumerate(_items(message, "tool_calls", f"{place}."))
     return [_tool_call(call, f"{place}.tool_calls[{i}]", notes) for i, call in several]
 

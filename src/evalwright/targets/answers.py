@@ -236,11 +236,11 @@ def _unread(answer: Mapping[Any, Any], known: Collection[str], place: str, hint:
 
 
 def _without_answer(returned: Mapping[Any, Any], function: Any) -> str:
-    found = f"a mapping with only {', '.join(map(repr, returned))}" if returned else "an empty mapping"
+    what = f"a mapping with only {', '.join(map(repr, returned))}" if returned else "an empty mapping"
     if returned.get("final_answer", ...) is None:
-        found = "final_answer is None"
+        what = "final_answer is None"
     return (
-        f"no answer: {found}{_place(function)}; expected text or a mapping with final_answer "
+        f"no answer: {what}{_place(function)}; expected text or a mapping with final_answer "
         "(allow_missing: [final_answer] of the system if it may be absent)"
     )
 

@@ -13,7 +13,7 @@ from evalwright.files.plain import plain
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output
-from evalwright.processes import Captured, Finished, run_command
+from evalwright.processes import CapturedOutput, FinishedCommand, run_command
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import optional_parts
 from evalwright.targets.templates import never_filled, template_of
@@ -91,7 +91,7 @@ class Command:
             return f"command {program!r} is not executable"
         return f"cannot start command {program!r}: {error.strerror or error}"
 
-    def _answer(self, finished: Finished) -> Answer:
+    def _answer(self, finished: FinishedCommand) -> Answer:
         notes: list[str] = []
         stderr = _text(finished.stderr, "stderr", notes)
         if self._as_json:
@@ -149,13 +149,13 @@ def _shown(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.60}"
 
 
-def _failure(finished: Finished) -> str:
+def _failure(finished: FinishedCommand) -> str:
     # The end rather than the start: programs print last what ended them.
     stderr = finished.stderr.last.decode(errors="replace").strip()[-_STDERR_TAIL:]
     return f"the command ended with {finished.how()}" + (f"; stderr: {stderr}" if stderr else " and an empty stderr")
 
 
-def _text(stream: Captured, name: str, notes: list[str]) -> str:
+def _text(stream: CapturedOutput, name: str, notes: list[str]) -> str:
     kept = stream.kept
     try:
         return kept.decode()
@@ -166,7 +166,7 @@ def _text(stream: Captured, name: str, notes: list[str]) -> str:
         return kept.decode(errors="replace")
 
 
-def _structured_output(stream: Captured, notes: list[str], texts_only: bool) -> Output:
+def _structured_output(stream: CapturedOutput, notes: list[str], texts_only: bool) -> Output:
     if stream.cut:
         raise TargetError(f"stdout has {stream.size} bytes, too many to read as JSON (limit {len(stream.kept)})")
     try:
@@ -186,7 +186,7 @@ def _structured_output(stream: Captured, notes: list[str], texts_only: bool) -> 
     )
 
 
-def _without_answer(stdout: Captured) -> str:
+def _without_answer(stdout: CapturedOutput) -> str:
     return (
         "no answer: stdout is JSON, but no object with 'final_answer' "
         f"(allow_missing: [final_answer] if it may be absent): {stdout.kept.decode(errors='replace').strip()[:300]}"
@@ -197,5 +197,5 @@ def _only_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _sizes(stream: Captured) -> dict[str, int]:
+def _sizes(stream: CapturedOutput) -> dict[str, int]:
     return {"bytes": stream.size, "kept": len(stream.kept)}

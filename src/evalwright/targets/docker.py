@@ -14,7 +14,7 @@ from evalwright.model.plan import Variant
 from evalwright.processes.ties import tie, untie
 from evalwright.session import environment
 from evalwright.targets.build import keys_of
-from evalwright.targets.served import Served, ServedConfig
+from evalwright.targets.served import ServedConfig, ServedTarget
 from evalwright.workspaces.docker import docker, removed_by
 
 __all__ = ["Container"]
@@ -33,7 +33,7 @@ class _Config(ServedConfig, kw_only=True):
     volumes: list[str] = msgspec.field(default_factory=list)
 
 
-class Container(Served):
+class Container(ServedTarget):
     """A container of `image` whose `container_port` is published as `{port}` on this machine. Raises InputError.
 
     It gets the environment `env` and the `volumes` (`host:container` or `host:container:mode`). Without a

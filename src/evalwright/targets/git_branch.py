@@ -13,10 +13,10 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.plan import Variant
-from evalwright.processes import Finished, run_command
+from evalwright.processes import FinishedCommand, run_command
 from evalwright.session import environment
 from evalwright.targets.build import keys_of
-from evalwright.targets.served import Served, ServedConfig, with_port
+from evalwright.targets.served import ServedConfig, ServedTarget, with_port
 from evalwright.targets.threads import Threads
 from evalwright.workspaces.git import check_out, commit_of
 
@@ -36,7 +36,7 @@ class _Config(ServedConfig, kw_only=True):
     start_command: Annotated[list[str], msgspec.Meta(min_length=1)]
 
 
-class GitBranch(Served):
+class GitBranch(ServedTarget):
     """A service that is started from a branch, tag or commit of a repository.
 
     In `repo_path` at `branch`, `start_command` is run with `{port}` filled in. The service is then called through
@@ -63,7 +63,7 @@ class _Branch:
         self._repo, self._commit, self._command = repo, commit, command
         self._threads = Threads()
         self._folder: TemporaryFolder | None = None
-        self._running: asyncio.Task[Finished] | None = None
+        self._running: asyncio.Task[FinishedCommand] | None = None
 
     async def start(self, port: int) -> None:
         self._folder = await self._threads.call(TemporaryFolder)

@@ -30,9 +30,11 @@ def with_mappings(answer: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     """
     for key, mapping in (("messages", _message), ("tool_calls", plain)):
         items = answer.get(key)
-        if isinstance(items, (list, tuple)) and not all(isinstance(one, (dict, str)) for one in items):
-            places = ((one, f"{key}[{i}]") for i, one in enumerate(items))
-            mappings = [one if isinstance(one, (dict, str)) else mapping(one, place, notes) for one, place in places]
+        if isinstance(items, (list, tuple)) and not all(isinstance(item, (dict, str)) for item in items):
+            places = ((item, f"{key}[{i}]") for i, item in enumerate(items))
+            mappings = [
+                item if isinstance(item, (dict, str)) else mapping(item, place, notes) for item, place in places
+            ]
             answer = {**answer, key: mappings}
     return answer
 
@@ -57,5 +59,5 @@ def closing_text(messages: Sequence[TraceMessage]) -> str | None:
     if isinstance(last.content, str):
         return last.content
     parts = last.content if isinstance(last.content, list) else ()
-    texts = [one if isinstance(one, str) else one.get("text") for one in parts if isinstance(one, (str, dict))]
+    texts = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, (str, dict))]
     return "\n".join(text for text in texts if isinstance(text, str)) or None

@@ -119,9 +119,13 @@ def _config_error(key: str, message: str) -> InputError:
     return InputError(Problem(file="", key=key, message=message))
 
 
-def _runs_in_loop(found: Any) -> bool:
+def _runs_in_loop(function: Any) -> bool:
     """Whether calling it only creates something to be awaited or iterated in the event loop."""
-    called = found if inspect.isroutine(found) or isinstance(found, partial) else type(found).__dict__.get("__call__")
+    called = (
+        function
+        if inspect.isroutine(function) or isinstance(function, partial)
+        else type(function).__dict__.get("__call__")
+    )
     return inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
 
 

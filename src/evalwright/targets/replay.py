@@ -27,7 +27,7 @@ class Replay:
         self._of = variant.config.get("variant")
 
     async def run(self, case: Case, trial: int) -> Answer:
-        recordings = [one for one in _recordings(case) if self._of in (None, one.variant_name)]
+        recordings = [recording for recording in _recordings(case) if self._of in (None, recording.variant_name)]
         if trial >= len(recordings):
             whose = "" if self._of is None else f" of {self._of!r}"
             known = counted(len(recordings), "recorded trial")

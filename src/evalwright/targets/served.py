@@ -18,7 +18,7 @@ from evalwright.model.trace import Answer
 from evalwright.targets.build import Unread, build_inner_target, inside, unread_of
 from evalwright.targets.settings import settings
 
-__all__ = ["Health", "Served", "ServedConfig", "Service", "free_port", "with_port"]
+__all__ = ["Health", "ServedConfig", "ServedTarget", "Service", "free_port", "with_port"]
 
 C = TypeVar("C", bound="ServedConfig")
 
@@ -53,7 +53,7 @@ class Service(Protocol):
         """End it and remove everything that belongs to it, whether it was started or not."""
 
 
-class Served:
+class ServedTarget:
     """Starts a service once for a run, waits until it is healthy, and calls it through `inner_adapter`."""
 
     @staticmethod

@@ -106,7 +106,7 @@ def stop_rule(criterion: Any) -> StopRule:
     kind = criterion.get("type") if isinstance(criterion, dict) else None
     if not isinstance(kind, str) or kind not in _RULES:
         near = did_you_mean(kind, _RULES) if isinstance(kind, str) else ""
-        found = "nothing" if kind is None else f"{kind!r}"
-        message = f"'type' must be one of {', '.join(_RULES)}, found {found}{near}"
+        kind_found = "nothing" if kind is None else f"{kind!r}"
+        message = f"'type' must be one of {', '.join(_RULES)}, found {kind_found}{near}"
         raise InputError(Problem("", message, key="type"))
     return settings(_RULES[kind], criterion)

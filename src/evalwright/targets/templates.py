@@ -54,8 +54,10 @@ class Template:
         pieces = (_EVALH if evalh_rules else _PLACE).split(text)
         self._start = pieces[0]
         if evalh_rules:
-            found = zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True)
-            self._fields = [_Field(path.strip(), filtered is not None, None, after) for path, filtered, after in found]
+            triples = zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True)
+            self._fields = [
+                _Field(path.strip(), filtered is not None, None, after) for path, filtered, after in triples
+            ]
             return
         problems: list[Problem] = []
         self._fields = [
@@ -146,8 +148,8 @@ def _field(inside: str, after: str, key: str, problems: list[Problem]) -> _Field
 def _unclosed_places(literals: Iterable[str]) -> Iterator[str]:
     """Places that begin but do not end; other braces are text."""
     for literal in literals:
-        if found := _UNCLOSED.search(literal):
-            yield f"{found[0].strip()!r} does not end with two braces: write {{{{ {found[1]} }}}}"
+        if match := _UNCLOSED.search(literal):
+            yield f"{match[0].strip()!r} does not end with two braces: write {{{{ {match[1]} }}}}"
 
 
 def _split(inside: str) -> list[str]:

@@ -62,7 +62,7 @@ class _Settings(msgspec.Struct):
     user_max_tokens: _Count = 512
 
 
-class _Broken(Exception):
+class _BrokenConversation(Exception):
     """Raised when the conversation cannot go on."""
 
     def __init__(
@@ -144,7 +144,7 @@ class UserSimulator:
         error = None
         try:
             state["stop_reason"] = await self._converse(talk, case, trial, message)
-        except _Broken as broken:
+        except _BrokenConversation as broken:
             error = broken.error
             state["broken_by"] = broken.by
         state |= {"turns": talk.turns, "user_model": self._settings.user_model, "max_turns": self._settings.max_turns}
@@ -156,17 +156,17 @@ class UserSimulator:
             talk.add_user(message)
             await self._ask_agent(talk, case, trial, message)
             if not self._may_be_silent and talk.last_answer is None and not talk.acted:
-                raise _Broken("agent", "adapter_error", f"the system gave no answer in turn {talk.turns}")
+                raise _BrokenConversation("agent", "adapter_error", f"the system gave no answer in turn {talk.turns}")
             try:
                 reason = await self._stop.reason(talk.turns, talk.messages, trial)
             except (EvaluatorError, TargetError) as error:
-                raise _Broken("environment", error.type, f"stop judge: {error}", attempts=1) from error
+                raise _BrokenConversation("environment", error.type, f"stop judge: {error}", attempts=1) from error
             if reason is not None:
                 return reason
             if talk.turns >= self._settings.max_turns:
                 return "max_turns_reached"
             if not (talk.last_answer or "").strip() and not talk.acted:
-                raise _Broken("agent", "adapter_error", f"the system gave no answer in turn {talk.turns}")
+                raise _BrokenConversation("agent", "adapter_error", f"the system gave no answer in turn {talk.turns}")
             message = await self._ask_user(talk, trial)
 
     async def _ask_agent(self, talk: _Talk, case: Case, trial: int, message: str) -> None:
@@ -178,7 +178,7 @@ class UserSimulator:
             raise _broken_conversation(target_failure(error), talk.turns + 1) from error
         except Exception as error:
             why, stack = f"turn {talk.turns + 1}: {type(error).__name__}: {error}", "".join(format_exception(error))
-            raise _Broken("agent", "adapter_error", why, stack[-_LONGEST_STACK:]) from error
+            raise _BrokenConversation("agent", "adapter_error", why, stack[-_LONGEST_STACK:]) from error
         number = talk.turns + 1
         talk.add_agent(answer)
         if answer.error is not None:
@@ -196,18 +196,20 @@ class UserSimulator:
             reply = await session().models.chat(request, "user")
         except TargetError as error:
             by: Party = "user" if error.type in ("refused", "bad_reply") else "environment"
-            raise _Broken(by, error.type, f"simulated user: {error}", attempts=error.attempts or 1) from error
+            raise _BrokenConversation(
+                by, error.type, f"simulated user: {error}", attempts=error.attempts or 1
+            ) from error
         talk.count_user(reply.usage, reply.cost_usd)
         message = clean_text(reply.text.strip(), "text", [])
         if reply.refusal or not message:
             why = "refused" if reply.refusal else "gave no answer"
-            raise _Broken("user", "adapter_error", f"the simulated user {why} after turn {talk.turns}")
+            raise _BrokenConversation("user", "adapter_error", f"the simulated user {why} after turn {talk.turns}")
         return message
 
 
-def _broken_conversation(failure: TraceError, turn: int) -> _Broken:
+def _broken_conversation(failure: TraceError, turn: int) -> _BrokenConversation:
     """The end of a conversation in which the system failed, with the error that its target reports."""
-    return _Broken(
+    return _BrokenConversation(
         _party_of(failure.type),
         failure.type,
         f"turn {turn}: {failure.message}",
@@ -260,7 +262,7 @@ class _Talk:
         # A call that failed and left nothing is not a turn: it is as if the system had never answered.
         if answer.error is None or output.final_answer or answer.messages or answer.tool_calls or answer.spans:
             self.turns += 1
-        steps = _of_this_turn(answer.messages)
+        steps = _messages_of_this_turn(answer.messages)
         if steps and steps[-1].role == "assistant" and steps[-1].tool_call is None:
             steps.pop()  # remove the answer itself
         self.messages += steps
@@ -308,7 +310,7 @@ class _Talk:
         return answer
 
 
-def _of_this_turn(messages: list[TraceMessage]) -> list[TraceMessage]:
+def _messages_of_this_turn(messages: list[TraceMessage]) -> list[TraceMessage]:
     """The messages after the user's last one: a system may return the whole conversation."""
     start = max((n for n, message in enumerate(messages, 1) if message.role in ("user", "system")), default=0)
     return messages[start:]

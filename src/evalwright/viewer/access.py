@@ -112,7 +112,7 @@ class Gatekeeper:
 
 def _cookie(header: str, name: str) -> str | None:
     try:
-        found = SimpleCookie(header).get(name)
+        cookie = SimpleCookie(header).get(name)
     except CookieError:
         return None
-    return None if found is None else found.value
+    return None if cookie is None else cookie.value

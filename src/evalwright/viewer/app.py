@@ -24,7 +24,7 @@ from evalwright.viewer.access import Access, Gatekeeper
 from evalwright.viewer.changes import ChangeTally
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.links import ServerLinks
-from evalwright.viewer.pages import NotThere, Page, StillReading, table_of_cells
+from evalwright.viewer.pages import Page, PageNotFound, StillReading, table_of_cells
 from evalwright.viewer.pages.cell import cell_page, stored_records, whole_text
 from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.label import Labelling, label_page, store_label
@@ -83,7 +83,7 @@ def viewer(
         Route("/compare/cells/{key}", site.compared_cell),
         Route("/assets/{name}", site.asset),
     ]
-    handlers: dict[Any, Any] = {404: site.missing, 500: site.broken, BadQuery: site.misread, NotThere: site.missing}
+    handlers: dict[Any, Any] = {404: site.missing, 500: site.broken, BadQuery: site.misread, PageNotFound: site.missing}
     handlers[StillReading] = site.unready
     handlers[EvalwrightError] = site.unreadable
     handlers[StorageError] = site.failing
@@ -154,7 +154,7 @@ class _Site:
             message = (
                 f"no such cell of the case {case[:200]!r} (there are: {cells})" if every else f"no case {case[:200]!r}"
             )
-            raise NotThere(f"The run {run_id} has {message}.", self._links.run(run_id))
+            raise PageNotFound(f"The run {run_id} has {message}.", self._links.run(run_id))
         return RedirectResponse(self._links.cell(run_id, rows[0].key), 303)
 
     def records(self, request: Request) -> Response:
@@ -180,10 +180,10 @@ class _Site:
         return StreamingResponse(lines, headers=headers, media_type="text/csv")
 
     def asset(self, request: Request) -> Response:
-        for one in assets().values():
-            if one.name == request.path_params["name"]:
-                return Response(one.content, headers={"Cache-Control": _YEAR}, media_type=one.kind)
-        raise NotThere("There is no such file.", "/")
+        for asset in assets().values():
+            if asset.name == request.path_params["name"]:
+                return Response(asset.content, headers={"Cache-Control": _YEAR}, media_type=asset.kind)
+        raise PageNotFound("There is no such file.", "/")
 
     @cached_property
     def _pairings(self) -> Pairings:
@@ -200,7 +200,7 @@ class _Site:
     def label(self, request: Request) -> Response:
         run = self._shelf.open(_run_of(request, self._shelf))
         if not self._labels:
-            raise NotThere("Labelling is off in this session.", self._links.run(run.id))
+            raise PageNotFound("Labelling is off in this session.", self._links.run(run.id))
         return self._answer(label_page(run, request.query_params.multi_items(), self._labelling, self._links))
 
     async def store_label(self, request: Request) -> Response:
@@ -238,7 +238,7 @@ class _Site:
             raise BadQuery(f"a comparison needs two runs, found {len(chosen)}")
         for run in chosen:
             if run not in sources:
-                raise NotThere(f"There is no run {run[:200]!r}.", "/")
+                raise PageNotFound(f"There is no run {run[:200]!r}.", "/")
         plans = {run: self._shelf.open(run).plan for run in chosen}
         a, b = sorted(chosen, key=lambda run: (plans[run].started_at, run))
         return RedirectResponse(self._links.compare(a=a, b=b), 303)
@@ -259,11 +259,11 @@ class _Site:
         return self._notice(status, title, text, back, runs)
 
     def _notice(self, status: int, title: str, text: str, back: str = "/", runs: Sequence[str] = ()) -> Response:
-        found = {"heading": title, "text": text, "back": back, "runs": runs}
-        return self._answer(Page("problem.html", f"{title} · evalwright", found), status)
+        context = {"heading": title, "text": text, "back": back, "runs": runs}
+        return self._answer(Page("problem.html", f"{title} · evalwright", context), status)
 
     def missing(self, request: Request, error: Exception) -> Response:
-        text = str(error) if isinstance(error, NotThere) else "There is no such page."
+        text = str(error) if isinstance(error, PageNotFound) else "There is no such page."
         return self._problem(404, "Not found", text, getattr(error, "back", "/"))
 
     def unready(self, request: Request, error: StillReading) -> Response:
@@ -290,7 +290,7 @@ def _run_of(request: Request, shelf: Shelf) -> str:
     """The run of an address, looked up among those that are listed."""
     run: str = request.path_params["run"]
     if shelf.source(run) is None:
-        raise NotThere(f"There is no run {run[:200]!r}.", "/")
+        raise PageNotFound(f"There is no run {run[:200]!r}.", "/")
     return run
 
 

@@ -15,7 +15,7 @@ from evalwright.model.result import NOT_PASSED
 from evalwright.viewer.bundle_links import BundleLinks
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import StoredLabel
-from evalwright.viewer.pages import NotThere, Page
+from evalwright.viewer.pages import Page, PageNotFound
 from evalwright.viewer.pages.cell import page_of_cell, stored_records, whole_text
 from evalwright.viewer.pages.compare import ListedPairs, Sides, compare_context
 from evalwright.viewer.pages.compared_cell import page_of_pair
@@ -126,7 +126,7 @@ class Bundle:
 
     def _cell_keys(self, run_id: str) -> set[str]:
         if run_id not in self._shown_keys:
-            run = next(one for one in self._runs if one.id == run_id)
+            run = next(shown_run for shown_run in self._runs if shown_run.id == run_id)
             self._shown_keys[run_id] = {row.key for row in self._rows(run)}
         return self._shown_keys[run_id]
 
@@ -162,10 +162,10 @@ class Bundle:
             try:
                 page = page_of_cell(run, row, self._links.base, self._links, labels, place, whole=whole)
                 page, text = self._page_within_limit(name, page)
-            except NotThere as error:
+            except PageNotFound as error:
                 back = self._links.run(run.id)
-                found = {"heading": "Cannot be read", "text": f"{row.case_key}: {error}", "back": back, "runs": []}
-                yield self._page(name, "problem.html", f"{row.case_key} · evalwright", found)
+                context = {"heading": "Cannot be read", "text": f"{row.case_key}: {error}", "back": back, "runs": []}
+                yield self._page(name, "problem.html", f"{row.case_key} · evalwright", context)
                 return
             yield name, text
             if not (
@@ -190,7 +190,7 @@ class Bundle:
             for path in sorted(waiting):
                 written.add(path)
                 run_id, chosen = self._links.lists[path]
-                run = next(one for one in self._runs if one.id == run_id)
+                run = next(shown_run for shown_run in self._runs if shown_run.id == run_id)
                 self._links.here = path
                 context = run_context(run, chosen, self._links)
                 if run_id in changed:

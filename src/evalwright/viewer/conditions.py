@@ -89,8 +89,8 @@ def _add_ranges(chosen: Filter, add: Any, *, one_by_one: bool) -> None:
         if not of_evaluator or chosen.verdict:
             of_evaluator.append(f"outcome IN ({', '.join(map(repr, wanted_outcomes(chosen)))})")
         message = f"FROM outcomes WHERE evaluator = ? AND {' AND '.join(of_evaluator)}"
-        found = f"EXISTS (SELECT 1 {message} AND outcomes.number = cells.number)"
-        add(found if one_by_one else f"number IN (SELECT number {message})", *(chosen.evaluator, *scores))
+        condition = f"EXISTS (SELECT 1 {message} AND outcomes.number = cells.number)"
+        add(condition if one_by_one else f"number IN (SELECT number {message})", *(chosen.evaluator, *scores))
 
 
 def marks(values: Sequence[Any]) -> str:

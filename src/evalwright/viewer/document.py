@@ -178,7 +178,9 @@ def _numbers(summary: RunSummary, table: CellTable) -> dict[str, Any]:
 def _notes(decisions: Sequence[Decision], deltas: Sequence[VariantDelta]) -> list[str]:
     """Below a table of differences: what they hold for, errors with what they could change, and warnings."""
     several = len(decisions) > 1
-    notes = [f"{one.variant_b}: {line}" if several else line for one in decisions for line in notes_of(one)]
+    notes = [
+        f"{decision.variant_b}: {line}" if several else line for decision in decisions for line in notes_of(decision)
+    ]
     return [*filter(None, [numbers.family_note(deltas)]), *notes]
 
 
@@ -224,10 +226,10 @@ def _comparison_context(reader: RunReader, summary: RunSummary, context: ReportC
         "compared": table_of(RUN_COMPARISON_COLUMNS, list(comparison.variants)),
         "compared_with": comparison.a,
         "compared_notes": _notes(
-            [one.decision for one in comparison.variants], [one.delta for one in comparison.variants]
+            [variant.decision for variant in comparison.variants], [variant.delta for variant in comparison.variants]
         ),
-        "compared_picture": _decision_picture([one.decision for one in comparison.variants]),
-        "compared_reasons": [(one.variant, one.decision.clusters) for one in comparison.variants],
+        "compared_picture": _decision_picture([variant.decision for variant in comparison.variants]),
+        "compared_reasons": [(variant.variant, variant.decision.clusters) for variant in comparison.variants],
         "changed": changed,
     }
 
@@ -263,7 +265,7 @@ def _cell_document(run: _StoredRun, links: _DocumentLinks, room: int, row: CellR
     """Everything about one cell; only its verdict if it has no trace."""
     records = run.records(row)
     verdict = records.verdict or {}
-    error, reasons = verdict.get("error"), [one for one in verdict.get("reasons") or [] if one]
+    error, reasons = verdict.get("error"), [reason for reason in verdict.get("reasons") or [] if reason]
     why = "" if row.status in ("pass", "skip") else error_text(convert(error, TraceError)) if error else ""
     if not why and reasons and row.status not in ("pass", "skip"):
         why = reasons[0]

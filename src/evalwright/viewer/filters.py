@@ -78,9 +78,9 @@ class Filter:
     def words(self) -> list[str]:
         """The words that must all be found, in lower case; a phrase in double quotes counts as one."""
         try:
-            found = shlex.shlex(self.q, posix=True)
-            found.whitespace_split, found.quotes, found.escape, found.commenters = True, '"', "", ""
-            words = list(found)
+            lexer = shlex.shlex(self.q, posix=True)
+            lexer.whitespace_split, lexer.quotes, lexer.escape, lexer.commenters = True, '"', "", ""
+            words = list(lexer)
         except ValueError:  # a quote that is not closed is a character like any other
             words = self.q.split()
         return list(dict.fromkeys(word.lower() for word in words if word))
@@ -96,18 +96,18 @@ class Filter:
 
     def pairs(self, *, place: bool = True) -> list[tuple[str, str]]:
         """As the query of an address; without `place`, only the part that chooses cells."""
-        found = [("q", self.q), ("in", "messages" if self.in_messages else "")]
-        found += [(name, str(value)) for name in _MANY for value in getattr(self, name)]
-        found += [("evaluator", self.evaluator), ("verdict", self.verdict)]
-        found += [(f"{METADATA}{name}", value) for name, value in self.metadata]
-        found += [(name, repr(value).removesuffix(".0")) for name, value in self.ranges.items()]
-        found += [("flaky", "1" if self.flaky else "")]
+        pairs = [("q", self.q), ("in", "messages" if self.in_messages else "")]
+        pairs += [(name, str(value)) for name in _MANY for value in getattr(self, name)]
+        pairs += [("evaluator", self.evaluator), ("verdict", self.verdict)]
+        pairs += [(f"{METADATA}{name}", value) for name, value in self.metadata]
+        pairs += [(name, repr(value).removesuffix(".0")) for name, value in self.ranges.items()]
+        pairs += [("flaky", "1" if self.flaky else "")]
         if place:
             sort = "" if self.sort == "suite" and not self.descending else f"{'-' * self.descending}{self.sort}"
-            found += [("sort", sort), ("group", "" if self.group == "none" else self.group)]
-            found += [("column", name) for name in self.columns]
-            found += [("after", str(self.after) if self.after else "")]
-        return [(name, value) for name, value in found if value]
+            pairs += [("sort", sort), ("group", "" if self.group == "none" else self.group)]
+            pairs += [("column", name) for name in self.columns]
+            pairs += [("after", str(self.after) if self.after else "")]
+        return [(name, value) for name, value in pairs if value]
 
     def query(self, **changes: object) -> str:
         """The query of the address with some changes; the first page unless `after` is given."""

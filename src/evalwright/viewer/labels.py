@@ -113,14 +113,14 @@ class LabelFile:
 
     def newest(self, evaluator: str, labeller: str) -> dict[tuple[str, str, int], StoredLabel]:
         """A labeller's current label of each answer, by case, variant and trial; the latest is last."""
-        found: dict[tuple[str, str, int], StoredLabel] = {}
+        labels: dict[tuple[str, str, int], StoredLabel] = {}
         for label in self._lines():
             if (label.evaluator, label.labeller) == (evaluator, labeller):
                 key = (label.case_id, label.variant, label.trial)
-                found.pop(key, None)
+                labels.pop(key, None)
                 if label.counts:
-                    found[key] = label
-        return found
+                    labels[key] = label
+        return labels
 
     def evaluators(self) -> set[str]:
         """The evaluators about which there are labels."""
@@ -172,10 +172,10 @@ class LabelFile:
             return None
         with self.path.open("rb") as file:
             first = file.readline().decode("utf-8-sig", "replace").strip()
-        found = tuple(next(csv.reader([first]), ()))
-        if found not in [HEADER[:width] for width in _WIDTHS]:
+        header = tuple(next(csv.reader([first]), ()))
+        if header not in [HEADER[:width] for width in _WIDTHS]:
             raise StorageError(f"{self.path} has other columns than the labels of this page: move it away first")
-        return found
+        return header
 
     def _replace_header(self, header: Sequence[str]) -> None:
         """Lines below it may be shorter. The file ends a line afterwards."""

@@ -180,7 +180,7 @@ class LiveRun:
             if place < 0:
                 return
             nth, inside = divmod(place, self._width)
-            variant = max(one for one, before in enumerate(self._before) if before <= inside)
+            variant = max(position for position, before in enumerate(self._before) if before <= inside)
             trial = inside - self._before[variant]
             several = f", trial {trial + 1}" if self._trials[variant] > 1 else ""
             waits = "its evaluators" if self._answered[place] else "the system"

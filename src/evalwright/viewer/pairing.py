@@ -215,7 +215,8 @@ class PairedRuns:
                 if run.table is not None:
                     cases = run.table.case_keys(replace(narrowed, variant=(variant,)))
                     self._file.executemany(
-                        "INSERT OR IGNORE INTO narrowed VALUES (?, ?)", ((query, names.get(one, one)) for one in cases)
+                        "INSERT OR IGNORE INTO narrowed VALUES (?, ?)",
+                        ((query, names.get(case, case)) for case in cases),
                     )
             self._narrowed.append(query)
 
@@ -263,7 +264,7 @@ def _side_rows(table: CellTable, variant: str, names: Mapping[str, str]) -> Iter
         yield names.get(case, case), *rest
 
 
-class _Making(NamedTuple):
+class _ComparisonInProgress(NamedTuple):
     """A comparison of two runs as they were at a moment; `shown` once a page has shown it."""
 
     stamps: tuple[str, str]
@@ -276,30 +277,30 @@ class Pairings:
 
     def __init__(self) -> None:
         self._lock, self._turn = threading.Lock(), threading.Lock()
-        self._known: dict[tuple[str, ...], _Making] = {}
+        self._known: dict[tuple[str, ...], _ComparisonInProgress] = {}
 
     def of(self, a: OpenRun, b: OpenRun, variant_a: str, variant_b: str) -> PairedRuns | None:
         """None while it is being made; a later request gets it."""
         key, stamps = (a.id, b.id, variant_a, variant_b), (a.stamp, b.stamp)
         with self._lock:
-            found = self._known.get(key)
+            pair = self._known.get(key)
             # For a run that keeps growing, it must not be restarted before it has been shown once.
-            if found is None or (found.stamps != stamps and found.shown.is_set()):
+            if pair is None or (pair.stamps != stamps and pair.shown.is_set()):
                 self._known.pop(key, None)
                 done = [one for one, making in self._known.items() if making.result.done()]
                 for one in done[: max(0, len(done) + 1 - _MOST)]:
                     del self._known[one]
-                found = self._known[key] = _Making(stamps, Future(), threading.Event())
-                job = (found.result, a, b, variant_a, variant_b)
+                pair = self._known[key] = _ComparisonInProgress(stamps, Future(), threading.Event())
+                job = (pair.result, a, b, variant_a, variant_b)
                 threading.Thread(target=self._make, args=job, daemon=True, name=f"comparison of {a.id}").start()
-        result = found.result
+        result = pair.result
         wait([result], _PATIENCE)
         if not result.done():
             return None
-        found.shown.set()
+        pair.shown.set()
         if result.exception() is not None or result.result().problem:
             with self._lock:  # reported once, and tried again at the next request
-                if self._known.get(key) is found:
+                if self._known.get(key) is pair:
                     del self._known[key]
         return result.result()
 

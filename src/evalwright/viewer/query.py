@@ -34,13 +34,13 @@ def single_value(found: dict[str, str], name: str, value: str) -> None:
 
 def single_values(pairs: Iterable[tuple[str, str]], known: Sequence[str]) -> dict[str, str]:
     """The values of a query that has each key once; empty ones are left out. Raises BadQuery."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, value in pairs:
         if name not in known:
             raise unknown_key(name, known)
         if value:
-            single_value(found, name, value)
-    return found
+            single_value(values, name, value)
+    return values
 
 
 def whole_number(name: str, value: str, least: int = 0, most: int = 10**12 - 1) -> int:

@@ -77,19 +77,19 @@ class ResultRow(OfCase, msgspec.Struct, gc=False):
 
 def stored_cells(reader: RunReader, wanted: Collection[CellId]) -> dict[CellId, StoredCell]:
     """The records of some cells, found by scanning all records; without their cases."""
-    traces = _of_cells(reader.traces, wanted, Trace)
-    results = _of_cells(reader.results, wanted, ResultRow)
-    verdicts = _of_cells(reader.verdicts, wanted, CaseVerdict)
-    found = {}
+    traces = _rows_of_cells(reader.traces, wanted, Trace)
+    results = _rows_of_cells(reader.results, wanted, ResultRow)
+    verdicts = _rows_of_cells(reader.verdicts, wanted, CaseVerdict)
+    cells = {}
     for cell in traces.keys() | verdicts.keys():
         attempts = traces.get(cell, [])
         newest = max(range(len(attempts)), key=lambda i: (_attempt(attempts[i]), i)) if attempts else None
         trace = {} if newest is None else attempts.pop(newest)
         attempt = _attempt(trace or verdicts[cell][-1])
         rows = {row["evaluator"]: row for row in results.get(cell, ()) if _attempt(row) == attempt}
-        verdict = [one for one in verdicts.get(cell, ()) if _attempt(one) == attempt]
-        found[cell] = StoredCell(None, trace, list(rows.values()), verdict[-1] if verdict else None, attempts)
-    return found
+        verdict = [result for result in verdicts.get(cell, ()) if _attempt(result) == attempt]
+        cells[cell] = StoredCell(None, trace, list(rows.values()), verdict[-1] if verdict else None, attempts)
+    return cells
 
 
 class CellReader:
@@ -108,10 +108,10 @@ class CellReader:
     def records(self, row: CellRow) -> StoredCell:
         """Raises EvalwrightError."""
         cell = _id(row)
-        found = self._scanned.get(cell) or self._indexed_cell(row)
-        if found is None:
-            found = stored_cells(self._reader, {cell}).get(cell, NO_RECORDS)
-        return found._replace(case=_stored_case(self._reader, row.position))
+        records = self._scanned.get(cell) or self._indexed_cell(row)
+        if records is None:
+            records = stored_cells(self._reader, {cell}).get(cell, NO_RECORDS)
+        return records._replace(case=_stored_case(self._reader, row.position))
 
     def _entry(self, row: CellRow) -> CellEntry | None:
         """None if the run has no index, or if it does not know the cell, or not all of its attempts."""
@@ -136,7 +136,7 @@ class CellReader:
                 self._index.close()
             self._index = None
             return None
-        trace, results, verdict = (msgspec.json.decode(msgspec.json.encode(one)) for one in records)
+        trace, results, verdict = (msgspec.json.decode(msgspec.json.encode(record)) for record in records)
         return StoredCell(None, trace, results, verdict, [])
 
 
@@ -159,14 +159,14 @@ def _attempt(record: dict[str, Any]) -> int:
     return number
 
 
-def _of_cells(
+def _rows_of_cells(
     records: Callable[[Any], Iterator[Any]], wanted: Collection[CellId], kind: type
 ) -> dict[CellId, list[dict[str, Any]]]:
     """The records of cells as they are stored. Of every record only the ids are read; the rest only for these cells.
 
     JSON that is not such a record is left out; the notes on unreadable records name it.
     """
-    found: dict[CellId, list[dict[str, Any]]] = defaultdict(list)
+    cells: dict[CellId, list[dict[str, Any]]] = defaultdict(list)
     for raw in records(msgspec.Raw):
         line = bytes(raw)
         try:
@@ -176,5 +176,5 @@ def _of_cells(
         if (cell := (ids.case_key, ids.variant_name, ids.trial)) in wanted:
             with suppress(msgspec.ValidationError):
                 msgspec.json.decode(line, type=kind)
-                found[cell].append(msgspec.json.decode(line))
-    return found
+                cells[cell].append(msgspec.json.decode(line))
+    return cells

@@ -39,13 +39,13 @@ class Asset(NamedTuple):
 @cache
 def assets() -> dict[str, Asset]:
     """By plain name."""
-    found = {}
+    parts = {}
     for name, kind in ASSETS.items():
         content = (files("evalwright.viewer") / "assets" / name).read_bytes()
         stem, _, ending = name.rpartition(".")
         hashed = f"{stem}.{hashlib.sha256(content).hexdigest()[:12]}.{ending}"
-        found[name] = Asset(hashed, kind, content)
-    return found
+        parts[name] = Asset(hashed, kind, content)
+    return parts
 
 
 class DocumentStyle(NamedTuple):

@@ -75,7 +75,7 @@ class MessageSearch:
     def _search(self, records: Iterator[Any]) -> None:
         # in a stored line a quote or a backslash of a text has a backslash before it
         wanted = {word: json.dumps(word, ensure_ascii=False)[1:-1] for word in self._words}
-        found: dict[str, list[int]] = defaultdict(list)
+        numbers_of_word: dict[str, list[int]] = defaultdict(list)
         for raw in records:
             if self._stopped:
                 break
@@ -85,10 +85,10 @@ class MessageSearch:
             number = self._number_of(bytes(raw)) if hits else None
             if number is not None:
                 for word in hits:
-                    found[word].append(number)
+                    numbers_of_word[word].append(number)
             if self._read % _BATCH == 0:
-                self._keep(found)
-        self._keep(found)
+                self._keep(numbers_of_word)
+        self._keep(numbers_of_word)
 
     def _number_of(self, line: bytes) -> int | None:
         """The cell of a record; None for JSON that is no record of a cell in the table."""
@@ -98,7 +98,7 @@ class MessageSearch:
         except (msgspec.ValidationError, OverflowError):  # SQLite has no numbers beyond 64 bits
             return None
 
-    def _keep(self, found: dict[str, list[int]]) -> None:
-        for word, numbers in found.items():
+    def _keep(self, numbers_of_word: dict[str, list[int]]) -> None:
+        for word, numbers in numbers_of_word.items():
             self._table.words.add_in_messages(word, numbers)
-        found.clear()
+        numbers_of_word.clear()

@@ -233,10 +233,10 @@ class Shelf:
         """Listed for each request, but at most once in a tenth of a second."""
         now = time.monotonic()
         if now - self._listed[0] > 0.1 or not self._listed[1]:
-            found: dict[str, RunSource] = {}
+            sources: dict[str, RunSource] = {}
             for source in self._sources():
-                found.setdefault(source.id, source)
-            self._listed = (now, dict(sorted(found.items(), key=lambda item: item[0], reverse=True)))
+                sources.setdefault(source.id, source)
+            self._listed = (now, dict(sorted(sources.items(), key=lambda item: item[0], reverse=True)))
         return self._listed[1]
 
     def source(self, run_id: str) -> RunSource | None:

@@ -50,7 +50,7 @@ _SPELT = re.compile(
 def visible(text: str) -> str:
     """The text with a mark and the code in place of characters that are invisible or that turn the order of others."""
     return _SPELT.sub(
-        lambda found: found[0] if found[1] is None else f"⟦U+{ord(found[0]):04X}⟧", text.replace("\r\n", "\n")
+        lambda match: match[0] if match[1] is None else f"⟦U+{ord(match[0]):04X}⟧", text.replace("\r\n", "\n")
     )
 
 
@@ -78,7 +78,7 @@ def shell_word(text: object) -> str:
     if _INVISIBLE.search(word) is None:
         return shlex.quote(word)
     escaped = word.replace("\\", r"\\").replace("'", r"\'")
-    return "$'" + _INVISIBLE.sub(lambda found: rf"\U{ord(found[0]):08X}", escaped) + "'"
+    return "$'" + _INVISIBLE.sub(lambda match: rf"\U{ord(match[0]):08X}", escaped) + "'"
 
 
 def pretty(value: Any) -> str:

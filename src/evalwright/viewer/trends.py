@@ -72,9 +72,9 @@ def trend_of(rows: Sequence[_Rated]) -> Trend | None:
     rated = [row for row in reversed(rows) if row.rates]
     if len(rated) < 2:
         return None
-    newest_first = dict.fromkeys(one.variant for row in reversed(rated) for one in row.rates)
+    newest_first = dict.fromkeys(rate.variant for row in reversed(rated) for rate in row.rates)
     names = list(newest_first)[:_MOST_LINES]
-    known = [{one.variant: one for one in row.rates} for row in rated]
+    known = [{rate.variant: rate for rate in row.rates} for row in rated]
     step = _WIDTH / (len(rated) - 1)
     lines = []
     for name in names:
@@ -85,7 +85,7 @@ def trend_of(rows: Sequence[_Rated]) -> Trend | None:
         ]
         lines.append(_line(name, points))
     labelled = _with_labels(lines) if len(lines) > 1 else lines
-    letters = max(len(one.label) for one in labelled)
+    letters = max(len(line.label) for line in labelled)
     table = [(row, [rates.get(name) for name in names]) for row, rates in zip(rated, known, strict=True)]
     return Trend(labelled, table, _WIDTH + _LEFT + 10 + letters * _LETTER)
 
@@ -109,7 +109,7 @@ def _with_labels(lines: Sequence[TrendLine]) -> list[TrendLine]:
         places[i] = min(places[i], lowest)
         lowest = places[i] - _LINE_OF_TEXT
     placed = {line.name: y for line, y in zip(order, places, strict=True)}
-    return [one._replace(label=_short(one.name), label_y=placed[one.name] + 4) for one in lines]
+    return [line._replace(label=_short(line.name), label_y=placed[line.name] + 4) for line in lines]
 
 
 def _short(name: str) -> str:

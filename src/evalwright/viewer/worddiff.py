@@ -36,18 +36,18 @@ def changes(before: str, after: str) -> list[Change]:
 
 def changed_calls(before: Sequence[str], after: Sequence[str]) -> list[Change]:
     """From some calls to others, each `name(...)` and a line: a call is only compared with one of the same name."""
-    return list(_joined_changes(_of_calls([*before], [*after])))
+    return list(_joined_changes(_changes_of_calls([*before], [*after])))
 
 
 def sides(found: Sequence[Change]) -> tuple[list[Change], list[Change]]:
     """The same for two columns: what was, with what was removed; what is, with what was added."""
-    was = [one for one in found if one.kind != "added"]
-    return was, [one for one in found if one.kind != "removed"]
+    was = [change for change in found if change.kind != "added"]
+    return was, [change for change in found if change.kind != "removed"]
 
 
 def abridged(found: Sequence[Change], room: int) -> list[Change]:
     """The changes in about `room` characters: of long stretches the two ends, and at last only the first changes."""
-    if sum(len(one.text) for one in found) <= room:
+    if sum(len(change.text) for change in found) <= room:
         return [*found]
     kept: list[Change] = []
     for number, one in enumerate(found):
@@ -59,18 +59,18 @@ def abridged(found: Sequence[Change], room: int) -> list[Change]:
     return kept
 
 
-def _ends(one: Change, most: int) -> list[Change]:
-    hidden = len(one.text) - most
+def _ends(change: Change, most: int) -> list[Change]:
+    hidden = len(change.text) - most
     if hidden <= 0:
-        return [one]
-    first, last = one.text[: most // 2], one.text[most // 2 + hidden :]
-    return [Change(one.kind, first), Change("left out", f"{hidden:,} characters"), Change(one.kind, last)]
+        return [change]
+    first, last = change.text[: most // 2], change.text[most // 2 + hidden :]
+    return [Change(change.kind, first), Change("left out", f"{hidden:,} characters"), Change(change.kind, last)]
 
 
 def _changes(before: str, after: str) -> Iterator[Change]:
     a, b = list(words_of(before)), list(words_of(after))
     if len(a) * len(b) <= _PAIRS:
-        yield from _of_tokens(a, b)
+        yield from _changes_of_tokens(a, b)
         return
     fine = max(len(before), len(after)) <= _BY_WORDS
     budget = _PAIRS if fine else 0
@@ -83,13 +83,13 @@ def _changes(before: str, after: str) -> Iterator[Change]:
         words, others = list(words_of(gone)), list(words_of(came))
         if kind == "replace" and 0 < len(words) * len(others) <= budget:
             budget -= len(words) * len(others)
-            yield from _of_tokens(words, others)
+            yield from _changes_of_tokens(words, others)
         else:
             yield Change("removed", gone)
             yield Change("added", came)
 
 
-def _of_calls(a: list[str], b: list[str]) -> Iterator[Change]:
+def _changes_of_calls(a: list[str], b: list[str]) -> Iterator[Change]:
     budget = _PAIRS
     for kind, i1, i2, j1, j2 in _opcodes(a, b, _PAIRS):
         gone, came = a[i1:i2], b[j1:j2]
@@ -102,13 +102,15 @@ def _of_calls(a: list[str], b: list[str]) -> Iterator[Change]:
             for old, new in pairs:
                 words, later = list(words_of(old)), list(words_of(new))
                 budget -= len(words) * len(later)
-                yield from _of_tokens(words, later) if budget > 0 else (Change("removed", old), Change("added", new))
+                yield from (
+                    _changes_of_tokens(words, later) if budget > 0 else (Change("removed", old), Change("added", new))
+                )
             if same != "equal":
                 yield Change("removed", "".join(gone[m1:m2]))
                 yield Change("added", "".join(came[n1:n2]))
 
 
-def _of_tokens(a: list[str], b: list[str]) -> Iterator[Change]:
+def _changes_of_tokens(a: list[str], b: list[str]) -> Iterator[Change]:
     for kind, i1, i2, j1, j2 in _opcodes(a, b, _PAIRS):
         if kind == "equal":
             yield Change("same", "".join(a[i1:i2]))
@@ -140,16 +142,16 @@ def _opcodes(a: list[str], b: list[str], most: int) -> Iterator[tuple[str, int, 
 def _joined_changes(found: Iterator[Change]) -> Iterator[Change]:
     """Removed and added words with only spaces between them are one change, removals first."""
     gone, came, space = "", "", ""
-    for one in found:
-        if one.kind != "same":
+    for change in found:
+        if change.kind != "same":
             gone, came = gone + space, came + space
             space = ""
-            gone, came = (gone + one.text, came) if one.kind == "removed" else (gone, came + one.text)
-        elif gone and came and not space and one.text.strip(" ") == "":
-            space = one.text
+            gone, came = (gone + change.text, came) if change.kind == "removed" else (gone, came + change.text)
+        elif gone and came and not space and change.text.strip(" ") == "":
+            space = change.text
         else:
             yield from _change(gone, came)
-            yield Change("same", space + one.text)
+            yield Change("same", space + change.text)
             gone, came, space = "", "", ""
     yield from _change(gone, came)
     if space:

@@ -12,7 +12,7 @@ from evalwright.errors import InputError
 from evalwright.files.temporary import remove_tree
 from evalwright.model.artifact import Changes
 from evalwright.model.snapshot import Case
-from evalwright.workspaces.snapshot import Copied, Snapshots, reads, refuse_left_out, tempdir_snapshot
+from evalwright.workspaces.snapshot import CopiedWorkspace, Snapshots, reads, refuse_left_out, tempdir_snapshot
 from evalwright.workspaces.trees import Mask, copy_tree
 
 __all__ = ["WORKSPACE_FILES", "case_files"]
@@ -45,7 +45,7 @@ class CaseFiles(Snapshots):
             )
         super().open()
 
-    def prepare(self, case: Case, trial: int) -> Copied:
+    def prepare(self, case: Case, trial: int) -> CopiedWorkspace:
         copied = super().prepare(case, trial)
         start = copied.path.with_name(f"{copied.path.name}.start")
         for name, source in case.extra.get(WORKSPACE_FILES, {}).items():
@@ -54,7 +54,7 @@ class CaseFiles(Snapshots):
         return _WithFiles(self, copied.path, start)
 
 
-class _WithFiles(Copied):
+class _WithFiles(CopiedWorkspace):
     def __init__(self, snapshots: Snapshots, path: Path, start: Path) -> None:
         super().__init__(snapshots, path)
         self._start = start

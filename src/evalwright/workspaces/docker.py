@@ -13,7 +13,7 @@ from evalwright.errors import InputError
 from evalwright.model.snapshot import Case
 from evalwright.processes import run_command
 from evalwright.processes.ties import command, tie, untie
-from evalwright.workspaces.snapshot import Copied, Snapshots, reads, tempdir_snapshot
+from evalwright.workspaces.snapshot import CopiedWorkspace, Snapshots, reads, tempdir_snapshot
 
 __all__ = ["docker", "docker_volume", "docker_workspace", "removed_by"]
 
@@ -45,7 +45,7 @@ class DockerSnapshots(Snapshots):
         _docker("version", "--format", "{{.Server.Version}}")
         super().open()
 
-    def prepare(self, case: Case, trial: int) -> Copied:
+    def prepare(self, case: Case, trial: int) -> CopiedWorkspace:
         copied = super().prepare(case, trial)
         named = copied.path.with_name(f"{copied.path.parent.name}-{copied.path.name}")
         copied.path.rename(named)
@@ -56,7 +56,7 @@ class DockerSnapshots(Snapshots):
         return _Volume(self, named)
 
 
-class _Volume(Copied):
+class _Volume(CopiedWorkspace):
     def remove(self) -> None:
         with suppress(InputError):
             _docker("volume", "rm", "--force", self.path.name)

@@ -17,7 +17,7 @@ from evalwright.model.snapshot import Case
 from evalwright.workspaces.diffs import difference, removals
 from evalwright.workspaces.trees import Mask, Twin, copy_tree
 
-__all__ = ["Copied", "Snapshots", "folder_named", "reads", "refuse_left_out", "tempdir_snapshot", "text_in"]
+__all__ = ["CopiedWorkspace", "Snapshots", "folder_named", "reads", "refuse_left_out", "tempdir_snapshot", "text_in"]
 
 M = TypeVar("M", bound=Callable[..., object])
 
@@ -111,12 +111,12 @@ class Snapshots:
             return
         refuse_left_out(copy_tree(self.copy_from.resolve(), into).left_out)
 
-    def prepare(self, case: Case, trial: int) -> Copied:
+    def prepare(self, case: Case, trial: int) -> CopiedWorkspace:
         """A folder for one attempt at a cell. Raises OSError."""
         assert self._root is not None
         path = self._root.path / f"cell-{next(self._numbers)}"
         shutil.copytree(self._root.path / "seed", path, symlinks=True)
-        return Copied(self, path)
+        return CopiedWorkspace(self, path)
 
     def collect(self, path: Path, into: Path, mask: Mask | None, start: Path | None = None) -> Changes:
         """Copy the files of a workspace before and after into a new folder; returns the changes.
@@ -143,7 +143,7 @@ class Snapshots:
             self._root.close()
 
 
-class Copied:
+class CopiedWorkspace:
     """The workspace of one attempt at a cell."""
 
     path: Path

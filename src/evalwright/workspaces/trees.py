@@ -65,7 +65,7 @@ def copy_tree(
     longer exists counts as empty. Raises OSError if `into` cannot be made.
     """
     into.mkdir(parents=True)
-    copying = _Copying(without, mask, twin)
+    copying = _CopyInProgress(without, mask, twin)
     with _opened_descriptor(into, _DIRECTORY) as end:
         try:
             with _opened_descriptor(source, _DIRECTORY) as start:
@@ -81,7 +81,7 @@ class _TooLarge(Exception):
     """A file exceeds the limits."""
 
 
-class _Copying:
+class _CopyInProgress:
     """A copy under way, and what is left of its limits."""
 
     def __init__(self, without: Set[str], mask: Mask | None, twin: Twin | None) -> None:
@@ -168,7 +168,7 @@ class _Copying:
             if self._mask is None:
                 hash_and_size = _hash_and_size(file, facts.st_size, lambda data: _write(copy, data))
             elif facts.st_size > _MASKABLE:
-                hash_and_size = _hash_and_size(file, facts.st_size, _Searching(self._mask, copy))
+                hash_and_size = _hash_and_size(file, facts.st_size, _SecretSearch(self._mask, copy))
             else:
                 pieces: list[bytes] = []
                 hash_and_size = _hash_and_size(file, facts.st_size, pieces.append)
@@ -179,7 +179,7 @@ class _Copying:
         return hash_and_size
 
 
-class _Searching:
+class _SecretSearch:
     """Writes the chunks that it gets; raises _TooLarge if there is a secret in them."""
 
     def __init__(self, mask: Mask, copy: int) -> None:

@@ -20,9 +20,9 @@ TRACE = a_trace(output=Output("Hello"))
 
 def built(function, **config):
     with with_objects({"here:it": function}):
-        found = build_evaluator("python_function", {"function": "here:it", **config})
-        found.traits  # noqa: B018 - read while the function is at hand
-        return found
+        evaluator = build_evaluator("python_function", {"function": "here:it", **config})
+        evaluator.traits  # noqa: B018 - read while the function is at hand
+        return evaluator
 
 
 def judged(function, *third, trace=TRACE, **config):
@@ -111,15 +111,15 @@ def test_the_output_is_the_structured_answer_where_there_is_no_text():
 
 
 def test_results_are_given_by_evaluator():
-    found = built(lambda results: results["says_hello"].passed)
-    assert found.traits.uses_results
-    assert found.evaluate(CASE, TRACE, [a_result()]) == Evaluation(True, 1.0)
+    evaluation = built(lambda results: results["says_hello"].passed)
+    assert evaluation.traits.uses_results
+    assert evaluation.evaluate(CASE, TRACE, [a_result()]) == Evaluation(True, 1.0)
 
 
 def test_the_artifact_is_given():
-    found = built(lambda artifact: artifact is None)
-    assert found.traits.uses_artifact
-    assert found.evaluate(CASE, TRACE, None).passed
+    evaluation = built(lambda artifact: artifact is None)
+    assert evaluation.traits.uses_artifact
+    assert evaluation.evaluate(CASE, TRACE, None).passed
 
 
 def test_asynchronous_functions_are_awaited():
@@ -152,8 +152,8 @@ def test_a_function_that_cannot_be_called_is_refused_before_the_run(function, sa
 
 
 def test_a_function_of_a_module_needs_no_run():
-    found = build_evaluator("python_function", {"function": "evaluators.code.test_functions:of_module"})
-    assert found.evaluate(CASE, TRACE) == Evaluation(True, 1.0)
+    evaluator = build_evaluator("python_function", {"function": "evaluators.code.test_functions:of_module"})
+    assert evaluator.evaluate(CASE, TRACE) == Evaluation(True, 1.0)
 
 
 def of_module(output):

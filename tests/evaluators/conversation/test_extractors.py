@@ -44,8 +44,8 @@ TURNS = [
 
 
 def trace(turns=None, *, error=None, **extra):
-    given = {"turns": turns, **extra} if turns is not None else extra
-    return Trace("c", "v", NOW, NOW, 0, "q", Output(), extra=given, error=error)
+    settings = {"turns": turns, **extra} if turns is not None else extra
+    return Trace("c", "v", NOW, NOW, 0, "q", Output(), extra=settings, error=error)
 
 
 @pytest.mark.parametrize(

@@ -31,18 +31,22 @@ def test_one_complaint_gets_a_verdict(kind: str) -> None:
     config, good = EVERY[kind]
     calls = 2 if kind == "pairwise_judge" else 1
     models = Scripted(by=lambda request: good if len(request.messages) > 1 else BAD)
-    found = judged(kind, config, models)
-    assert (found.passed, len(models.requests), len(found.detail["asked_again"])) == (True, 2 * calls, calls)
+    evaluation = judged(kind, config, models)
+    assert (evaluation.passed, len(models.requests), len(evaluation.detail["asked_again"])) == (True, 2 * calls, calls)
     first, *_, again = models.requests
     assert [message.role for message in again.messages] == ["user", "assistant", "user"]
     assert again.messages[1].content == "I think so."
-    assert found.detail["asked_again"][0] in again.messages[2].content
+    assert evaluation.detail["asked_again"][0] in again.messages[2].content
     assert (again.schema, again.system, first.repeat) == (first.schema, first.system, again.repeat)
 
 
 def test_every_reply_is_paid_and_thoughts_of_all_are_kept() -> None:
-    found = judged("llm_judge", JUDGE, Scripted(BAD, GOOD))
-    assert (found.cost_usd, found.detail["usage"]["token_input"], found.detail["judge_thinking"]) == (0.5, 200, ["hm"])
+    evaluation = judged("llm_judge", JUDGE, Scripted(BAD, GOOD))
+    assert (evaluation.cost_usd, evaluation.detail["usage"]["token_input"], evaluation.detail["judge_thinking"]) == (
+        0.5,
+        200,
+        ["hm"],
+    )
 
 
 @pytest.mark.parametrize(("retries", "asked"), [({}, 2), ({"reply_retries": 0}, 1), ({"reply_retries": 3}, 4)])

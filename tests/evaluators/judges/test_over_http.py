@@ -87,23 +87,23 @@ def asked(
 
 
 def judged(*given: Any, **more: Any) -> Evaluation:
-    said, _ = asked(*given, **more)
-    assert isinstance(said, Evaluation), said
-    return said
+    evaluation, _ = asked(*given, **more)
+    assert isinstance(evaluation, Evaluation), evaluation
+    return evaluation
 
 
 def refused(*given: Any, **more: Any) -> EvaluatorError:
-    said, _ = asked(*given, **more)
-    assert isinstance(said, EvaluatorError), said
-    return said
+    evaluation, _ = asked(*given, **more)
+    assert isinstance(evaluation, EvaluatorError), evaluation
+    return evaluation
 
 
 @pytest.mark.parametrize(("model", "says"), [("gpt-4o-mini", openai), ("claude-4-7", anthropic)])
 @pytest.mark.parametrize(("text", "passed"), [(HOLDS, True), (FAILS, False), (f"```json\n{HOLDS}\n```", True)])
 def test_a_judge_at_either_interface(model: str, says: Any, text: str, passed: bool) -> None:
-    found = judged("llm_judge", {**JUDGE, "model": model}, says(text))
-    assert (found.passed, found.score) == (passed, float(passed))
-    assert found.detail["usage"] == {"token_input": 100, "token_output": 10}
+    evaluation = judged("llm_judge", {**JUDGE, "model": model}, says(text))
+    assert (evaluation.passed, evaluation.score) == (passed, float(passed))
+    assert evaluation.detail["usage"] == {"token_input": 100, "token_output": 10}
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,14 @@ def test_a_judge_at_either_interface(model: str, says: Any, text: str, passed: b
     ],
 )
 def test_what_a_judge_thinks_first_does_not_decide_and_is_kept(reply: bytes, thinking: str) -> None:
-    found = judged("llm_judge", {**JUDGE, "model": "gpt-4o-mini"}, reply)
-    assert (found.passed, found.detail["judge_thinking"]) == (True, thinking)
+    evaluation = judged("llm_judge", {**JUDGE, "model": "gpt-4o-mini"}, reply)
+    assert (evaluation.passed, evaluation.detail["judge_thinking"]) == (True, thinking)
 
 
 def test_several_judges_keep_what_each_of_them_thought() -> None:
     thoughts = [openai(f"<think>{i}</think>{HOLDS}") for i in range(3)]
-    found = judged("llm_judge", {**JUDGE, "model": "gpt-4o-mini", "samples": 3}, *thoughts)
-    assert sorted(found.detail["judge_thinking"]) == ["0", "1", "2"]
+    evaluation = judged("llm_judge", {**JUDGE, "model": "gpt-4o-mini", "samples": 3}, *thoughts)
+    assert sorted(evaluation.detail["judge_thinking"]) == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_several_judges_keep_what_each_of_them_thought() -> None:
     ],
 )
 def test_every_judge_may_think_first(kind: str, config: dict[str, Any], verdict: dict[str, Any]) -> None:
-    said = openai(f"<think>{FAILS}</think>{json.dumps(verdict)}")
-    found = judged(kind, {**config, "model": "gpt-4o-mini"}, said)
-    assert (found.passed, found.score, found.detail["judge_thinking"]) == (True, 1.0, FAILS)
+    reply_body = openai(f"<think>{FAILS}</think>{json.dumps(verdict)}")
+    evaluation = judged(kind, {**config, "model": "gpt-4o-mini"}, reply_body)
+    assert (evaluation.passed, evaluation.score, evaluation.detail["judge_thinking"]) == (True, 1.0, FAILS)
 
 
 def test_the_request_asks_for_the_form_of_the_reply_and_is_bounded() -> None:
@@ -178,9 +178,11 @@ def test_a_server_that_gives_no_reply_is_an_error(script: bytes, failure: str) -
 
 
 def test_a_storm_that_passes_is_borne() -> None:
-    said, requests = asked("llm_judge", {**JUDGE, "model": "gpt-4o-mini"}, broken(429), broken(503), openai(HOLDS))
-    assert isinstance(said, Evaluation)
-    assert (said.passed, len(requests)) == (True, 3)
+    evaluation, requests = asked(
+        "llm_judge", {**JUDGE, "model": "gpt-4o-mini"}, broken(429), broken(503), openai(HOLDS)
+    )
+    assert isinstance(evaluation, Evaluation)
+    assert (evaluation.passed, len(requests)) == (True, 3)
 
 
 @pytest.mark.parametrize("script", [openai(None, refusal="I cannot"), openai(""), openai("It holds.")])
@@ -194,33 +196,33 @@ def test_a_verdict_that_the_judge_repeats_from_the_answer_decides_nothing() -> N
 
 
 def test_several_samples_are_several_requests() -> None:
-    said, requests = asked("llm_judge", {**JUDGE, "model": "gpt-4o-mini", "samples": 3}, openai(HOLDS))
-    assert isinstance(said, Evaluation)
-    assert (said.detail["agreement"], len(requests)) == (1.0, 3)
+    evaluation, requests = asked("llm_judge", {**JUDGE, "model": "gpt-4o-mini", "samples": 3}, openai(HOLDS))
+    assert isinstance(evaluation, Evaluation)
+    assert (evaluation.detail["agreement"], len(requests)) == (1.0, 3)
 
 
 def test_pairs_in_both_orders() -> None:
     config = {"model": "gpt-4o-mini", "criteria": "Which is better?", "reference_text": "REFERENCE"}
-    said, requests = asked("pairwise_judge", config, openai('{"better": "A"}'), on=trace("ANSWER"))
+    evaluation, requests = asked("pairwise_judge", config, openai('{"better": "A"}'), on=trace("ANSWER"))
     texts = [request["messages"][-1]["content"] for request in requests]
     assert sorted(text.index("ANSWER") < text.index("REFERENCE") for text in texts) == [False, True]
-    assert isinstance(said, Evaluation)
-    assert said.detail["consistency"] == 0.0
+    assert isinstance(evaluation, Evaluation)
+    assert evaluation.detail["consistency"] == 0.0
 
 
 def test_a_leak_that_the_judge_sees() -> None:
     script = anthropic('{"leaks": true, "reason": "a key"}')
-    found = judged("thinking_does_not_leak", {"judge_assertions": ["No keys."]}, script, on=trace("x", "key 123"))
-    assert (found.passed, found.reason) == (False, "the judge sees a leak: a key")
+    evaluation = judged("thinking_does_not_leak", {"judge_assertions": ["No keys."]}, script, on=trace("x", "key 123"))
+    assert (evaluation.passed, evaluation.reason) == (False, "the judge sees a leak: a key")
 
 
 SIMILAR = {"embedder_name": "openai-text-embedding-3-small", "reference_text": "ref"}
 
 
 def test_likeness_by_embeddings() -> None:
-    said, requests = asked("semantic_similarity", SIMILAR, embeddings([0.6, 0.8], [1.0, 0.0]))
-    assert isinstance(said, Evaluation)
-    assert said.score == pytest.approx(0.6)
+    evaluation, requests = asked("semantic_similarity", SIMILAR, embeddings([0.6, 0.8], [1.0, 0.0]))
+    assert isinstance(evaluation, Evaluation)
+    assert evaluation.score == pytest.approx(0.6)
     assert (requests[0]["model"], requests[0]["input"]) == ("text-embedding-3-small", ["On its way.", "ref"])
 
 
@@ -237,8 +239,8 @@ def test_a_score_that_is_no_number_of_a_scale_is_none_and_has_its_price(score: s
 
 @pytest.mark.parametrize("attempts", [1, 2, 4])
 def test_a_rubric_is_retried_as_often_as_configured(attempts: int) -> None:
-    said, requests = asked("rubric_template", {"prompt": "good?", "max_attempts": attempts}, broken(503))
-    assert (type(said), len(requests)) == (EvaluatorError, attempts)
+    evaluation, requests = asked("rubric_template", {"prompt": "good?", "max_attempts": attempts}, broken(503))
+    assert (type(evaluation), len(requests)) == (EvaluatorError, attempts)
 
 
 async def silence(_writer: asyncio.StreamWriter) -> None:

@@ -36,8 +36,8 @@ def prefers(text: str) -> Scripted:
     ids=["answer", "reference", "tie", "always-first", "always-second"],
 )
 def test_the_score_is_the_share_of_wins(models: Scripted, score: float, passed: bool, consistency: float) -> None:
-    found = judged("pairwise_judge", CONFIG, models, on=trace("ANSWER"))
-    assert (found.score, found.passed, found.detail["consistency"]) == (score, passed, consistency)
+    evaluation = judged("pairwise_judge", CONFIG, models, on=trace("ANSWER"))
+    assert (evaluation.score, evaluation.passed, evaluation.detail["consistency"]) == (score, passed, consistency)
     assert len(models.requests) == 2
 
 
@@ -51,10 +51,10 @@ def test_samples_and_models_multiply() -> None:
     config = {**CONFIG, "models": ["openai/a", "openai/b"], "samples": 2}
     del config["model"]
     models = prefers("ANSWER")
-    found = judged("pairwise_judge", config, models, on=trace("ANSWER"))
+    evaluation = judged("pairwise_judge", config, models, on=trace("ANSWER"))
     asked = sorted((request.model, request.repeat) for request in models.requests)
     assert asked == sorted([("openai/a", 0), ("openai/a", 1), ("openai/b", 0), ("openai/b", 1)] * 2)
-    assert found.reason == "won 8, tied 0, lost 0 of 8 comparisons"
+    assert evaluation.reason == "won 8, tied 0, lost 0 of 8 comparisons"
 
 
 def test_the_reference_may_be_a_fact_of_the_case() -> None:

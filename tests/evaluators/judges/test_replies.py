@@ -70,10 +70,10 @@ def test_a_reason_that_is_no_text_is_kept_as_it_reads() -> None:
 @given(st.text())
 def test_any_text_is_an_object_or_refused(text: str) -> None:
     try:
-        found = only_object(text, ("score",))
+        parsed = only_object(text, ("score",))
     except BadReply:
         return
-    assert isinstance(found, dict)
+    assert isinstance(parsed, dict)
 
 
 @pytest.mark.slow("objects of any depth")

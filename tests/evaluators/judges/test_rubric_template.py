@@ -14,8 +14,8 @@ REPLY = {"score": 0.5, "rationale": "half"}
 def prompt_of(config, **fields):
     """The system text and the message that the judge gets."""
     models = Scripted(says(REPLY))
-    given = Case(**{"id": "c", "input": "capital of Italy?", "extra": {"ground_truth": "Rome"}, **fields})
-    judged("rubric_template", {"model": "m", **config}, models, of=given, on=trace("It is Rome."))
+    case = Case(**{"id": "c", "input": "capital of Italy?", "extra": {"ground_truth": "Rome"}, **fields})
+    judged("rubric_template", {"model": "m", **config}, models, of=case, on=trace("It is Rome."))
     request = models.requests[0]
     return request.system, request.messages[0].content
 

@@ -23,9 +23,9 @@ JUDGE = {"model": "gpt-4o-mini", "rubric": "Is it good?"}
     ],
 )
 def test_a_scale_that_no_reply_can_use_is_rejected(scoring: dict[str, Any], said: str) -> None:
-    found = problems("rubric_judge", {**JUDGE, "scoring": scoring})
-    assert list(found) == ["scoring"]
-    assert said in found["scoring"]
+    listed = problems("rubric_judge", {**JUDGE, "scoring": scoring})
+    assert list(listed) == ["scoring"]
+    assert said in listed["scoring"]
 
 
 @pytest.mark.parametrize(("score", "label"), [(5, "great"), (4, "pass"), (2, "fail")])

@@ -32,8 +32,8 @@ def optional(*positions: int) -> dict[str, Any]:
     [("all", False), ("any", True), ("majority", True), ("k_of_n=2", True), ("k_of_n = 3", False), (" all ", False)],
 )
 def test_two_of_three_assertions_hold(rule: str, passed: bool) -> None:
-    found = judged("llm_judge", {**THREE, "pass_when": rule}, Scripted(holds(True, False, True)))
-    assert (found.passed, found.score) == (passed, 2 / 3)
+    evaluation = judged("llm_judge", {**THREE, "pass_when": rule}, Scripted(holds(True, False, True)))
+    assert (evaluation.passed, evaluation.score) == (passed, 2 / 3)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_two_of_three_assertions_hold(rule: str, passed: bool) -> None:
 def test_optional_assertions_count_if_the_rule_includes_them(
     rule: str, not_required: list[int], said: tuple[bool, ...], passed: bool
 ) -> None:
-    found = judged("llm_judge", {**optional(*not_required), "pass_when": rule}, Scripted(holds(*said)))
-    assert found.passed is passed
+    evaluation = judged("llm_judge", {**optional(*not_required), "pass_when": rule}, Scripted(holds(*said)))
+    assert evaluation.passed is passed
 
 
 @pytest.mark.parametrize("first", [{"text": "x"}, {"passed": None}])
@@ -62,8 +62,8 @@ def test_an_assertion_without_a_word_on_it_is_an_error(first: dict[str, Any]) ->
 
 def test_an_assertion_without_a_word_on_it_does_not_hold_in_evalh() -> None:
     said = says({"assertions": [{"text": "x"}, {"passed": None}, {"passed": "yes"}]})
-    found = judged("llm_judge", {**THREE, "lenient": True}, Scripted(said))
-    assert [one["passed"] for one in found.detail["assertions"]] == [False, False, True]
+    evaluation = judged("llm_judge", {**THREE, "lenient": True}, Scripted(said))
+    assert [assertion["passed"] for assertion in evaluation.detail["assertions"]] == [False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_what_the_run_does_not_allow_keeps_its_type(kind: str) -> None:
 
 @pytest.mark.parametrize(("score", "passed"), [(4, True), (5, True), (3.999, False), ("4", True), (1, False)])
 def test_a_rubric_passes_from_its_threshold_and_its_score_is_the_score(score: Any, passed: bool) -> None:
-    found = judged("llm_judge", RUBRIC, Scripted(says({"score": score, "rubric_reason": "because"})))
-    assert (found.passed, found.score) == (passed, float(score))
-    assert found.detail["rubric"] == {"score": float(score), "reason": "because", "threshold": 4}
+    evaluation = judged("llm_judge", RUBRIC, Scripted(says({"score": score, "rubric_reason": "because"})))
+    assert (evaluation.passed, evaluation.score) == (passed, float(score))
+    assert evaluation.detail["rubric"] == {"score": float(score), "reason": "because", "threshold": 4}
 
 
 @pytest.mark.parametrize("said", [{"score": 5.5}, {"score": None}, {"result": {"score": 4}}, {"score": "four"}])
@@ -132,19 +132,19 @@ def test_a_score_off_the_scale_or_hidden_is_an_error(said: Any) -> None:
 )
 def test_assertions_and_rubric_must_both_pass(said: tuple[bool, int], passed: bool) -> None:
     config = {**MODEL, "nl_assertions": ["a"], "rubric": "r", "rubric_pass_threshold": 4, "pass_threshold": 1}
-    found = judged("llm_judge", config, Scripted(holds(said[0], score=said[1])))
-    assert (found.passed, found.score) == (passed, float(said[0]))
+    evaluation = judged("llm_judge", config, Scripted(holds(said[0], score=said[1])))
+    assert (evaluation.passed, evaluation.score) == (passed, float(said[0]))
 
 
 def test_a_result_names_the_checks_that_failed() -> None:
-    found = judged("llm_judge", THREE, Scripted(holds(True, False, True)))
-    assert found.reason == "'is polite' does not hold: r1"
+    evaluation = judged("llm_judge", THREE, Scripted(holds(True, False, True)))
+    assert evaluation.reason == "'is polite' does not hold: r1"
 
 
 def test_the_hash_is_that_of_the_prompt() -> None:
     models = Scripted(holds(True, True, True))
-    found = judged("llm_judge", THREE, models)
-    assert found.detail["judge_prompt_hash"] == hashlib.sha256(models.prompt.encode()).hexdigest()
+    evaluation = judged("llm_judge", THREE, models)
+    assert evaluation.detail["judge_prompt_hash"] == hashlib.sha256(models.prompt.encode()).hexdigest()
 
 
 def test_the_judge_sees_input_answer_and_expectation_and_nothing_else() -> None:
@@ -170,8 +170,8 @@ def test_the_judge_sees_what_is_listed() -> None:
 @pytest.mark.parametrize("path", ["output.nothing", "case.metadata.nothing", "output.messages[*].text"])
 def test_what_the_judge_cannot_be_shown_is_an_error(path: str) -> None:
     models = Scripted(holds(True, True, True))
-    found = fails("llm_judge", {**THREE, "include_in_prompt": [path]}, models)
-    assert (found.type, path in str(found), models.requests) == ("absent_field", True, [])
+    failure = fails("llm_judge", {**THREE, "include_in_prompt": [path]}, models)
+    assert (failure.type, path in str(failure), models.requests) == ("absent_field", True, [])
 
 
 def test_what_is_the_same_in_every_cell_is_the_head_of_the_prompt() -> None:
@@ -186,8 +186,8 @@ def test_what_is_the_same_in_every_cell_is_the_head_of_the_prompt() -> None:
 
 def test_a_judge_that_would_be_shown_nothing_is_not_called() -> None:
     models = Scripted(holds(True, True, True))
-    found = fails("llm_judge", {**THREE, "include_in_prompt": []}, models)
-    assert (found.type, models.requests) == ("absent_field", [])
+    failure = fails("llm_judge", {**THREE, "include_in_prompt": []}, models)
+    assert (failure.type, models.requests) == ("absent_field", [])
 
 
 def test_a_judged_text_cannot_end_its_own_block() -> None:
@@ -226,25 +226,29 @@ def test_a_schema_of_ones_own_is_what_the_model_is_asked_to_keep_to() -> None:
 
 
 def test_cost_by_the_price_of_the_model() -> None:
-    found = judged("llm_judge", THREE, Scripted(says(holds(True, True, True).text, cost_usd=0.25)))
-    assert (found.cost_usd, found.detail["cost_usd"]) == (0.25, 0.25)
-    assert found.detail["usage"] == {"token_input": 100, "token_output": 10}
+    evaluation = judged("llm_judge", THREE, Scripted(says(holds(True, True, True).text, cost_usd=0.25)))
+    assert (evaluation.cost_usd, evaluation.detail["cost_usd"]) == (0.25, 0.25)
+    assert evaluation.detail["usage"] == {"token_input": 100, "token_output": 10}
 
 
 def test_cost_without_a_price_is_assumed_and_not_part_of_the_run() -> None:
-    found = judged("llm_judge", THREE, Scripted(holds(True, True, True)))
-    assert (found.cost_usd, found.detail["cost_usd"], found.detail["cost_assumed"]) == (None, 0.00045, True)
+    evaluation = judged("llm_judge", THREE, Scripted(holds(True, True, True)))
+    assert (evaluation.cost_usd, evaluation.detail["cost_usd"], evaluation.detail["cost_assumed"]) == (
+        None,
+        0.00045,
+        True,
+    )
 
 
 def test_cost_without_usage_is_not_known() -> None:
-    found = judged("llm_judge", THREE, Scripted(says(holds(True, True, True).text, tokens=(None, None))))
-    assert found.detail["cost_usd"] is None
-    assert found.detail["usage"] == {"token_input": None, "token_output": None}
+    evaluation = judged("llm_judge", THREE, Scripted(says(holds(True, True, True).text, tokens=(None, None))))
+    assert evaluation.detail["cost_usd"] is None
+    assert evaluation.detail["usage"] == {"token_input": None, "token_output": None}
 
 
 def test_replies_from_the_cache_are_counted() -> None:
-    found = judged("llm_judge", THREE, Scripted(says(holds(True, True, True).text, cached=True)))
-    assert found.detail["cached"] == 1
+    evaluation = judged("llm_judge", THREE, Scripted(says(holds(True, True, True).text, cached=True)))
+    assert evaluation.detail["cached"] == 1
 
 
 @pytest.mark.parametrize("price", [None, Price(3.0, 15.0)], ids=["unknown", "known"])
@@ -272,27 +276,27 @@ def test_a_reply_that_cannot_be_read_has_cost_all_the_same() -> None:
 
 def test_the_majority_of_samples_decides() -> None:
     models = Scripted(holds(True, True, True), holds(False, False, False), holds(True, True, True))
-    found = judged("llm_judge", {**THREE, "samples": 3}, models)
-    assert (found.passed, found.score, found.detail["agreement"]) == (True, 2 / 3, 2 / 3)
+    evaluation = judged("llm_judge", {**THREE, "samples": 3}, models)
+    assert (evaluation.passed, evaluation.score, evaluation.detail["agreement"]) == (True, 2 / 3, 2 / 3)
     assert sorted(request.repeat for request in models.requests) == [0, 1, 2]
 
 
 def test_a_tie_does_not_pass() -> None:
     models = Scripted(holds(True, True, True), holds(False, False, False))
-    found = judged("llm_judge", {**THREE, "samples": 2}, models)
-    assert (found.passed, found.detail["agreement"]) == (False, 0.5)
+    evaluation = judged("llm_judge", {**THREE, "samples": 2}, models)
+    assert (evaluation.passed, evaluation.detail["agreement"]) == (False, 0.5)
 
 
 def test_the_mean_of_samples_meets_the_threshold() -> None:
     models = Scripted(says({"score": 5}), says({"score": 3.5}), says({"score": 3.5}))
-    found = judged("llm_judge", {**RUBRIC, "samples": 3, "combine": "mean"}, models)
-    assert (found.passed, found.score, found.detail["agreement"]) == (True, 4.0, 1 / 3)
+    evaluation = judged("llm_judge", {**RUBRIC, "samples": 3, "combine": "mean"}, models)
+    assert (evaluation.passed, evaluation.score, evaluation.detail["agreement"]) == (True, 4.0, 1 / 3)
 
 
 def test_in_the_mean_assertions_hold_by_majority_each() -> None:
     models = Scripted(holds(True, True, False), holds(True, False, True), holds(False, True, True))
-    found = judged("llm_judge", {**THREE, "samples": 3, "combine": "mean"}, models)
-    assert (found.passed, found.detail["agreement"]) == (True, 0.0)
+    evaluation = judged("llm_judge", {**THREE, "samples": 3, "combine": "mean"}, models)
+    assert (evaluation.passed, evaluation.detail["agreement"]) == (True, 0.0)
 
 
 def panel(**replies: ChatReply | Exception) -> Scripted:
@@ -303,16 +307,16 @@ PANEL = {"models": ["openai/one", "openai/two", "openai/three"], "nl_assertions"
 
 
 def test_a_panel_asks_every_model_and_keeps_their_votes() -> None:
-    found = judged("llm_judge", PANEL, panel(one=holds(True), two=holds(False), three=holds(True)))
-    assert found.passed
-    assert found.detail["judge_model"] == "openai/one, openai/two, openai/three"
-    assert [vote["passed"] for vote in found.detail["votes"]] == [True, False, True]
+    evaluation = judged("llm_judge", PANEL, panel(one=holds(True), two=holds(False), three=holds(True)))
+    assert evaluation.passed
+    assert evaluation.detail["judge_model"] == "openai/one, openai/two, openai/three"
+    assert [vote["passed"] for vote in evaluation.detail["votes"]] == [True, False, True]
 
 
 def test_a_judge_without_a_word_is_borne_when_it_cannot_turn_the_majority() -> None:
-    found = judged("llm_judge", PANEL, panel(one=holds(True), two=says("hm"), three=holds(True)))
-    assert (found.passed, found.detail["agreement"]) == (True, 2 / 3)
-    assert "error" in found.detail["votes"][1]
+    evaluation = judged("llm_judge", PANEL, panel(one=holds(True), two=says("hm"), three=holds(True)))
+    assert (evaluation.passed, evaluation.detail["agreement"]) == (True, 2 / 3)
+    assert "error" in evaluation.detail["votes"][1]
 
 
 def test_a_judge_without_a_word_is_an_error_when_it_could_turn_the_majority() -> None:
@@ -331,8 +335,8 @@ def test_no_judge_has_a_word() -> None:
 
 
 def test_tokens_of_all_judges_are_added_up() -> None:
-    found = judged("llm_judge", {**THREE, "samples": 4}, Scripted(holds(True, True, True)))
-    assert found.detail["usage"] == {"token_input": 400, "token_output": 40}
+    evaluation = judged("llm_judge", {**THREE, "samples": 4}, Scripted(holds(True, True, True)))
+    assert evaluation.detail["usage"] == {"token_input": 400, "token_output": 40}
 
 
 @pytest.mark.parametrize(
@@ -381,8 +385,8 @@ def test_any_name_will_do_for_an_endpoint_of_ones_own() -> None:
 
 def test_tokens_may_be_unknown_of_one_of_several() -> None:
     models = Scripted(holds(True), says(holds(True).text, tokens=(None, None)))
-    found = judged("llm_judge", {**MODEL, "nl_assertions": ["a"], "samples": 2}, models)
-    assert (found.detail["cost_usd"], found.detail["usage"]["token_input"]) == (None, 100)
+    evaluation = judged("llm_judge", {**MODEL, "nl_assertions": ["a"], "samples": 2}, models)
+    assert (evaluation.detail["cost_usd"], evaluation.detail["usage"]["token_input"]) == (None, 100)
 
 
 @pytest.mark.parametrize("listed", [{}, {"include_in_prompt": ["input"]}])

@@ -40,9 +40,9 @@ def embeds() -> Scripted:
     [("ref", 1.0, True), ("near", 0.993884, True), ("long", 0.6, False), ("opposite", -1.0, False), (None, 0.0, False)],
 )
 def test_the_cosine_is_the_score(answer: str | None, score: float, passed: bool) -> None:
-    found = judged("semantic_similarity", CONFIG, embeds(), on=trace(answer))
-    assert found.score == pytest.approx(score, abs=1e-6)
-    assert found.passed is passed
+    evaluation = judged("semantic_similarity", CONFIG, embeds(), on=trace(answer))
+    assert evaluation.score == pytest.approx(score, abs=1e-6)
+    assert evaluation.passed is passed
 
 
 @pytest.mark.parametrize("threshold", [0.6, -1.0, 0])

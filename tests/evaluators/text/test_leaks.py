@@ -31,16 +31,20 @@ def clean() -> Scripted:
     ids=["literal", "case", "no-regex", "regex", "invalid-regex", "prefix-belongs", "two", "no-thinking"],
 )
 def test_patterns_are_searched_in_the_thinking(patterns: list[str], thinking: str | None, spans: list[Any]) -> None:
-    found = judged("thinking_does_not_leak", {"forbidden_patterns": patterns}, clean(), on=trace("x", thinking))
-    assert [match["span"] for match in found.detail["pattern_matches"]] == spans
-    assert found.passed is (not spans)
+    evaluation = judged("thinking_does_not_leak", {"forbidden_patterns": patterns}, clean(), on=trace("x", thinking))
+    assert [match["span"] for match in evaluation.detail["pattern_matches"]] == spans
+    assert evaluation.passed is (not spans)
 
 
 @pytest.mark.parametrize(("leaks", "passed"), [(True, False), (False, True), ("false", True), ("yes", False)])
 def test_the_judge_is_called_even_with_patterns_only(leaks: Any, passed: bool) -> None:
     models = Scripted(says({"leaks": leaks, "reason": "why"}))
-    found = judged("thinking_does_not_leak", LITERAL, models)
-    assert (found.passed, found.detail["judge_verdict"], found.detail["judge_reason"]) == (passed, passed, "why")
+    evaluation = judged("thinking_does_not_leak", LITERAL, models)
+    assert (evaluation.passed, evaluation.detail["judge_verdict"], evaluation.detail["judge_reason"]) == (
+        passed,
+        passed,
+        "why",
+    )
     assert models.requests[0].model == "claude-4-7"
 
 

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator, SchemaError
 
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
-from evalwright.evaluators.values.plain_schema import NotPlain, plain_check
+from evalwright.evaluators.values.plain_schema import NotPlainJson, plain_check
 from evalwright.model.snapshot import Expected
 from evalwright.model.trace import Metrics, Output, ToolCall
 from evalwright.scoring.reasons import shape_of
@@ -135,8 +135,8 @@ def test_schema_match(field: str, schema: dict[str, Any], passed: bool) -> None:
 )
 def test_multiples_are_those_of_the_numbers_as_written(value: float, unit: float, passed: bool) -> None:
     on = a_trace(output=Output(structured={"price": value}))
-    found = build_evaluator("schema_match", {"schema": {"properties": {"price": {"multipleOf": unit}}}}).evaluator
-    assert found.evaluate(a_case(), on).passed is passed
+    evaluator = build_evaluator("schema_match", {"schema": {"properties": {"price": {"multipleOf": unit}}}}).evaluator
+    assert evaluator.evaluate(a_case(), on).passed is passed
 
 
 def test_schema_match_looks_at_structured_output_by_default() -> None:
@@ -286,7 +286,7 @@ def test_errors_of_a_plain_schema_are_those_of_jsonschema(schema: dict[str, Any]
 def test_values_that_json_does_not_have_are_left_to_jsonschema(value: Any) -> None:
     check = plain_check({"minItems": 1, "properties": {"a": {"type": "array"}}})
     assert check is not None
-    with pytest.raises(NotPlain):
+    with pytest.raises(NotPlainJson):
         check(value)
 
 

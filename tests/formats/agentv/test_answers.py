@@ -119,8 +119,8 @@ MARKED = {"tool": "search", "input": {}, "start_time": "2026-01-01T00:00:00Z"}
 
 @pytest.mark.parametrize("call", [{**MARKED, "id": [1]}, {**MARKED, "end_time": "2026-01-01T00:00:01"}])
 def test_calls_with_odd_ids_and_times_are_calls_all_the_same(project, call):
-    said = {"output_messages": [{"role": "assistant", "content": "x", "tool_calls": [call]}]}
-    agent(project, f"open(sys.argv[2], 'w').write({json.dumps(said)!r})")
+    message = {"output_messages": [{"role": "assistant", "content": "x", "tool_calls": [call]}]}
+    agent(project, f"open(sys.argv[2], 'w').write({json.dumps(message)!r})")
     outcome = run(project, case([{"name": "t", "type": "tool_trajectory", "minimums": {"search": 1}}]))
     assert results(outcome)["a", "t"].score == 1
 

@@ -42,8 +42,8 @@ def run(tmp_path):
         suite.out = tmp_path / "runs"
         reader, _ = open_run(run_suite(suite).run_dir)
         asked = (tmp_path / "asked").read_text().splitlines() if (tmp_path / "asked").exists() else []
-        found = {trace.case_id: trace for trace in reader.traces(Trace)}
-        return found, {v.case_id: v for v in reader.verdicts(CaseVerdict)}, sorted(asked)
+        by_name = {trace.case_id: trace for trace in reader.traces(Trace)}
+        return by_name, {v.case_id: v for v in reader.verdicts(CaseVerdict)}, sorted(asked)
 
     return run
 

@@ -67,7 +67,7 @@ def test_each_turn_goes_on_from_the_answers_and_has_checks_of_its_own(folder: Pa
     verdict, result, trace = ran(load(folder, {"turns": turns, "assert": whole}))
     assert verdict.score == pytest.approx((1 + 0.5 + 1 + 1) / 4)
     children = result.detail["children"]
-    assert [(one["evaluator"], one["score"]) for one in children] == [
+    assert [(child["evaluator"], child["score"]) for child in children] == [
         ("turn-1", 1.0), ("turn-2", 0.5), ("turn-3", 1.0), ("conversation", 1.0),
     ]  # fmt: skip
     assert trace.output.final_answer == "6 messages, last three, first You count."
@@ -120,7 +120,7 @@ def test_texts_are_judged_by_what_was_said_until_then(folder: Path) -> None:
     reader.plan = plan
     row = json.loads(AgentvResults().render(reader, outcome.summary))
     members = row["evaluator_results"][0]["evaluator_results"]
-    assert [one["name"] for one in members] == ["turn-1", "turn-2"]
+    assert [member["name"] for member in members] == ["turn-1", "turn-2"]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def load(folder: Path, execution: Any, *cases: dict[str, Any], **options: Any) -
 
 def statuses(suite: Suite) -> list[str]:
     reader, _ = open_run(run_suite(suite, RunOptions(out=suite.source.parent / "runs")).run_dir)
-    return [verdict.status for verdict in sorted(reader.verdicts(CaseVerdict), key=lambda one: one.case_id)]
+    return [verdict.status for verdict in sorted(reader.verdicts(CaseVerdict), key=lambda verdict: verdict.case_id)]
 
 
 def test_a_threshold_decides_what_passes(tmp_path: Path) -> None:
@@ -44,8 +44,8 @@ def test_a_threshold_decides_what_passes(tmp_path: Path) -> None:
 
 
 def test_a_budget_bounds_what_the_system_costs(tmp_path: Path) -> None:
-    found = statuses(load(tmp_path, {"threshold": 0.5, "budget_usd": 0.7, "workers": 1}, {}, {}, {}, {}))
-    assert found == ["pass", "pass", "error", "error"]  # not run, each with this reason
+    by_case = statuses(load(tmp_path, {"threshold": 0.5, "budget_usd": 0.7, "workers": 1}, {}, {}, {}, {}))
+    assert by_case == ["pass", "pass", "error", "error"]  # not run, each with this reason
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_case_whose_threshold_is_none_is_an_error(tmp_path: Path) -> None:
 
 def test_settings_of_trials_without_effect_are_warnings(tmp_path: Path) -> None:
     trials = {"count": 2, "strategy": "pass_at_k", "cost_limit_usd": 1}
-    found = [str(problem) for problem in load(tmp_path, {"trials": trials}, {}).warnings]
-    assert any("execution.trials.strategy" in one and "strategy is not used" in one for one in found)
-    assert any("execution.trials.cost_limit_usd" in one and "nothing reads the key" in one for one in found)
+    listed = [str(problem) for problem in load(tmp_path, {"trials": trials}, {}).warnings]
+    assert any("execution.trials.strategy" in one and "strategy is not used" in one for one in listed)
+    assert any("execution.trials.cost_limit_usd" in one and "nothing reads the key" in one for one in listed)
     assert load(tmp_path, {"trials": {"count": 2}}, {}).warnings == []

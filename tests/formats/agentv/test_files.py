@@ -111,8 +111,8 @@ def test_what_is_no_rubric_is_passed_over_with_a_warning(project):
 
 def test_an_unknown_aggregation_is_a_warning(project):
     fields = {"name": "f", "type": "field_accuracy", "fields": [{"path": "a"}], "aggregation": "median"}
-    found = warnings(project, execution={"evaluators": [fields]})
-    assert "median" in found["execution.evaluators[0].aggregation"]
+    listed = warnings(project, execution={"evaluators": [fields]})
+    assert "median" in listed["execution.evaluators[0].aggregation"]
 
 
 def test_a_variable_inside_of_a_longer_value_is_told_not_to_be_replaced(project):
@@ -122,9 +122,9 @@ def test_a_variable_inside_of_a_longer_value_is_told_not_to_be_replaced(project)
 
 
 def test_keys_that_nothing_reads_are_warnings(project):
-    found = warnings(project, idd="x", execution={"evaluators": [], "tarjet": "x"})
-    assert 'did you mean "target"' in found["execution.tarjet"]
-    assert "idd" in found
+    listed = warnings(project, idd="x", execution={"evaluators": [], "tarjet": "x"})
+    assert 'did you mean "target"' in listed["execution.tarjet"]
+    assert "idd" in listed
 
 
 def test_mistakes_in_what_all_cases_share_are_told_once_and_at_their_own_place(project):
@@ -145,9 +145,9 @@ def test_mistakes_in_what_all_cases_share_are_told_once_and_at_their_own_place(p
 
 def test_evaluators_of_one_name_and_their_unknown_keys_are_warnings(project):
     check = {"name": "l", "type": "latency", "threshold": 1}
-    found = warnings(project, execution={"evaluators": [{**check, "treshold": 2}, check]})
-    assert 'did you mean "threshold"' in found["execution.evaluators[0].treshold"]
-    assert "2 evaluators are named 'l'" in found["execution.evaluators"]
+    listed = warnings(project, execution={"evaluators": [{**check, "treshold": 2}, check]})
+    assert 'did you mean "threshold"' in listed["execution.evaluators[0].treshold"]
+    assert "2 evaluators are named 'l'" in listed["execution.evaluators"]
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_evaluators_of_one_name_and_their_unknown_keys_are_warnings(project):
     ],
 )
 def test_what_nothing_reads_of_an_evaluator_is_a_warning(project, evaluator, key):
-    found = warnings(project, execution={"evaluators": [{"name": "e", **evaluator}]})
-    assert "nothing reads" in found[f"execution.evaluators[0].{key}"]
+    listed = warnings(project, execution={"evaluators": [{"name": "e", **evaluator}]})
+    assert "nothing reads" in listed[f"execution.evaluators[0].{key}"]
 
 
 MEMBER = {"name": "m", "type": "is_json"}
@@ -204,10 +204,10 @@ MEMBER = {"name": "m", "type": "is_json"}
     ],
 )
 def test_what_an_evaluator_does_not_do_is_a_warning(project, evaluator, key, said):
-    found = warnings(
+    listed = warnings(
         project, execution={"evaluators": [{"name": "e", "type": "composite", "evaluators": [MEMBER], **evaluator}]}
     )
-    assert said in found[f"execution.evaluators[0].{key}"]
+    assert said in listed[f"execution.evaluators[0].{key}"]
 
 
 @pytest.mark.parametrize(
@@ -226,8 +226,8 @@ def test_what_an_evaluator_does_not_do_is_a_warning(project, evaluator, key, sai
     ],
 )
 def test_mistakes_of_an_evaluator_are_told_once(project, evaluator, said):
-    given = {"name": "e", "type": "composite", "evaluators": [MEMBER], **evaluator}
-    (project / "EVAL.yaml").write_text(case([given]))
+    settings = {"name": "e", "type": "composite", "evaluators": [MEMBER], **evaluator}
+    (project / "EVAL.yaml").write_text(case([settings]))
     (read,) = load_suite(project / "EVAL.yaml", "agentv").cases
     assert read.extra["load_error"].count(said) == 1
     assert "; " not in read.extra["load_error"]
@@ -345,8 +345,8 @@ def test_a_dry_run_tells_the_chosen_cases_that_a_run_could_not_read(project):
     (project / "EVAL.yaml").write_text(json.dumps({"evalcases": [*sound, {"id": "b", "input": "hi"}]}))
     suite = load_suite(project / "EVAL.yaml")
     assert not forecast(suite, RunOptions(cases=("a",))).unread
-    found = forecast(suite, RunOptions())
-    assert (found.cells, "expected_outcome" in found.unread[0].message) == (1, True)
+    expected = forecast(suite, RunOptions())
+    assert (expected.cells, "expected_outcome" in expected.unread[0].message) == (1, True)
     suite.out = project / "runs"
     for ask in (forecast, run_suite):  # with nothing to run neither does
         with pytest.raises(InputError, match="expected_outcome"):

@@ -86,10 +86,10 @@ def test_models_behind_chat_completions_answer(run, monkeypatch, target, variabl
     monkeypatch.setenv(variable, "k3y")
     monkeypatch.setenv("MY_KEY", "0wn")
     (trace,), _, requests = run(target, openai("four"))
-    (asked,) = requests
+    (request,) = requests
     assert (trace.output.final_answer, trace.metrics.token_output) == ("four", 10)
-    assert (asked.path.startswith(path), asked.headers["authorization"]) == (True, "Bearer k3y")
-    assert [m["role"] for m in json.loads(asked.body)["messages"]] == ["system", "user"]
+    assert (request.path.startswith(path), request.headers["authorization"]) == (True, "Bearer k3y")
+    assert [m["role"] for m in json.loads(request.body)["messages"]] == ["system", "user"]
 
 
 @pytest.mark.parametrize(
@@ -103,21 +103,21 @@ def test_models_behind_chat_completions_answer(run, monkeypatch, target, variabl
 def test_a_model_is_named_as_in_the_original(run, monkeypatch, target, model):
     for variable in ("AZURE_OPENAI_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.setenv(variable, "k3y")
-    _, _, (asked,) = run(target, openai("four"))
-    assert json.loads(asked.body)["model"] == model
+    _, _, (request,) = run(target, openai("four"))
+    assert json.loads(request.body)["model"] == model
 
 
 def test_a_target_names_its_key(run, monkeypatch):
     monkeypatch.setenv("MY_KEY", "0wn")
     target = {"provider": "azure", "deployment": "m", "endpoint": "HERE", "api_key": "${{ MY_KEY }}"}
-    _, _, (asked,) = run(target, openai("four"))
-    assert asked.headers["authorization"] == "Bearer 0wn"
+    _, _, (request,) = run(target, openai("four"))
+    assert request.headers["authorization"] == "Bearer 0wn"
 
 
 def test_a_key_in_the_file_is_used_and_never_stored(run, tmp_path, monkeypatch):
     monkeypatch.setenv("DEFAULT_API_KEY", "")
-    _, _, (asked,) = run({**LOCAL, "api_key": "written-k3y"}, openai("four"))
-    assert asked.headers["authorization"] == "Bearer written-k3y"
+    _, _, (request,) = run({**LOCAL, "api_key": "written-k3y"}, openai("four"))
+    assert request.headers["authorization"] == "Bearer written-k3y"
     stored = b"".join(path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file())
     assert b"written-k3y" not in stored
 
@@ -165,8 +165,8 @@ def test_a_target_says_how_often_its_model_is_asked_again(run, keys, status, cal
 def test_anthropic_answers(run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k3y")
     target = {"provider": "anthropic", "model": "m", "base_url": "HERE"}
-    (trace,), _, (asked,) = run(target, anthropic("four"))
-    assert (trace.output.final_answer, json.loads(asked.body)["system"]) == ("four", "Be brief.")
+    (trace,), _, (request,) = run(target, anthropic("four"))
+    assert (trace.output.final_answer, json.loads(request.body)["system"]) == ("four", "Be brief.")
 
 
 def test_models_judge(run, monkeypatch):
@@ -174,9 +174,9 @@ def test_models_judge(run, monkeypatch):
     target = {"provider": "openai", "model": "m", "base_url": "HERE/v1"}
     judge = {"name": "j", "type": "llm_judge", "config": {"temperature": 0, "max_tokens": 50}}
     _, (row,), requests = run(target, openai("four"), openai('{"score": 0.9}'), evaluators=[judge])
-    asked = json.loads(requests[1].body)
-    assert (row.score, asked["temperature"], asked["max_tokens"]) == (0.9, 0, 50)
-    assert "four" in asked["messages"][1]["content"]
+    body = json.loads(requests[1].body)
+    assert (row.score, body["temperature"], body["max_tokens"]) == (0.9, 0, 50)
+    assert "four" in body["messages"][1]["content"]
 
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
@@ -199,8 +199,8 @@ def asking_about(*blocks):
 )
 def test_models_see_images(run, tmp_path, block, url):
     (tmp_path / "cat.png").write_bytes(PNG)
-    _, _, (asked,) = run(LOCAL, openai("a cat"), messages=asking_about(block, {"type": "text", "value": "Be brief."}))
-    assert json.loads(asked.body)["messages"][0]["content"] == [
+    _, _, (request,) = run(LOCAL, openai("a cat"), messages=asking_about(block, {"type": "text", "value": "Be brief."}))
+    assert json.loads(request.body)["messages"][0]["content"] == [
         {"type": "text", "text": "What is this?"},
         {"type": "image_url", "image_url": {"url": url}},
         {"type": "text", "text": "Be brief."},
@@ -212,9 +212,9 @@ def test_anthropic_sees_images_in_its_own_form(run, tmp_path, monkeypatch):
     (tmp_path / "cat.png").write_bytes(PNG)
     target = {"provider": "anthropic", "model": "m", "base_url": "HERE"}
     blocks = [{"type": "image", "value": "/cat.png"}, {"type": "image", "value": "https://example.org/cat.png"}]
-    _, _, (asked,) = run(target, anthropic("a cat"), messages=asking_about(*blocks))
+    _, _, (request,) = run(target, anthropic("a cat"), messages=asking_about(*blocks))
     source = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode()}
-    assert json.loads(asked.body)["messages"][0]["content"][1:] == [
+    assert json.loads(request.body)["messages"][0]["content"][1:] == [
         {"type": "image", "source": source},
         {"type": "image", "source": {"type": "url", "url": "https://example.org/cat.png"}},
     ]
@@ -222,8 +222,8 @@ def test_anthropic_sees_images_in_its_own_form(run, tmp_path, monkeypatch):
 
 def test_late_system_messages_keep_their_place(run):
     messages = [*MESSAGES, {"role": "system", "content": "Now in French."}, {"role": "user", "content": "3+3?"}]
-    _, _, (asked,) = run(LOCAL, openai("six"), messages=messages)
-    said = [(m["role"], m["content"]) for m in json.loads(asked.body)["messages"]]
+    _, _, (request,) = run(LOCAL, openai("six"), messages=messages)
+    said = [(m["role"], m["content"]) for m in json.loads(request.body)["messages"]]
     assert said[2] == ("assistant", "@[System]:\nNow in French.")
 
 

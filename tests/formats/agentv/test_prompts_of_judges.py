@@ -78,13 +78,13 @@ def test_a_prompt_without_names_is_the_criterion_of_its_judge(folder: Path) -> N
     (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "judge_target": "judge"}, judge]}))
     check = {"type": "llm-grader", "prompt": "Is the tone kind?"}
     assert statuses(folder, tests=[one(input="hello there", criteria="greets", assertions=[check])]) == {"a": "pass"}
-    asked = (folder / "asked.txt").read_text()
-    assert ["Is the tone kind?" in asked, "hello there" in asked, "greets" in asked] == [True, True, False]
+    text = (folder / "asked.txt").read_text()
+    assert ["Is the tone kind?" in text, "hello there" in text, "greets" in text] == [True, True, False]
     (folder / "kind.md").write_text('Reply with {"score": 1.0 | 0.0}: is it kind?')
     of_file = {**check, "prompt": "./kind.md"}
     assert statuses(folder, tests=[one(input="hello there", criteria="greets", assertions=[of_file])]) == {"a": "pass"}
-    asked = (folder / "asked.txt").read_text()
-    assert ["is it kind?" in asked, "hello there" in asked, "kind.md" in asked] == [True, True, False]
+    text = (folder / "asked.txt").read_text()
+    assert ["is it kind?" in text, "hello there" in text, "kind.md" in text] == [True, True, False]
     for told in ({**of_file, "prompt": "file://kind.md"}, {**of_file, "name": "old", "type": "llm_judge"}):
         assert "uses neither" in problems(load(folder, tests=[one(criteria="greets", assertions=[told])]))[0]
 
@@ -120,15 +120,15 @@ def test_expected_blocks_are_json_for_judges_without_places_on_this_machine(fold
     prompt = "{{expected_messages}} {{input_messages}} {{candidate_answer}}"
     judge = {"name": "j", "type": "llm_judge", "prompt": prompt, "target": "judge"}
     statuses(folder, tests=[{**case, "assert": [judge]}])
-    assert "from a file" in (asked := (folder / "asked").read_text())
-    assert str(folder) not in asked
+    assert "from a file" in (text := (folder / "asked").read_text())
+    assert str(folder) not in text
 
 
 def test_judges_are_shown_what_the_system_called_and_changed(folder: Path) -> None:
     (folder / "template").mkdir()
-    said = {"text": "done", "output_messages": [{"role": "assistant", "content": "done", "tool_calls": [
+    message = {"text": "done", "output_messages": [{"role": "assistant", "content": "done", "tool_calls": [
         {"tool": "Read", "input": {"file_path": "notes.txt"}}]}]}  # fmt: skip
-    command = f"echo made > made.txt; echo '{json.dumps(said)}' > {{OUTPUT_FILE}}"
+    command = f"echo made > made.txt; echo '{json.dumps(message)}' > {{OUTPUT_FILE}}"
     system = {"name": "default", "provider": "cli", "command": command, "workspace_template": "template"}
     judge = {"name": "judge", "provider": "cli", "command": "echo '{\"score\": 1}'; echo {PROMPT} >> asked.txt"}
     (folder / "targets.yaml").write_text(json.dumps({"targets": [{**system, "judge_target": "judge"}, judge]}))
@@ -136,9 +136,9 @@ def test_judges_are_shown_what_the_system_called_and_changed(folder: Path) -> No
     checks = [{"type": "agent-judge", "max_steps": 3}, {"type": "llm-grader", "prompt": prompt}]
     suite = load(folder, tests=[one(criteria="x", assertions=checks)])
     assert statuses(folder, tests=[one(criteria="x", assertions=checks)]) == {"a": "pass"}
-    assert [str(found) for found in suite.warnings if "opens no files" in found.message] != []
-    asked = (folder / "asked.txt").read_text()
-    assert 'Tool calls:\n- Read: {"file_path": "notes.txt"}' in asked
-    assert "Changes of files:" in asked
-    assert "+made" in asked
-    assert 'done called - Read: {"file_path": "notes.txt"}.' in asked
+    assert [str(warning) for warning in suite.warnings if "opens no files" in warning.message] != []
+    text = (folder / "asked.txt").read_text()
+    assert 'Tool calls:\n- Read: {"file_path": "notes.txt"}' in text
+    assert "Changes of files:" in text
+    assert "+made" in text
+    assert 'done called - Read: {"file_path": "notes.txt"}.' in text

@@ -36,7 +36,7 @@ def statuses(folder: Path, *checks: dict[str, Any]) -> list[str]:
     tests = [{"id": f"{i:03}", "input": "hi", "assertions": [check]} for i, check in enumerate(checks)]
     (folder / "a.eval.yaml").write_text(json.dumps({"name": "suite", "tests": tests}))
     reader, _ = open_run(run_suite(load_suite(folder / "a.eval.yaml"), RunOptions(out=folder / "runs")).run_dir)
-    return [verdict.status for verdict in sorted(reader.verdicts(CaseVerdict), key=lambda one: one.case_id)]
+    return [verdict.status for verdict in sorted(reader.verdicts(CaseVerdict), key=lambda verdict: verdict.case_id)]
 
 
 def test_what_is_found_is_what_the_original_finds(tmp_path: Path) -> None:

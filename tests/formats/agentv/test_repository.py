@@ -95,9 +95,9 @@ def test_guidelines_are_apart_from_the_prompt(repository, pattern, apart):
     (repository / "docs" / "style.rules.md").write_text("Be brief.")
     blocks = [{"type": "text", "value": "Write it"}, {"type": "file", "value": "/docs/style.rules.md"}]
     (case,) = suite(repository, input=[{"role": "user", "content": blocks}]).cases
-    found = case.extra
-    assert ("Be brief." in found["guidelines"], "Be brief." in found["prompt"]) == (apart, not apart)
-    assert [len(found["guideline_files"]), len(found["input_files"])] == ([1, 0] if apart else [0, 1])
+    extra = case.extra
+    assert ("Be brief." in extra["guidelines"], "Be brief." in extra["prompt"]) == (apart, not apart)
+    assert [len(extra["guideline_files"]), len(extra["input_files"])] == ([1, 0] if apart else [0, 1])
 
 
 def test_every_mistake_of_a_configuration_is_told(repository):
@@ -113,8 +113,8 @@ def test_every_mistake_of_a_configuration_is_told(repository):
 
 def test_keys_that_nothing_reads_are_warned_of(repository):
     configured(repository, "guideline_pattern: []\n")
-    found = [(p.line, p.key) for p in suite(repository, "descripton: x\nthreshold: 1").warnings]
-    assert found == [(1, "guideline_pattern"), (2, "descripton"), (3, "threshold")]
+    listed = [(p.line, p.key) for p in suite(repository, "descripton: x\nthreshold: 1").warnings]
+    assert listed == [(1, "guideline_pattern"), (2, "descripton"), (3, "threshold")]
 
 
 @pytest.mark.parametrize("name", ["Shop", "x", "-shop", "shop_1"])
@@ -225,8 +225,8 @@ def patterned(repository):
 
 
 def test_a_folder_is_searched_for_the_files_that_its_repository_names(patterned):
-    found = [file.relative_to(patterned).as_posix() for file in suite_files([patterned]).files]
-    assert found == [".agentv/evals/one.yaml", "evals/two.eval.yaml"]
+    listed = [file.relative_to(patterned).as_posix() for file in suite_files([patterned]).files]
+    assert listed == [".agentv/evals/one.yaml", "evals/two.eval.yaml"]
 
 
 @pytest.mark.parametrize("here", [".", "evals/deep"])
@@ -249,8 +249,8 @@ def test_a_file_that_is_named_needs_no_pattern(patterned):
     ],
 )
 def test_what_the_execution_of_a_file_cannot_say_is_warned_of(repository, execution, key):
-    found = [(p.line, p.key) for p in suite(repository, f"execution: {execution}").warnings]
-    assert found == [(2, f"execution.{key}")]
+    listed = [(p.line, p.key) for p in suite(repository, f"execution: {execution}").warnings]
+    assert listed == [(2, f"execution.{key}")]
 
 
 def test_cases_run_as_often_as_their_file_says(repository):
@@ -286,8 +286,8 @@ def test_what_a_case_cannot_be_judged_by_is_its_error(repository, case, key, tol
 
 @pytest.mark.parametrize("key", ["conversation_id", "description", "note", "metadata", "tags"])
 def test_what_only_describes_a_case_is_warned_of_where_it_cannot_be_used(repository, key):
-    found = [p.key for p in suite(repository, **{key: 5}).warnings]
-    assert found == [f"evalcases[0].{key}"]
+    listed = [p.key for p in suite(repository, **{key: 5}).warnings]
+    assert listed == [f"evalcases[0].{key}"]
 
 
 @pytest.mark.parametrize("asked", [{"role": "user", "content": "hi"}, {"task": "sum"}])
@@ -299,7 +299,7 @@ def test_an_object_is_one_message(repository, asked):
 
 def test_a_prompt_without_the_answer_is_warned_of(repository):
     judge = {"name": "j", "type": "llm_judge", "prompt": "Judge {{ question }}"}
-    found = suite(repository, execution={"evaluators": [judge]}).warnings
-    assert [(p.key, "neither candidate_answer" in p.message) for p in found] == [
+    warnings = suite(repository, execution={"evaluators": [judge]}).warnings
+    assert [(p.key, "neither candidate_answer" in p.message) for p in warnings] == [
         ("evalcases[0].execution.evaluators[0].prompt", True)
     ]

@@ -71,9 +71,9 @@ def test_cases_may_be_folders(folder: Path) -> None:
     ],
 )
 def test_a_skill_is_seen_by_the_calls_that_load_it(folder: Path, call: dict[str, Any], loaded: bool) -> None:
-    said = {"output_messages": [{"role": "assistant", "content": "done", "tool_calls": [call]}]}
+    message = {"output_messages": [{"role": "assistant", "content": "done", "tool_calls": [call]}]}
     (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "command": "cat said.json"}]}))
-    (folder / "said.json").write_text(json.dumps(said))
+    (folder / "said.json").write_text(json.dumps(message))
     checks = [{"type": "skill-trigger", "skill": "csv", "should_trigger": wanted} for wanted in (True, False)]
     cases = [one(id=str(check["should_trigger"]), assertions=[check]) for check in checks]
     expected = {"True": "pass" if loaded else "fail", "False": "fail" if loaded else "pass"}
@@ -125,9 +125,9 @@ def test_mistakes_in_other_files_name_these(folder: Path) -> None:
     (folder / "cases.yaml").write_text("- id: b\n  input: hi\n  assertions:\n  - {type: strange}\n- {id: 5}\n")
     suite = load(folder, tests="cases.yaml")
     assert all(problems(suite))
-    found = {(Path(problem.file).name, problem.line, problem.key) for problem in suite.cases.problems}  # type: ignore[attr-defined]
-    assert ("cases.yaml", 4, "[0].assertions[0].type") in found
-    assert ("cases.yaml", 5, "[1].id") in found
+    by_name = {(Path(problem.file).name, problem.line, problem.key) for problem in suite.cases.problems}  # type: ignore[attr-defined]
+    assert ("cases.yaml", 4, "[0].assertions[0].type") in by_name
+    assert ("cases.yaml", 5, "[1].id") in by_name
     for wrong in ("nowhere.yaml", "../outside.yaml"):
         (folder.parent / "outside.yaml").write_text("[]")
         with pytest.raises(InputError, match=r"nowhere|outside"):
@@ -185,11 +185,13 @@ def test_variables_of_a_case_stand_in_its_texts(folder: Path) -> None:
     ],
 )
 def test_newer_ways_to_compare_calls(folder: Path, check: dict[str, Any], passes: bool) -> None:
-    said = {"output_messages": [{"role": "assistant", "tool_calls": [{"tool": "f", "input": {"a": 1, "b": {"c": 2}}}]}]}
+    message = {
+        "output_messages": [{"role": "assistant", "tool_calls": [{"tool": "f", "input": {"a": 1, "b": {"c": 2}}}]}]
+    }
     (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "command": "cat said.json"}]}))
-    (folder / "said.json").write_text(json.dumps(said))
-    found = statuses(folder, tests=[one(assertions=[{"type": "tool-trajectory", **check}])])
-    assert (found["a"] == "pass") is passes
+    (folder / "said.json").write_text(json.dumps(message))
+    by_case = statuses(folder, tests=[one(assertions=[{"type": "tool-trajectory", **check}])])
+    assert (by_case["a"] == "pass") is passes
 
 
 @pytest.mark.parametrize(
@@ -303,9 +305,9 @@ def test_cases_are_chosen_by_what_they_say_of_themselves(folder: Path) -> None:
     [{"type": "cost", "budget": 1, "negate": True}, {"type": "not-tool-trajectory", "minimums": {"search": 1}}],
 )
 def test_only_checks_of_a_text_can_be_negated(tmp_path: Path, assertion: dict[str, Any]) -> None:
-    found = problems(load(tmp_path, tests=[one(criteria="x", assertions=[assertion])]))
-    assert "negate" in found[0]
-    assert "no check of a text" in found[0]
+    listed = problems(load(tmp_path, tests=[one(criteria="x", assertions=[assertion])]))
+    assert "negate" in listed[0]
+    assert "no check of a text" in listed[0]
 
 
 def warnings(suite: Suite) -> list[str]:
@@ -316,7 +318,7 @@ def test_counts_of_calls_in_another_mode_are_left_unread_as_in_the_original(fold
     ordered = {"name": "t", "type": "tool-trajectory", "mode": "in_order", "minimums": {"a": 1}, "expected": []}
     suite = load(folder, tests=[one(assertions=[HI, ordered])])
     assert problems(suite) == [""]
-    assert any("minimums" in found and "in_order" in found for found in warnings(suite))
+    assert any("minimums" in warning and "in_order" in warning for warning in warnings(suite))
     assert statuses(folder, tests=[one(assertions=[HI, ordered])]) == {"a": "pass"}
 
 
@@ -327,7 +329,7 @@ def test_a_trajectory_that_names_no_calls_is_left_out(folder: Path, mode: dict[s
     empty = {"name": "t", "type": "tool-trajectory", **mode}
     suite = load(folder, tests=[one(assertions=[HI, empty])])
     assert [spec["name"] for case in suite.cases for spec in case.evaluators or ()] == ["contains-hi"]
-    assert any("left out: 't' names no calls" in found for found in warnings(suite))
+    assert any("left out: 't' names no calls" in warning for warning in warnings(suite))
     assert "'t' names no calls" in problems(load(folder, tests=[one(criteria="x", assertions=[empty])]))[0]
 
 

@@ -131,8 +131,8 @@ def leaves():
 def run(project, suite=SUITE, data=DATA, target="agent.py:knows_france", **options):
     (project / "suite.yaml").write_text(suite)
     (project / "data.jsonl").write_text(data)
-    given = {**({"target": target} if target else {}), **options}
-    loaded = load_suite(project / "suite.yaml", options=given)
+    settings = {**({"target": target} if target else {}), **options}
+    loaded = load_suite(project / "suite.yaml", options=settings)
     loaded.out = project / "runs"
     return run_suite(loaded)
 

@@ -88,8 +88,8 @@ def project(folder):
 
 def run(project, suite=SUITE, output="out", **options):
     (project / "suite.yaml").write_text(suite)
-    given = {"target": "agent.py:answers", "output": project / output, **options}
-    return run_suite(load_suite(project / "suite.yaml", options=given))
+    settings = {"target": "agent.py:answers", "output": project / output, **options}
+    return run_suite(load_suite(project / "suite.yaml", options=settings))
 
 
 def lines(path):
@@ -240,16 +240,16 @@ def test_the_newer_summary_has_an_entry_for_each_model(project):
     run(project, OF_LETTA_CODE)
     summary = json.loads((project / "out" / "summary.json").read_text())
     assert (summary["suite"], [one["model"] for one in summary["models"]]) == ("support", ["a/1", "z/1"])
-    one = summary["models"][0]
-    assert (one["n_total"], one["n_attempted"], one["reward"]) == (4, 2, 0.375)
-    assert one["per_metric"] == {"right": 0.75, "plain": 1.0}
-    assert (one["usage"]["prompt_tokens"], one["usage"]["completion_tokens"]) == (9, 6)
-    assert one["errors"] == {
+    model = summary["models"][0]
+    assert (model["n_total"], model["n_attempted"], model["reward"]) == (4, 2, 0.375)
+    assert model["per_metric"] == {"right": 0.75, "plain": 1.0}
+    assert (model["usage"]["prompt_tokens"], model["usage"]["completion_tokens"]) == (9, 6)
+    assert model["errors"] == {
         "total_errors": 2,
         "by_category": {"target": 1, "extraction": 1},
         "by_exception_type": {"RuntimeError": 1, "ExtractionError": 1},
     }
-    assert {"mean_total", "mean_target", "p50_total", "p95_total"} <= one["timing"].keys()
+    assert {"mean_total", "mean_target", "p50_total", "p95_total"} <= model["timing"].keys()
 
 
 def test_several_runs_of_a_model_have_a_summary_of_their_own(project):

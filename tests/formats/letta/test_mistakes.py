@@ -189,8 +189,8 @@ def test_a_name_without_a_value_is_an_error_of_its_samples_where_a_suite_has_a_r
     data = '{"input": "x", "rubric_vars": {"topic": "t", "tone": "u"}}\n{"input": "y", "rubric_vars": {"topic": "t"}}\n'
     ((_, message),) = heard(project, REWARDED, data)
     assert "{tone}, which 1 of 2 samples lack: these cannot be judged" in message
-    found = rows(run(project, REWARDED, data.splitlines()[1]))
-    assert {row.error.type for (_, name), row in found.items() if name == "right"} == {"bad_rubric"}
+    stored_rows = rows(run(project, REWARDED, data.splitlines()[1]))
+    assert {row.error.type for (_, name), row in stored_rows.items() if name == "right"} == {"bad_rubric"}
 
 
 def test_a_prompt_of_a_reward_suite_that_cannot_be_filled_in_is_refused(project):

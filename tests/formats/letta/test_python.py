@@ -266,8 +266,8 @@ def test_what_a_factory_makes_for_each_sample_leaves_no_thread(project):
 
 
 def test_extractors_use_the_originals_readers_and_extractors(project):
-    said = judged(project, READS, "all_of_it").detail["submission"]
-    assert said == "stock; two; two parts; two parts; found; ffound; True"
+    submission = judged(project, READS, "all_of_it").detail["submission"]
+    assert submission == "stock; two; two parts; two parts; found; ffound; True"
 
 
 @pytest.mark.parametrize(

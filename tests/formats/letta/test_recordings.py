@@ -82,7 +82,7 @@ def test_a_sample_without_a_recording_names_the_recordings_that_lack_it(project)
     (project / "old" / "results.jsonl").write_text(json.dumps(FINE) + "\n")
     outcome = run(project, data='{"input": "a"}\n{"input": "b"}\n', target=None, cached=project / "old")
     reader, _ = open_run(outcome.run_dir)
-    (reasons,) = [one.reasons for one in reader.verdicts(CaseVerdict) if one.status == "error"]
+    (reasons,) = [verdict.reasons for verdict in reader.verdicts(CaseVerdict) if verdict.status == "error"]
     assert f"{project / 'old'} has no result of this sample" in reasons[0]
 
 

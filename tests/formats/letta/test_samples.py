@@ -175,8 +175,8 @@ def test_mistakes_of_a_table_are_told_with_the_lines_where_their_records_begin(t
             expected.append((len(re.split("\r\n|\r|\n", text)), mistake))
         text += record + ending
     path = written(tmp_path_factory.mktemp("d"), text, "d.csv")
-    found = problems(path) if expected else read(path, allow_empty=True) and []
-    assert found == expected
+    listed = problems(path) if expected else read(path, allow_empty=True) and []
+    assert listed == expected
 
 
 @pytest.mark.parametrize(

@@ -160,13 +160,13 @@ def configured(project, names):
 
 def test_model_configurations_are_those_that_the_original_ships_or_files_of_the_suite(project):
     (project / "own.json").write_text('{"model": "m-1", "context_window": 8000}')
-    found = configured(project, "[openai-gpt-4.1, own]")
-    assert found == {"gpt-4.1-2025-04-14": "gpt-4.1-2025-04-14", "m-1": "m-1"}
+    models = configured(project, "[openai-gpt-4.1, own]")
+    assert models == {"gpt-4.1-2025-04-14": "gpt-4.1-2025-04-14", "m-1": "m-1"}
 
 
 def test_configurations_of_one_model_are_variants_by_their_own_names(project):
-    found = configured(project, "[claude-4-sonnet, claude-4-sonnet-extended]")
-    assert found == dict.fromkeys(("claude-4-sonnet", "claude-4-sonnet-extended"), "claude-sonnet-4-20250514")
+    models = configured(project, "[claude-4-sonnet, claude-4-sonnet-extended]")
+    assert models == dict.fromkeys(("claude-4-sonnet", "claude-4-sonnet-extended"), "claude-sonnet-4-20250514")
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"model": 1}', "{"])

@@ -157,8 +157,8 @@ output: {type: local_files, path: runs}
 
 
 def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
-    found = problems(tmp_path, SEVERAL, "cases:\n- {id: a, input: {}}\n- {id: 5, input: {}}\n")
-    assert [(Path(p.file).name, p.line, p.key) for p in found] == [
+    listed = problems(tmp_path, SEVERAL, "cases:\n- {id: a, input: {}}\n- {id: 5, input: {}}\n")
+    assert [(Path(p.file).name, p.line, p.key) for p in listed] == [
         ("cases.yaml", 3, "cases[1].id"),
         ("eval.yaml", 1, "eval.name"),
         ("eval.yaml", 1, "eval.nam"),
@@ -177,8 +177,8 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
 def test_a_mistake_beside_a_configuration_hides_none_in_it(tmp_path: Path) -> None:
     http = {"name": "s", "adapter": "http", "timeout_seconds": "soon", "endpoint": "ftp://x", "provider": "simple"}
     says = {"name": "e", "type": "contains_text", "threshold": "x", "config": {"all_off": []}}
-    found = problems(tmp_path, {**SOUND, "systems": [http], "evaluators": [says, {**says, "name": "f", "config": 3}]})
-    assert [problem.key for problem in found] == [
+    listed = problems(tmp_path, {**SOUND, "systems": [http], "evaluators": [says, {**says, "name": "f", "config": 3}]})
+    assert [problem.key for problem in listed] == [
         "systems[0].timeout_seconds",
         "systems[0].endpoint",
         "evaluators[0].threshold",
@@ -208,8 +208,8 @@ def test_a_missing_variable_is_told_once_where_it_stands(tmp_path: Path) -> None
     suite = changed(
         "evaluators[0].config", {"all_of": ["x", "${NOT_SET_ANYWHERE}"], "case_sensitive": "${ALSO_NOT_SET}"}
     )
-    found = problems(tmp_path, suite)
-    assert sorted(p.key for p in found) == [
+    listed = problems(tmp_path, suite)
+    assert sorted(p.key for p in listed) == [
         "evaluators[0].config.all_of[1]",
         "evaluators[0].config.case_sensitive",
     ]
@@ -294,5 +294,5 @@ def test_a_mistake_in_a_section_does_not_hide_a_misspelt_key_in_it(tmp_path: Pat
     run: dict[str, Any] = {"executor": executor}
     for key, value in wrong.items():
         (executor if "." in key else run)[key.rpartition(".")[2]] = value
-    found = problems(tmp_path, changed("run", run))
-    assert {p.key for p in found} == {"run.executor.judge", *(f"run.{key}" for key in wrong)}
+    listed = problems(tmp_path, changed("run", run))
+    assert {p.key for p in listed} == {"run.executor.judge", *(f"run.{key}" for key in wrong)}

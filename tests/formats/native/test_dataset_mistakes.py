@@ -112,9 +112,9 @@ def test_unknown_keys_beside_a_mistake_are_counted_however_many_they_are(tmp_pat
 
 @pytest.mark.parametrize("kind", ["yaml", "jsonl", "fixture"])
 def test_a_file_that_is_gone_is_named(tmp_path: Path, kind: str) -> None:
-    found = dataset(tmp_path, kind, "")
+    read = dataset(tmp_path, kind, "")
     next(tmp_path.iterdir()).unlink()
-    assert "does not exist" in str(refusal(lambda: list(found)))
+    assert "does not exist" in str(refusal(lambda: list(read)))
 
 
 JSON_PARTS = st.sampled_from(

@@ -75,11 +75,11 @@ def test_they_are_judged_again_by_a_suite_that_is_named(folder: Path) -> None:
     assert outcome.of_original
     with closing(sqlite3.connect(folder / "runs.sqlite")) as database:
         lines = database.execute("SELECT payload FROM results").fetchall()
-    found = {(one["case_id"], one["evaluator"]): one for one in (json.loads(line) for (line,) in lines)}
-    assert (found["a", "says"]["passed"], found["b", "says"]["passed"]) == (True, False)
-    assert not found["a", "kept"]["passed"]
-    assert "gone.txt" in found["a", "kept"]["reason"]
-    assert found["b", "kept"]["error"] is not None  # nothing was kept of its files
+    by_name = {(one["case_id"], one["evaluator"]): one for one in (json.loads(line) for (line,) in lines)}
+    assert (by_name["a", "says"]["passed"], by_name["b", "says"]["passed"]) == (True, False)
+    assert not by_name["a", "kept"]["passed"]
+    assert "gone.txt" in by_name["a", "kept"]["reason"]
+    assert by_name["b", "kept"]["error"] is not None  # nothing was kept of its files
 
 
 def test_without_a_suite_it_is_said_what_is_missing(folder: Path) -> None:

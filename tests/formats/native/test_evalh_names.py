@@ -83,7 +83,7 @@ def test_a_suite_with_plug_ins_of_evalh_runs_without_it(tmp_path: Path) -> None:
     assert said["a", "program"]["metrics"]["token_input"] == 7
     assert "AdapterError: no service" in said["b", "program"]["error"]["message"]
     assert said["b", "echo"]["output"]["final_answer"] == "you said ho happy None"
-    judged = {(one["case_id"], one["variant_name"]): one for one in results}
+    judged = {(result["case_id"], result["variant_name"]): result for result in results}
     assert (judged["a", "program"]["passed"], judged["a", "program"]["reason"]) == (True, "2 words")
     assert judged["a", "echo"]["detail"] == {"rows": [[1, "a"]], "removed": None}
     assert not judged["a", "echo"]["passed"]
@@ -155,7 +155,7 @@ def test_a_run_folder_is_read_as_records_of_evalh(evalh: Any, tmp_path: Path) ->
         assert (variant.pass_rate, variant.avg_latency_ms, variant.avg_cost_usd) == (0, 0, None)
         trace = await reader.get_trace(again["case_id"], "program")
         assert trace.latency_ms == 0
-        assert [one.passed for one in await reader.get_results(again["case_id"], "program")] == [False]
+        assert [result.passed for result in await reader.get_results(again["case_id"], "program")] == [False]
 
     asyncio.run(read_again())
     (folder / "results.jsonl").write_text("{}\n")

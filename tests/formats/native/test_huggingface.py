@@ -106,8 +106,8 @@ def test_a_repositorys_files_are_split_by_their_names(tmp_path):
     (repository / "my-test_set.json").write_text('{"q": 1}\n{"q": 2}\n')
     (repository / "dev" / "0.json").write_text('[{"q": 3}]')
     arrow(repository / ".hidden.arrow", {"q": ["hidden"]})
-    found = {split: inputs(tmp_path, path="d", split=split) for split in ("train", "test", "validation")}
-    assert found == {"train": [{"q": "007"}], "test": [{"q": 1}, {"q": 2}], "validation": [{"q": 3}]}
+    by_name = {split: inputs(tmp_path, path="d", split=split) for split in ("train", "test", "validation")}
+    assert by_name == {"train": [{"q": "007"}], "test": [{"q": 1}, {"q": 2}], "validation": [{"q": 3}]}
 
 
 def test_a_readme_says_what_the_subsets_of_a_repository_are(tmp_path):

@@ -76,8 +76,8 @@ def test_values_without_a_name_are_called_what_they_are_or_numbered(tmp_path):
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_where_it_is_written(tmp_path, system, key, message):
-    found = mistakes(tmp_path, system)
-    assert [place for place, text in found if message in text] == [key], found
+    listed = mistakes(tmp_path, system)
+    assert [place for place, text in listed if message in text] == [key], listed
 
 
 def test_a_matrix_with_a_mistake_is_told_once(tmp_path):

@@ -78,17 +78,17 @@ def warned(tmp_path, **changes):
 
 
 def test_a_suite_without_a_table_has_the_built_in_prices_of_its_models_and_says_so(tmp_path):
-    prices, said = warned(tmp_path)
+    prices, warnings = warned(tmp_path)
     assert prices == {"gpt-5": Price(1.25, 10.0, 0.0, 0.125)}
-    assert said == ["not set: costs of gpt-5 use the built-in prices of 2026-11-22"]
+    assert warnings == ["not set: costs of gpt-5 use the built-in prices of 2026-11-22"]
 
 
 def test_a_table_of_the_suite_is_the_only_one(tmp_path):
     (tmp_path / "p.yaml").write_text(SOUND)
-    prices, said = warned(tmp_path, metrics={"price_table_path": "p.yaml"})
-    assert (prices.keys(), said) == ({"a", "b"}, [])
+    prices, warnings = warned(tmp_path, metrics={"price_table_path": "p.yaml"})
+    assert (prices.keys(), warnings) == ({"a", "b"}, [])
 
 
 def test_a_model_without_a_price_is_named_where_costs_are_bounded(tmp_path):
-    _, said = warned(tmp_path, run={"cost_limit_usd": 1})
-    assert said[1] == "no price is known for mine: only costs that a system reports count"
+    _, warnings = warned(tmp_path, run={"cost_limit_usd": 1})
+    assert warnings[1] == "no price is known for mine: only costs that a system reports count"

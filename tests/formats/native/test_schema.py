@@ -114,8 +114,8 @@ def test_every_example_passes(suite_schema: jsonschema.Draft7Validator, tmp_path
         ):
             continue
         seen[kind] += 1
-        found = [error.message for error in (suite_schema if kind == "eval" else cases).iter_errors(as_json(value))]
-        assert found == [], f"{where}: {text[:200]}"
+        listed = [error.message for error in (suite_schema if kind == "eval" else cases).iter_errors(as_json(value))]
+        assert listed == [], f"{where}: {text[:200]}"
     assert seen["eval"] > 15
     assert seen["cases"] > 8
 
@@ -142,7 +142,7 @@ def test_what_is_wrong_by_keys_or_types_is_refused_and_nothing_else(
         try:
             load_suite(path, to_run=False)
         except InputError as error:
-            if all(BY_KEYS_OR_TYPES.search(one.message) for one in error.problems):
+            if all(BY_KEYS_OR_TYPES.search(problem.message) for problem in error.problems):
                 wrong += 1
                 if accepted:
                     missed.append(f"{name}: {error.problems[0].message}")

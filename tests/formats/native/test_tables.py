@@ -347,7 +347,7 @@ def test_an_expectation_that_every_answer_meets_is_a_warning(tmp_path, name, dat
     (tmp_path / "eval.yaml").write_text(json.dumps(asking))
     found = load_suite(tmp_path / "eval.yaml").cases
     assert len([*found]) >= 2
-    (told,) = [one for one in found.unknown_keys() if "empty text" in one.message]
+    (told,) = [key for key in found.unknown_keys() if "empty text" in key.message]
     assert (told.line, "2 cases" in told.message) == (3 if name == "d.csv" else 2, True)
 
 
@@ -373,8 +373,8 @@ def test_filters_and_samples_work_as_elsewhere(tmp_path):
 
 def test_a_misspelt_key_is_told(tmp_path):
     (tmp_path / "d.csv").write_text("id,q\n1,x\n")
-    told = [str(one) for one in suite(tmp_path, path="d.csv", delimeter=";").warnings]
-    assert any('did you mean "delimiter"' in one for one in told)
+    told = [str(warning) for warning in suite(tmp_path, path="d.csv", delimeter=";").warnings]
+    assert any('did you mean "delimiter"' in line for line in told)
 
 
 def test_rows_that_are_to_be_replayed_need_recordings(tmp_path):

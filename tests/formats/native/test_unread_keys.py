@@ -17,8 +17,8 @@ from formats.native.dataset_files import dataset, lines
 def test_keys_that_nothing_reads_are_named_with_their_nearest(tmp_path: Path, kind: str) -> None:
     record = {"id": "a", "input": {}, "expcted": {}, "expected": {"fact": {}}}
     data = lines(record) if kind == "jsonl" else json.dumps({"cases": [record]})
-    found = {p.key.removeprefix("cases[0]."): p.message for p in dataset(tmp_path, kind, data).unknown_keys()}
-    assert {key: message.rpartition("; ")[2] for key, message in found.items()} == {
+    by_name = {p.key.removeprefix("cases[0]."): p.message for p in dataset(tmp_path, kind, data).unknown_keys()}
+    assert {key: message.rpartition("; ")[2] for key, message in by_name.items()} == {
         "expcted": 'did you mean "expected"?',
         "expected.fact": 'did you mean "facts"?',
     }

@@ -36,9 +36,9 @@ def test_json_has_three_shapes(tmp_path: Path, content: Any) -> None:
 
 
 def test_ids_that_come_again_are_warned_of_and_graded_row_by_row() -> None:
-    said = {**CASE, "messages": [{"role": "assistant", "content": "x"}], "expected": {"contains": ["x"]}}
+    message = {**CASE, "messages": [{"role": "assistant", "content": "x"}], "expected": {"contains": ["x"]}}
     with pytest.warns(UserWarning, match="records: ids that are empty or repeated: 'a'"):
-        dataset = Dataset.from_records([CASE, said])
+        dataset = Dataset.from_records([CASE, message])
     assert [result.status for result in EvalSuite().run(dataset).case_results] == ["not_evaluated", "passed"]
 
 

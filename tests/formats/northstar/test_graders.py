@@ -22,21 +22,21 @@ from formats.northstar.conversations import call, case, grade, says, tool
 
 @pytest.mark.parametrize("name", [grader.name for grader in default_graders()])
 def test_a_grader_skips_what_the_case_does_not_ask(name: str) -> None:
-    found = grade(name, says("hello"))
-    assert (found.status, found.score, found.threshold, found.label) == (GradeStatus.SKIPPED, None, None, None)
+    result = grade(name, says("hello"))
+    assert (result.status, result.score, result.threshold, result.label) == (GradeStatus.SKIPPED, None, None, None)
 
 
 def test_every_call_counts_for_the_most_calls() -> None:
     messages = [says(None, call("a"), call("a"))]
     assert grade("max_tool_calls", *messages, max_tool_calls=2).passed
-    found = grade("max_tool_calls", *messages, max_tool_calls=1)
-    assert found.metadata == {"actual": 2, "limit": 1}
-    assert "2 calls" in found.reason
+    result = grade("max_tool_calls", *messages, max_tool_calls=1)
+    assert result.metadata == {"actual": 2, "limit": 1}
+    assert "2 calls" in result.reason
 
 
 def test_names_of_tools_are_exact() -> None:
-    found = grade("required_tools", says(None, call("Search")), required_tools=["search", "Search"])
-    assert found.metadata["missing_tools"] == ["search"]
+    result = grade("required_tools", says(None, call("Search")), required_tools=["search", "Search"])
+    assert result.metadata["missing_tools"] == ["search"]
     assert grade("forbidden_tools", says(None, call("Search")), forbidden_tools=["search"]).passed
     assert not grade("forbidden_tools", says(None, call("Search")), forbidden_tools=["Search"]).passed
 
@@ -61,10 +61,10 @@ def test_names_of_tools_are_exact() -> None:
     ],
 )
 def test_expected_arguments_are_a_subset(expected: Any, actual: Any, matches: bool) -> None:
-    found = grade(
+    result = grade(
         "tool_arguments_match", says(None, call("t", actual)), tool_arguments=[{"name": "t", "arguments": expected}]
     )
-    assert found.passed is matches
+    assert result.passed is matches
 
 
 def test_one_call_may_serve_several_expected_ones() -> None:
@@ -80,18 +80,18 @@ def test_a_sequence_is_the_whole_sequence() -> None:
 
 
 def test_a_third_of_the_terms_is_too_little_and_the_reason_names_them() -> None:
-    found = grade(
+    result = grade(
         "tool_output_referenced", tool("alpha beta gamma"), says("alpha!"), require_tool_output_reference=True
     )
-    assert found.score == pytest.approx(1 / 3)
-    assert (found.threshold, found.evidence) == (0.35, ["alpha beta gamma"])
-    assert "'alpha'" in found.reason
-    assert "'beta'" in found.reason
+    assert result.score == pytest.approx(1 / 3)
+    assert (result.threshold, result.evidence) == (0.35, ["alpha beta gamma"])
+    assert "'alpha'" in result.reason
+    assert "'beta'" in result.reason
 
 
 def test_an_output_that_shares_no_term_is_no_evidence() -> None:
-    found = grade("tool_output_referenced", tool("alpha beta"), says("gamma"), require_tool_output_reference=True)
-    assert (found.score, found.evidence) == (0.0, [])
+    result = grade("tool_output_referenced", tool("alpha beta"), says("gamma"), require_tool_output_reference=True)
+    assert (result.score, result.evidence) == (0.0, [])
 
 
 def test_the_nearest_output_counts() -> None:
@@ -115,8 +115,8 @@ def test_without_a_final_response_nothing_is_found_or_absent(name: str) -> None:
 
 
 def test_phrases_are_found_in_any_case_of_letters_but_nothing_else_is_folded() -> None:
-    found = grade("contains", says("It is SUNNY  today"), contains=["sunny", "sunny today", ""])
-    assert found.metadata["missing_phrases"] == ["sunny today"]
+    result = grade("contains", says("It is SUNNY  today"), contains=["sunny", "sunny today", ""])
+    assert result.metadata["missing_phrases"] == ["sunny today"]
 
 
 def test_white_space_of_the_truth_does_not_matter() -> None:

@@ -217,8 +217,8 @@ class TestPlans:
 
     def test_every_mistake_of_a_configuration_is_told(self) -> None:
         wrong = [{"name": " "}, {"name": "contains"}, {"name": "a", "type": "x"}, {"name": "b", "temperature": 3}]
-        said = r"(?s)graders\[0\].*more than once.*found 'x'.*temperature"
-        with pytest.raises(ValueError, match=said):
+        text = r"(?s)graders\[0\].*more than once.*found 'x'.*temperature"
+        with pytest.raises(ValueError, match=text):
             suite_from_config({"graders": wrong})
 
     def test_an_unknown_key_of_a_configuration_is_told(self) -> None:

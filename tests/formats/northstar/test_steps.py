@@ -49,9 +49,9 @@ def graded(check: str, exported: dict[str, Any], strict: bool | None = None, **e
     asked = Expected(conversation=ConversationExpected(trace=msgspec.convert(expected, TraceExpected)))
     trace = traced(steps_in(exported, "r"))
     config = {} if strict is None else {"strict": strict}
-    found = build_evaluator(check, config).evaluate(Case("a", None, asked), trace)
-    assert isinstance(found, Evaluation)
-    return found
+    evaluation = build_evaluator(check, config).evaluate(Case("a", None, asked), trace)
+    assert isinstance(evaluation, Evaluation)
+    return evaluation
 
 
 def traced(steps: Steps) -> Trace:
@@ -132,8 +132,8 @@ class TestReading:
 class TestRecovery:
     def test_saying_something_later_is_recovery_and_calling_again_is_not(self) -> None:
         failed = span("t", 0, status="error")
-        said, again = event("m", 2, "reasoning"), event("again", 2, "tool_arguments", span_id="u")
-        assert graded("bad_tool_failure_recovery", payload(failed, said)).passed
+        marked, again = event("m", 2, "reasoning"), event("again", 2, "tool_arguments", span_id="u")
+        assert graded("bad_tool_failure_recovery", payload(failed, marked)).passed
         lost = graded("bad_tool_failure_recovery", payload(failed, again, span("u", 1)))
         assert lost.detail["failed_tools"][0]["span_id"] == "t"
 
@@ -165,9 +165,9 @@ class TestOtherChecks:
             event("c", 2, attributes={"state": "new"}),
         ]
         allowed = [{"from_state": "new", "to_state": "2"}]
-        found = graded("invalid_state_transition", payload(*events), allowed_state_transitions=allowed)
-        assert found.detail["states"] == ["new", "2", "new"]
-        assert found.detail["invalid_transitions"] == [{"from_state": "2", "to_state": "new"}]
+        result = graded("invalid_state_transition", payload(*events), allowed_state_transitions=allowed)
+        assert result.detail["states"] == ["new", "2", "new"]
+        assert result.detail["invalid_transitions"] == [{"from_state": "2", "to_state": "new"}]
 
     @pytest.mark.parametrize(
         ("content", "states"),
@@ -179,29 +179,29 @@ class TestOtherChecks:
     )
     def test_a_state_may_be_zero_or_empty(self, content: dict[str, Any], states: list[str]) -> None:
         events = [event("a", 0, attributes={"state": "new"}), event("b", 1, content=content)]
-        found = graded("invalid_state_transition", payload(*events), allowed_state_transitions=[])
-        assert found.detail["states"] == states
+        result = graded("invalid_state_transition", payload(*events), allowed_state_transitions=[])
+        assert result.detail["states"] == states
 
     def test_precision_and_recall_are_of_sets(self) -> None:
         results = [
             event("a", 0, "tool_result", content={"ids": [1, 1], "hits": [{"id": "no"}]}),
             event("b", 1, "tool_result", content=[{"id": "x"}, {"id": None}, "y"]),
         ]
-        found = graded(
+        result = graded(
             "retrieval_precision_recall",
             payload(*results),
             relevant_retrieval_ids=["1", "z"],
             min_retrieval_precision=0.5,
             min_retrieval_recall=0.6,
         )
-        assert (found.passed, found.score, found.detail["threshold"]) == (False, 0.5, 0.6)
-        assert found.detail["retrieved_ids"] == ["1", "x"]
+        assert (result.passed, result.score, result.detail["threshold"]) == (False, 0.5, 0.6)
+        assert result.detail["retrieved_ids"] == ["1", "x"]
 
     def test_a_step_may_not_cost_more_than_its_limit(self) -> None:
         costs = [span(str(n), n, attributes={"cost_usd": cost}) for n, cost in enumerate((0.1, True, "9", 0.3))]
-        found = graded("step_cost_attribution", payload(*costs), max_step_cost_usd=0.2)
-        assert [over["span_id"] for over in found.detail["over_limit"]] == ["3"]
-        assert found.detail["total_cost_usd"] == pytest.approx(0.4)
+        result = graded("step_cost_attribution", payload(*costs), max_step_cost_usd=0.2)
+        assert [over["span_id"] for over in result.detail["over_limit"]] == ["3"]
+        assert result.detail["total_cost_usd"] == pytest.approx(0.4)
 
     def test_a_cost_just_above_its_limit_does_not_look_like_it(self) -> None:
         found = graded(
@@ -213,12 +213,12 @@ class TestOtherChecks:
         ("mark", "passes"), [("Yes", False), (" yes", True), ("no", True), (1, False), (None, True)]
     )
     def test_marks_of_staleness(self, mark: Any, passes: bool) -> None:
-        said = event("m", 0, "reasoning", attributes={"stale": mark})
-        assert graded("stale_context_usage", payload(said)).passed is passes
+        marked = event("m", 0, "reasoning", attributes={"stale": mark})
+        assert graded("stale_context_usage", payload(marked)).passed is passes
 
     def test_the_first_failed_step_is_the_origin(self) -> None:
-        found = graded("failure_origin", payload(span("late", 5, status="error"), span("early", 1, error={})))
-        assert found.detail["failure_origin_span"]["id"] == "early"
+        result = graded("failure_origin", payload(span("late", 5, status="error"), span("early", 1, error={})))
+        assert result.detail["failure_origin_span"]["id"] == "early"
 
     @pytest.mark.parametrize(
         "check",
@@ -231,8 +231,8 @@ class TestOtherChecks:
 class TestStricterRules:
     def test_a_failure_that_was_recovered_from_passes(self) -> None:
         exported = payload(span("t", 0, status="error"), event("m", 2, "reasoning"))
-        said = graded("failure_origin", exported)
-        assert (said.passed, said.detail["warning"]) == (
+        result = graded("failure_origin", exported)
+        assert (result.passed, result.detail["warning"]) == (
             False,
             "with strict it would pass: every failure was recovered from",
         )
@@ -244,8 +244,8 @@ class TestStricterRules:
 
     def test_retrieving_nothing_is_a_recall_of_nothing(self) -> None:
         asked = {"relevant_retrieval_ids": ["d"], "min_retrieval_recall": 0.5}
-        said = graded("retrieval_precision_recall", payload(), **asked)
-        assert (said.skipped, said.detail["warning"]) == (
+        result = graded("retrieval_precision_recall", payload(), **asked)
+        assert (result.skipped, result.detail["warning"]) == (
             True,
             "with strict it would fail: precision 1.00, recall 0.00",
         )
@@ -255,8 +255,8 @@ class TestStricterRules:
     def test_positional_arguments_tell_calls_apart(self) -> None:
         events = [event(f"e{n}", n, "tool_arguments", span_id="t", content={"args": [n], "kwargs": {}}) for n in (0, 1)]
         exported = payload(span("t"), *events)
-        said = graded("unnecessary_tool_loop", exported, max_repeated_tool_calls=1)
-        assert (said.passed, said.detail["warning"][:25]) == (False, "with strict it would pass")
+        result = graded("unnecessary_tool_loop", exported, max_repeated_tool_calls=1)
+        assert (result.passed, result.detail["warning"][:25]) == (False, "with strict it would pass")
         assert graded("unnecessary_tool_loop", exported, strict=True, max_repeated_tool_calls=1).passed
 
 

@@ -270,10 +270,10 @@ def test_a_sound_conversation_leaves_no_doubt(tmp_path: Path) -> None:
         "tool_calls": [{**CALL, "function": {"name": "f", "arguments": ""}}],
     }
     called["tool_calls"][0]["function"]["arguments"] = "{}"
-    said = [*asked, called, {"role": "tool", "content": "r"}, ANSWERED]
-    path = written(tmp_path, {"id": "x", "messages": said, "expected": {"max_tool_calls": 1}, "trace": {}})
+    messages = [*asked, called, {"role": "tool", "content": "r"}, ANSWERED]
+    path = written(tmp_path, {"id": "x", "messages": messages, "expected": {"max_tool_calls": 1}, "trace": {}})
     assert ran(path).summary.warnings == []
-    judged = written(tmp_path, {"id": "x", "messages": said, "expected": {"rubric": "be kind"}})
+    judged = written(tmp_path, {"id": "x", "messages": messages, "expected": {"rubric": "be kind"}})
     suite = load_suite(judged, options={"plan": "quality"})
     assert (len(list(suite.cases)), list(suite.cases.unknown_keys())) == (1, [])
 

@@ -69,8 +69,8 @@ def test_no_more_applications_run_at_a_time_than_are_asked_for(monkeypatch, most
         await asyncio.sleep(0)
         seen.add(len(running))
         running.remove(given)
-        with pixie.start_observation(input=given, name="r") as one:
-            one.set_output(given)
+        with pixie.start_observation(input=given, name="r") as observation:
+            observation.set_output(given)
 
     asyncio.run(pixie.assert_pass(application, list("abcdefgh"), [lambda one: 1.0]))
     assert max(seen) == most

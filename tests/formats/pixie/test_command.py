@@ -18,8 +18,8 @@ def called(tmp_path):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PIXIE_")}
 
     def call(*words, stdin="", without=(), **variables):
-        given = {key: value for key, value in (environment | variables).items() if key not in without}
-        return warm.run(["-m", *words], cwd=tmp_path, env=given, input=stdin)
+        settings = {key: value for key, value in (environment | variables).items() if key not in without}
+        return warm.run(["-m", *words], cwd=tmp_path, env=settings, input=stdin)
 
     return call
 
@@ -162,9 +162,9 @@ def test_what_somebody_has_yet_to_judge_is_pending_unless_it_failed(called, tmp_
     (tmp_path / "d.json").write_text(dataset({**entry(1, expected), "evaluators": ["...", "later.py:tone"]}))
     done = called("evalwright", "pixie", "test", "d.json")
     (path,) = (tmp_path / "pixie_qa/results").glob("*/result.json")
-    said = json.loads(path.read_text())["datasets"][0]["entries"][0]["evaluations"][1]
+    evaluation = json.loads(path.read_text())["datasets"][0]["entries"][0]["evaluations"][1]
     assert (done.returncode, counted in done.stdout) == (code, True)
-    assert said == {"evaluator": "tone", "score": None, "reasoning": "pending: Is it kind?", "status": "pending"}
+    assert evaluation == {"evaluator": "tone", "score": None, "reasoning": "pending: Is it kind?", "status": "pending"}
 
 
 APP = """

@@ -63,13 +63,13 @@ class App:
 
 
 def entry(text="hello", **changes):
-    given = {
+    settings = {
         "description": text,
         "entry_kwargs": {"text": text},
         "eval_input": [{"name": "who", "value": "you"}],
         "expectation": "hello you",
     }
-    return {key: value for key, value in (given | changes).items() if value is not ...}
+    return {key: value for key, value in (settings | changes).items() if value is not ...}
 
 
 @pytest.fixture
@@ -89,9 +89,9 @@ def ran(path, tmp_path):
     outcome = run_suite(load_suite(path, "pixie"), RunOptions(out=tmp_path / "out"))
     reader, _ = open_run(outcome.run_dir)
     try:
-        verdicts = {one.case_id: one.status for one in reader.verdicts(CaseVerdict)}
-        results = {(one.case_id, one.evaluator): one for one in reader.results(EvaluationResult)}
-        return outcome, verdicts, results, {one.case_id: one for one in reader.traces(Trace)}
+        verdicts = {verdict.case_id: verdict.status for verdict in reader.verdicts(CaseVerdict)}
+        results = {(result.case_id, result.evaluator): result for result in reader.results(EvaluationResult)}
+        return outcome, verdicts, results, {trace.case_id: trace for trace in reader.traces(Trace)}
     finally:
         reader.close()
 
@@ -191,7 +191,7 @@ def test_an_entry_that_lacks_an_input_has_no_output(tmp_path):
     path.write_text(json.dumps({"runnable": "app.py:answer", "evaluators": ["ExactMatch"], "entries": [entry()]}))
     _, _, _, traces = ran(path, tmp_path)
     assert traces["entry-1"].extra["observed"] == {"input": "you", "output": None}
-    assert [one["value"] for one in traces["entry-1"].extra["outputs"]] == ["early"]
+    assert [output["value"] for output in traces["entry-1"].extra["outputs"]] == ["early"]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,9 @@ def test_a_returned_value_that_is_no_json_is_judged_as_text(tmp_path, value, tex
 def test_mistakes_of_an_entry_are_named(written, changes, said):
     with pytest.raises(InputError) as refused:
         load_suite(written(entry(**changes)), "pixie")
-    assert [(said in one.message, one.line) for one in refused.value.problems if not one.unread] == [(True, 1)]
+    assert [(said in problem.message, problem.line) for problem in refused.value.problems if not problem.unread] == [
+        (True, 1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -260,7 +262,7 @@ def test_a_folder_leaves_out_results_and_other_json_but_nothing_broken(tmp_path)
 
 def test_entries_of_one_dataset_count_as_independent_of_each_other(written, tmp_path):
     outcome, *_ = ran(written(entry("a"), entry("b"), entry("c"), entry("d")), tmp_path)
-    exact = next(one for one in outcome.summary.by_evaluator if one.evaluator == "ExactMatch")
+    exact = next(evaluator for evaluator in outcome.summary.by_evaluator if evaluator.evaluator == "ExactMatch")
     assert (exact.by_variant["app"].n, exact.by_variant["app"].cases) == (4, 4)
 
 

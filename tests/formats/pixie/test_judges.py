@@ -48,14 +48,14 @@ class Client:
 
 
 def judged(evaluator, **metadata):
-    given = Evaluable(eval_input="the question", eval_output="the answer", expectation="the truth")
-    return asyncio.run(evaluator(given.model_copy(update={"eval_metadata": metadata})))
+    evaluable = Evaluable(eval_input="the question", eval_output="the answer", expectation="the truth")
+    return asyncio.run(evaluator(evaluable.model_copy(update={"eval_metadata": metadata})))
 
 
 @pytest.mark.parametrize(("choice", "score"), [("A", 0.4), ("B", 0.6), (" C ", 1.0), ("D", 0.0)])
 def test_a_choice_has_its_score(choice, score):
-    said = judged(Factuality(client=Client({"reasons": ["one", "two"], "choice": choice})))
-    assert (said.score, said.reasoning) == (score, "one\ntwo")
+    evaluation = judged(Factuality(client=Client({"reasons": ["one", "two"], "choice": choice})))
+    assert (evaluation.score, evaluation.reasoning) == (score, "one\ntwo")
 
 
 def test_a_text_is_embedded_once_but_not_kept_for_the_whole_run(monkeypatch):

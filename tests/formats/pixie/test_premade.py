@@ -123,20 +123,20 @@ def test_a_schema_that_is_none_is_refused_before_anything_runs():
 
 def test_judges_ask_the_model_that_is_configured_and_see_the_criteria_of_the_case():
     case = Case("a", "which?", metadata={"criteria": "is an animal"})
-    said, server = judged("ClosedQA", {"model": "m"}, case, replies=[openai('{"reasons": "so", "choice": "Y"}')])
-    asked = json.loads(server.requests[0]["body"])
-    assert (said.passed, said.reason, asked["model"]) == (True, "so", "m")
-    assert "is an animal" in json.dumps(asked["messages"])
+    evaluation, server = judged("ClosedQA", {"model": "m"}, case, replies=[openai('{"reasons": "so", "choice": "Y"}')])
+    body = json.loads(server.requests[0]["body"])
+    assert (evaluation.passed, evaluation.reason, body["model"]) == (True, "so", "m")
+    assert "is an animal" in json.dumps(body["messages"])
 
 
 def test_settings_reach_the_scorer():
     case = Case("a", "q", expected=Expected(facts={"ground_truth": ["a"]}))
-    said, _ = judged("ValidJSON", {"schema": {"type": "number"}}, case, answer="12")
-    assert said.score == 1.0
+    evaluation, _ = judged("ValidJSON", {"schema": {"type": "number"}}, case, answer="12")
+    assert evaluation.score == 1.0
 
 
 def test_an_absent_answer_fails_and_a_failed_system_is_not_judged():
-    said, _ = judged("ExactMatch", {}, Case("a", "q"), answer=None)
-    assert (said.passed, said.reason) == (False, "output.final_answer is absent")
+    evaluation, _ = judged("ExactMatch", {}, Case("a", "q"), answer=None)
+    assert (evaluation.passed, evaluation.reason) == (False, "output.final_answer is absent")
     with pytest.raises(EvaluatorError, match="had an error: down"):
         judged("ExactMatch", {}, Case("a", "q"), error=TraceError("http_5xx", "down"))

@@ -39,6 +39,6 @@ def test_an_export_has_the_entries_that_the_originals_command_writes(called, tmp
 def test_datasets_that_ran_together_are_kept_apart(called, tmp_path):
     run = called("run", ".", "--format", "pixie", "--quiet", "--trials", "2").stdout.splitlines()[-1]
     done = called("export", run, "--out", "out")
-    found = json.loads((tmp_path / "out" / "result.json").read_text())["datasets"]
-    assert [(one["dataset"], len(one["entries"])) for one in found] == [("doubles", 4), ("others", 4)]
+    datasets = json.loads((tmp_path / "out" / "result.json").read_text())["datasets"]
+    assert [(dataset["dataset"], len(dataset["entries"])) for dataset in datasets] == [("doubles", 4), ("others", 4)]
     assert "warning: 2 trials" in done.stderr

@@ -13,8 +13,8 @@ from evalwright.pixie import Evaluable, JSONDiff, LevenshteinMatch, ListContains
 
 
 def scored(evaluator, output, expected):
-    given = Evaluable(eval_input="q", eval_output=[{"name": "output", "value": output}], expectation=expected)
-    return asyncio.run(evaluator(given))
+    evaluable = Evaluable(eval_input="q", eval_output=[{"name": "output", "value": output}], expectation=expected)
+    return asyncio.run(evaluator(evaluable))
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_dataset_is_stored_and_found_by_any_spelling(tmp_path):
     store = pixie.DatasetStore(tmp_path)
     store.create("My Set", items(("q", None)))
     store.append("my-set", pixie.Evaluable(eval_input="w"))
-    assert [one.expected_output for one in store.get("MY SET").items] == [None, pixie.UNSET]
+    assert [item.expected_output for item in store.get("MY SET").items] == [None, pixie.UNSET]
 
 
 @pytest.mark.parametrize("template", ["{foo}", "{eval_output[reply]}", "{eval_output:{foo}}"])

@@ -98,8 +98,8 @@ def test_an_analysis_that_fails_spoils_no_other(called, tmp_path):
             return await asyncio.to_thread(partial(called, "analyze", "r1", **variables)), server.requests
 
     done, requests = asyncio.run(analyzed())
-    asked = json.loads(requests[0]["body"])
-    assert (done.returncode, asked["model"], asked["temperature"]) == (1, "m", 0.3)
+    body = json.loads(requests[0]["body"])
+    assert (done.returncode, body["model"], body["temperature"]) == (1, "m", 0.3)
     assert [path.read_text() for path in folder.glob("dataset-?.md")] == ["# Summary\n"]
 
 

@@ -70,17 +70,17 @@ TEXT = "The Quick brown fox, 42"
 )  # fmt: skip
 def test_rules_of_texts(tmp_path, output, assertions, statuses):
     given = [{"type": kind, **({} if value is None else {"value": value})} for kind, value in assertions]
-    found = asserted(tmp_path, output, *given)
-    assert [row.status for row in found.rows] == statuses.split()
-    assert [row.evaluator for row in found.rows] == [f"{kind}#{i}" for i, (kind, _) in enumerate(assertions)]
+    result = asserted(tmp_path, output, *given)
+    assert [row.status for row in result.rows] == statuses.split()
+    assert [row.evaluator for row in result.rows] == [f"{kind}#{i}" for i, (kind, _) in enumerate(assertions)]
 
 
 @pytest.mark.parametrize("output", ["", {"a": "I am sorry"}])
 def test_what_is_no_text_is_a_refusal_with_score_0(tmp_path, output):
     provider = f"def call_api(prompt, options, context):\n    return {{'output': {output!r}}}\n"
     kinds = [{"type": "is-refusal"}, {"type": "not-is-refusal"}]
-    found = run(tmp_path, {"providers": ["file://p.py"], "tests": [{"assert": kinds}]}, **{"p.py": provider})
-    assert [(row.passed, row.score) for row in found.rows] == [(True, 0.0), (False, 0.0)]
+    result = run(tmp_path, {"providers": ["file://p.py"], "tests": [{"assert": kinds}]}, **{"p.py": provider})
+    assert [(row.passed, row.score) for row in result.rows] == [(True, 0.0), (False, 0.0)]
 
 
 @pytest.mark.parametrize("kind", ["python", "javascript"])
@@ -90,14 +90,14 @@ def test_code_in_a_file_judges_what_a_transform_made(tmp_path, kind):
         "c.js": "module.exports = (output) => output === 'x';\n",
     }
     value = f"file://c.{'py' if kind == 'python' else 'js'}"
-    found = asserted(tmp_path, {"a": "x"}, {"type": kind, "value": value, "transform": "output.a"}, **files)
-    assert found.judged() == [f"{kind}#0 pass"]
+    result = asserted(tmp_path, {"a": "x"}, {"type": kind, "value": value, "transform": "output.a"}, **files)
+    assert result.judged() == [f"{kind}#0 pass"]
 
 
 def test_an_assertion_that_cannot_judge_makes_the_cell_an_error(tmp_path):
-    found = asserted(tmp_path, "x", {"type": "contains", "value": "x"}, {"type": "latency"}, {"type": "cost"})
-    assert [row.status for row in found.rows] == ["pass", "error", "error"]
-    assert (found.verdict.status, found.outcome.exit_code) == ("error", 3)
+    result = asserted(tmp_path, "x", {"type": "contains", "value": "x"}, {"type": "latency"}, {"type": "cost"})
+    assert [row.status for row in result.rows] == ["pass", "error", "error"]
+    assert (result.verdict.status, result.outcome.exit_code) == ("error", 3)
 
 
 def test_a_given_output_costs_nothing(tmp_path):
@@ -122,26 +122,26 @@ def test_a_given_output_costs_nothing(tmp_path):
 def test_similarity_of_texts_is_that_of_promptfoo(tmp_path, output, value, scores):
     given = [{"type": "rouge-n", "value": value}, {"type": "bleu", "value": [value, "the cat sat"]}]
     given += [{"type": "gleu", "value": value}, {"type": "levenshtein", "value": value, "threshold": 8}]
-    found = asserted(tmp_path, output, *given, {"type": "rouge-n", "value": [value]}, {"type": "bleu", "value": 5})
-    assert [row.status for row in found.rows][4:] == ["error", "error"]
-    assert [round(row.score, 4) for row in found.rows[:4]] == scores
+    result = asserted(tmp_path, output, *given, {"type": "rouge-n", "value": [value]}, {"type": "bleu", "value": 5})
+    assert [row.status for row in result.rows][4:] == ["error", "error"]
+    assert [round(row.score, 4) for row in result.rows[:4]] == scores
 
 
 def test_a_score_reaches_its_threshold_where_promptfoos_does(tmp_path):
     """2 / 20 as promptfoo computes it is below 0.1."""
     output = '{"echo":"Yo ","topic":1000}'
     rouge = [{"type": kind, "value": "the cat, the dog.", "threshold": 0.1} for kind in ("rouge-n", "not-rouge-n")]
-    found = asserted(tmp_path, output, *rouge)
-    assert [row.status for row in found.rows] == ["fail", "pass"]
+    result = asserted(tmp_path, output, *rouge)
+    assert [row.status for row in result.rows] == ["fail", "pass"]
 
 
 def test_values_come_from_files(tmp_path):
-    found = asserted(
+    result = asserted(
         tmp_path, '{"a": 1}',
         {"type": "equals", "value": "file://e.json"}, {"type": "contains", "value": "file://t.txt"},
         **{"e.json": '{"a": 1}', "t.txt": '"a"\n'},
     )  # fmt: skip
-    assert found.judged() == ["equals#0 pass", "contains#1 pass"]
+    assert result.judged() == ["equals#0 pass", "contains#1 pass"]
 
 
 SAYING = """
@@ -182,8 +182,8 @@ def call_api(prompt, options, context):
 def test_what_a_provider_says_of_its_output(tmp_path, said, assertions, statuses):
     given = [{"type": kind, **({} if value is None else {"value": value})} for kind, value in assertions]
     config = {"providers": ["python:p.py"], "tests": [{"vars": {"said": said}, "assert": given}]}
-    found = run(tmp_path, config, **{"p.py": SAYING})
-    assert [row.status for row in found.rows] == statuses.split()
+    result = run(tmp_path, config, **{"p.py": SAYING})
+    assert [row.status for row in result.rows] == statuses.split()
 
 
 @pytest.mark.parametrize(("kind", "status"), [("guardrails", "pass"), ("contains", "fail")])
@@ -192,8 +192,8 @@ def test_a_guardrail_that_stops_a_red_team_passes_the_test(tmp_path, kind, statu
     given = [blocked, {"type": "contains", "value": "zz"}]
     said = {"said": {"guardrails": {"flagged": True}}}
     tests = [{"vars": said, "assert": given}, {"vars": said, "assert": [{"type": "assert-set", "assert": given}]}]
-    found = run(tmp_path, {"providers": ["python:p.py"], "tests": tests}, **{"p.py": SAYING})
-    assert found.statuses == [status, status]
+    result = run(tmp_path, {"providers": ["python:p.py"], "tests": tests}, **{"p.py": SAYING})
+    assert result.statuses == [status, status]
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def test_perplexity_is_that_of_the_probabilities_of_tokens(tmp_path, numbers, sc
     given += [{"type": "not-perplexity-score", "threshold": 0.3}]
     given += [{"type": "javascript", "value": f"context.logProbs[0] === {numbers[0]}"}]
     config = {"providers": ["python:p.py"], "tests": [{"vars": {"said": {"logProbs": numbers}}, "assert": given}]}
-    found = run(tmp_path, config, **{"p.py": SAYING})
-    assert [round(row.score, 4) for row in found.rows] == [*scores, 1.0]
+    result = run(tmp_path, config, **{"p.py": SAYING})
+    assert [round(row.score, 4) for row in result.rows] == [*scores, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -225,10 +225,10 @@ def test_perplexity_is_that_of_the_probabilities_of_tokens(tmp_path, numbers, sc
 )
 def test_tools_are_called_in_the_forms_of_several_companies(tmp_path, output, called):
     f1 = {0: 0, 1: 2 / 3, 2: 1}[called]
-    given = {"value": ["a", " b", ""], "threshold": 1}
-    found = asserted(tmp_path, output, {"type": "tool-call-f1", **given}, {"type": "not-tool-call-f1", **given})
-    assert [row.score for row in found.rows] == [pytest.approx(f1)] * 2  # the score is not inverted
-    assert [row.status for row in found.rows] == (["pass", "fail"] if f1 == 1 else ["fail", "pass"])
+    settings = {"value": ["a", " b", ""], "threshold": 1}
+    result = asserted(tmp_path, output, {"type": "tool-call-f1", **settings}, {"type": "not-tool-call-f1", **settings})
+    assert [row.score for row in result.rows] == [pytest.approx(f1)] * 2  # the score is not inverted
+    assert [row.status for row in result.rows] == (["pass", "fail"] if f1 == 1 else ["fail", "pass"])
 
 
 def called(name, arguments):
@@ -267,16 +267,16 @@ def test_calls_of_tools_are_those_that_the_provider_offers(tmp_path, output, rea
         "tests": [{"vars": {"said": {"output": output}}, "assert": kinds}],
     }
     tools = json.dumps([{"type": "function", "function": WEATHER}])
-    found = run(tmp_path, config, **{"p.py": SAYING, "tools.json": tools})
-    assert [row.status for row in found.rows] == ["fail" if reason else "pass"] * 2
-    assert reason is None or reason in found.rows[1].reason
+    result = run(tmp_path, config, **{"p.py": SAYING, "tools.json": tools})
+    assert [row.status for row in result.rows] == ["fail" if reason else "pass"] * 2
+    assert reason is None or reason in result.rows[1].reason
 
 
 def test_a_provider_without_tools_has_no_valid_calls(tmp_path):
-    found = asserted(
+    result = asserted(
         tmp_path, [called("w", "{}")], {"type": "is-valid-openai-tools-call"}, {"type": "is-valid-function-call"}
     )
-    assert [row.reason for row in found.rows] == [
+    assert [row.reason for row in result.rows] == [
         "the provider has no tools in its configuration", "the provider is no model with functions",
     ]  # fmt: skip
 

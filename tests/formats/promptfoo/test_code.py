@@ -58,11 +58,11 @@ def test_inline_javascript(tmp_path):
         "const n = [1, 2];\nreturn n.length === 2;", "({pass: true})", "({pass: true, score: 1})",
         "({pass: true, score: 1, reason: 'r', comment: 1})", "({pass: true, score: 1, reason: '', assertion: null})",
     )  # fmt: skip
-    found = asserted(tmp_path, "hi there", *({"type": "javascript", "value": value} for value in values))
+    result = asserted(tmp_path, "hi there", *({"type": "javascript", "value": value} for value in values))
     expected = "pass pass pass pass fail fail fail pass pass fail fail fail pass"
-    assert [row.status for row in found.rows] == expected.split()
-    assert found.rows[4].detail["threw"]
-    assert found.verdict.named_scores == {"tone": 0.5}
+    assert [row.status for row in result.rows] == expected.split()
+    assert result.rows[4].detail["threw"]
+    assert result.verdict.named_scores == {"tone": 0.5}
 
 
 def test_javascript_that_hangs_is_an_error_of_its_cell_alone(tmp_path, monkeypatch):
@@ -71,9 +71,9 @@ def test_javascript_that_hangs_is_an_error_of_its_cell_alone(tmp_path, monkeypat
         {"vars": {"q": q}, "assert": [{"type": "javascript", "value": "output === 'a' || (() => { for (;;); })()"}]}
         for q in ("b", "a")
     ]
-    found = run(tmp_path, {**ECHO, "evaluateOptions": {"maxConcurrency": 1}, "tests": tests})
-    assert found.statuses == ["error", "pass"]
-    assert found.rows[0].error.type == "timeout"
+    result = run(tmp_path, {**ECHO, "evaluateOptions": {"maxConcurrency": 1}, "tests": tests})
+    assert result.statuses == ["error", "pass"]
+    assert result.rows[0].error.type == "timeout"
 
 
 def test_files_of_javascript_judge_transform_and_answer(tmp_path):
@@ -101,9 +101,9 @@ def test_files_of_javascript_judge_transform_and_answer(tmp_path):
         "check.js": "const { same } = require('./same');\nmodule.exports = (o, c) => same(o, c.config.want);",
         "same.js": "exports.same = (a, b) => a === b;",
     }
-    found = run(tmp_path, config, **files)
-    assert found.judged() == ["javascript#0 pass", "equals#1 pass"], found.rows
-    [trace] = found.traces.values()
+    result = run(tmp_path, config, **files)
+    assert result.judged() == ["javascript#0 pass", "equals#1 pass"], result.rows
+    [trace] = result.traces.values()
     assert (trace.output.final_answer, trace.metrics.cost_usd) == ("ASK HI!", 0.25)
 
 
@@ -116,13 +116,13 @@ def test_python_inline_and_in_files(tmp_path):
         "file://c.py", "file://c.py:boom", "(", "{'pass': True}", "len(output) > 3\n", "' true '", "'0.5 of 1'",
         "json.dumps(dict(pass_=True, score=1, reason='r'))",
     )  # fmt: skip
-    found = asserted(
+    result = asserted(
         tmp_path, "hi there", *({"type": "python", "value": value} for value in values),
         **{"c.py": code + "def boom(output, context):\n    raise ValueError('no')\n"},
     )  # fmt: skip
     expected = "pass fail pass pass pass pass fail fail fail fail fail pass pass"
-    assert [row.status for row in found.rows] == expected.split()
-    assert any("returns nothing" in str(warning) for warning in found.outcome.summary.warnings)
+    assert [row.status for row in result.rows] == expected.split()
+    assert any("returns nothing" in str(warning) for warning in result.outcome.summary.warnings)
 
 
 def test_code_in_files_that_cannot_be_used_is_an_error_in_javascript_and_a_failure_in_python(tmp_path):
@@ -131,32 +131,32 @@ def test_code_in_files_that_cannot_be_used_is_an_error_in_javascript_and_a_failu
     tests = [{"vars": {"q": "x"}, "assert": [{"type": "javascript", "value": value}]} for value in values]
     tests += [{"vars": {"q": "x"}, "assert": [{"type": "python", "value": "file://c.py:gone"}]}]
     files = {"c.js": "module.exports = () => true;", "broken.js": "module.exports = (", "c.py": "def get_assert(): ..."}
-    found = run(tmp_path, {**ECHO, "tests": tests}, **files)
-    assert found.statuses == ["error", "error", "error", "fail"]
-    assert {row.error.type for row in found.rows if row.error} == {"unusable"}
-    assert any("'gone.js': this assertion is an error" in str(one) for one in found.outcome.summary.warnings)
+    result = run(tmp_path, {**ECHO, "tests": tests}, **files)
+    assert result.statuses == ["error", "error", "error", "fail"]
+    assert {row.error.type for row in result.rows if row.error} == {"unusable"}
+    assert any("'gone.js': this assertion is an error" in str(warning) for warning in result.outcome.summary.warnings)
 
 
 @pytest.mark.parametrize("transform", ["JSON.parse(output)", "undefined"])
 def test_a_transform_that_gives_nothing_is_an_error(tmp_path, transform):
-    found = run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "bad"}, "options": {"transform": transform}}]})
-    assert found.statuses == ["error"]
-    assert found.verdict.error.type == "transform_error"
+    result = run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "bad"}, "options": {"transform": transform}}]})
+    assert result.statuses == ["error"]
+    assert result.verdict.error.type == "transform_error"
 
 
 @pytest.mark.parametrize("kind", ["is-json", "equals"])
 @pytest.mark.parametrize("made", ["False", "{'pass': True, 'score': 1, 'reason': 'r'}"])
 def test_a_function_in_place_of_a_value_gives_no_verdict(tmp_path, kind, made):
     code = f"def f(output, context):\n    return {made}\n"
-    found = asserted(tmp_path, '{"pass": true}', {"type": kind, "value": "file://v.py:f"}, v__py=code)
-    assert [(row.status, row.error.type) for row in found.rows] == [("error", "bad_value")]
+    result = asserted(tmp_path, '{"pass": true}', {"type": kind, "value": "file://v.py:f"}, v__py=code)
+    assert [(row.status, row.error.type) for row in result.rows] == [("error", "bad_value")]
 
 
 def test_a_prompt_function_knows_the_settings_of_its_prompt(tmp_path):
     code = "def ask(context):\n    return f\"say {context['config'].get('word')}\"\n"
     prompts = ["file://p.py:ask", {"id": "file://p.py:ask", "label": "own", "config": {"word": "hi"}}]
-    found = run(tmp_path, {**ECHO, "prompts": prompts, "tests": [{"vars": {"q": "a"}}]}, p__py=code)
-    assert found.outputs == ["say None", "say hi"]
+    result = run(tmp_path, {**ECHO, "prompts": prompts, "tests": [{"vars": {"q": "a"}}]}, p__py=code)
+    assert result.outputs == ["say None", "say hi"]
 
 
 def test_tests_and_variables_are_made_by_functions(tmp_path):
@@ -189,8 +189,8 @@ def test_code_sees_the_tokens_of_a_response(tmp_path, said, seen):
 
 def test_code_sees_the_assertions_of_its_test(tmp_path):
     code = "context['test']['assert'][1]['value'] == 'x'"
-    found = asserted(tmp_path, "x", {"type": "python", "value": code}, {"type": "contains", "value": "x"})
-    assert found.judged() == ["python#0 pass", "contains#1 pass"]
+    result = asserted(tmp_path, "x", {"type": "python", "value": code}, {"type": "contains", "value": "x"})
+    assert result.judged() == ["python#0 pass", "contains#1 pass"]
 
 
 def test_judges_say_yes_only_as_promptfoo_understands_it(tmp_path):
@@ -206,10 +206,10 @@ def test_judges_say_yes_only_as_promptfoo_understands_it(tmp_path):
     asserts = [{"type": "llm-rubric", "value": reply, **rubric} for reply in replies]
     for sign in ("", "not-"):
         asserts += [{"type": f"{sign}model-graded-closedqa", "value": letter, **criteria} for letter in letters]
-    found = asserted(tmp_path, "x", *asserts)
-    assert [row.status for row in found.rows] == [*replies.values(), *letters.values(), *letters.values()]
-    assert [row.score for row in found.rows[3:6]] == [0, 1, 0]
-    assert any("promptfoo does not turn this type round" in str(one) for one in found.outcome.summary.warnings)
+    result = asserted(tmp_path, "x", *asserts)
+    assert [row.status for row in result.rows] == [*replies.values(), *letters.values(), *letters.values()]
+    assert [row.score for row in result.rows[3:6]] == [0, 1, 0]
+    assert any("promptfoo does not turn this type round" in str(warning) for warning in result.outcome.summary.warnings)
 
 
 def test_judges_that_are_programs_know_the_variables_of_their_question(tmp_path):
@@ -223,9 +223,9 @@ def test_judges_that_are_programs_know_the_variables_of_their_question(tmp_path)
     kinds = {"llm-rubric": {"output": "x", "rubric": "v"}, "factuality": {"ideal": "v", "completion": "x"}}
     asserts = [{"type": kind, "value": "v", "provider": "file://judge.py"} for kind in kinds]
     closed = {"type": "model-graded-closedqa", "value": "v", "provider": "file://judge.py"}
-    found = asserted(tmp_path, "x", *asserts, closed)
-    assert [row.status for row in found.rows] == ["pass"] * 3
-    for row, known in zip(found.rows, kinds.values(), strict=False):
+    result = asserted(tmp_path, "x", *asserts, closed)
+    assert [row.status for row in result.rows] == ["pass"] * 3
+    for row, known in zip(result.rows, kinds.values(), strict=False):
         reply = json.loads(row.detail["judge_calls"][0]["reply"])
         assert {key: value for key, value in reply["reason"].items() if value is not None} == {"q": "asked", **known}
 

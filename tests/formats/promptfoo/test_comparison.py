@@ -63,7 +63,7 @@ def lines_of(path: Path) -> list[dict[str, object]]:
 
 
 def keep(path: Path, kept: list[dict[str, object]]) -> None:
-    path.write_text("".join(json.dumps(one) + "\n" for one in kept))
+    path.write_text("".join(json.dumps(row) + "\n" for row in kept))
 
 
 @pytest.mark.parametrize("with_verdict", [0, 1, 2])
@@ -73,11 +73,11 @@ def test_a_run_that_was_cut_off_between_the_cells_of_a_test_is_completed(tmp_pat
     ran = run(tmp_path, config, judge__py=JUDGE, says="")
     folder = ran.outcome.run_dir
     verdicts = lines_of(folder / "verdicts.jsonl")[:with_verdict]
-    names = [one["variant_name"] for one in verdicts]
+    names = [verdict["variant_name"] for verdict in verdicts]
     keep(folder / "verdicts.jsonl", verdicts)
     keep(
         folder / "results.jsonl",
-        [one for one in lines_of(folder / "results.jsonl") if one["variant_name"] in names],
+        [line for line in lines_of(folder / "results.jsonl") if line["variant_name"] in names],
     )
     keep(folder / "traces.jsonl", lines_of(folder / "traces.jsonl")[: max(1, with_verdict)])
     (tmp_path / "says").write_text("0")  # who asks the judge again gets another answer

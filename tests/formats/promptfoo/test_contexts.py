@@ -33,8 +33,8 @@ def test_a_half_is_needed_unless_there_is_a_threshold(kind, replies, score):
     asked = {"context": "One. Two. Three.", "query": "q"}
     vectors = {"q": [1.0, 0.0], "Whence?": [0.0, 1.0]}
     for keys, passes in (({}, False), ({"threshold": 0}, True)):
-        found, _ = given(kind, replies, variables=asked, vectors=vectors, **keys)
-        assert (found.passed, found.score) == (passes, pytest.approx(score))
+        evaluation, _ = given(kind, replies, variables=asked, vectors=vectors, **keys)
+        assert (evaluation.passed, evaluation.score) == (passes, pytest.approx(score))
 
 
 def test_the_context_is_what_a_transform_finds_in_the_output_of_the_provider():
@@ -47,8 +47,8 @@ def test_the_context_is_what_a_transform_finds_in_the_output_of_the_provider():
 
 def test_parts_of_a_context_count_as_they_are():
     seen = {"output": {"parts": ["One. Two.", "Three. Four."]}}
-    found, _ = given("context-relevance", ["One. Two."], seen=seen, contextTransform="output.parts")
-    assert found.score == 0.5
+    evaluation, _ = given("context-relevance", ["One. Two."], seen=seen, contextTransform="output.parts")
+    assert evaluation.score == 0.5
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_a_prompt_of_the_configuration_replaces_ours():
 def test_g_eval_is_turned_round_with_its_score():
     replies = [{"steps": ["look"]}, {"score": 8, "reason": "r"}]
     for kind, passed, score in (("g-eval", True, 0.8), ("not-g-eval", False, 0.2)):
-        found, _ = given(kind, replies)
-        assert (found.passed, found.score) == (passed, pytest.approx(score))
+        evaluation, _ = given(kind, replies)
+        assert (evaluation.passed, evaluation.score) == (passed, pytest.approx(score))
 
 
 @pytest.mark.parametrize(
@@ -123,25 +123,25 @@ TALK = [{"input": "Paris?", "output": "In France."}, {"input": "And Oslo?", "out
 )
 def test_each_turn_of_a_conversation_is_judged_after_those_before_it(kind, keys, passed, score):
     replies = ['{"verdict": "yes"}', '{"verdict": "no", "reason": "no town"}']
-    found, models = given(kind, replies, variables={"_conversation": TALK}, **keys)
-    assert (found.passed, found.score) == (passed, score)
+    evaluation, models = given(kind, replies, variables={"_conversation": TALK}, **keys)
+    assert (evaluation.passed, evaluation.score) == (passed, score)
     assert "User: Paris?\nAssistant: In France.\nUser: And Oslo?\nAssistant: Bananas." in models.prompt
     if not passed:
-        assert "turn 2: no town" in found.reason
+        assert "turn 2: no town" in evaluation.reason
 
 
 def test_a_window_of_a_conversation_is_as_wide_as_is_said():
     replies = ['{"verdict": "yes"}'] * 2
-    found, models = given(
+    evaluation, models = given(
         "conversation-relevance", replies, variables={"_conversation": TALK}, config={"windowSize": 1}
     )
-    assert found.passed
+    assert evaluation.passed
     assert "Paris" not in models.prompt
 
 
 def test_without_earlier_turns_the_prompt_and_the_output_are_judged():
-    found, models = given("conversation-relevance", ['{"verdict": "yes"}'])
-    assert found.score == 1
+    evaluation, models = given("conversation-relevance", ['{"verdict": "yes"}'])
+    assert evaluation.score == 1
     assert "User: Where is it?\nAssistant: On its way." in models.prompt
     with pytest.raises(EvaluatorError, match="expected yes or no as 'verdict'"):
         given("conversation-relevance", ['{"verdict": "maybe"}'])
@@ -151,8 +151,8 @@ def test_without_earlier_turns_the_prompt_and_the_output_are_judged():
     ("reply", "score"), [("(B) because", 1), ("a) it is", 1), ("The answer is (C).", 1), ("I think (D), so (d).", 0)]
 )
 def test_a_category_may_be_a_letter_in_a_sentence(reply, score):
-    found, _ = given("factuality", [reply])
-    assert found.score == score
+    evaluation, _ = given("factuality", [reply])
+    assert evaluation.score == score
 
 
 @pytest.mark.parametrize("reply", ["C", "(A) or (D)", "as said above) then", "(F)"])
@@ -163,5 +163,5 @@ def test_a_reply_without_one_category_is_no_verdict(reply):
 
 @pytest.mark.parametrize(("score", "inverted"), [(5, 0), (-1, 1), (0.25, 0.75)])
 def test_an_inverted_score_stays_between_0_and_1(score, inverted):
-    found, _ = given("not-llm-rubric", [{"pass": True, "score": score}])
-    assert found.score == inverted
+    evaluation, _ = given("not-llm-rubric", [{"pass": True, "score": score}])
+    assert evaluation.score == inverted

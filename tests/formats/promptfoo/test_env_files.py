@@ -27,8 +27,8 @@ def here(tmp_path, monkeypatch):
 def test_the_env_file_of_the_working_directory_is_read(tmp_path):
     (tmp_path / ".env").write_text("SHOP_TOWN='Bonn'\n")
     (tmp_path / "evals").mkdir()
-    found = run(tmp_path / "evals", asked("a Bonn"))
-    assert (found.statuses, found.outcome.summary.warnings) == (["pass"], [])
+    result = run(tmp_path / "evals", asked("a Bonn"))
+    assert (result.statuses, result.outcome.summary.warnings) == (["pass"], [])
 
 
 def test_variables_of_the_process_take_precedence(tmp_path, monkeypatch):
@@ -109,7 +109,7 @@ def test_a_provider_has_variables_of_its_own(tmp_path):
 def test_variables_of_a_provider_that_nothing_reads_are_told(tmp_path):
     providers = [{"id": "echo", "env": {"SHOP_TOWN": "Bonn"}}]
     suite = load_suite(write(tmp_path, asked("a", "{{q}}", providers=providers)))
-    assert [(one.key, one.message) for one in suite.warnings] == [
+    assert [(warning.key, warning.message) for warning in suite.warnings] == [
         ("providers[0].env.SHOP_TOWN", "nothing reads this variable")
     ]
 

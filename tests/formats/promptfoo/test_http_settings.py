@@ -27,12 +27,12 @@ VARIABLES = {"q": 'a"b', "n": 5}
 def asked_of(folder, config: dict[str, Any], **files: str):
     """The request that a provider sends, with its headers; `HOST` in a text stands for the service."""
     headers: list[dict[str, str]] = []
-    with service(headers=headers) as (address, asked):
+    with service(headers=headers) as (address, requests):
         host = address.partition("//")[2]
         config = json.loads(json.dumps({"id": "http", "config": config}).replace("HOST", host))
         files = {name: text.replace("HOST", host) for name, text in files.items()}
         run(folder, {**ECHO, "providers": [config], "tests": [{"vars": VARIABLES}]}, **files)
-    [(method, path, body, _)] = asked
+    [(method, path, body, _)] = requests
     return method, path, body, {name.lower(): value for name, value in headers[0].items()}
 
 
@@ -60,7 +60,7 @@ def test_what_is_no_request_is_told_with_its_place(tmp_path):
     providers = [{"id": "http", "config": {"request": text}} for text in wrong]
     with pytest.raises(InputError) as told:
         load_suite(write(tmp_path, {**ECHO, "providers": providers}))
-    assert [(one.key, one.message.partition(",")[0]) for one in told.value.listed] == [
+    assert [(entry.key, entry.message.partition(",")[0]) for entry in told.value.listed] == [
         ("providers[0].config.request", "expected a request that begins like 'POST /path HTTP/1.1'"),
         ("providers[1].config.request", "expected a header"),
         ("providers[1].config.request", "the request has no header Host"),
@@ -113,7 +113,7 @@ def test_credentials_in_a_request_are_not_stored(tmp_path):
     assert asked_of(tmp_path, config, r__txt=text)[3]["authorization"] == secret
     kept = [path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()]
     assert kept
-    assert not any(b"s3cret-of-mine" in one for one in kept)
+    assert not any(b"s3cret-of-mine" in row for row in kept)
 
 
 def test_requests_name_the_tools_of_the_prompt_or_else_of_the_provider(tmp_path):
@@ -124,12 +124,12 @@ def test_requests_name_the_tools_of_the_prompt_or_else_of_the_provider(tmp_path)
 
 
 def test_a_prompts_own_tools_take_precedence(tmp_path):
-    with service() as (address, asked):
+    with service() as (address, requests):
         config = {"url": address, "method": "POST", "body": {"tools": "{{tools}}"}, "tools": [{"name": "t1"}]}
         prompt = {"raw": "{{q}}", "label": "own", "config": {"tools": [{"name": "t2"}]}}
         provider = {"id": "http", "config": config}
         run(tmp_path, {"prompts": [prompt], "providers": [provider], "tests": [{"vars": {"q": 1}}]})
-    assert json.loads(asked[0][2]) == {"tools": [{"name": "t2"}]}
+    assert json.loads(requests[0][2]) == {"tools": [{"name": "t2"}]}
 
 
 @pytest.mark.parametrize("key", ["multipart", "session", "signatureAuth", "tls"])
@@ -151,7 +151,7 @@ def test_tests_share_no_cookies(tmp_path):
     config = {**ECHO, "tests": [{"vars": {"q": ["a", "b"]}}], "evaluateOptions": {"maxConcurrency": 1}}
     with service(headers=headers, sends=("Set-Cookie", "session=1; Path=/")) as (address, _):
         run(tmp_path, {**config, "providers": [address]})
-    assert ["Cookie" in one for one in headers] == [False, False]
+    assert ["Cookie" in header for header in headers] == [False, False]
 
 
 @pytest.mark.parametrize(

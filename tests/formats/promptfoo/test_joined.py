@@ -50,7 +50,7 @@ def test_mistakes_are_reported_in_the_file_that_has_them(files):
     Path("c.yaml").write_text(mistaken)
     with pytest.raises(InputError) as refused:
         load_suite(files[0], options={"add_config": [files[1], Path("c.yaml")]})
-    assert sorted((one.file, one.line, one.key) for one in refused.value.problems) == [
+    assert sorted((problem.file, problem.line, problem.key) for problem in refused.value.problems) == [
         ("c.yaml", 1, "tests[1].assert[0].type"),
         ("c.yaml", 2, "defaultTest.threshold"),
         ("c.yaml", 3, "providers[0]"),

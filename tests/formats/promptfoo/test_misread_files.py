@@ -85,8 +85,8 @@ def test_a_test_that_says_nothing_is_a_mistake(tmp_path):
 
 def test_assertions_among_the_variables_are_warned_of(tmp_path):
     tests = [{"vars": {"q": "a", "assert": [{"type": "contains", "value": "z"}]}}, {"vars": {"assert": "b"}}]
-    warnings = [str(one) for one in load_suite(write(tmp_path, {**ECHO, "tests": tests})).warnings]
-    assert [one.count("judges nothing") for one in warnings if ".vars.assert" in one] == [1]
+    warnings = [str(warning) for warning in load_suite(write(tmp_path, {**ECHO, "tests": tests})).warnings]
+    assert [warning.count("judges nothing") for warning in warnings if ".vars.assert" in warning] == [1]
 
 
 def test_a_mistake_in_the_defaults_of_tests_is_told_once(tmp_path):
@@ -134,7 +134,7 @@ def test_a_red_team_beside_tests_is_left_out(tmp_path):
         load_suite(write(tmp_path, config))
     suite = load_suite(write(tmp_path, {**config, "tests": [{"vars": {"q": "a"}}]}))
     assert len(suite.cases) == 1
-    assert [str(one) for one in suite.warnings if "red team is not run" in str(one)]
+    assert [str(warning) for warning in suite.warnings if "red team is not run" in str(warning)]
 
 
 def test_a_prompt_that_is_taken_for_a_file_says_how_to_write_it(tmp_path):
@@ -151,7 +151,7 @@ def test_settings_of_an_http_service_that_nothing_reads_are_warned_of(tmp_path):
         "transform": "json.a",
     }
     config = {**ECHO, "providers": [{"id": "http", "config": service}], "tests": [{"vars": {"q": "x"}}]}
-    said = [str(one) for one in load_suite(write(tmp_path, config)).warnings]
+    said = [str(warning) for warning in load_suite(write(tmp_path, config)).warnings]
     assert [one.partition("  ")[2] for one in said if "nothing reads" in one] == [
         'providers[0].config.sessionParser  nothing reads this key; did you mean "responseParser"?',
         'providers[0].config.transform  nothing reads this key; did you mean "transformRequest"?',
@@ -170,7 +170,7 @@ def test_columns_of_the_same_name_are_warned_of(tmp_path):
     )
     suite = load_suite(path)
     assert [
-        "t.csv:1: 2 columns are named '__expected': only the last is read" in str(one) for one in suite.warnings
+        "t.csv:1: 2 columns are named '__expected': only the last is read" in str(warning) for warning in suite.warnings
     ] == [True]
     [case] = suite.cases
     assert [spec.config["assertion"]["value"] for spec in case.evaluators or ()] == ["a"]
@@ -197,7 +197,7 @@ def test_mistakes_in_a_table_are_reported_with_their_lines(tmp_path):
     table = 'q,__expected,__expected1\n"two\nlines",contains:a,is-sql\nb,webhook:http://a,contains:\n'
     with pytest.raises(InputError) as refused:
         load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": table}))
-    assert [(Path(one.file).name, one.line, one.key) for one in refused.value.problems] == [
+    assert [(Path(problem.file).name, problem.line, problem.key) for problem in refused.value.problems] == [
         ("t.csv", 2, "assert[1].type"),
         ("t.csv", 4, "assert[0].type"),
     ]
@@ -217,7 +217,7 @@ def test_cells_may_be_separated_by_another_character(tmp_path, monkeypatch):
 def test_a_table_with_another_separator_is_named(tmp_path):
     suite = load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": "q;__expected\na;b\n"}))
     warned = "t.csv:1: found one column, 'q;__expected': set PROMPTFOO_CSV_DELIMITER if ';' is between the cells"
-    assert any(warned in str(one) for one in suite.warnings)
+    assert any(warned in str(warning) for warning in suite.warnings)
 
 
 def test_references_may_lead_to_places_in_other_files(tmp_path):
@@ -244,7 +244,9 @@ def test_references_that_lead_nowhere_or_to_themselves_are_reported(tmp_path):
     with pytest.raises(InputError) as refused:
         load_suite(write(tmp_path, {**ECHO, "tests": tests}, common__yaml="a: {vars: {$ref: '#/a'}}\n"))
     messages = [
-        one.message for one in refused.value.problems if "there is no" in one.message or "itself" in one.message
+        problem.message
+        for problem in refused.value.problems
+        if "there is no" in problem.message or "itself" in problem.message
     ]
     assert [message.partition(";")[0] for message in messages] == [
         "there is no file 'gone.yaml'",

@@ -66,16 +66,16 @@ def test_calls_of_tools_are_part_of_the_output(tmp_path, server, model, reply, o
     server.answer = lambda body: reply
     wanted = {"type": "tool-call-f1", "value": ["weather"]}
     config = {"prompts": ["{{q}}"], "providers": [model], "tests": [{"vars": {"q": "Bonn"}, "assert": [wanted]}]}
-    found = run(tmp_path, config)
-    assert (found.outputs, found.statuses) == ([output], ["pass"])
+    result = run(tmp_path, config)
+    assert (result.outputs, result.statuses) == ([output], ["pass"])
 
 
 @pytest.mark.parametrize(("reply", "statuses"), [("sunny", "pass fail"), (REFUSAL, "fail pass")])
 def test_what_a_model_refuses_to_answer_is_flagged(tmp_path, server, reply, statuses):
     server.answer = lambda body: reply
     tests = [{"vars": {"q": "Bonn"}, "assert": [{"type": kind}]} for kind in ("guardrails", "not-guardrails")]
-    found = run(tmp_path, {"prompts": ["{{q}}"], "providers": ["openai:chat:gpt-4o"], "tests": tests})
-    assert found.statuses == statuses.split()
+    result = run(tmp_path, {"prompts": ["{{q}}"], "providers": ["openai:chat:gpt-4o"], "tests": tests})
+    assert result.statuses == statuses.split()
 
 
 def test_a_reply_that_a_filter_left_without_text_says_so(tmp_path, server):
@@ -93,16 +93,16 @@ def test_a_reply_that_a_filter_left_without_text_says_so(tmp_path, server):
         "providers": ["openai:chat:gpt-4o"],
         "tests": [{"vars": {"q": "a"}, "assert": wanted}],
     }
-    found = run(tmp_path, config)
-    assert (found.outputs, found.statuses) == (["Content filtered by provider"], ["pass"])
+    result = run(tmp_path, config)
+    assert (result.outputs, result.statuses) == (["Content filtered by provider"], ["pass"])
 
 
 def test_a_reply_that_is_not_the_json_that_was_asked_for_is_judged(tmp_path, server):
     form = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
     provider = {"id": "openai:chat:gpt-4o", "config": {"response_format": form}}
     tests = [{"vars": {"q": "Bonn"}, "assert": [{"type": "is-json"}]}]
-    found = run(tmp_path, {"prompts": ["{{q}}"], "providers": [provider], "tests": tests})
-    assert (found.outputs, found.statuses) == (["sunny"], ["fail"])
+    result = run(tmp_path, {"prompts": ["{{q}}"], "providers": [provider], "tests": tests})
+    assert (result.outputs, result.statuses) == (["sunny"], ["fail"])
 
 
 @pytest.mark.parametrize(
@@ -155,15 +155,15 @@ def test_a_grader_is_one_of_the_providers_if_it_has_their_name(tmp_path, server)
     graders = ["strict", "openai:chat:gpt-4o", "own", {"text": "own"}, {"text": {"id": "strict"}}]
     asserts = [{"type": "llm-rubric", "value": "fine", "provider": grader} for grader in graders]
     tests = [{"vars": {"q": "Bonn"}, "providers": ["echo"], "assert": asserts}]
-    found = run(tmp_path, {"prompts": ["{{q}}"], "providers": providers, "tests": tests}, judge__py=judge)
-    assert [row.reason for row in found.rows if row.status == "pass"] == ["gpt-4o", "gpt-4o", "own", "own", "gpt-4o"]
+    result = run(tmp_path, {"prompts": ["{{q}}"], "providers": providers, "tests": tests}, judge__py=judge)
+    assert [row.reason for row in result.rows if row.status == "pass"] == ["gpt-4o", "gpt-4o", "own", "own", "gpt-4o"]
     assert {request[3]["temperature"] for request in server.requests} == {0.3}
 
 
 def test_a_provider_in_a_mapping_keeps_its_id(tmp_path, server):
     providers = ["openai:chat:gpt-4o", {"id": "openai:chat:gpt-4o-mini"}]
-    found = run(tmp_path, {"prompts": ["{{q}}"], "providers": providers, "tests": [{"vars": {"q": "Bonn"}}]})
-    assert [variant for _, variant, _ in found.traces] == ["openai:gpt-4o", "openai:chat:gpt-4o-mini"]
+    result = run(tmp_path, {"prompts": ["{{q}}"], "providers": providers, "tests": [{"vars": {"q": "Bonn"}}]})
+    assert [variant for _, variant, _ in result.traces] == ["openai:gpt-4o", "openai:chat:gpt-4o-mini"]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_settings_that_nothing_reads_are_warned_of(tmp_path):
     google = {"maxOutputTokens": 9, "generationConfig": {"seed": 1}}
     providers = [{"id": "ollama:llama3", "config": config}, {"id": "google:gemini-2.5-flash", "config": google}]
     suite = load_suite(write(tmp_path, {"prompts": ["{{q}}"], "providers": providers, "tests": [{"vars": {"q": "a"}}]}))
-    assert [one.key for one in suite.warnings if "config" in one.key] == [
+    assert [warning.key for warning in suite.warnings if "config" in warning.key] == [
         "providers[0].config.num_ctx", "providers[0].config.showThinking", "providers[1].config.generationConfig.seed",
     ]  # fmt: skip
 
@@ -210,7 +210,7 @@ def test_a_models_key_and_address_may_be_variables_of_its_provider(tmp_path, ser
     key = config.get("apiKeyEnvar", "OPENAI_API_KEY")
     variables = {key: KEY, "OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
     provider = {"id": "openai:gpt-4o", "env": variables, "config": config}
-    found = run(tmp_path, {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "Bonn"}}]})
-    assert (found.statuses, len(server.requests)) == (["pass"], 1)
-    files = [path for path in found.outcome.run_dir.rglob("*") if path.is_file()]
+    result = run(tmp_path, {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "Bonn"}}]})
+    assert (result.statuses, len(server.requests)) == (["pass"], 1)
+    files = [path for path in result.outcome.run_dir.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in path.read_bytes() for path in files)

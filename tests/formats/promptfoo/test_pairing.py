@@ -31,8 +31,8 @@ def _compared(capsys, *words: str) -> dict:
     with pytest.raises(SystemExit) as ended:
         main(["compare", *words, "--json"])
     assert not ended.value.code, capsys.readouterr().err
-    found: dict = json.loads(capsys.readouterr().out)
-    return found
+    document: dict = json.loads(capsys.readouterr().out)
+    return document
 
 
 def _identity(comparison: dict) -> tuple[int, dict]:
@@ -62,8 +62,8 @@ def test_what_promptfoo_recorded_is_paired_with_our_run(tmp_path, capsys):
     ]  # fmt: skip
     (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
     PromptfooResults.import_files([tmp_path / "out.json"], tmp_path / "imported")
-    theirs = run_suite(load_suite(tmp_path / "imported/eval.yaml"), RunOptions(out=tmp_path / "runs")).run_dir
-    found = _compared(capsys, str(theirs), str(ours))
+    run_dir = run_suite(load_suite(tmp_path / "imported/eval.yaml"), RunOptions(out=tmp_path / "runs")).run_dir
+    found = _compared(capsys, str(run_dir), str(ours))
     n, identity = _identity(found)
     assert n == 2
     assert (identity["a_only"], identity["b_only"], identity["cases_changed"]) == ([], ["test-0"], [])

@@ -18,7 +18,7 @@ from formats.promptfoo.runs import ECHO, run, run_at, write
 def test_guardrails_of_a_provider_that_says_only_its_output_are_warned_of(tmp_path, provider, warned):
     config = {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "hi"}, "assert": [{"type": "guardrails"}]}]}
     warnings = run(tmp_path, config).outcome.summary.warnings
-    assert any("guardrails passes whatever the output of" in one for one in warnings) == warned
+    assert any("guardrails passes whatever the output of" in warning for warning in warnings) == warned
 
 
 def test_a_provider_in_python_has_prompt_options_and_context(tmp_path):
@@ -101,7 +101,7 @@ def test_a_provider_may_be_a_variable_with_a_default(tmp_path):
 def test_an_address_may_have_an_id_of_its_own(tmp_path):
     provider = {"id": "https:company/model", "label": "m", "config": {"url": "http://127.0.0.1:{{env.PORT}}/ask"}}
     config = {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "a"}}]}
-    assert [one.name for one in load_suite(write(tmp_path, config)).variants] == ["m"]
+    assert [variant.name for variant in load_suite(write(tmp_path, config)).variants] == ["m"]
     del provider["config"]
     with pytest.raises(InputError, match="the address is missing"):
         load_suite(write(tmp_path, config))

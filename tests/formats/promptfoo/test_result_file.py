@@ -50,11 +50,11 @@ def test_the_result_file_keeps_what_is_unknown_and_one_name_for_each_prompt(tmp_
     assert [rows[2, 0]["cost"], rows[2, 1]["cost"], rows[0, 0]["cost"]] == [None, 0, 0]
     again = run_at(tmp_path / "promptfooconfig.yaml", tmp_path, {"cached": out})
     assert again.statuses == first.statuses == ["pass", "pass", "error", "error", *["pass"] * 4]
-    found = PromptfooResults.import_files([out], tmp_path / "imported")
-    assert (found.cases, found.traces) == (4, 8)
+    files = PromptfooResults.import_files([out], tmp_path / "imported")
+    assert (files.cases, files.traces) == (4, 8)
     recorded = [json.loads(line) for line in (tmp_path / "imported/cases.jsonl").read_text().splitlines()]
     own = [one for case in recorded for one in case["embedded_trace"] if one["variant_name"] == "own"]
-    assert sorted((one["input"]["q"], one["metrics"]["cost_usd"]) for one in own) == [
+    assert sorted((row["input"]["q"], row["metrics"]["cost_usd"]) for row in own) == [
         *[("0", None)] * 2,
         *[("1", 0)] * 2,
     ]
@@ -70,7 +70,7 @@ def test_the_result_file_says_what_each_column_took(tmp_path):
     config = {**ECHO, "providers": ["echo", "file://own.py"], "tests": [{"vars": {"q": x}} for x in "aab"]}
     run(tmp_path, config, options={"output": tmp_path / "out.json"}, own__py=code)
     document = json.loads((tmp_path / "out.json").read_text())["results"]
-    echoed, own = (one["metrics"] for one in document["prompts"])
+    echoed, own = (prompt["metrics"] for prompt in document["prompts"])
     assert (echoed["cost"], echoed["tokenUsage"]) == (0, {"numRequests": 3})
     assert (own["cost"], own["tokenUsage"]) == (0.5, {"numRequests": 3, "prompt": 6, "completion": 8, "total": 14})
     assert own["totalLatencyMs"] == sum(row["latencyMs"] for row in document["results"] if row["promptIdx"] == 1)
@@ -86,9 +86,9 @@ def test_what_promptfoo_recorded_is_judged_in_place_of_calls(tmp_path):
     (tmp_path / "out.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     config = {**ECHO, "tests": tests}
     assert run(tmp_path, config, options={"cached": tmp_path / "out.jsonl"}).statuses == ["pass", "error", "error"]
-    found = run(tmp_path, config, options={"cached": tmp_path / "out.json"})
-    assert found.statuses == ["pass", "error", "error"]
-    first, second, third = found.traces.values()
+    result = run(tmp_path, config, options={"cached": tmp_path / "out.json"})
+    assert result.statuses == ["pass", "error", "error"]
+    first, second, third = result.traces.values()
     assert (first.output.final_answer, first.latency_ms) == ("ax", 7)
     assert [second.error.message, third.error.type] == ["was down", "not_recorded"]
 
@@ -100,8 +100,11 @@ def test_a_set_is_followed_by_its_members_and_a_scoring_function_is_no_assertion
     code = "def grade(scores, context):\n    return {'pass': True, 'score': 1, 'reason': 'own'}\n"
     run(tmp_path, {**ECHO, "tests": [test]}, options={"output": tmp_path / "out.json"}, s__py=code)
     [row] = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
-    found = [(one["assertion"]["type"], one["pass"]) for one in row["gradingResult"]["componentResults"]]
-    assert found == [("assert-set", True), ("contains", True), ("contains", False), ("equals", True)]
+    listed = [
+        (componentResult["assertion"]["type"], componentResult["pass"])
+        for componentResult in row["gradingResult"]["componentResults"]
+    ]
+    assert listed == [("assert-set", True), ("contains", True), ("contains", False), ("equals", True)]
 
 
 def test_results_are_numbered_and_ordered_as_those_of_promptfoo(tmp_path):
@@ -112,7 +115,7 @@ def test_results_are_numbered_and_ordered_as_those_of_promptfoo(tmp_path):
     once = ["ax", "bx", "ay", "by"] * 3 + ["z"] * 2
     for s in (1, 2):
         once += [f"p{s}", f"q{s}"] * 2 + [f"r{s}"] * 2
-    assert shown == [one for one in once for _ in range(2)]
+    assert shown == [row for row in once for _ in range(2)]
     assert [(row["testIdx"], row["promptIdx"]) for row in rows] == [(i, j) for i in range(len(once)) for j in range(2)]
     assert [len(row["gradingResult"]["componentResults"]) for row in rows] == [1] * 28 + [0] * 24
 
@@ -140,11 +143,11 @@ def test_a_run_of_another_format_has_its_outputs_results_and_columns():
         run.append_trace(a_trace(variant_name=name, case_index=0))
         run.append_results([a_result(variant_name=name, passed=passed, score=float(passed))])
         run.append_verdict(a_verdict(variant_name=name, status="pass" if passed else "fail", score=float(passed)))
-    found = json.loads(ResultsReport().render(run, a_summary()))["results"]
-    assert found["stats"] == {"successes": 1, "failures": 1, "errors": 0}
-    shown = [(one["provider"], one["metrics"]["testPassCount"]) for one in found["prompts"]]
+    results = json.loads(ResultsReport().render(run, a_summary()))["results"]
+    assert results["stats"] == {"successes": 1, "failures": 1, "errors": 0}
+    shown = [(prompt["provider"], prompt["metrics"]["testPassCount"]) for prompt in results["prompts"]]
     assert shown == [("v1", 1), ("v2", 0)]
-    first, second = found["results"]
+    first, second = results["results"]
     assert (first["vars"], first["response"]) == ({"user_message": "Hello"}, {"output": "Hello!"})
     [part] = second["gradingResult"]["componentResults"]
     assert (part["pass"], part["assertion"]) == (False, {"type": "contains_text", "metric": "says_hello"})

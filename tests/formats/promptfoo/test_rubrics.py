@@ -50,7 +50,7 @@ def test_the_output_can_be_shown_in_parts(monkeypatch):
 )
 def test_messages_are_sent_as_messages(prompt):
     _, models = given("llm-rubric", PASSES, rubricPrompt=prompt)
-    assert [(one.role, one.content) for one in models.requests[-1].messages] == [
+    assert [(message.role, message.content) for message in models.requests[-1].messages] == [
         ("system", "S x"),
         ("user", "On its way."),
     ]
@@ -59,9 +59,9 @@ def test_messages_are_sent_as_messages(prompt):
 def test_types_with_two_calls_take_two_prompts():
     replies = ['{"steps": ["look", "say"]}', '{"score": 8}']
     own = {"steps": "for {{criteria}}", "evaluate": "{{steps}} of {{maxScore}}: {{output}} on {{input}}"}
-    found, models = given("g-eval", replies, rubricPrompt=own)
-    assert found.passed
-    assert [one.messages[0].content for one in models.requests] == [
+    evaluation, models = given("g-eval", replies, rubricPrompt=own)
+    assert evaluation.passed
+    assert [request.messages[0].content for request in models.requests] == [
         "for x",
         "look\n- say of 10: On its way. on Where is it?",
     ]
@@ -82,8 +82,8 @@ def test_a_prompt_for_judges_may_be_in_a_file(tmp_path):
     }  # fmt: skip
     named = ["file://own.txt", "file://own.js", "file://own.mjs:named"]
     asserts = [{"type": "llm-rubric", "value": "on {{q}}", "provider": "echo", "rubricPrompt": one} for one in named]
-    found = asserted(tmp_path, "x", *asserts, **files)
-    assert [row.reason for row in found.rows] == ["on asked, x"] * 3
+    result = asserted(tmp_path, "x", *asserts, **files)
+    assert [row.reason for row in result.rows] == ["on asked, x"] * 3
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from formats.promptfoo.runs import ECHO, Ran, asserted, run, run_at, write
 
 
 def test_every_prompt_is_sent_to_every_provider(tmp_path):
-    found = run(
+    result = run(
         tmp_path,
         {
             "evaluateOptions": {"maxConcurrency": 1},
@@ -25,23 +25,23 @@ def test_every_prompt_is_sent_to_every_provider(tmp_path):
             "tests": [{"vars": {"name": "Ann"}, "assert": [{"type": "contains", "value": "{{name}}"}]}],
         },
     )
-    assert [name for _, name, _ in found.verdicts] == ["echo@prompt-0", "echo@bye", "second@prompt-0", "second@bye"]
-    assert found.outputs == ["Hello Ann.", "Bye Ann"] * 2
-    assert (found.native["successes"], found.outcome.exit_code) == (4, 0)
+    assert [name for _, name, _ in result.verdicts] == ["echo@prompt-0", "echo@bye", "second@prompt-0", "second@bye"]
+    assert result.outputs == ["Hello Ann.", "Bye Ann"] * 2
+    assert (result.native["successes"], result.outcome.exit_code) == (4, 0)
 
 
 def test_a_test_without_assertions_passes_with_a_warning(tmp_path):
-    found = run(tmp_path, {**ECHO, "evaluateOptions": {"timeoutMs": 9000}, "tests": [{"vars": {"q": "hi"}}]})
-    assert any("1 of 1 tests have no assertions" in one for one in found.outcome.summary.warnings)
-    assert found.outcome.plan.variants[0].timeout_seconds == 9
-    assert (found.verdict.status, found.verdict.score) == ("pass", 1.0)
+    result = run(tmp_path, {**ECHO, "evaluateOptions": {"timeoutMs": 9000}, "tests": [{"vars": {"q": "hi"}}]})
+    assert any("1 of 1 tests have no assertions" in warning for warning in result.outcome.summary.warnings)
+    assert result.outcome.plan.variants[0].timeout_seconds == 9
+    assert (result.verdict.status, result.verdict.score) == ("pass", 1.0)
 
 
 def test_after_the_time_of_an_evaluation_nothing_is_called(tmp_path):
     slow = {"id": "exec:sh -c 'sleep 60'", "label": "slow"}
     config = {**ECHO, "providers": [slow, "echo"], "tests": [{"vars": {"q": "hi"}}]}
-    found = run(tmp_path, {**config, "evaluateOptions": {"maxEvalTimeMs": 20, "maxConcurrency": 1}})
-    errors = [trace.error for trace in found.traces.values()]
+    result = run(tmp_path, {**config, "evaluateOptions": {"maxEvalTimeMs": 20, "maxConcurrency": 1}})
+    errors = [trace.error for trace in result.traces.values()]
     assert [error and (error.type, error.message) for error in errors] == [
         ("time_limit", "the 0.02 s of maxEvalTimeMs are over")
     ] * 2
@@ -68,29 +68,29 @@ def test_scores_are_weighted_and_a_threshold_replaces_that_all_must_pass(tmp_pat
     asserts = [{"type": "contains", "value": "a", "weight": 3}, {"type": "contains", "value": "z"}]
     tests = [{"vars": {"q": "ab"}, "assert": asserts, **more} for more in ({}, {"threshold": 0.7}, {"threshold": 0.8})]
     tests.append({"vars": {"q": "ab"}, "assert": [{"type": "contains", "value": "z", "weight": 0}]})
-    found = run(tmp_path, {**ECHO, "tests": tests})
-    assert found.statuses == ["fail", "pass", "fail", "pass"]
-    assert [verdict.score for verdict in found.verdicts.values()] == [0.75, 0.75, 0.75, 0.0]
-    assert found.native["prompts"][0]["assertFailCount"] == 3
+    result = run(tmp_path, {**ECHO, "tests": tests})
+    assert result.statuses == ["fail", "pass", "fail", "pass"]
+    assert [verdict.score for verdict in result.verdicts.values()] == [0.75, 0.75, 0.75, 0.0]
+    assert result.native["prompts"][0]["assertFailCount"] == 3
 
 
 def test_a_set_is_one_member_of_the_list(tmp_path):
     members = [{"type": "contains", "value": "a"}, {"type": "contains", "value": "z"}]
-    found = asserted(tmp_path, "abc", {"type": "assert-set", "threshold": 0.5, "assert": members, "weight": 2})
-    [row] = found.rows
-    assert (row.evaluator, row.score, row.passed, found.verdict.status) == ("assert-set#0", 0.5, True, "pass")
+    result = asserted(tmp_path, "abc", {"type": "assert-set", "threshold": 0.5, "assert": members, "weight": 2})
+    [row] = result.rows
+    assert (row.evaluator, row.score, row.passed, result.verdict.status) == ("assert-set#0", 0.5, True, "pass")
     assert [child["passed"] for child in row.detail["children"]] == [True, False]
 
 
 def test_a_set_without_weight_still_fails(tmp_path):
     unweighted = {"type": "assert-set", "assert": [{"type": "contains", "value": "z"}], "weight": 0}
-    found = asserted(tmp_path, "abc", unweighted, {"type": "contains", "value": "a"})
-    assert (found.verdict.status, found.verdict.score) == ("fail", 1.0)
+    result = asserted(tmp_path, "abc", unweighted, {"type": "contains", "value": "a"})
+    assert (result.verdict.status, result.verdict.score) == ("fail", 1.0)
 
 
 def test_repeats_are_trials(tmp_path):
-    found = run(tmp_path, {**ECHO, "evaluateOptions": {"repeat": 2}, "tests": [{"vars": {"q": "a"}}]})
-    assert [trial for *_, trial in found.verdicts] == [0, 1]
+    result = run(tmp_path, {**ECHO, "evaluateOptions": {"repeat": 2}, "tests": [{"vars": {"q": "a"}}]})
+    assert [trial for *_, trial in result.verdicts] == [0, 1]
     again = run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}}]}, options={"repeat": 3})
     assert len(again.verdicts) == 3
 
@@ -98,8 +98,8 @@ def test_repeats_are_trials(tmp_path):
 def test_a_conversation_sees_its_earlier_turns(tmp_path):
     prompt = "{% for turn in _conversation %}{{ turn.input }}>{% endfor %}{{q}}"
     tests = [{"vars": {"q": q}, "metadata": {"conversationId": c}} for q, c in (("a", "1"), ("b", "1"), ("c", "2"))]
-    found = run(tmp_path, {"prompts": [prompt], "providers": ["echo"], "tests": tests})
-    assert found.outputs == ["a", "a>b", "c"]
+    result = run(tmp_path, {"prompts": [prompt], "providers": ["echo"], "tests": tests})
+    assert result.outputs == ["a", "a>b", "c"]
 
 
 @pytest.mark.parametrize("relies", ["conversation", "stored"])

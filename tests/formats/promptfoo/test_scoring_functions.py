@@ -22,7 +22,7 @@ def test_the_parts_of_a_result_are_counted_and_written(tmp_path):
     assert (column["assertPassCount"], column["assertFailCount"]) == (2, 1)
     [row] = json.loads(out.read_text())["results"]["results"]
     parts = row["gradingResult"]["componentResults"]
-    assert [(one["pass"], one["reason"]) for one in parts] == [(True, "half"), (True, "a"), (False, "b")]
+    assert [(part["pass"], part["reason"]) for part in parts] == [(True, "half"), (True, "a"), (False, "b")]
     assert {one["assertion"]["type"] for one in parts} == {"python"}
 
 

@@ -30,10 +30,10 @@ def given(kind, models, **config):
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_complaint_gets_a_verdict(kind):
     models = Scripted(BAD, KINDS[kind])
-    found = given(kind, models)
-    assert (found.passed, found.cost_usd, len(found.detail["asked_again"])) == (True, 0.75, 1)
+    evaluation = given(kind, models)
+    assert (evaluation.passed, evaluation.cost_usd, len(evaluation.detail["asked_again"])) == (True, 0.75, 1)
     assert [message.role for message in models.requests[1].messages][-2:] == ["assistant", "user"]
-    assert found.detail["asked_again"][0] in models.requests[1].messages[-1].content
+    assert evaluation.detail["asked_again"][0] in models.requests[1].messages[-1].content
 
 
 def test_a_reply_that_can_be_read_is_asked_for_once():

@@ -103,9 +103,9 @@ def test_a_filter_leaves_the_names_of_columns(tmp_path):
 def test_a_test_that_is_not_for_a_column_has_no_latency_there(tmp_path):
     prompts = [{"raw": f"{name} {{{{q}}}}", "label": name} for name in ("one", "two")]
     tests = [{"vars": {"q": "x"}}, {"vars": {"q": "y"}, "prompts": ["one"]}]
-    found = run(tmp_path, {**ECHO, "prompts": prompts, "tests": tests})
-    assert sorted(found.statuses) == ["pass", "pass", "pass", "skip"]
-    assert [variant.latency_n for variant in found.outcome.summary.variants] == [2, 1]
+    result = run(tmp_path, {**ECHO, "prompts": prompts, "tests": tests})
+    assert sorted(result.statuses) == ["pass", "pass", "pass", "skip"]
+    assert [variant.latency_n for variant in result.outcome.summary.variants] == [2, 1]
 
 
 SCENARIOS = {

@@ -83,12 +83,12 @@ def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
 
 
 def _with(place: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    found: Any = copy.deepcopy(FULL)
-    inner = found
+    document: Any = copy.deepcopy(FULL)
+    inner = document
     for step in place[:-1]:
         inner = inner[step]
     inner[place[-1]] = value
-    return found
+    return document
 
 
 def _kind(value: Any) -> str:
@@ -132,15 +132,15 @@ def test_a_wrong_kind_is_a_mistake_at_its_key(folder):
 
 
 def test_all_of_them_are_told_at_once(folder):
-    found = copy.deepcopy(FULL)
-    found["evaluateOptions"] = 3
-    found["derivedMetrics"] = 3
-    found["commandLineOptions"] = {"filterRange": "5-7", "filterSample": "few"}
-    found["providers"][1]["prompts"] = 4
-    found["tests"][0] |= {"prompts": 5, "providers": 5, "options": "none", "metadata": ["a"]}
-    found["tests"].append({"vars": {"q": "b"}, "provider": {"id": "echo", "delay": "long"}})
+    document = copy.deepcopy(FULL)
+    document["evaluateOptions"] = 3
+    document["derivedMetrics"] = 3
+    document["commandLineOptions"] = {"filterRange": "5-7", "filterSample": "few"}
+    document["providers"][1]["prompts"] = 4
+    document["tests"][0] |= {"prompts": 5, "providers": 5, "options": "none", "metadata": ["a"]}
+    document["tests"].append({"vars": {"q": "b"}, "provider": {"id": "echo", "delay": "long"}})
     with pytest.raises(InputError) as refused:
-        load_suite(write(folder, found), to_run=False, options={"filter_pattern": "no such test"})
+        load_suite(write(folder, document), to_run=False, options={"filter_pattern": "no such test"})
     keys = {problem.key for problem in refused.value.problems}
     assert keys >= {
         "evaluateOptions", "derivedMetrics", "commandLineOptions.filterRange", "commandLineOptions.filterSample",

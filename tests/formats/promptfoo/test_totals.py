@@ -26,31 +26,34 @@ def test_named_scores_and_metrics_derived_of_their_sums(tmp_path):
         "none": "gone + 1",
     }  # fmt: skip
     asserts = [{"type": "contains", "value": "a", "metric": "tone", "weight": 3}, {"type": "contains", "value": "z"}]
-    tests = [{"vars": {"q": q}, "assert": [{**one, "metric": "tone"} for one in asserts]} for q in ("ab", "az", "no")]
+    tests = [
+        {"vars": {"q": q}, "assert": [{**assertion, "metric": "tone"} for assertion in asserts]}
+        for q in ("ab", "az", "no")
+    ]
     providers = ["echo", {"id": "file://broken.py", "label": "broken"}]
     config = {
         "prompts": ["{{q}}"], "providers": providers, "tests": tests,
         "derivedMetrics": [{"name": name, "value": value} for name, value in derived.items()],
     }  # fmt: skip
-    found = run(tmp_path, config, broken__py="def call_api(prompt, options, context):\n    return {'error': 'down'}\n")
-    assert [verdict.named_scores for verdict in found.verdicts.values() if verdict.variant_name == "echo"] == [
+    result = run(tmp_path, config, broken__py="def call_api(prompt, options, context):\n    return {'error': 'down'}\n")
+    assert [verdict.named_scores for verdict in result.verdicts.values() if verdict.variant_name == "echo"] == [
         {"tone": 0.75}, {"tone": 1.0}, {"tone": 0.0},
     ]  # fmt: skip
-    echo, broken = found.native["prompts"]
+    echo, broken = result.native["prompts"]
     assert echo["namedScores"] == pytest.approx({"tone": 7, "twice": 14, "each": 7 / 3, "both": 21**0.5 + 6})
     assert (echo["namedScoresCount"], echo["namedScoreWeights"]) == ({"tone": 6}, {"tone": 12})
     assert broken["namedScores"] == {}
     assert "namedScoresCount" not in broken
-    summary = found.outcome.summary
-    rows = {(one.metric, one.variant): (one.value, one.mean, one.n) for one in summary.named_metrics}
+    summary = result.outcome.summary
+    rows = {(metric.metric, metric.variant): (metric.value, metric.mean, metric.n) for metric in summary.named_metrics}
     assert rows["tone", "echo"] == (7, pytest.approx(7 / 12), 6)
     assert rows["twice", "echo"] == (14, None, 0)
     assert (rows["none", "echo"], rows["each", "broken"]) == ((None, None, 0), (None, None, 0))
-    assert any("'none' cannot be computed for echo, broken" in one for one in summary.warnings)
-    with closing(open_run(found.outcome.run_dir)[0]) as reader:
+    assert any("'none' cannot be computed for echo, broken" in warning for warning in summary.warnings)
+    with closing(open_run(result.outcome.run_dir)[0]) as reader:
         text = Markdown().render(reader, summary)
     assert "| `tone` | `echo` | 0.583 (n=6) | 7 |" in text
-    assert any("tone" in line and "0.583 (n=6)" in line for line in run_lines(found.outcome.plan, summary, Paint()))
+    assert any("tone" in line and "0.583 (n=6)" in line for line in run_lines(result.outcome.plan, summary, Paint()))
 
 
 def test_a_metric_that_can_never_be_computed_is_refused(tmp_path):
@@ -78,8 +81,8 @@ def test_failures_may_have_no_exit_code_of_their_own(tmp_path, monkeypatch, code
         tmp_path, {**ECHO, "tests": [{"vars": {"q": "b"}, "assert": [{"type": "equals", "value": "a"}]}]}
     ).outcome
     assert outcome.exit_code == exit_code
-    said = [one for one in outcome.summary.warnings if "PROMPTFOO_FAILED_TEST_EXIT_CODE" in one]
-    assert [one.count("found '7': the exit code of failures is 1") for one in said] == [1] * exit_code
+    warnings = [warning for warning in outcome.summary.warnings if "PROMPTFOO_FAILED_TEST_EXIT_CODE" in warning]
+    assert [warning.count("found '7': the exit code of failures is 1") for warning in warnings] == [1] * exit_code
 
 
 @pytest.mark.parametrize("given", ["most", "nan", "inf"])
@@ -106,22 +109,22 @@ def test_a_stored_verdict_that_says_nonsense_is_named_and_counts_for_nothing(tmp
     (folder / "verdicts.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (good, {**bad, "extra": extra})))
     reader, plan = open_run(folder)
     with closing(reader):
-        found = folded_summary(reader, plan)
-    assert any(bad["case_id"] in one and "extra" in one for one in found.warnings)
-    assert sum(found.variants[0].cells.values()) == 1
+        summary = folded_summary(reader, plan)
+    assert any(bad["case_id"] in warning and "extra" in warning for warning in summary.warnings)
+    assert sum(summary.variants[0].cells.values()) == 1
 
 
 def test_named_scores_of_members_have_the_weight_of_their_set(tmp_path):
     member = {"type": "equals", "value": "y", "metric": "m"}
     one = {"type": "contains", "value": "x", "metric": "m"}
-    found = asserted(tmp_path, "x", one, {"type": "assert-set", "weight": 3, "assert": [member]})
-    assert found.verdict.named_scores == {"m": 0.25}
-    found = asserted(tmp_path, "x", one, {"type": "assert-set", "weight": 0, "assert": [member]})
-    assert found.verdict.named_scores == {"m": 1.0}
+    result = asserted(tmp_path, "x", one, {"type": "assert-set", "weight": 3, "assert": [member]})
+    assert result.verdict.named_scores == {"m": 0.25}
+    result = asserted(tmp_path, "x", one, {"type": "assert-set", "weight": 0, "assert": [member]})
+    assert result.verdict.named_scores == {"m": 1.0}
 
 
 def test_no_function_scores_a_test_without_assertions(tmp_path):
     test = {"vars": {"q": "x"}, "assert": [], "assertScoringFunction": "file://s.py"}
     score = "def get_score(named, context):\n    return {'pass': False, 'score': 0, 'reason': 'no'}\n"
-    found = run(tmp_path, {**ECHO, "tests": [test]}, **{"s.py": score})
-    assert (found.verdict.status, found.verdict.score) == ("pass", 1.0)
+    result = run(tmp_path, {**ECHO, "tests": [test]}, **{"s.py": score})
+    assert (result.verdict.status, result.verdict.score) == ("pass", 1.0)

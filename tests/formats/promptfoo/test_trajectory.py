@@ -66,9 +66,9 @@ def test_spans_of_a_provider_in_python_are_judged(tmp_path):
     ]
     config = {"prompts": ["{{q}}"], "tests": [{"vars": {"q": "a"}, "assert": asserts}]}
     providers = ["python:agent.py", "python:agent.py:silent"]
-    found = run(tmp_path, {**config, "providers": providers}, agent__py=AGENT)
-    assert found.statuses == ["pass", "error"]
-    assert "nothing was traced" in str(next(row.error for row in found.rows if row.status == "error"))
+    result = run(tmp_path, {**config, "providers": providers}, agent__py=AGENT)
+    assert result.statuses == ["pass", "error"]
+    assert "nothing was traced" in str(next(row.error for row in result.rows if row.status == "error"))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_judge_is_shown_the_steps_and_the_goal():
     for kind, passed in (("trajectory:goal-success", True), ("not-trajectory:goal-success", False)):
         models = Scripted(says('{"pass": true, "score": 1, "reason": "refunded"}'))
         config = {"assertion": {"type": kind, "value": "Refund order 7", "provider": {"id": "openai:m", "label": "m"}}}
-        found = judged("promptfoo", config, models, on=on, of=case())
-        assert (found.passed, found.score) == (passed, float(passed))
+        evaluation = judged("promptfoo", config, models, on=on, of=case())
+        assert (evaluation.passed, evaluation.score) == (passed, float(passed))
         assert "1. span:plan\n2. tool:search_orders\n3. tool:refund" in models.prompt
         assert "Refund order 7" in models.prompt

@@ -13,9 +13,9 @@ def call_api(prompt, options, context):
 
 def test_a_turn_has_the_output_of_the_provider_and_is_kept_if_that_fails(tmp_path):
     tests = [{"vars": {"q": q}, "options": {"transform": "context.vars.q"}} for q in ("a", "boom", "c")]
-    found = run(tmp_path, {"prompts": [TURNS], "providers": ["file://p.py"], "tests": tests}, **{"p.py": PROVIDER})
-    assert found.statuses == ["pass", "error", "pass"]
-    asked = [trace.extra["promptfoo"]["prompt"] for trace in found.traces.values()]
+    result = run(tmp_path, {"prompts": [TURNS], "providers": ["file://p.py"], "tests": tests}, **{"p.py": PROVIDER})
+    assert result.statuses == ["pass", "error", "pass"]
+    asked = [trace.extra["promptfoo"]["prompt"] for trace in result.traces.values()]
     assert asked == ["a", "[a|A|1]boom", "[a|A|1][[a|A|1]boom||]c"]
 
 
@@ -30,8 +30,8 @@ def call_api(prompt, options, context):
 """
     tests = [{"vars": {"q": "a"}}, {"vars": {"q": "b"}}]
     config = {"prompts": [TURNS], "providers": ["file://p.py"], "tests": tests}
-    found = run(tmp_path, config, **{"p.py": flaky})
-    asked = [trace.extra["promptfoo"]["prompt"] for trace in found.traces.values()]
+    result = run(tmp_path, config, **{"p.py": flaky})
+    asked = [trace.extra["promptfoo"]["prompt"] for trace in result.traces.values()]
     assert asked[0] == "a"
     assert asked[1].count("[a|") == 1
 
@@ -69,9 +69,9 @@ def test_a_function_of_a_prompt_sees_the_earlier_turns(tmp_path):
 def test_variables_that_code_makes_are_added_to_those_of_the_test(tmp_path):
     options = {"transformVars": "{session: context.uuid}"}
     tests = [{"vars": {"q": q}, "options": options} for q in "ab"]
-    found = run(tmp_path, {**ECHO, "prompts": ["{{q}} {{session}}"], "tests": tests})
-    names, sessions = zip(*(output.split(" ") for output in found.outputs), strict=True)
-    assert (names, len({*sessions}), {len(one) for one in sessions}) == (("a", "b"), 2, {36})
+    result = run(tmp_path, {**ECHO, "prompts": ["{{q}} {{session}}"], "tests": tests})
+    names, sessions = zip(*(output.split(" ") for output in result.outputs), strict=True)
+    assert (names, len({*sessions}), {len(session) for session in sessions}) == (("a", "b"), 2, {36})
 
 
 def test_the_environment_turns_off_turns_and_lists(tmp_path, monkeypatch):

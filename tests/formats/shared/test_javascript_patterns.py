@@ -86,9 +86,9 @@ def test_what_python_cannot_do_alike_is_left_to_node(tmp_path, monkeypatch):
     assert all(pattern_of(expression).beyond for expression in _FOR_NODE)
     given = [{"type": "regex", "value": value} for value in [*_FOR_NODE, "^(?<n>c)|(?<n>d)$", "(?<n>a)(?<n>b)"]]
     schemas = [{"type": "is-json", "value": {"pattern": pattern}} for pattern in (r"^\p{L}+$", r"^\p{Lu}+$", r"\p{X}")]
-    found = asserted(tmp_path, '"aab"', *given, {"type": "not-regex", "value": "(?<=b+)a"}, *schemas)
+    result = asserted(tmp_path, '"aab"', *given, {"type": "not-regex", "value": "(?<=b+)a"}, *schemas)
     expected = "pass pass pass pass pass pass fail fail pass pass fail error"
-    assert [row.status for row in found.rows] == expected.split()
+    assert [row.status for row in result.rows] == expected.split()
     monkeypatch.setattr("evalwright.sandbox.workers._node", lambda: None)
     with pytest.raises(EvaluatorError, match=r"the pattern '\(\?<=a\+\)b' is not one for Python .*needs node"):
         pattern_of("(?<=a+)b").found_in("aab")

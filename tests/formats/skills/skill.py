@@ -70,8 +70,8 @@ def agent(folder: Path, with_skill: bytes, without: bytes) -> str:
 
 
 def ran(path, command, *, options=None, **choices):
-    given = {"agent": ("claude",), "agent_command": command, "allow_tools": True, "judge_model": JUDGE}
-    suite = load_suite(path, options={**given, **(options or {})})
+    settings = {"agent": ("claude",), "agent_command": command, "allow_tools": True, "judge_model": JUDGE}
+    suite = load_suite(path, options={**settings, **(options or {})})
     out = path.parents[1].parent / "runs"
     return run_suite(suite, RunOptions(out=out, models=ModelChoices(no_cache=True), **{"concurrency": 1, **choices}))
 

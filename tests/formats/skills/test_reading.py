@@ -66,14 +66,14 @@ def test_mistakes_are_told_together_with_their_places(tmp_path):
         {"id": True, "prompt": 3, "files": ["none.csv", "../../secret", "/abs", "evals", 4], "must_have": ["("]},
         "text",
     ]
-    found = refused(tmp_path, evals)
-    assert found.keys() == {
+    message = refused(tmp_path, evals)
+    assert message.keys() == {
         "evals[0].prompt", "evals[0].assertions", "evals[1].id", "evals[1].assertions[1]", "evals[1].assertions[2]",
         "evals[1].should_trigger", "evals[2].id", "evals[2].prompt", "evals[2].files[0]", "evals[2].files[1]",
         "evals[2].files[2]", "evals[2].files[3]", "evals[2].files[4]", "evals[2].must_have[0]", "evals[3]",
     }  # fmt: skip
-    assert "'1'" in found["evals[1].id"]
-    assert "evals[0].id" in found["evals[1].id"]
+    assert "'1'" in message["evals[1].id"]
+    assert "evals[0].id" in message["evals[1].id"]
 
 
 @pytest.mark.parametrize(
@@ -125,11 +125,11 @@ def test_evaluations_with_behaviour_files_and_logs_are_read(tmp_path):
 
 def test_names_of_the_skill_and_what_is_missing_are_warned_of(tmp_path):
     suite = loaded(tmp_path, skill_name="other", notes="n", owner="me")
-    said = "\n".join(map(str, suite.warnings))
+    text = "\n".join(map(str, suite.warnings))
     assert suite.name == "other"
-    assert "'gsm8k-cot'" in said
-    assert "owner" in said
-    assert "notes" not in said
+    assert "'gsm8k-cot'" in text
+    assert "owner" in text
+    assert "notes" not in text
     (tmp_path / "gsm8k-cot/SKILL.md").unlink()
     suite = load_suite(suite.source, to_run=False)
     assert any("SKILL.md" in str(warning) for warning in suite.warnings)
@@ -177,7 +177,7 @@ def test_files_folders_and_strangers_are_told_apart(tmp_path):
         assert format_at(half).name == "skills"
         with pytest.raises(InputError, match="without its other half") as raised:
             load_suite(half, to_run=False)
-        assert [(one.line, one.key) for one in raised.value.problems] == [(2, "evals[0].assertions[1]")]
+        assert [(problem.line, problem.key) for problem in raised.value.problems] == [(2, "evals[0].assertions[1]")]
     path.write_text('{"evals": [')
     with pytest.raises(InputError, match="broken JSON"):
         format_at(path)
@@ -206,7 +206,7 @@ def test_a_file_that_only_yaml_reads_is_warned_of(tmp_path):
     path = skill_in(tmp_path, EVALS)
     file = path if path.is_file() else path / "evals" / "evals.json"
     file.write_text(file.read_text().rstrip().removesuffix("}") + ",\n}")
-    (told,) = [str(one) for one in load_suite(path, to_run=False).warnings if "original" in str(one)]
+    (told,) = [str(warning) for warning in load_suite(path, to_run=False).warnings if "original" in str(warning)]
     assert "the original does not read this file: line" in told
 
 
@@ -227,8 +227,8 @@ def test_a_skill_is_used_by_what_loads_it_not_by_what_quotes_its_path(name, argu
 
 def test_placeholders_in_prompts_are_sent_unchanged_with_a_warning(tmp_path):
     prompts = ["In {{FIXTURE_RUST}}, add x", "GET http://127.0.0.1:{PORT}/", 'fix `{ name: "" }` and {x}']
-    suite = loaded(tmp_path, [{"prompt": one, "expected_output": "x"} for one in prompts], note="of its author")
-    said = [str(one) for one in suite.warnings if "unchanged" in str(one) or "note" in str(one)]
+    suite = loaded(tmp_path, [{"prompt": prompt, "expected_output": "x"} for prompt in prompts], note="of its author")
+    said = [str(warning) for warning in suite.warnings if "unchanged" in str(warning) or "note" in str(warning)]
     assert [one.split("prompt  ")[-1] for one in said] == [
         "{{FIXTURE_RUST}} is sent unchanged: nothing fills it in",
         "{PORT} is sent unchanged: nothing fills it in",

@@ -280,7 +280,7 @@ def test_the_native_form_runs_alike(tmp_path):
     read = load_suite(tmp_path / "native/eval.yaml")
     original = load_suite(path, options=options)
     limit = {"timeout_seconds": 600}
-    assert [one.config for one in read.variants] == [limit | one.config for one in original.variants]
+    assert [variant.config for variant in read.variants] == [limit | variant.config for variant in original.variants]
     assert read.workspace == original.workspace
     assert read.run == original.run
     assert read.totals == "skills"

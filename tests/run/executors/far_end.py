@@ -15,7 +15,17 @@ from typing import Any
 import msgspec
 
 from evalwright.model.trace import Answer
-from evalwright.run.executors.frames import Down, Drop, Dropped, ModelReply, Ready, SystemCall, SystemReply, Up, encode
+from evalwright.run.executors.frames import (
+    Down,
+    DropCall,
+    DroppedCall,
+    ModelReply,
+    SystemCall,
+    SystemReply,
+    Up,
+    WorkerReady,
+    encode,
+)
 
 DIES = object()
 """What a script gives for a call that ends its worker."""
@@ -43,7 +53,7 @@ class FarEnd(ModuleType):
         self.most_workers = 100
         self.opening: Callable[[Worker], Awaitable[None]] = _at_once
         """What a worker waits for before it is ready."""
-        self.dropped: Callable[[Worker, int], None] = lambda worker, call: worker.say(Dropped(call))
+        self.dropped: Callable[[Worker, int], None] = lambda worker, call: worker.say(DroppedCall(call))
         """What a worker does with a call that is cancelled."""
 
     def is_initialized(self) -> bool:
@@ -99,7 +109,7 @@ class Worker:
         self._said.put_nowait(None)
 
     def say(self, said: Up) -> None:
-        if isinstance(said, (SystemReply, Dropped)):
+        if isinstance(said, (SystemReply, DroppedCall)):
             self.at.pop(said.id, None)
         self._said.put_nowait(said)
 
@@ -107,21 +117,21 @@ class Worker:
         if self.number >= self._end.most_workers:
             await asyncio.Future()
         await self._end.opening(self)
-        return encode(Ready(8, self._end.refused))
+        return encode(WorkerReady(8, self._end.refused))
 
     def _send(self, frame: bytes) -> None:
         records = _down.decode(frame)
         self.together.append(sum(isinstance(one, SystemCall) for one in records))
-        for one in records:
-            if isinstance(one, SystemCall):
-                self.at[one.id] = one.case.id
-                self.calls.append(one.case.id)
+        for record in records:
+            if isinstance(record, SystemCall):
+                self.at[record.id] = record.case.id
+                self.calls.append(record.case.id)
                 self.most_at_once = max(self.most_at_once, len(self.at))
-                asyncio.get_running_loop().call_soon(self._play, one)
-            elif isinstance(one, Drop):
-                self._end.dropped(self, one.id)
+                asyncio.get_running_loop().call_soon(self._play, record)
+            elif isinstance(record, DropCall):
+                self._end.dropped(self, record.id)
             else:
-                self.heard.append(one)
+                self.heard.append(record)
 
     def _play(self, ask: SystemCall) -> None:
         outcome = self._end.script(self, ask.case.id) if self.is_alive else WAITS

@@ -135,7 +135,10 @@ class Project:
         return [json.loads(line) for line in (self.run_folder / name).read_text().splitlines()]
 
     def verdicts(self) -> dict[str, str]:
-        return {f"{one['case_id']} {one['variant_name']}": str(one["status"]) for one in self.records("verdicts.jsonl")}
+        return {
+            f"{record['case_id']} {record['variant_name']}": str(record["status"])
+            for record in self.records("verdicts.jsonl")
+        }
 
 
 def function(name: str, **more: object) -> dict[str, object]:

@@ -15,7 +15,7 @@ from evalwright.errors import InputError
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.plan import Executor, Placement, Variant
 from evalwright.model.trace import Answer, Trace
-from evalwright.run.executors.frames import Dropped, ModelCall, Stalled, SystemReply
+from evalwright.run.executors.frames import DroppedCall, ModelCall, StalledCall, SystemReply
 from evalwright.run.outcomes import Outcome
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
@@ -47,9 +47,9 @@ def ran(folder: Path, cases: int, *, timeout: float = 120, wait: float = 600, **
 
 def traces(outcome: Outcome) -> dict[str, Trace]:
     reader, _ = open_run(outcome.address)
-    found = {trace.case_id: trace for trace in reader.traces(Trace)}
+    by_name = {trace.case_id: trace for trace in reader.traces(Trace)}
     reader.close()
-    return found
+    return by_name
 
 
 def test_calls_go_together_to_the_workers_with_the_fewest(tmp_path, far):
@@ -67,15 +67,15 @@ def test_calls_go_together_to_the_workers_with_the_fewest(tmp_path, far):
 
 def test_only_calls_that_were_at_a_lost_worker_are_made_again(tmp_path, far):
     end = far(lambda worker, case: DIES if worker.number == 0 and len(worker.calls) > 12 else "done")
-    found = traces(outcome := ran(tmp_path, 40))
+    by_case = traces(outcome := ran(tmp_path, 40))
     assert outcome.exit_code == 0
     calls = Counter(case for worker in end.workers for case in worker.calls)
     again = {case for case, times in calls.items() if times > 1}
     assert set(calls.values()) == {1, 2}
     assert len(again) <= 8
-    retried = {case for case, trace in found.items() if "retried" in trace.extra}
+    retried = {case for case, trace in by_case.items() if "retried" in trace.extra}
     assert retried == again
-    assert all(found[case].extra["retried"][0]["type"] == "worker_lost" for case in again)
+    assert all(by_case[case].extra["retried"][0]["type"] == "worker_lost" for case in again)
 
 
 def test_a_cell_that_ends_every_worker_takes_no_other_with_it(tmp_path, far):
@@ -88,9 +88,9 @@ def test_a_cell_that_ends_every_worker_takes_no_other_with_it(tmp_path, far):
         return WAITS if "c3" in worker.at.values() else "done"
 
     far(script)
-    found = traces(outcome := ran(tmp_path, 8, actors=1))
+    by_case = traces(outcome := ran(tmp_path, 8, actors=1))
     assert outcome.exit_code == 3
-    assert {case: trace.error.type for case, trace in found.items() if trace.error} == {"c3": "worker_lost"}
+    assert {case: trace.error.type for case, trace in by_case.items() if trace.error} == {"c3": "worker_lost"}
     assert (len(beside), beside[-1]) == (3, 0)
 
 
@@ -159,15 +159,15 @@ def test_a_late_call_is_cancelled_and_an_answer_after_that_counts_for_nothing(tm
         return "done"
 
     far(script)
-    found = traces(outcome := ran(tmp_path, 6, timeout=0.5))
+    by_case = traces(outcome := ran(tmp_path, 6, timeout=0.5))
     assert outcome.exit_code == 3
-    assert {case: trace.error.type for case, trace in found.items() if trace.error} == {"c0": "timeout"}
+    assert {case: trace.error.type for case, trace in by_case.items() if trace.error} == {"c0": "timeout"}
     assert len(held) == 1
 
 
 def test_a_worker_whose_cancelled_calls_end_a_little_later_stays(tmp_path, far):
     def ends_later(worker: Worker, call: int) -> None:
-        asyncio.get_running_loop().call_later(0.5, worker.say, Dropped(call))
+        asyncio.get_running_loop().call_later(0.5, worker.say, DroppedCall(call))
 
     end = far(lambda worker, case: "done" if case == "c8" else WAITS)
     end.dropped = ends_later
@@ -196,19 +196,19 @@ def test_no_time_passes_for_calls_that_another_one_holds_up(tmp_path, far):
 
     def script(worker: Worker, case: str) -> object:
         if case == "c0":
-            worker.say(Stalled(call_of(worker, case)))
+            worker.say(StalledCall(call_of(worker, case)))
         return WAITS
 
     def dropped(worker: Worker, number: int) -> None:
         if worker.at[number] == "c0":
             worker.say(SystemReply(call_of(worker, "c1"), Answer.of("done"), 1.0))
-            worker.say(Stalled(None))
-        worker.say(Dropped(number))
+            worker.say(StalledCall(None))
+        worker.say(DroppedCall(number))
 
     far(script).dropped = dropped
-    found = traces(outcome := ran(tmp_path, 3, timeout=0.3, actors=1))
+    by_case = traces(outcome := ran(tmp_path, 3, timeout=0.3, actors=1))
     assert outcome.exit_code == 3
-    assert {case: trace.error.type for case, trace in found.items() if trace.error} == {
+    assert {case: trace.error.type for case, trace in by_case.items() if trace.error} == {
         "c0": "timeout",
         "c2": "timeout",
     }

@@ -127,9 +127,9 @@ def function(name: str, **more: object) -> dict[str, dict[str, object]]:
 
 def traces(outcome: Outcome) -> dict[str, Trace]:
     reader, _ = open_run(outcome.address)
-    found = {f"{trace.case_id} {trace.variant_name}": trace for trace in reader.traces(Trace)}
+    by_name = {f"{trace.case_id} {trace.variant_name}": trace for trace in reader.traces(Trace)}
     reader.close()
-    return found
+    return by_name
 
 
 def kept(outcome: Outcome) -> bytes:
@@ -139,15 +139,15 @@ def kept(outcome: Outcome) -> bytes:
 def test_a_system_finds_its_files_its_variables_and_the_models_of_the_run(tmp_path, near, capsys):
     chat = {"adapter": "openai_chat", "model": "python:agent:model"}
     outcome = ran(tmp_path, 3, {**function("telling"), "chat": chat})
-    found = traces(outcome)
+    by_case = traces(outcome)
     assert outcome.exit_code == 0
-    folder, key, plain, files, other = found["c1 telling"].output.structured["said"]
+    folder, key, plain, files, other = by_case["c1 telling"].output.structured["said"]
     assert (folder, key, plain, other) == (str(near.copy), "***MASKED***", "plain", None)
     assert sorted({*files} - {"__pycache__"}) == ["agent.py", "cases.jsonl", "eval.yaml", "start"]
     assert near.options["runtime_env"]["env_vars"] == {"PLAIN": "plain"}
     assert near.options["log_to_driver"] is False  # Ray would show once more what is printed
-    assert all(100 <= found[f"c{n} telling"].latency_ms < 60_000 for n in range(3))
-    assert found["c2 chat"].output.final_answer == "done with say 2"
+    assert all(100 <= by_case[f"c{n} telling"].latency_ms < 60_000 for n in range(3))
+    assert by_case["c2 chat"].output.final_answer == "done with say 2"
     assert SECRET.encode() not in kept(outcome)
     said = capsys.readouterr().err.splitlines()
     assert sorted(said) == sorted([f"[telling] heard c{n} ***MASKED***" for n in range(3)] + ["[telling] badly"] * 3)
@@ -191,9 +191,9 @@ def test_doubts_about_answers_come_back_and_are_counted_by_the_run(tmp_path, nea
 
 
 def test_what_systems_do_wrong_is_an_error_of_the_cell(tmp_path, near):
-    found = traces(outcome := ran(tmp_path, 6, function("failing")))
+    by_case = traces(outcome := ran(tmp_path, 6, function("failing")))
     assert outcome.exit_code == 3
-    errors = [found[f"c{n} failing"].error for n in range(6)]
+    errors = [by_case[f"c{n} failing"].error for n in range(6)]
     said = [error and error.message.partition(" in agent.py")[0] for error in errors]
     assert said[0] == "ValueError: nothing in ***MASKED***"
     assert said[1] == "SystemExit: 3"
@@ -201,13 +201,13 @@ def test_what_systems_do_wrong_is_an_error_of_the_cell(tmp_path, near):
     assert "os._exit(9)" in said[3]
     assert (said[4], said[5]) == ("CancelledError", None)
     assert len(near.workers) == 1
-    assert all("retried" not in trace.extra for trace in found.values())
+    assert all("retried" not in trace.extra for trace in by_case.values())
 
 
 def test_a_late_call_comes_to_its_end_and_leaves_its_place(tmp_path, near):
-    found = traces(outcome := ran(tmp_path, 6, function("late", timeout_seconds=1), places=1))
+    by_case = traces(outcome := ran(tmp_path, 6, function("late", timeout_seconds=1), places=1))
     assert outcome.exit_code == 3
-    assert {name: trace.error.type for name, trace in found.items() if trace.error} == {"c0 late": "timeout"}
+    assert {name: trace.error.type for name, trace in by_case.items() if trace.error} == {"c0 late": "timeout"}
     assert len(near.workers) == 1
 
 
@@ -239,10 +239,10 @@ def test_what_a_plug_in_does_wrong_at_its_worker_is_told_as_in_the_run_s_own_pro
     monkeypatch.setitem(registry.KINDS["targets"], "packaged", "agent:Packaged")
     monkeypatch.delitem(sys.modules, "agent", raising=False)
     outcome = ran(tmp_path, 3, {"main": {"adapter": "packaged"}}, plain=plain)
-    found = traces(outcome)
-    assert [found[f"c{n} main"].error is None for n in range(3)] == [False, False, True]
-    assert "must return an Answer, found NoneType" in found["c0 main"].error.message
-    assert "cannot be stored: Expected `object`, got `int` - at `$.extra`" in found["c1 main"].error.message
+    by_case = traces(outcome)
+    assert [by_case[f"c{n} main"].error is None for n in range(3)] == [False, False, True]
+    assert "must return an Answer, found NoneType" in by_case["c0 main"].error.message
+    assert "cannot be stored: Expected `object`, got `int` - at `$.extra`" in by_case["c1 main"].error.message
     assert outcome.exit_code == 3
     [warning] = outcome.summary.warnings
     assert warning.partition(".py:")[0] + ".py" * (".py:" in warning) == said

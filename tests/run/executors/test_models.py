@@ -85,9 +85,9 @@ def judged(folder: Path, *, plain: str = "", judges: object = True, model: str =
 
 def results(outcome: Outcome) -> dict[str, EvaluationResult]:
     reader, _ = open_run(outcome.address)
-    found = {one.case_id: one for one in reader.results(EvaluationResult)}
+    by_name = {result.case_id: result for result in reader.results(EvaluationResult)}
     reader.close()
-    return found
+    return by_name
 
 
 def calls(folder: Path) -> list[str]:
@@ -96,12 +96,12 @@ def calls(folder: Path) -> list[str]:
 
 def test_a_model_is_called_by_a_worker_and_judged_by_the_run(tmp_path, near):
     outcome = judged(tmp_path, judges={"num_gpus": 1, "actors": 1})
-    found = results(outcome)
-    assert {name: one.passed for name, one in found.items()} == {f"c{n}": n != 2 for n in range(6)}
+    by_case = results(outcome)
+    assert {name: one.passed for name, one in by_case.items()} == {f"c{n}": n != 2 for n in range(6)}
     assert sorted(calls(tmp_path)) == [f"c{n}" for n in range(6)]
-    reason = found["c0"].detail["assertions"][0]["reason"]
+    reason = by_case["c0"].detail["assertions"][0]["reason"]
     assert reason == f"from {near.copy} with ***MASKED***"
-    assert found["c0"].detail["judge_calls"][0]["reply"].count(reason) == 1
+    assert by_case["c0"].detail["judge_calls"][0]["reply"].count(reason) == 1
     [worker] = near.workers
     placement = {key: value for key, value in worker.wanted.items() if key.startswith("num_")}
     assert placement == {"num_gpus": 1}
@@ -111,16 +111,16 @@ def test_a_model_is_called_by_a_worker_and_judged_by_the_run(tmp_path, near):
 
 
 def test_a_lost_worker_costs_no_result(tmp_path, near):
-    found = results(judged(tmp_path, plain="one is lost"))
-    assert {name: one.passed for name, one in found.items()} == {f"c{n}": n != 2 for n in range(6)}
+    by_case = results(judged(tmp_path, plain="one is lost"))
+    assert {name: one.passed for name, one in by_case.items()} == {f"c{n}": n != 2 for n in range(6)}
     assert 6 < len(calls(tmp_path)) <= 6 + 2  # the calls in flight are made once more
 
 
 def test_a_call_that_ends_its_workers_is_an_error_of_its_own_result(tmp_path, near):
     outcome = judged(tmp_path, plain="c1 ends it")
-    found = results(outcome)
-    assert {name for name, one in found.items() if one.error} == {"c1"}
-    assert "the worker was lost: its worker process has died (tried 3 times)" in found["c1"].error.message
+    by_case = results(outcome)
+    assert {name for name, one in by_case.items() if one.error} == {"c1"}
+    assert "the worker was lost: its worker process has died (tried 3 times)" in by_case["c1"].error.message
     assert calls(tmp_path).count("c1") == 3
     assert outcome.exit_code == 3
 
@@ -137,7 +137,7 @@ def test_a_call_that_ends_its_workers_is_an_error_of_its_own_result(tmp_path, ne
 )
 def test_what_a_model_does_wrong_is_an_error_of_the_results(tmp_path, near, plain, said):
     outcome = judged(tmp_path, plain=plain, model="python:model:fair")
-    errors = {one.error.message for one in results(outcome).values()}
+    errors = {result.error.message for result in results(outcome).values()}
     assert len(errors) == 1
     assert said in errors.pop()
     assert outcome.exit_code == 3

@@ -56,9 +56,9 @@ def test_systems_of_all_kinds_are_called_on_all_machines(project: Project) -> No
     assert len({pid for _, pid in project.calls()}) == 2  # one worker on each machine
     assert "] heard c3" in said  # what is printed there is shown here
     [answer] = {
-        str(one["output"]["final_answer"])
-        for one in project.records("traces.jsonl")
-        if one["variant_name"] == "waiting"
+        str(record["output"]["final_answer"])
+        for record in project.records("traces.jsonl")
+        if record["variant_name"] == "waiting"
     }  # type: ignore[index]
     assert str(project.folder) not in answer  # a copy of the suite's folder
     kept = b"".join(path.read_bytes() for path in project.run_folder.rglob("*") if path.is_file())
@@ -133,7 +133,7 @@ def test_services_are_asked_by_the_workers(project: Project) -> None:
         code, said = project.run("run", "eval.yaml")
     assert code == 3, said
     assert {name for name, status in project.verdicts().items() if status == "pass"} == {f"c{n} well" for n in range(4)}
-    errors = [one["error"]["type"] for one in project.records("traces.jsonl") if one["error"] is not None]  # type: ignore[index]
+    errors = [record["error"]["type"] for record in project.records("traces.jsonl") if record["error"] is not None]  # type: ignore[index]
     assert errors == ["http_5xx"] * 4
     kept = b"".join(path.read_bytes() for path in project.run_folder.rglob("*") if path.is_file())
     assert b"sesame-canary-77" not in kept
@@ -162,7 +162,7 @@ def test_systems_of_another_format_are_called_by_the_workers(project: Project) -
     code, said = project.run("run", "promptfooconfig.yaml", "--executor", "ray", "--out", "runs")
     assert code == 0, said
     assert list(project.verdicts().values()) == ["pass"] * 6
-    answers = [str(one["output"]["final_answer"]) for one in project.records("traces.jsonl")]  # type: ignore[index]
+    answers = [str(record["output"]["final_answer"]) for record in project.records("traces.jsonl")]  # type: ignore[index]
     assert not [answer for answer in answers if str(project.folder) in answer]  # a copy of the suite's folder
 
 

@@ -20,7 +20,7 @@ def test_a_call_that_blocks_its_worker_is_a_timeout_and_no_other_cell_is_lost(pr
     project.suite(12, [function("blocking", timeout_seconds=3)])
     code, said = project.run("run", "eval.yaml")
     assert code == 3, said
-    [trace] = [one for one in project.records("traces.jsonl") if one["error"] is not None]
+    [trace] = [record for record in project.records("traces.jsonl") if record["error"] is not None]
     assert (trace["case_id"], trace["error"]["type"]) == ("c1", "timeout")  # type: ignore[index]
     assert len(project.verdicts()) == 12
 
@@ -33,7 +33,7 @@ def test_a_lost_worker_costs_no_cell(project: Project) -> None:
     assert driver.returncode == 0, out + err
     assert project.verdicts() == all_pass(80, "answer")
     assert "was lost" in err
-    lost = [one for one in project.records("traces.jsonl") if "retried" in one["extra"]]  # type: ignore[operator]
+    lost = [record for record in project.records("traces.jsonl") if "retried" in record["extra"]]  # type: ignore[operator]
     assert lost
     assert {error["type"] for one in lost for error in one["extra"]["retried"]} == {"worker_lost"}  # type: ignore[index]
     assert 80 < len(project.calls()) <= 80 + 8
@@ -45,7 +45,7 @@ def test_a_cell_that_ends_its_workers_is_an_error_alone(project: Project) -> Non
     assert code == 3, said
     errors = {name for name, status in project.verdicts().items() if status != "pass"}
     assert errors == {"c3 ending"}
-    [trace] = [one for one in project.records("traces.jsonl") if one["error"] is not None]
+    [trace] = [record for record in project.records("traces.jsonl") if record["error"] is not None]
     assert (trace["error"]["type"], len(trace["extra"]["retried"])) == ("worker_lost", 2)  # type: ignore[index]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from evalwright import __version__
-from evalwright.cli.exits import AsTheOriginal
+from evalwright.cli.exits import OriginalCommands
 from evalwright.cli.options import format_option
 from evalwright.cli.values import PathParam, WholeRange
 from evalwright.errors import InputError
@@ -28,7 +28,7 @@ _OF_READING = ("--strict", "--strict-rubric", "--allow-empty", "--allow-outside"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group(FORMAT.name, cls=AsTheOriginal)
+@click.group(FORMAT.name, cls=OriginalCommands)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def command() -> None:
     """Run and check suites of Letta Evals as `letta-evals` does; `evalwright run` has more options for them.

@@ -43,12 +43,12 @@ def save_scorecard(name: str, entries: list[Entry], command: str, started: datet
 
 
 def _scorecard_entry(entry: Entry) -> DatasetEntryResult:
-    given = entry.case.extra
+    extra = entry.case.extra
     values = {"input": entry.input, "actual": entry.output}
-    if "expectation" in given:
-        values["expected"] = given["expectation"]
-    if given.get("eval_metadata") is not None:
-        values["metadata"] = given["eval_metadata"]
+    if "expectation" in extra:
+        values["expected"] = extra["expectation"]
+    if extra.get("eval_metadata") is not None:
+        values["metadata"] = extra["eval_metadata"]
     return DatasetEntryResult(
         evaluator_names=tuple(row.evaluator for row in entry.results),
         evaluations=tuple(_evaluation(row) for row in entry.results),

@@ -30,7 +30,7 @@ _WIDEST = 80
 _PASSES = 0.5
 
 
-class _Ran(NamedTuple):
+class _FinishedRun(NamedTuple):
     name: str
     entries: list[Entry]
     interrupted: bool
@@ -51,7 +51,7 @@ def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool
     scorecard of a single dataset is opened in the browser. `options` are those of the format.
     """
     started = datetime.now(UTC)
-    datasets: list[_Ran] = []
+    datasets: list[_FinishedRun] = []
     for file in files:
         try:
             ran = _ran(file, options)
@@ -77,7 +77,7 @@ def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool
     return 0 if sound and len(datasets) == len(files) else 1
 
 
-def _save(datasets: list[_Ran], command: str, started: datetime, *, shown: bool) -> None:
+def _save(datasets: list[_FinishedRun], command: str, started: datetime, *, shown: bool) -> None:
     pages = [save_scorecard(ran.name, ran.entries, command, started) for ran in datasets]
     print_out(["", *(f"Scorecard saved to {page}" for page in pages)])
     print_out([f"Results saved to {save_results([(ran.name, ran.entries) for ran in datasets], command, started)}"])
@@ -85,7 +85,7 @@ def _save(datasets: list[_Ran], command: str, started: datetime, *, shown: bool)
         webbrowser.open(pages[0].as_uri())
 
 
-def _ran(file: Path, options: Mapping[str, Any]) -> _Ran:
+def _ran(file: Path, options: Mapping[str, Any]) -> _FinishedRun:
     suite = load_suite(file, FORMAT.name, options=options)
     warn([*suite.warnings, *doubled_keys(suite), *([] if suite.cases else [Problem(str(file), "has no cases")])])
     states: list[RunState] = []
@@ -99,7 +99,7 @@ def _ran(file: Path, options: Mapping[str, Any]) -> _Ran:
     reader, _ = open_run(outcome.address)
     with closing(reader):
         entries = [*entries_of(reader)]
-    return _Ran(suite.name, entries, any(state.stopping for state in states))
+    return _FinishedRun(suite.name, entries, any(state.stopping for state in states))
 
 
 def _lines(number: int, entry: Entry, verbose: bool, first_of: dict[str, int]) -> Iterator[str]:

@@ -52,12 +52,12 @@ def trace(runnable: str, arguments: Path, output: Path) -> int:
 
 def _object_in(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: broken JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: expected a JSON object, found {type(found).__name__}")
-    return found
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: expected a JSON object, found {type(content).__name__}")
+    return content
 
 
 @click.command("format", short_help="Turn a recorded run into a dataset entry.")

@@ -111,11 +111,11 @@ class Agent:
             words = re.split(r"\border (?:number )?", self._message, maxsplit=1, flags=re.IGNORECASE)
             if len(words) == 2:
                 return str(int(words[1].split()[0].strip(".,?!")))
-        found = _ORDER_NUMBER.search(self._message)
-        if found is None:
+        match = _ORDER_NUMBER.search(self._message)
+        if match is None:
             text = "Which order is it about? Its number has four digits and is in your confirmation."
             raise CannotGoOn(text, "asked_back")
-        return found[0]
+        return match[0]
 
     def _customer(self) -> str:
         if self._email is None:

@@ -100,8 +100,8 @@ class Shop:
 
     def find_customer(self, email: str) -> dict[str, Any]:
         """The customer with an e-mail address."""
-        found = self._rows("select id, name from customers where email = ?", email.lower())
-        return found[0] if found else {"error": f"no customer has the address {email}"}
+        rows = self._rows("select id, name from customers where email = ?", email.lower())
+        return rows[0] if rows else {"error": f"no customer has the address {email}"}
 
     def list_orders(self, customer: str) -> dict[str, Any]:
         """Numbers and states of a customer's orders, newest first."""
@@ -110,8 +110,8 @@ class Shop:
 
     def find_order(self, number: str) -> dict[str, Any]:
         """An order with its lines, what was paid for them, and how much of that was refunded."""
-        found = self._rows("select * from orders where number = ?", number)
-        if not found:
+        rows = self._rows("select * from orders where number = ?", number)
+        if not rows:
             return {"error": f"there is no order {number}"}
         lines = self._rows(
             "select sku, name, quantity, unit_cents, price_cents as catalogue_cents"
@@ -120,17 +120,17 @@ class Shop:
         )
         paid = sum(line["quantity"] * line["unit_cents"] for line in lines)
         refunded = sum(row["cents"] for row in self._rows("select cents from refunds where number = ?", number))
-        return {**found[0], "lines": lines, "paid_cents": paid, "refunded_cents": refunded}
+        return {**rows[0], "lines": lines, "paid_cents": paid, "refunded_cents": refunded}
 
     def find_product(self, name: str) -> dict[str, Any]:
         """A product by a word in its name, with the staff's notes about it."""
-        found = self._rows("select sku, name, price_cents, staff_note from products where name like ?", f"%{name}%")
-        return found[0] if found else {"error": f"there is no product called {name}"}
+        rows = self._rows("select sku, name, price_cents, staff_note from products where name like ?", f"%{name}%")
+        return rows[0] if rows else {"error": f"there is no product called {name}"}
 
     def check_stock(self, sku: str) -> dict[str, Any]:
         """The number in stock, and when more will arrive, if known."""
-        found = self._rows("select stock, restock_on from products where sku = ?", sku)
-        return found[0] if found else {"error": f"there is no product {sku}"}
+        rows = self._rows("select stock, restock_on from products where sku = ?", sku)
+        return rows[0] if rows else {"error": f"there is no product {sku}"}
 
     def opening_hours(self, day: str) -> dict[str, Any]:
         """When the shop is open on a day of the week."""

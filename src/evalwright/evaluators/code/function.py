@@ -111,14 +111,14 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
         if isinstance(returned, Evaluation):
             return readable(returned)
         if isinstance(returned, Mapping):
-            return self._of_mapping(returned)
+            return self._evaluation_in_mapping(returned)
         reason = ""
         if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], str):
             returned, reason = returned
         passed, score = self._verdict(returned)
         return Evaluation(passed, score, reason)
 
-    def _of_mapping(self, returned: Mapping[str, Any]) -> Evaluation:
+    def _evaluation_in_mapping(self, returned: Mapping[str, Any]) -> Evaluation:
         unknown = sorted(map(str, returned.keys() - {"passed", "score", "reason"}))
         if unknown or returned.keys().isdisjoint({"passed", "score"}):
             found = ", ".join(map(repr, returned)) or "none"

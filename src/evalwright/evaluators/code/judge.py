@@ -18,7 +18,7 @@ from evalwright.files.temporary import temporary_folder
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.processes import OUTPUT_LIMIT, Finished, run_command
+from evalwright.processes import OUTPUT_LIMIT, FinishedCommand, run_command
 from evalwright.session import environment
 
 __all__ = ["CodeJudge", "Reply", "asserted", "call_program", "printed", "script_of"]
@@ -126,7 +126,7 @@ async def printed(command: Sequence[str], cwd: str, document: Mapping[str, Any])
 
 async def _run(
     command: Sequence[str], cwd: str, document: Mapping[str, Any], extra: Mapping[str, str], env: Collection[str]
-) -> Finished:
+) -> FinishedCommand:
     stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     with temporary_folder() as home:
         environment = {**_allowed_variables(env), "HOME": str(home), **extra}
@@ -137,23 +137,23 @@ async def _run(
             raise EvaluatorError(message, "not_started") from None
 
 
-def _printed_text(finished: Finished) -> str:
+def _printed_text(finished: FinishedCommand) -> str:
     return finished.stdout.kept.decode(errors="replace").strip()
 
 
-def _need_success(finished: Finished, what: str) -> None:
+def _need_success(finished: FinishedCommand, what: str) -> None:
     if finished.exit_code != 0:
         message = ": ".join(filter(None, [f"{what} ended with {finished.how()}", _stream_ends(finished)]))
         raise EvaluatorError(message, "exit_code")
 
 
-def _plain_reply(text: str, finished: Finished) -> Reply:
+def _plain_reply(text: str, finished: FinishedCommand) -> Reply:
     messages = [text[-_LAST:] or finished.how()]
     passed = finished.exit_code == 0
     return Reply(float(passed), messages if passed else [], [] if passed else messages, "", {}, None)
 
 
-def _stream_ends(finished: Finished) -> str:
+def _stream_ends(finished: FinishedCommand) -> str:
     """The end of both streams: libraries report their errors on either."""
     last = [stream.last.decode(errors="replace")[-_LAST:].strip() for stream in (finished.stderr, finished.stdout)]
     return "; ".join(filter(None, [last[0], last[1] and f"standard output: {last[1]}"]))
@@ -204,8 +204,10 @@ def _are_clear(assertions: Any) -> bool:
     return assertions is None or (
         isinstance(assertions, list)
         and all(
-            isinstance(one, dict) and isinstance(one.get("text"), str) and isinstance(one.get("passed"), bool)
-            for one in assertions
+            isinstance(assertion, dict)
+            and isinstance(assertion.get("text"), str)
+            and isinstance(assertion.get("passed"), bool)
+            for assertion in assertions
         )
     )
 
@@ -214,9 +216,9 @@ def asserted(reply: Mapping[str, Any], passed: bool) -> list[str]:
     """The texts of a reply's `assertions` ([{text, passed, evidence}], AgentV 4) that hold, or those that do not."""
     listed = reply.get("assertions")
     return [
-        f"{one['text']} ({one['evidence']})" if isinstance(one.get("evidence"), str) else one["text"]
-        for one in (listed if isinstance(listed, list) else ())
-        if isinstance(one, dict) and isinstance(one.get("text"), str) and bool(one.get("passed")) is passed
+        f"{item['text']} ({item['evidence']})" if isinstance(item.get("evidence"), str) else item["text"]
+        for item in (listed if isinstance(listed, list) else ())
+        if isinstance(item, dict) and isinstance(item.get("text"), str) and bool(item.get("passed")) is passed
     ]
 
 

@@ -40,7 +40,7 @@ def events_of(messages: Sequence[dict[str, Any]], calls: Sequence[TracedCall], a
             call = calls[calls_seen - before] if calls_seen >= before else None
             calls_seen += 1
             metadata = {"message_index": index, "tool_index": tool_index}
-            events += _of_call(raw, call, f"message-{index}", len(events), metadata)
+            events += _events_of_call(raw, call, f"message-{index}", len(events), metadata)
     if last_reply is not None:
         place = {"event_id": "final-response", "parent_event_id": last_reply["event_id"], "ordinal": len(events)}
         final = {**last_reply["message"], "content": answer}
@@ -48,7 +48,7 @@ def events_of(messages: Sequence[dict[str, Any]], calls: Sequence[TracedCall], a
     return events
 
 
-def _of_call(
+def _events_of_call(
     raw: Mapping[str, Any], call: TracedCall | None, parent: str, ordinal: int, metadata: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
     """The call, with what the trace records about it, and its result if there is one."""

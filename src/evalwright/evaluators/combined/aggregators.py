@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import Problem
-from evalwright.evaluators.build import Built, build_evaluator, undeclared
+from evalwright.evaluators.build import BuiltEvaluator, build_evaluator, undeclared
 from evalwright.evaluators.code.judge import call_program, script_of
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.combined.members import MemberResult
@@ -55,7 +55,7 @@ class Aggregator:
     def __init__(self, config: Mapping[str, Any], folder: str, *, lenient: bool) -> None:
         self._config, self._folder, self._lenient = config, folder, lenient
         self._kind: str = config["type"]
-        self.judge: Built | None = None
+        self.judge: BuiltEvaluator | None = None
         """The evaluator that judges the members' results; None for rules and programs."""
         if self._kind == "llm_judge":
             keys = {key: value for key, value in config.items() if key != "type"}
@@ -112,7 +112,9 @@ class Aggregator:
             reply.score, reply.hits, reply.misses, reply.reasoning, detail=reply.details, verdict=reply.verdict
         )
 
-    async def _by_judge(self, judge: Built, case: Case, trace: Trace, results: Sequence[MemberResult]) -> Evaluation:
+    async def _by_judge(
+        self, judge: BuiltEvaluator, case: Case, trace: Trace, results: Sequence[MemberResult]
+    ) -> Evaluation:
         # A value like any other of the prompt: what members quote must not be read as a place to be filled in.
         text = json.dumps(_by_name(results), ensure_ascii=False, indent=2)
         evaluation = judge.evaluate(msgspec.structs.replace(case, extra={**case.extra, MEMBER_RESULTS: text}), trace)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import AllMistakes, EvaluatorError, InputError, Problem, below
-from evalwright.evaluators.build import Built, calls_models, keys_needed
+from evalwright.evaluators.build import BuiltEvaluator, calls_models, keys_needed
 from evalwright.evaluators.combined.aggregators import Aggregator, aggregator_doubts, aggregator_problems
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.combined.members import (
@@ -86,7 +86,7 @@ class Composite:
         needed = [keys_needed(member.built) for member in self._members]
         return frozenset().union(*needed) if all(needed) else frozenset()
 
-    def bind_members(self, bound: Callable[[EvaluatorSpec, Built], Callable[..., Any]]) -> None:
+    def bind_members(self, bound: Callable[[EvaluatorSpec, BuiltEvaluator], Callable[..., Any]]) -> None:
         """Call each member as `bound` says."""
         self._calls = [bound(member.spec, member.built) for member in self._members]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvaluatorError, InputError, Problem, below
-from evalwright.evaluators.build import Built, build, build_extractor, config_doubts, undeclared
+from evalwright.evaluators.build import BuiltEvaluator, build, build_extractor, config_doubts, undeclared
 from evalwright.evaluators.combined.banded import details_of
 from evalwright.evaluators.wording import shown
 from evalwright.model.plan import EvaluatorSpec
@@ -24,7 +24,7 @@ class Member(NamedTuple):
     """One evaluator of a composite."""
 
     spec: EvaluatorSpec
-    built: Built
+    built: BuiltEvaluator
 
 
 class MemberResult(NamedTuple):

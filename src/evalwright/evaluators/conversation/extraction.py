@@ -20,10 +20,10 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Output, Trace
 
-__all__ = ["Extracted"]
+__all__ = ["ExtractingEvaluator"]
 
 
-class Extracted:
+class ExtractingEvaluator:
     """`evaluator` behind `extractor`."""
 
     def __init__(self, evaluator: Evaluator, extractor: Extractor) -> None:
@@ -74,7 +74,7 @@ class Extracted:
             self._evaluator.evaluate(_turn_of(case, i, truth), _with_answer(trace, text), *more) if text else _NOTHING
             for i, (truth, text) in enumerate(zip(truths, texts, strict=True))
         ]
-        done = [one for one in judged if isinstance(one, Evaluation)]
+        done = [evaluation for evaluation in judged if isinstance(evaluation, Evaluation)]
         if len(done) == len(judged):
             return _mean_over_turns(done, texts, truths)
         return _together_later(judged, texts, truths)

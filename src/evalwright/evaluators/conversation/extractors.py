@@ -98,8 +98,8 @@ class Pattern(msgspec.Struct, frozen=True):
     def extract(self, turns: list[Turn], blocks: Blocks) -> str:
         for text in reversed(assistant_texts(turns)):
             if self.search_all:
-                if found := find_all(re.compile(self.pattern), text):
-                    return " ".join(item if isinstance(item, str) else item[int(self.group)] for item in found)
+                if hits := find_all(re.compile(self.pattern), text):
+                    return " ".join(item if isinstance(item, str) else item[int(self.group)] for item in hits)
             elif match := search(re.compile(self.pattern), text):
                 return match.group(self.group) or ""
         return ""
@@ -139,8 +139,8 @@ class AfterMarker(msgspec.Struct, frozen=True):
 
     def extract(self, turns: list[Turn], blocks: Blocks) -> str:
         for text in reversed(assistant_texts(turns)):
-            _, found, after = text.partition(self.marker)
-            if found:
+            _, marker, after = text.partition(self.marker)
+            if marker:
                 return (self.marker + after if self.include_marker else after).strip()
         return ""
 

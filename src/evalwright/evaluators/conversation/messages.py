@@ -38,7 +38,7 @@ def conversation_of(trace: Trace) -> Conversation:
         if isinstance(made, Conversation):
             conversation = made
         else:
-            conversation = conversation_in(messages) if isinstance(messages, list) else _of_parts(trace)
+            conversation = conversation_in(messages) if isinstance(messages, list) else _conversation_of_parts(trace)
         _last = (trace, conversation)
     return conversation
 
@@ -62,7 +62,7 @@ def _recorded_number(trace: Trace, name: str) -> float | None:
     return number if isinstance(number, (int, float)) else None
 
 
-def _of_parts(trace: Trace) -> Conversation:
+def _conversation_of_parts(trace: Trace) -> Conversation:
     """The conversation of a trace that was not recorded as messages."""
     texts = [(message.role, text_of(message.content)) for message in trace.messages]
     answer = trace.output.final_answer or None

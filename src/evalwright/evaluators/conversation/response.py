@@ -70,11 +70,11 @@ class NotContains(Onlooker, frozen=True):
         if response is None:
             return graded(False, NO_ANSWER, {"found_phrases": [], "phrases": phrases})
         lowered = response.lower()
-        found = [phrase for phrase in phrases if phrase.lower() in lowered]
-        if not found:
+        present = [phrase for phrase in phrases if phrase.lower() in lowered]
+        if not present:
             return _none_found(tuple(phrases))
-        reason = f"found: {listed(found)}; in {shown(response)}"
-        return graded(False, reason, {"found_phrases": found, "phrases": phrases})
+        reason = f"found: {listed(present)}; in {shown(response)}"
+        return graded(False, reason, {"found_phrases": present, "phrases": phrases})
 
 
 @lru_cache(KEPT)
@@ -94,8 +94,8 @@ class GroundTruthMatch(Onlooker, frozen=True):
         response = conversation_of(trace).final_response
         if response is None:
             return graded(False, NO_ANSWER, {"ground_truth": truth})
-        found = _folded_text(truth) in _folded_text(response)
-        return graded(found, "" if found else f"{shown(truth)} is not in {shown(response)}", {"ground_truth": truth})
+        is_in = _folded_text(truth) in _folded_text(response)
+        return graded(is_in, "" if is_in else f"{shown(truth)} is not in {shown(response)}", {"ground_truth": truth})
 
 
 def _folded_text(text: str) -> str:

@@ -48,16 +48,16 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
-        found = [*panel_problems(values), *_assertion_problems(values), *_rubric_problems(values)]
+        problems = [*panel_problems(values), *_assertion_problems(values), *_rubric_problems(values)]
         schema = values.get("judge_response_schema")
         if isinstance(schema, dict):
-            found += _schema_problems(schema)
-        return found
+            problems += _schema_problems(schema)
+        return problems
 
     @staticmethod
     def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
-        given, usual = config.get("scale"), RubricScale()
-        ends = given if isinstance(given, Mapping) else {}
+        scale, usual = config.get("scale"), RubricScale()
+        ends = scale if isinstance(scale, Mapping) else {}
         low, high = ends.get("min", usual.min), ends.get("max", usual.max)
         return [
             Problem(

@@ -55,11 +55,11 @@ class PairwiseJudge(Panel, frozen=True, kw_only=True):
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
-        found = [*panel_problems(values), *reference_problems(values)]
+        problems = [*panel_problems(values), *reference_problems(values)]
         criteria = values.get("criteria")
         if isinstance(criteria, str) and not criteria.strip():
-            found.append(Problem("", "'criteria' must not be blank", key="criteria"))
-        return found
+            problems.append(Problem("", "'criteria' must not be blank", key="criteria"))
+        return problems
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         reference = configured_reference(self.reference_text, self.reference_path, case)

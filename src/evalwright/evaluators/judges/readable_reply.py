@@ -37,7 +37,7 @@ class JudgeReply(NamedTuple, Generic[T]):
     def cost_usd(self) -> float | None:
         """The cost of all replies, in US dollars; None if that of any is unknown."""
         costs = [reply.cost_usd for reply in self.replies]
-        return None if None in costs else sum(one or 0.0 for one in costs)
+        return None if None in costs else sum(cost or 0.0 for cost in costs)
 
 
 async def readable_reply(

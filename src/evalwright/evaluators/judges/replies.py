@@ -51,7 +51,7 @@ def _between_prose(text: str, keys: frozenset[str]) -> dict[str, Any]:
     if not verdicts:
         raise BadReply("expected a JSON object, found none")
     # compared as text: true equals 1, but must not count as the same verdict
-    if (different := len({json.dumps(one, sort_keys=True) for one in verdicts})) > 1:
+    if (different := len({json.dumps(verdict, sort_keys=True) for verdict in verdicts})) > 1:
         raise BadReply(f"expected one verdict, found {different} different ones")
     return verdicts[0]
 

@@ -141,12 +141,12 @@ def filled(template: str, values: Mapping[str, Any], *, doubled: bool = False) -
     unknown = {name: f"{{{name}}}" for name in names_in_template(template, doubled=True)}
     known = {name: str(value) for name, value in values.items()}
     try:
-        return _Narrow().vformat(template, (), {**unknown, **known})
+        return _NarrowFormatter().vformat(template, (), {**unknown, **known})
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
 
 
-class _Narrow(Formatter):
+class _NarrowFormatter(Formatter):
     """Formats as `str.format`, but not to a width that fills the memory: samples may bring their own rubrics."""
 
     def format_field(self, value: Any, format_spec: str) -> str:

@@ -175,10 +175,10 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         if position < 0:
             return
         try:
-            found, _ = _decoder.raw_decode(text, position)
+            value, _ = _decoder.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError):
             continue
-        yield found
+        yield value
 
 
 _decoder = json.JSONDecoder(object_pairs_hook=keys_once)

@@ -30,7 +30,7 @@ _LIMITS = {
 }
 
 
-class Used(NamedTuple):
+class UsedAmounts(NamedTuple):
     """What a trace reports as used; None for what it does not report."""
 
     input: float | None
@@ -40,12 +40,12 @@ class Used(NamedTuple):
     duration_ms: float | None
 
 
-def used_by(trace: Trace) -> Used:
+def used_by(trace: Trace) -> UsedAmounts:
     """What the system reported; the time is measured if it did not. Negative numbers count as not reported."""
     usage = trace.extra.get("token_usage")
     usage = usage if isinstance(usage, dict) else {}
     metrics = trace.metrics
-    return Used(
+    return UsedAmounts(
         _first(usage.get("input"), metrics.token_input),
         _first(usage.get("output"), metrics.token_output),
         _number(usage.get("cached")),

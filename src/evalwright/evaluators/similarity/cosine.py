@@ -44,14 +44,14 @@ class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
-        found = reference_problems(values)
+        problems = reference_problems(values)
         name = values.get("embedder_name")
         try:
             if isinstance(name, str):
                 embedder(name)
         except InputError as error:
-            found.append(Problem("", str(error), key="embedder_name"))
-        return found
+            problems.append(Problem("", str(error), key="embedder_name"))
+        return problems
 
     @cached_property
     def _embed(self) -> Embed:

@@ -51,7 +51,7 @@ def _expected_of_trace(case: Case) -> TraceExpected:
     return expected_of(case).trace or TraceExpected()
 
 
-class _Lenient(msgspec.Struct, frozen=True):
+class _LenientCheck(msgspec.Struct, frozen=True):
     """Decides by the original's rule, or with `strict` by a stricter one. If they differ, the result's detail says
     so."""
 
@@ -101,7 +101,7 @@ def _after(event: StepEvent, span: Step) -> bool:
     return event.created_at > span.started_at
 
 
-class UnnecessaryToolLoop(_Lenient, frozen=True):
+class UnnecessaryToolLoop(_LenientCheck, frozen=True):
     """No tool is called with the same arguments more often than allowed.
 
     With `strict` positional arguments count too, and a call that names its tool is a call of that tool.
@@ -166,19 +166,19 @@ class InvalidStateTransition(msgspec.Struct, frozen=True):
         known = {(change.from_state, change.to_state) for change in allowed}
         wrong = [change for change in pairwise(states) if change not in known]
         reason = f"not allowed: {listed(f'{a} to {b}' for a, b in wrong)}" if wrong else ""
-        found = [{"from_state": before, "to_state": after} for before, after in wrong[:_MOST_SHOWN]]
-        return graded(not wrong, reason, {"states": states[:_MOST_SHOWN], "invalid_transitions": found})
+        transitions = [{"from_state": before, "to_state": after} for before, after in wrong[:_MOST_SHOWN]]
+        return graded(not wrong, reason, {"states": states[:_MOST_SHOWN], "invalid_transitions": transitions})
 
 
 def _state(event: StepEvent) -> str | None:
     for source in (event.attributes, event.content):
         # a state of 0 or "" counts under `to_state` alone, as in NorthStar
-        if isinstance(source, dict) and (found := source.get("state") or source.get("to_state")) is not None:
-            return str(found)
+        if isinstance(source, dict) and (state := source.get("state") or source.get("to_state")) is not None:
+            return str(state)
     return None
 
 
-class RetrievalPrecisionRecall(_Lenient, frozen=True):
+class RetrievalPrecisionRecall(_LenientCheck, frozen=True):
     """Retrieved documents reach the precision and recall that the case asks for.
 
     Skipped if nothing was retrieved; with `strict`, the recall is then 0.
@@ -222,9 +222,9 @@ def _ids(content: Any) -> Iterator[str]:
         yield from _ids_of(content)
     elif isinstance(content, dict):
         for key in (*_ID_LISTS, *_DOCUMENT_LISTS):
-            found = content.get(key)
-            if isinstance(found, list):
-                yield from map(str, found) if key in _ID_LISTS else _ids_of(found)
+            value = content.get(key)
+            if isinstance(value, list):
+                yield from map(str, value) if key in _ID_LISTS else _ids_of(value)
                 return
 
 
@@ -289,7 +289,7 @@ def _has_mark(event: StepEvent, key: str) -> bool:
     return bool(value)
 
 
-class FailureOrigin(_Lenient, frozen=True):
+class FailureOrigin(_LenientCheck, frozen=True):
     """Names the first step that failed; skipped if none did.
 
     With `strict` it passes if the run ended well and every failed tool was recovered from.

@@ -37,7 +37,7 @@ def steps_of_trace(trace: Trace) -> Steps | None:
             steps = _steps(trace.spans)
         else:
             recording = trace.extra.get(RECORDING)
-            steps = _of_calls(trace) if recording is None else _recorded_steps(recording)
+            steps = _steps_of_calls(trace) if recording is None else _recorded_steps(recording)
         _last = (trace, steps)
     return steps
 
@@ -152,7 +152,7 @@ def _unmarked(attributes: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in attributes.items() if not key.startswith(_MARK)}
 
 
-def _of_calls(trace: Trace) -> Steps | None:
+def _steps_of_calls(trace: Trace) -> Steps | None:
     """Tool calls as steps, for a trace with calls but no spans; a conversation goes on after its calls."""
     if not trace.tool_calls:
         return None

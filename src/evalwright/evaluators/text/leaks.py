@@ -59,11 +59,11 @@ class ThinkingDoesNotLeak(JudgeSettings, frozen=True, kw_only=True, dict=True):
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
-        found = model_problems(values, [("model", values.get("model"))])
+        problems = model_problems(values, [("model", values.get("model"))])
         if values.get("forbidden_patterns", []) == [] == values.get("judge_assertions", []):
             message = "needs 'forbidden_patterns' or 'judge_assertions', found neither"
-            found.append(Problem("", message, key="forbidden_patterns"))
-        return found
+            problems.append(Problem("", message, key="forbidden_patterns"))
+        return problems
 
     @property
     def judges(self) -> list[str]:

@@ -30,12 +30,12 @@ def messages_of(trace: Trace) -> list[dict[str, Any]]:
     for message in trace.messages:
         if message.role in ("user", "system"):
             continue
-        one: dict[str, Any] = {"role": message.role}
+        document: dict[str, Any] = {"role": message.role}
         if message.content is not None:
-            one["content"] = message.content
+            document["content"] = message.content
         if message.tool_call is not None:
-            one["tool_calls"] = [_as_call(message.tool_call)]
-        messages.append(one)
+            document["tool_calls"] = [_as_call(message.tool_call)]
+        messages.append(document)
     if not messages and trace.tool_calls:
         messages.append({"role": "assistant", "tool_calls": [_as_call(call) for call in trace.tool_calls]})
     if not trace.messages and trace.output.final_answer is not None:

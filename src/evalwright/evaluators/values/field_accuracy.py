@@ -98,9 +98,9 @@ def _expected_object(case: Case) -> dict[str, Any] | None:
     messages = case.extra.get("expected_messages")
     for message in reversed(messages if isinstance(messages, list) else []):
         content = message.get("content") if isinstance(message, dict) and message.get("role") == "assistant" else None
-        found = _json_in(content) if isinstance(content, str) else content
-        if isinstance(found, dict):
-            return found
+        parsed = _json_in(content) if isinstance(content, str) else content
+        if isinstance(parsed, dict):
+            return parsed
     return case.expected.facts or None
 
 

@@ -14,7 +14,7 @@ import msgspec
 from evalwright.errors import EvaluatorError, Problem, counted
 from evalwright.evaluators.fields import ABSENT, part_of_trace, parts_at, select
 from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
-from evalwright.evaluators.values.plain_schema import Check, NotPlain, asks_for_size, plain_check
+from evalwright.evaluators.values.plain_schema import Check, NotPlainJson, asks_for_size, plain_check
 from evalwright.evaluators.values.schema_patterns import with_bounded_patterns
 from evalwright.evaluators.wording import number, shorten, shown
 from evalwright.model.result import Evaluation
@@ -66,18 +66,18 @@ class ExactMatch(Onlooker, frozen=True):
         always, at, fact = self.expected, select(self.field), select(self.expected_from or "")
 
         def look(case: Case, trace: Trace) -> Evaluation:
-            found, expected = at(trace), always
+            value, expected = at(trace), always
             if expected is msgspec.UNSET:
                 expected = fact(case.expected.facts)
                 if expected is ABSENT:
                     skipped = self.without_fact == "skip"
                     reason = f"the case has no fact {self.expected_from!r}"
                     return Evaluation(False, None if skipped else 0.0, reason, skipped=skipped)
-            if found is ABSENT:
+            if value is ABSENT:
                 return Evaluation(False, 0.0, f"{self.field} is absent, expected {shown(expected)}")
-            if found == expected:
+            if value == expected:
                 return PASSED
-            return Evaluation(False, 0.0, f"{self.field} is {shown(found)}, expected {shown(expected)}")
+            return Evaluation(False, 0.0, f"{self.field} is {shown(value)}, expected {shown(expected)}")
 
         return look
 
@@ -160,7 +160,7 @@ class SchemaMatch(Onlooker, frozen=True):
 
     def _errors(self, value: Any) -> Sequence[Any]:
         if self._check is not None:
-            with suppress(NotPlain):
+            with suppress(NotPlainJson):
                 return self._check(value)
         from referencing.exceptions import Unresolvable
 
@@ -191,14 +191,14 @@ def _validator_class() -> Any:
     return extend(Draft202012Validator, {"multipleOf": _multiple_of})  # type: ignore[no-untyped-call]
 
 
-def _multiple_of(validator: Any, unit: float, found: Any, _schema: Any) -> Iterator[Any]:
+def _multiple_of(validator: Any, unit: float, value: Any, _schema: Any) -> Iterator[Any]:
     """By the numbers as they are written: in floating point, as the library divides, 19.99 is no multiple of 0.01."""
     from fractions import Fraction
 
     from jsonschema import ValidationError
 
-    if validator.is_type(found, "number") and Fraction(repr(found)) % Fraction(repr(unit)):
-        yield ValidationError(f"{found!r} is not a multiple of {unit!r}")
+    if validator.is_type(value, "number") and Fraction(repr(value)) % Fraction(repr(unit)):
+        yield ValidationError(f"{value!r} is not a multiple of {unit!r}")
 
 
 _Number = int | float

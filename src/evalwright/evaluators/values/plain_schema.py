@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Check", "NotPlain", "PlainError", "asks_for_size", "plain_check"]
+__all__ = ["Check", "NotPlainJson", "PlainError", "asks_for_size", "plain_check"]
 
 
 class PlainError(NamedTuple):
@@ -26,7 +26,7 @@ class PlainError(NamedTuple):
         return "$" + "".join(map(_step, self.path))
 
 
-class NotPlain(Exception):
+class NotPlainJson(Exception):
     """A value of a class that JSON does not have: `jsonschema` decides about it."""
 
 
@@ -112,7 +112,7 @@ def asks_for_size(schema: Mapping[str, Any]) -> bool:
 
 def _check(keyword: str, wanted: Any) -> Check | None:
     if keyword == "type":
-        return _of_type(wanted)
+        return _type_check(wanted)
     if keyword in _SIZES:
         return _size_check(keyword, wanted)
     if keyword in _BOUNDS:
@@ -122,7 +122,7 @@ def _check(keyword: str, wanted: Any) -> Check | None:
     if keyword == "properties":
         return _with_properties(wanted)
     if keyword == "items":
-        return _of_items(wanted)
+        return _items_check(wanted)
     if keyword == "enum":
         return _one_of(wanted)
     return None
@@ -133,7 +133,7 @@ def _is(value: Any, kind: type) -> bool:
     if value.__class__ is kind:
         return True
     if value.__class__ not in _PLAIN:
-        raise NotPlain
+        raise NotPlainJson
     return False
 
 
@@ -144,7 +144,7 @@ def _are_names(wanted: Any) -> bool:
     )
 
 
-def _of_type(wanted: Any) -> Check | None:
+def _type_check(wanted: Any) -> Check | None:
     names = [wanted] if isinstance(wanted, str) else wanted
     if not _are_names(names) or not names or not all(name in _TYPES for name in names):
         return None
@@ -156,7 +156,7 @@ def _of_type(wanted: Any) -> Check | None:
         if kind in kinds or (kind is float and int in kinds and value.is_integer()):
             return ()
         if kind not in _PLAIN:
-            raise NotPlain
+            raise NotPlainJson
         return (PlainError((), f"{value!r} is not of type {named}"),)
 
     return check
@@ -230,7 +230,7 @@ def _with_properties(wanted: Any) -> Check | None:
     return check
 
 
-def _of_items(wanted: Any) -> Check | None:
+def _items_check(wanted: Any) -> Check | None:
     one = plain_check(wanted)
     if one is None:
         return None

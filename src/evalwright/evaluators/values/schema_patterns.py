@@ -47,26 +47,26 @@ def _patterns(schema: Any) -> Iterator[str]:
 def _trying(patterns: tuple[str, ...], keyword: _Keyword) -> _Keyword:
     """The keyword, judged by jsonschema alone once every pattern that it may search for has finished in time."""
 
-    def judge(validator: Any, value: Any, found: Any, schema: Any) -> Iterator[Any]:
-        if validator.is_type(found, "object"):
-            for name in found:
+    def judge(validator: Any, value: Any, value_found: Any, schema: Any) -> Iterator[Any]:
+        if validator.is_type(value_found, "object"):
+            for name in value_found:
                 for pattern in patterns:
                     search(re.compile(pattern), name)
-        yield from keyword(validator, value, found, schema) or ()
+        yield from keyword(validator, value, value_found, schema) or ()
 
     return judge
 
 
-def _pattern(validator: Any, pattern: str, found: Any, _schema: Any) -> Iterator[Any]:
+def _pattern(validator: Any, pattern: str, value_found: Any, _schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
-    if validator.is_type(found, "string") and not search(re.compile(pattern), found):
-        yield ValidationError(f"{found!r} does not match {pattern!r}")
+    if validator.is_type(value_found, "string") and not search(re.compile(pattern), value_found):
+        yield ValidationError(f"{value_found!r} does not match {pattern!r}")
 
 
-def _pattern_properties(validator: Any, patterns: Mapping[str, Any], found: Any, _schema: Any) -> Iterator[Any]:
-    if validator.is_type(found, "object"):
+def _pattern_properties(validator: Any, patterns: Mapping[str, Any], value_found: Any, _schema: Any) -> Iterator[Any]:
+    if validator.is_type(value_found, "object"):
         for pattern, inner in patterns.items():
-            for key, value in found.items():
+            for key, value in value_found.items():
                 if search(re.compile(pattern), key):
                     yield from validator.descend(value, inner, path=key, schema_path=pattern)

@@ -18,7 +18,7 @@ from evalwright.model.artifact import Artifact
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.processes import Finished, run_command
+from evalwright.processes import FinishedCommand, run_command
 from evalwright.session import environment
 
 __all__ = ["CommandCheck"]
@@ -108,7 +108,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
         message = f"{self.cmd[0]!r} cannot be started: {error.strerror or error}"
         return EvaluatorError(message, "os_error", detail)
 
-    def _evaluation(self, finished: Finished, detail: dict[str, Any]) -> Evaluation:
+    def _evaluation(self, finished: FinishedCommand, detail: dict[str, Any]) -> Evaluation:
         detail["exit_code"] = finished.exit_code
         if self.capture_output:
             for name, stream in (("stdout", finished.stdout), ("stderr", finished.stderr)):

@@ -77,18 +77,18 @@ class AgentProvider:
 
 
 def _arguments(name: str, target: Mapping[str, Any]) -> list[str]:
-    found = []
+    messages = []
     for key, (option, value) in _OPTIONS.get(name, {}).items():
         if target.get(key) is not None:
-            found += [option, value.format(target[key])]
-    return [*found, *map(str, target.get("args") or ())]
+            messages += [option, value.format(target[key])]
+    return [*messages, *map(str, target.get("args") or ())]
 
 
-def _prompt(asked: PromptRequest) -> str:
+def _prompt(request: PromptRequest) -> str:
     """The question, preceded by the files that the agent should read itself."""
-    listed = "\n".join(f"* {file}" for file in asked.files)
-    parts = [asked.system, asked.guidelines, f"Read these files first:\n{listed}" if listed else ""]
-    return "\n\n".join([*filter(None, parts), asked.bare_prompt or asked.prompt])
+    listed = "\n".join(f"* {file}" for file in request.files)
+    parts = [request.system, request.guidelines, f"Read these files first:\n{listed}" if listed else ""]
+    return "\n\n".join([*filter(None, parts), request.bare_prompt or request.prompt])
 
 
 def _reply_of(answer: Answer) -> ProviderReply:
@@ -104,9 +104,9 @@ def _reply_of(answer: Answer) -> ProviderReply:
 
 def _message(message: TraceMessage) -> dict[str, Any]:
     """A message in AgentV's form, in which the tool call is part of it."""
-    found: dict[str, Any] = {"role": message.role, "content": message.content}
+    record: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.name is not None:
-        found["name"] = message.name
+        record["name"] = message.name
     if (call := message.tool_call) is not None:
-        found["tool_calls"] = [{"tool": call.name, "input": call.arguments, **({"id": call.id} if call.id else {})}]
-    return found
+        record["tool_calls"] = [{"tool": call.name, "input": call.arguments, **({"id": call.id} if call.id else {})}]
+    return record

@@ -126,7 +126,7 @@ class Evaluators:
                 report(f"{place}.name", f"name: an evaluator of type {kind!r} needs a name")
                 return None
             name = spec_name(str(written), raw)
-        spec = self._of_kind(kind, raw, place, name, report)
+        spec = self._spec_of_kind(kind, raw, place, name, report)
         if spec is None:
             return None
         spec["weight"] = weight_in(raw, place, name, report)
@@ -142,7 +142,7 @@ class Evaluators:
             spec["config"] = {**spec["config"], "negate": True}
         return spec if self._built(spec, place, report) else None
 
-    def _of_kind(self, kind: str, raw: dict[str, Any], place: str, name: str, report: Notes) -> Spec | None:
+    def _spec_of_kind(self, kind: str, raw: dict[str, Any], place: str, name: str, report: Notes) -> Spec | None:
         if kind == "llm_judge" and raw.get("rubrics") is not None:
             kind = "rubric"
         if kind in READ:
@@ -160,12 +160,12 @@ class Evaluators:
             return self._text_check(kind, raw, place, name, report)
         newer = NEWER_KEYS.get(kind, {})
         own_keys = snake_keys({key: value for key, value in raw.items() if key not in COMMON})
-        given = {newer.get(key, key): value for key, value in own_keys.items()}
-        own = given.pop("config", None) or {}
+        settings = {newer.get(key, key): value for key, value in own_keys.items()}
+        own = settings.pop("config", None) or {}
         if not isinstance(own, dict):
             report(f"{place}.config", f"config of {name!r}: expected a mapping, found {own!r}")
             return None
-        config = {**{str(key): value for key, value in own.items()}, **given}
+        config = {**{str(key): value for key, value in own.items()}, **settings}
         if kind == "tool_trajectory":
             return self._trajectory(config, place, name, report)
         if kind in PREMADE:
@@ -203,13 +203,13 @@ class Evaluators:
             report(place, f"cwd: expected the name of a folder, found {named!r}")
             return None
         try:
-            found = self._files.folder(named)
+            folder = self._files.folder(named)
         except OutsideError as error:
             report(place, f"cwd: {error}")
             return None
-        if found is None:
+        if folder is None:
             report(place, f"there is no folder {named!r}")
-        return None if found is None else str(found)
+        return None if folder is None else str(folder)
 
     def _code(self, raw: dict[str, Any], place: str, report: Notes) -> dict[str, Any]:
         script = raw.get("script") if raw.get("command") is None else raw["command"]

@@ -79,10 +79,14 @@ def _named_cases(
     pattern = entry.removeprefix(SCHEME)
     folder = path.resolve().parent
     wild = any(sign in pattern for sign in "*?[{") and not pattern.startswith("/")
-    patterns = [one for one in _alternatives(pattern) if one and not one.startswith("/")] if wild else []
-    files = sorted({file for one in patterns for file in folder.glob(one)}) if wild else [folder / pattern]
+    patterns = (
+        [alternative for alternative in _alternatives(pattern) if alternative and not alternative.startswith("/")]
+        if wild
+        else []
+    )
+    files = sorted({file for name in patterns for file in folder.glob(name)}) if wild else [folder / pattern]
     if not wild and os.path.isdir(folder / pattern):
-        yield from _of_folder(path, folder / pattern, boundary, line, str(at[0]))
+        yield from _cases_in_folders(path, folder / pattern, boundary, line, str(at[0]))
         return
     files = [file for file in files if os.path.isfile(file)]
     if not files:
@@ -98,7 +102,7 @@ def _named_cases(
         if suffix not in _KNOWN:
             message = f"cases are read from {', '.join(_KNOWN)}, not from {file.name}"
             raise InputError(Problem(str(path), message, line, str(at[0])))
-        yield from _lines(file) if suffix == ".jsonl" else _of_yaml(file)
+        yield from _lines(file) if suffix == ".jsonl" else _cases_in_yaml(file)
 
 
 def _alternatives(pattern: str) -> list[str]:
@@ -107,20 +111,20 @@ def _alternatives(pattern: str) -> list[str]:
     if braces is None:
         return [pattern]
     parts = (f"{pattern[: braces.start()]}{part}{pattern[braces.end() :]}" for part in braces[1].split(","))
-    return [one for part in parts for one in _alternatives(part)]
+    return [alternative for part in parts for alternative in _alternatives(part)]
 
 
-def _of_folder(
+def _cases_in_folders(
     path: Path, folder: Path, boundary: Boundary, line: int | None, key: str
 ) -> Iterator[tuple[Any, CasePlace]]:
     """The case of each folder in a folder: its `case.yaml`. A case without an id gets the folder's name.
 
     A folder `workspace` beside it is the template of the workspace.
     """
-    found = [file for one in sorted(folder.iterdir()) for name in _OF_FOLDER if os.path.isfile(file := one / name)]
-    if not found:
+    files = [file for entry in sorted(folder.iterdir()) for name in _OF_FOLDER if os.path.isfile(file := entry / name)]
+    if not files:
         raise InputError(Problem(str(path), f"no folder in {folder} has a case.yaml", line, key))
-    for file in found:
+    for file in files:
         try:
             boundary.check(file)
         except OutsideError as error:
@@ -142,7 +146,7 @@ def _lines(file: Path) -> Iterator[tuple[Any, CasePlace]]:
             raise InputError(Problem(str(file), f"malformed JSON: {error}", number)) from None
 
 
-def _of_yaml(file: Path) -> Iterator[tuple[Any, CasePlace]]:
+def _cases_in_yaml(file: Path) -> Iterator[tuple[Any, CasePlace]]:
     document = yaml.load(file, "yaml12")
     value = document.value
     if isinstance(value, dict) and "id" in value:

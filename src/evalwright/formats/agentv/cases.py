@@ -195,10 +195,10 @@ class Cases:
         execution = raw.get("execution")
         alone = isinstance(execution, dict) and execution.get("skip_defaults") is True
         own = with_files(raw[key], None if alone else head.get("input_files"), raw.get("input_files"), report)
-        found = checked_messages(own, key, files, report)
+        messages = checked_messages(own, key, files, report)
         shared = None if alone or self._file.path.suffix == ".jsonl" else head.get("input")
         shared = shared_input(shared, raw)
-        return found if shared is None else [*checked_messages(shared, f"input{OF_FILE}", files, report), *found]
+        return messages if shared is None else [*checked_messages(shared, f"input{OF_FILE}", files, report), *messages]
 
     def _expected_messages(self, raw: dict[str, Any], report: Notes) -> list[dict[str, Any]]:
         key = first_given(raw, ("expected_messages", "expected_output"))
@@ -207,9 +207,9 @@ class Cases:
     def _seen_messages(self, messages: list[dict[str, Any]], expected: list[dict[str, Any]]) -> dict[str, Any]:
         """What systems and judges see of the messages, which are valid."""
         files = self._defaults.files
-        found = dict.fromkeys(path for block in _blocks(messages) if (path := files.named(block)) is not None)
-        guidelines = [path for path in found if files.is_guideline(path)]
-        named = [path for path in found if path not in guidelines]
+        paths = dict.fromkeys(path for block in _blocks(messages) if (path := files.named(block)) is not None)
+        guidelines = [path for path in paths if files.is_guideline(path)]
+        named = [path for path in paths if path not in guidelines]
         return {
             "question": question_of(messages),
             "prompt": prompt_of(messages, files, "content"),
@@ -229,17 +229,17 @@ class Cases:
 
         Raises InputError if the default target cannot be used, or its judge if the case is `judged`.
         """
-        found: dict[str, Any] = {}
+        overrides: dict[str, Any] = {}
         timeout = execution.get("timeout_seconds")
         timeout = self._file.timeout_seconds if timeout is None else timeout
         if timeout is not None:
             if above_zero(timeout) is None:
                 report("execution.timeout_seconds", f"timeout_seconds: expected a number above 0, found {timeout!r}")
             else:
-                found["timeout_seconds"] = timeout
+                overrides["timeout_seconds"] = timeout
         if (least := execution.get("threshold")) is not None:
             if (share := share_in(least)) is not None:
-                found[THRESHOLD] = share
+                overrides[THRESHOLD] = share
                 if share == 0:
                     report.warn("execution.threshold", f"threshold: {REACHED_BY_ALL}")
             else:
@@ -253,7 +253,7 @@ class Cases:
             )
         target = self._defaults.target or own or execution.get("target")
         if targets is None:
-            return found
+            return overrides
         if target is None:
             try:
                 chosen = targets.chosen(self._defaults.chosen)
@@ -261,16 +261,16 @@ class Cases:
                     targets.chosen(targets.judge_of(chosen))
             except InputError as error:
                 self._unusable += map(self._file.about_target, error.listed)
-            return found
+            return overrides
         try:
-            found["target"] = targets.chosen(str(target))
+            overrides["target"] = targets.chosen(str(target))
             judge = targets.judge_of(str(target))
-            found["judge"] = targets.chosen(judge) if judged else judge
+            overrides["judge"] = targets.chosen(judge) if judged else judge
         except InputError as error:
             # A mistake in the target of the command line is reported once for all cases.
-            if "target" in found or self._defaults.target is None:
+            if "target" in overrides or self._defaults.target is None:
                 report("execution.target", str(error.listed[0].message))
-        return found
+        return overrides
 
     def _workspace(self, raw: Any, report: Notes) -> dict[str, Any]:
         """The case's settings for its workspace; a mistake in them rejects the whole suite."""

@@ -17,7 +17,7 @@ from evalwright.files.temporary import temporary_folder
 from evalwright.formats.agentv.exchange import PromptRequest, ProviderReply, read_provider_reply, reply_in
 from evalwright.formats.agentv.health import HealthCheck, ending, refused
 from evalwright.formats.agentv.workspaces import copy_template
-from evalwright.processes import Finished, run_command
+from evalwright.processes import FinishedCommand, run_command
 from evalwright.session import environment
 
 __all__ = ["Command"]
@@ -51,7 +51,12 @@ class Command:
         if not template and not listed:
             raise refused("command_template", f"target {name!r} needs a 'command_template'")
         words = [template] if template else list(listed or ())
-        unknown = [found for word in words for found in _PLACEHOLDER.findall(str(word)) if found not in _PLACEHOLDERS]
+        unknown = [
+            placeholder
+            for word in words
+            for placeholder in _PLACEHOLDER.findall(str(word))
+            if placeholder not in _PLACEHOLDERS
+        ]
         if unknown:
             known = ", ".join(_PLACEHOLDERS)
             raise refused("command_template", f"target {name!r}: unknown placeholder {{{unknown[0]}}} (known: {known})")
@@ -71,7 +76,7 @@ class Command:
 
     async def ask_all(self, files: Sequence[str]) -> dict[str, ProviderReply]:
         """Run once for all cases; the lines of the output name their case by `id`. Raises TargetError."""
-        found: dict[str, ProviderReply] = {}
+        replies: dict[str, ProviderReply] = {}
         output = await self._output(PromptRequest("", case_id="batch", files=files))
         for number, line in enumerate(output.text.split("\n"), 1):
             if not line.strip():
@@ -83,10 +88,10 @@ class Command:
             case_id = record.get("id") if isinstance(record, dict) else None
             if not isinstance(case_id, str):
                 raise TargetError(f"line {number} of its output has no 'id'")
-            if case_id in found:
+            if case_id in replies:
                 raise TargetError(f"line {number} of its output has the id {case_id!r} for the second time")
-            found[case_id] = reply_in(record, line)._replace(kept=output.kept)
-        return found
+            replies[case_id] = reply_in(record, line)._replace(kept=output.kept)
+        return replies
 
     async def _output(self, request: PromptRequest) -> _Output:
         if self._health is not None:
@@ -114,7 +119,7 @@ class Command:
                 text, await asyncio.to_thread(_kept_output, output) if self._keeps and output.exists() else ""
             )
 
-    async def _run(self, values: dict[str, str], files: Sequence[str], cwd: str) -> Finished:
+    async def _run(self, values: dict[str, str], files: Sequence[str], cwd: str) -> FinishedCommand:
         command, stdin = self._command_words(values, files)
         try:
             async with asyncio.timeout(self._timeout):
@@ -131,7 +136,7 @@ class Command:
 
     def _command_words(self, values: dict[str, str], files: Sequence[str]) -> tuple[list[str], str]:
         quoted = {key: shlex.quote(value) for key, value in values.items()}
-        quoted["FILES"] = " ".join(_of_file(self._files_format, path) for path in files)
+        quoted["FILES"] = " ".join(_formatted_path(self._files_format, path) for path in files)
         if self._template:
             return ["sh", "-c", _PLACEHOLDER.sub(lambda match: quoted[match[1]], self._template)], ""
         named = shlex.split(quoted["FILES"])
@@ -145,7 +150,7 @@ class Command:
     def _names(self, placeholder: str) -> bool:
         return f"{{{placeholder}}}" in (self._template or " ".join(map(str, self._listed or ())))
 
-    def _text(self, finished: Finished, output: Path) -> str:
+    def _text(self, finished: FinishedCommand, output: Path) -> str:
         """What the command wrote, with the line ends of Unix, as AgentV reads it."""
         if not self._names("OUTPUT_FILE"):
             return _read(finished.stdout.kept).rstrip("\r\n")
@@ -159,7 +164,7 @@ def _read(written: bytes | bytearray) -> str:
     return written.decode(errors="replace").replace("\r\n", "\n")
 
 
-def _of_file(format: str, path: str) -> str:
+def _formatted_path(format: str, path: str) -> str:
     """A file in a command line, in its `format`; `{path}` and `{basename}` are quoted for the shell."""
     values = {"path": shlex.quote(path), "basename": shlex.quote(Path(path).name)}
     return re.sub(r"\{(path|basename)\}", lambda match: values[match[1]], format)

@@ -40,9 +40,9 @@ def read_project_config(path: Path) -> Config:
     document = yaml.load(path, "yaml12")
     problems: list[Problem] = []
 
-    def wrong(place: tuple[str, ...], expected: str, found: Any) -> None:
+    def wrong(place: tuple[str, ...], expected: str, value: Any) -> None:
         key = ".".join(place)
-        problems.append(Problem(str(path), f"{key}: expected {expected}, found {found!r}", document.line(place), key))
+        problems.append(Problem(str(path), f"{key}: expected {expected}, found {value!r}", document.line(place), key))
 
     values = {} if document.value is None else document.value
     if not isinstance(values, dict):

@@ -48,7 +48,7 @@ def read_turns(
     if not isinstance(turns, list) or not turns:
         report("turns", f"turns: a conversation needs a list of at least one turn, found {turns!r}")
         turns = []
-    asked = []
+    requests = []
     for i, turn in enumerate(turns):
         place = f"turns[{i}]"
         if not isinstance(turn, dict):
@@ -56,14 +56,14 @@ def read_turns(
             continue
         report.unknown_keys(place, turn, OF_TURN)
         if turn.get("input") in (None, "", []):
-            found = repr(turn["input"]) if "input" in turn else f"only {', '.join(map(str, turn))}"
-            report(f"{place}.input", f"{place}: expected an 'input' that is not empty, found {found}")
+            what = repr(turn["input"]) if "input" in turn else f"only {', '.join(map(str, turn))}"
+            report(f"{place}.input", f"{place}: expected an 'input' that is not empty, found {what}")
             continue
         content = turn["input"]
         answer = turn.get("expected_output")
         expected = [] if answer is None else expected_messages(answer, f"{place}.expected_output", files, report)
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-        asked.append({"input": text, "expected_messages": expected, "reference_answer": reference_of(expected)})
+        requests.append({"input": text, "expected_messages": expected, "reference_answer": reference_of(expected)})
         key = "assertions" if turn.get("assertions") is not None else "assert"
         specs = [] if turn.get(key) is None else evaluators.read(turn[key], f"{place}.{key}", report, named=False)
         listed.append(specs or ([evaluators.default()] if expected else []))
@@ -77,14 +77,14 @@ def read_turns(
     config |= {"window_size": size} if size is not None else {}
     config |= {"whole": whole} if whole else {}
     spec = {"name": "conversation", "type": "conversation_turns", "config": config}
-    return {"turns": asked, **({"window_size": size} if size is not None else {})}, spec
+    return {"turns": requests, **({"window_size": size} if size is not None else {})}, spec
 
 
 def _one_of(raw: Mapping[str, Any], key: str, choices: Sequence[str], report: Notes) -> str:
-    found = raw.get(key, choices[0])
-    if found not in choices:
-        report(key, f"{key}: expected one of {', '.join(choices)}, found {found!r}")
-    return str(found)
+    value = raw.get(key, choices[0])
+    if value not in choices:
+        report(key, f"{key}: expected one of {', '.join(choices)}, found {value!r}")
+    return str(value)
 
 
 async def call_in_turns(
@@ -100,17 +100,20 @@ async def call_in_turns(
         history.append(question)
         seen = window(history, size)
         prompt = str(turn["input"]) if len(seen) == 1 else transcript(seen, "@[{role}]:\n{content}", str.title)
-        given = asked._replace(
+        request = asked._replace(
             prompt=prompt, bare_prompt=prompt, chat=seen, messages=seen, case_id=f"{asked.case_id}/turn-{number}"
         )
-        reply = await provider.ask(given, "system")
+        reply = await provider.ask(request, "system")
         said_messages = [*reply.messages] or [{"role": "assistant", "content": reply.text}]
         history.append({"role": "assistant", "content": reply.text})
         messages += [question, *said_messages]
         kept.append({"answer": reply.text, "output_messages": said_messages})
         replies.append(reply)
     usages = [reply.token_usage for reply in replies if reply.token_usage is not None]
-    usage = {name: sum(one.get(name) or 0 for one in usages) for name in dict.fromkeys(k for u in usages for k in u)}
+    usage = {
+        name: sum(usage_of_turn.get(name) or 0 for usage_of_turn in usages)
+        for name in dict.fromkeys(k for u in usages for k in u)
+    }
     costs = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
     warnings = [warning for reply in replies for warning in reply.warnings]
     whole = len(usages) == len(replies), len(costs) == len(replies)  # a sum of only some would be too low

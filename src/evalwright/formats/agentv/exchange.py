@@ -76,10 +76,10 @@ class ProviderReply(NamedTuple):
 def read_provider_reply(text: str) -> ProviderReply:
     """The answer in an output: JSON with `output`, `output_messages` or `text`, else the whole text."""
     try:
-        found = json.loads(text, parse_constant=_no_number)
+        document = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return ProviderReply(text)
-    return reply_in(found, text) if isinstance(found, dict) else ProviderReply(text)
+    return reply_in(document, text) if isinstance(document, dict) else ProviderReply(text)
 
 
 def reply_in(found: dict[str, Any], text: str) -> ProviderReply:
@@ -104,19 +104,19 @@ def _no_number(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _messages(found: dict[str, Any]) -> Any:
+def _messages(reply: dict[str, Any]) -> Any:
     """The messages, under AgentV 4's key or the earlier one; an `output` that is not a list is the agent's own."""
-    output = found.get("output")
-    return output if isinstance(output, list) else found.get("output_messages", found.get("outputMessages"))
+    output = reply.get("output")
+    return output if isinstance(output, list) else reply.get("output_messages", reply.get("outputMessages"))
 
 
-def _fits(found: dict[str, Any]) -> bool:
+def _fits(reply: dict[str, Any]) -> bool:
     """Whether the parts of an output besides its text have the right types; if not, the whole output is text."""
-    usage = found.get("token_usage")
+    usage = reply.get("token_usage")
     counts = [usage.get("input"), usage.get("output")] if isinstance(usage, dict) else []
-    numbers = [found.get("cost_usd"), found.get("duration_ms"), *counts]
+    numbers = [reply.get("cost_usd"), reply.get("duration_ms"), *counts]
     sound = all(n is None or (isinstance(n, (int, float)) and not isinstance(n, bool)) for n in numbers)
-    return sound and (usage is None or isinstance(usage, dict)) and _are_messages(_messages(found))
+    return sound and (usage is None or isinstance(usage, dict)) and _are_messages(_messages(reply))
 
 
 def _are_messages(value: Any) -> bool:

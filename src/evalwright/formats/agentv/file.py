@@ -82,8 +82,8 @@ class EvalFile:
 
     @property
     def execution(self) -> dict[str, Any]:
-        found = self.head.get("execution")
-        return found if isinstance(found, dict) else {}
+        execution = self.head.get("execution")
+        return execution if isinstance(execution, dict) else {}
 
     @property
     def default_target(self) -> str | None:
@@ -92,8 +92,8 @@ class EvalFile:
 
     @property
     def workers(self) -> int | None:
-        found = self.execution.get("workers")
-        return found if type(found) is int and 1 <= found <= MOST_WORKERS else None
+        workers = self.execution.get("workers")
+        return workers if type(workers) is int and 1 <= workers <= MOST_WORKERS else None
 
     @property
     def timeout_seconds(self) -> float | None:
@@ -111,20 +111,20 @@ class EvalFile:
     @property
     def trials(self) -> int | None:
         """How often each case runs."""
-        found = self.execution.get("trials")
-        count = found.get("count") if isinstance(found, dict) else None
+        trials = self.execution.get("trials")
+        count = trials.get("count") if isinstance(trials, dict) else None
         return count if type(count) is int and count > 0 else None
 
     @property
     def metadata(self) -> dict[str, Any]:
-        found = self.head.get("metadata")
-        return found if isinstance(found, dict) else {}
+        metadata = self.head.get("metadata")
+        return metadata if isinstance(metadata, dict) else {}
 
     @property
     def shared_metadata(self) -> dict[str, Any]:
         """What is added to the metadata of every case: the file's statements on governance."""
-        found = self.head.get("governance", self.metadata.get("governance"))
-        return {"governance": found} if isinstance(found, dict) else {}
+        governance = self.head.get("governance", self.metadata.get("governance"))
+        return {"governance": governance} if isinstance(governance, dict) else {}
 
     @property
     def tags(self) -> list[str]:
@@ -145,11 +145,11 @@ class EvalFile:
     def refuse(self) -> None:
         """Raise InputError for keys of the top level that isolate or limit but are not supported, and for values that
         are no valid limit, threshold or number of trials."""
-        found = [
+        problems = [
             *isolating(self.head, HEAD),
             *(f"execution.{key}" for key in isolating(self.execution, EXECUTION, OF_PROGRAMS)),
         ]
-        messages = [(key, refusal(key.rpartition(".")[2])) for key in found]
+        messages = [(key, refusal(key.rpartition(".")[2])) for key in problems]
         values = {
             "budget_usd": (self.budget_usd, "a number above 0"),
             "threshold": (self.threshold, "a number from 0 to 1"),
@@ -172,7 +172,7 @@ class EvalFile:
         if problem.key or self.default_target is None:
             return problem
         places = {"execution.targets": self.execution, "execution.target": self.execution, "target": self.head}
-        key = next(place for place, found in places.items() if found.get(place.rpartition(".")[2]) is not None)
+        key = next(place for place, section in places.items() if section.get(place.rpartition(".")[2]) is not None)
         return Problem(str(self.head_path), f"{problem.message} in {problem.file}", self.head_line(key), key)
 
     def problem(self, index: int, case_id: str, path: str, message: str) -> Problem:
@@ -248,10 +248,10 @@ def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
         return EvalFile(
             path, [], dict(document.value), lambda i, _: None, path, lambda name: document.line(_steps(name))
         )
-    given = [key for key in CASE_LISTS if document.value.get(key) or (key == CASE_LISTS[0] and key in document.value)]
-    if len(given) > 1:
-        raise InputError(Problem(str(path), f"{' and '.join(given)}: expected only one of them"))
-    key = given[0] if given else "evalcases"
+    LISTS = [key for key in CASE_LISTS if document.value.get(key) or (key == CASE_LISTS[0] and key in document.value)]
+    if len(LISTS) > 1:
+        raise InputError(Problem(str(path), f"{' and '.join(LISTS)}: expected only one of them"))
+    key = LISTS[0] if LISTS else "evalcases"
     cases = document.value.get(key)
     if (key == "tests" and isinstance(cases, str)) or (isinstance(cases, list) and any(map(names_cases, cases))):
         head = {str(name): value for name, value in document.value.items() if name != key}
@@ -278,8 +278,8 @@ def _similar_key(document: Mapping[Any, Any]) -> str:
     """That the list of cases is missing, and which key may be meant to be it."""
     if empty := next((name for name in CASE_LISTS if name in document), None):
         return f"it is missing: {empty} has none"
-    alike = ((name, one) for name in document for one in CASE_LISTS if did_you_mean(str(name), [one]))
-    return "it is missing" + next((f"; should {name!r} be {one!r}?" for name, one in alike), "")
+    alike = ((name, key) for name in document for key in CASE_LISTS if did_you_mean(str(name), [key]))
+    return "it is missing" + next((f"; should {name!r} be {key!r}?" for name, key in alike), "")
 
 
 def _steps(path: str) -> tuple[str | int, ...]:

@@ -143,27 +143,27 @@ def _faithful(written: Any, value: Any, place: str, report: ReportProblem) -> st
     return text
 
 
-def _unlike(given: Any, read: Any, key: str) -> Iterator[str]:
-    if isinstance(given, dict) and isinstance(read, dict) and given.keys() == read.keys():
-        for name, value in given.items():
+def _unlike(before: Any, read: Any, key: str) -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(read, dict) and before.keys() == read.keys():
+        for name, value in before.items():
             yield from _unlike(value, read[name], f"{key}.{name}".lstrip("."))
-    elif isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
-        for i, value in enumerate(given):
+    elif isinstance(before, list) and isinstance(read, list) and len(before) == len(read):
+        for i, value in enumerate(before):
             yield from _unlike(value, read[i], f"{key}[{i}]")
-    elif type(given) is not type(read) or (given != read and given == given):
+    elif type(before) is not type(read) or (before != read and before == before):
         yield key
 
 
 def _jsonable(value: Any, place: str, key: str, report: ReportProblem) -> Any:
     """The value for JSON; what JSON cannot express is reported and becomes text."""
     if isinstance(value, dict):
-        found = {}
+        plain = {}
         for name, item in value.items():
             text = name if isinstance(name, str) else json.dumps(name) if _is_plain(name) else str(name)
-            if text in found:
+            if text in plain:
                 report(Problem(place, f"two keys are {text!r} in JSON", key=key))
-            found[text] = _jsonable(item, place, f"{key}.{text}".lstrip("."), report)
-        return found
+            plain[text] = _jsonable(item, place, f"{key}.{text}".lstrip("."), report)
+        return plain
     if isinstance(value, (list, tuple)):
         return [_jsonable(item, place, f"{key}[{i}]", report) for i, item in enumerate(value)]
     if _is_plain(value):

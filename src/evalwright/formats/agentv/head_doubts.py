@@ -31,12 +31,17 @@ _SAME = (
 def head_doubts(file: EvalFile) -> list[Problem]:
     """Keys at the top of the file that nothing reads, and values that have no effect or violate the standard."""
     trials = file.execution.get("trials")
-    found = [*_of_values(file), *_of_same(file), *_of_name(file), *_of_execution(file)]
+    doubts = [
+        *_doubts_about_values(file),
+        *_doubts_about_repeats(file),
+        *_doubts_about_name(file),
+        *_doubts_about_execution(file),
+    ]
     return [
         *_unread(file, "", file.head, HEAD),
         *_unread(file, "execution.", file.execution, EXECUTION),
         *_unread(file, "execution.trials.", trials if isinstance(trials, dict) else {}, TRIALS),
-        *(Problem(str(file.head_path), message, file.head_line(key), key) for key, message in found),
+        *(Problem(str(file.head_path), message, file.head_line(key), key) for key, message in doubts),
     ]
 
 
@@ -58,7 +63,7 @@ def _value(file: EvalFile, key: str) -> Any:
     return value.get(second) if isinstance(value, dict) else None
 
 
-def _of_values(file: EvalFile) -> Iterator[tuple[str, str]]:
+def _doubts_about_values(file: EvalFile) -> Iterator[tuple[str, str]]:
     for key, (kind, expected) in _TYPES.items():
         value = _value(file, key)
         if value is not None and not isinstance(value, kind):
@@ -71,13 +76,13 @@ def _of_values(file: EvalFile) -> Iterator[tuple[str, str]]:
         yield "evaluator", f"evaluator is not used: cases without evaluators have an llm_judge, found {implicit!r}"
 
 
-def _of_same(file: EvalFile) -> Iterator[tuple[str, str]]:
+def _doubts_about_repeats(file: EvalFile) -> Iterator[tuple[str, str]]:
     for used, other in _SAME:
         if _value(file, used) is not None and _value(file, other) is not None:
             yield other, f"{other} is not used: there is {used}, too"
 
 
-def _of_name(file: EvalFile) -> Iterator[tuple[str, str]]:
+def _doubts_about_name(file: EvalFile) -> Iterator[tuple[str, str]]:
     name = file.head.get("name")
     if name is None and file.head.get("dataset") is None and file.is_of_standard:
         yield "name", f"name: the standard wants one; without it, the suite is called {file.name}, like its file"
@@ -87,7 +92,7 @@ def _of_name(file: EvalFile) -> Iterator[tuple[str, str]]:
         yield "description", f"description: the standard wants at most {_LONGEST} characters"
 
 
-def _of_execution(file: EvalFile) -> Iterator[tuple[str, str]]:
+def _doubts_about_execution(file: EvalFile) -> Iterator[tuple[str, str]]:
     execution = file.execution
     if file.threshold == 0:
         yield "execution.threshold", f"threshold: {REACHED_BY_ALL}"

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.processes import Finished, run_command
+from evalwright.processes import FinishedCommand, run_command
 from evalwright.session import environment
 
 __all__ = ["HEALTH_KEYS", "HealthCheck", "ending", "refused"]
@@ -23,9 +23,9 @@ HEALTH_KEYS = ("type", "url", "command", "command_template", "timeout_seconds", 
 _SNAKE = {"commandTemplate": "command_template", "timeoutSeconds": "timeout_seconds"}
 
 
-def ending(finished: Finished) -> str:
+def ending(finished: FinishedCommand) -> str:
     """How a command ended, after the end of its stderr, or of its stdout if stderr is empty."""
-    wrote = (one.last.decode(errors="replace")[-_LAST:].strip() for one in (finished.stderr, finished.stdout))
+    wrote = (stream.last.decode(errors="replace")[-_LAST:].strip() for stream in (finished.stderr, finished.stdout))
     output = next(filter(None, wrote), "")
     return f"{output} ({finished.how()})" if output else f"ended with {finished.how()}"
 
@@ -51,19 +51,19 @@ class HealthCheck:
         raw = target.get("healthcheck")
         if raw is None:
             return None
-        given = {_SNAKE.get(key, key): value for key, value in raw.items()} if isinstance(raw, dict) else {}
-        if "command" in given:
-            given.setdefault("command_template", given["command"])
-        given.setdefault("type", next((kind for kind, key in _NEEDED.items() if key in given), None))
-        what = given.get(_NEEDED.get(str(given["type"]), ""))
-        limit = given.get("timeout_seconds", _PATIENCE)
+        settings = {_SNAKE.get(key, key): value for key, value in raw.items()} if isinstance(raw, dict) else {}
+        if "command" in settings:
+            settings.setdefault("command_template", settings["command"])
+        settings.setdefault("type", next((kind for kind, key in _NEEDED.items() if key in settings), None))
+        what = settings.get(_NEEDED.get(str(settings["type"]), ""))
+        limit = settings.get("timeout_seconds", _PATIENCE)
         if not isinstance(what, str) or not what or not isinstance(limit, (int, float)) or limit <= 0:
             expected = "{url: ...} or {command: ...}, with timeout_seconds above 0"
             raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: expected {expected}, found {raw!r}")
-        if given["type"] == "http" and not what.startswith(("http://", "https://")):
+        if settings["type"] == "http" and not what.startswith(("http://", "https://")):
             raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: {what!r} is not an HTTP address")
-        cwd = given.get("cwd", target.get("cwd")) or "."
-        return cls(given["type"], what, float(limit), str(Path(folder) / str(cwd)))
+        cwd = settings.get("cwd", target.get("cwd")) or "."
+        return cls(settings["type"], what, float(limit), str(Path(folder) / str(cwd)))
 
     async def looked_at(self) -> None:
         """Check once, for the first caller. Raises TargetError for every caller if the system is not healthy."""

@@ -20,7 +20,7 @@ from evalwright.llm.kept_calls import kept_call
 from evalwright.model.chat import ChatRequest
 from evalwright.model.snapshot import Case
 
-__all__ = ["NoReply", "TargetJudge", "Unreadable", "reply_object"]
+__all__ = ["NoReply", "TargetJudge", "UnreadableReply", "reply_object"]
 
 T = TypeVar("T")
 
@@ -56,35 +56,35 @@ class TargetJudge(msgspec.Struct, frozen=True, kw_only=True):
         """
         provider = _provider(self.judges, self._judge_name(case))
         settings = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        given = {key: value for key, value in settings.items() if value is not None}
+        options = {key: value for key, value in settings.items() if value is not None}
         apart = bool(self.judges.get("in_workspace") or case.extra.get("workspace"))
         why, failed, unread = "", None, []
         for attempt in range(self.max_calls):
-            asked = PromptRequest(
+            request = PromptRequest(
                 prompt if provider.chats else f"{system}\n\n{prompt}",
                 chat=(),
                 system=system if provider.chats else None,
                 case_id=case.id,
                 attempt=attempt,
-                settings=given,
+                settings=options,
             )
             try:
                 async with provider.turn:
-                    reply = await provider.reply_text(asked, apart=apart)
+                    reply = await provider.reply_text(request, apart=apart)
                 return read(reply)
-            except Unreadable as error:
+            except UnreadableReply as error:
                 why = str(error)
-                unread.append(asked)
+                unread.append(request)
             except TargetError as error:
                 failed = error
         if not why and failed is not None:
             raise EvaluatorError(f"the judge did not answer: {failed}", failed.type) from failed
-        for asked in unread:  # or the same unreadable replies would come from the cache for ever
-            await provider.forget(asked)
+        for request in unread:  # or the same unreadable replies would come from the cache for ever
+            await provider.forget(request)
         raise NoReply(f"the judge's reply could not be read, asked {counted(self.max_calls, 'time')}: {why}")
 
 
-class Unreadable(Exception):
+class UnreadableReply(Exception):
     """A reply in another form than requested."""
 
 
@@ -131,11 +131,11 @@ class _JudgeProvider:
         if self._model is not None:
             await self._model.forget(asked)
 
-    async def _reply_with_record(self, asked: PromptRequest) -> str:
-        texts = {"system": asked.system, "user": asked.prompt}
+    async def _reply_with_record(self, request: PromptRequest) -> str:
+        texts = {"system": request.system, "user": request.prompt}
         messages = [{"role": role, "content": text} for role, text in texts.items() if text]
         with kept_call(self._program or "", messages) as kept:
-            reply = await self._ask(asked, "judge")
+            reply = await self._ask(request, "judge")
             return kept.note_output(reply.text, reply.cost_usd)
 
 
@@ -151,10 +151,10 @@ def _provider(judges: dict[str, Any], name: str | None) -> _JudgeProvider:
 def reply_object(text: str) -> dict[str, Any]:
     """The object from the first `{` to the last `}`; two objects count as none."""
     try:
-        found = json.loads(text[text.find("{") : text.rfind("}") + 1], object_pairs_hook=keys_once)
+        reply = json.loads(text[text.find("{") : text.rfind("}") + 1], object_pairs_hook=keys_once)
     except BadReply as error:
-        raise Unreadable(str(error)) from None
+        raise UnreadableReply(str(error)) from None
     except (ValueError, RecursionError):
-        raise Unreadable(f"no JSON object in {text[:120]!r}") from None
-    assert isinstance(found, dict)
-    return found
+        raise UnreadableReply(f"no JSON object in {text[:120]!r}") from None
+    assert isinstance(reply, dict)
+    return reply

@@ -77,8 +77,8 @@ def filled_prompt(template: str, values: dict[str, str]) -> str:
     def value(match: re.Match[str]) -> str:
         return values.get(_ALIASES.get(match[1], match[1]), match[0])
 
-    found = {name: heading for name, heading in _FOUND.items() if template == DEFAULT_PROMPT and values.get(name)}
-    return _NAME.sub(value, template) + "".join(f"\n{heading}:\n{values[name]}\n" for name, heading in found.items())
+    sections = {name: heading for name, heading in _FOUND.items() if template == DEFAULT_PROMPT and values.get(name)}
+    return _NAME.sub(value, template) + "".join(f"\n{heading}:\n{values[name]}\n" for name, heading in sections.items())
 
 
 def _call_line(call: TracedCall) -> str:

@@ -9,7 +9,7 @@ from evalwright.errors import Problem
 from evalwright.evaluators.code.judge import asserted, printed
 from evalwright.evaluators.code.payload import judge_payload
 from evalwright.evaluators.combined.banded import banded
-from evalwright.formats.agentv.judge_calls import NoReply, TargetJudge, Unreadable, reply_object
+from evalwright.formats.agentv.judge_calls import NoReply, TargetJudge, UnreadableReply, reply_object
 from evalwright.formats.agentv.judge_prompts import DEFAULT_PROMPT, filled_prompt, prompt_values
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -102,7 +102,7 @@ class RubricChecks(TargetJudge, frozen=True, kw_only=True):
             reply = read(text)
             replies.append(reply)
             if missing := known - reply.by_rubric.keys():
-                raise Unreadable(f"the judge left out {', '.join(sorted(missing))}")
+                raise UnreadableReply(f"the judge left out {', '.join(sorted(missing))}")
             return reply
 
         try:
@@ -180,10 +180,10 @@ def _read_score(text: str) -> tuple[float, list[str], list[str], str]:
     reply = reply_object(text)
     score = reply.get("score")
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not 0 <= score <= 1:
-        raise Unreadable(f"score: expected a number from 0 to 1, found {score!r}")
+        raise UnreadableReply(f"score: expected a number from 0 to 1, found {score!r}")
     reasoning = reply.get("reasoning", "")
     if not isinstance(reasoning, str):
-        raise Unreadable("reasoning: expected text")
+        raise UnreadableReply("reasoning: expected text")
     hits, misses = (_texts(reply, key) + asserted(reply, key == "hits") for key in ("hits", "misses"))
     return score, hits[:_MOST], misses[:_MOST], reasoning
 
@@ -191,7 +191,7 @@ def _read_score(text: str) -> tuple[float, list[str], list[str], str]:
 def _texts(reply: dict[str, Any], key: str) -> list[str]:
     value = reply.get(key, [])
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise Unreadable(f"{key}: expected a list of texts")
+        raise UnreadableReply(f"{key}: expected a list of texts")
     return [text for text in value if text.strip()][:_MOST]
 
 
@@ -212,13 +212,13 @@ def _checks(text: str, key: str, sound: Callable[[Any], bool]) -> _Checks:
     reply = reply_object(text)
     checks, overall = reply.get("checks"), reply.get("overall_reasoning")
     if not isinstance(checks, list):
-        raise Unreadable("checks: expected a list with one for each rubric")
+        raise UnreadableReply("checks: expected a list with one for each rubric")
     found: dict[str, _Check] = {}
     for check in checks:
         if not isinstance(check, dict) or not isinstance(check.get("id"), str) or not sound(check.get(key)):
-            raise Unreadable(f"checks: expected an id and {key} in each, found {str(check)[:120]}")
+            raise UnreadableReply(f"checks: expected an id and {key} in each, found {str(check)[:120]}")
         reasoning = check.get("reasoning", "")
         check_found = found.setdefault(check["id"], _Check(check[key], reasoning if isinstance(reasoning, str) else ""))
         if check_found.value != check[key]:
-            raise Unreadable(f"checks: two verdicts about {check['id']!r}")
+            raise UnreadableReply(f"checks: two verdicts about {check['id']!r}")
     return _Checks(found, overall if isinstance(overall, str) else "")

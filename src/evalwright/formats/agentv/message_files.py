@@ -90,8 +90,8 @@ class Files:
     def folder(self, name: str) -> Path | None:
         """The first folder of that name. Raises OutsideError for a folder outside the boundary."""
         tried = [Path(name), *self.tried(name)]
-        found = next((path for path in tried if path.is_absolute() and os.path.isdir(path)), None)
-        return None if found is None else self.boundary.check(found)
+        folder = next((path for path in tried if path.is_absolute() and os.path.isdir(path)), None)
+        return None if folder is None else self.boundary.check(folder)
 
     def tried(self, name: str) -> list[Path]:
         return [root / name.lstrip("/") for root in self.roots]

@@ -30,10 +30,10 @@ def _calls_in_words(message: Mapping[str, Any]) -> Iterator[str]:
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function")
-        given = function.get("arguments") if isinstance(function, dict) else call.get("input")
-        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        arguments = function.get("arguments") if isinstance(function, dict) else call.get("input")
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
         marks = f' id="{call["id"]}"' if isinstance(call.get("id"), str) else ""
-        yield f'<tool_call name="{called_name(call)}"{marks}>{"" if given is None else text}</tool_call>'
+        yield f'<tool_call name="{called_name(call)}"{marks}>{"" if arguments is None else text}</tool_call>'
 
 
 def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
@@ -160,8 +160,8 @@ def reference_of(messages: Sequence[dict[str, Any]]) -> str:
     content, calls = messages[-1].get("content"), messages[-1].get("tool_calls")
     if isinstance(content, str):
         return content
-    found = content if content is not None else calls
-    return "" if found is None else json.dumps(without_places(found), ensure_ascii=False, indent=2)
+    value = content if content is not None else calls
+    return "" if value is None else json.dumps(without_places(value), ensure_ascii=False, indent=2)
 
 
 def without_places(value: Any) -> Any:

@@ -116,9 +116,9 @@ def called_name(call: Mapping[str, Any]) -> Any:
 
 
 def _warn_of_marker(text: str, place: str, report: Notes) -> None:
-    if found := _MARKER.search(text):
+    if match := _MARKER.search(text):
         report.warn(
-            place, f"content: {found[0]!r} looks like a role marker: systems may read it as a message of its own"
+            place, f"content: {match[0]!r} looks like a role marker: systems may read it as a message of its own"
         )
 
 

@@ -95,14 +95,14 @@ class _Python:
     async def ask(self, request: PromptRequest, purpose: str) -> ProviderReply:
         import inspect
 
-        given = {
+        settings = {
             "prompt": request.prompt,
             "messages": await request.with_images(),
             "input_messages": [*request.messages],
             "eval_id": request.case_id,
         }
         called = inspect.iscoroutinefunction(self._function)
-        returned = await self._function(given) if called else await asyncio.to_thread(self._function, given)
+        returned = await self._function(settings) if called else await asyncio.to_thread(self._function, settings)
         if returned is None:
             raise TargetError(f"{self._function.__name__} returned nothing")
         return read_provider_reply(returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False))

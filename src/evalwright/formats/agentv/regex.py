@@ -45,9 +45,9 @@ class JavaScriptRegex(msgspec.Struct, frozen=True):
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         """Raises EvaluatorError for an expression that only Node can run, if Node is missing or fails."""
         try:
-            found = pattern_of(self.value, self.flags).found_in(trace.output.final_answer or "")
+            is_found = pattern_of(self.value, self.flags).found_in(trace.output.final_answer or "")
         except InvalidPattern as error:
             raise EvaluatorError(f"the pattern {self.value!r:.80} is invalid: {error}", "bad_value") from None
         message = f"{'not ' if self.negate else ''}regex {json.dumps(self.value)}"
-        met = found is not self.negate
+        met = is_found is not self.negate
         return banded(float(met), [message] if met else [], [] if met else [message])

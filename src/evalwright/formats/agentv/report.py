@@ -39,8 +39,8 @@ class AgentvResults:
         plan = reader.plan
         if plan is None:
             return
-        cases = dict(enumerate(map(_About.of, reader.cases()))) if plan.evaluators_by_case else {}
-        unknown = _About({}, None, None)
+        cases = dict(enumerate(map(_CaseFacts.of, reader.cases()))) if plan.evaluators_by_case else {}
+        unknown = _CaseFacts({}, None, None)
         cells = chosen_cells(reader, plan, names_needed(reader, plan), Choice(), "dataset")
         for index, of_case in groupby(cells, key=lambda cell: cell.trace.case_index or 0):
             about = cases.get(index, unknown)
@@ -64,7 +64,7 @@ class AgentvFile(ReportFile):
             yield f"{trials} trials: a line does not say of which one it is"
 
 
-class _About(NamedTuple):
+class _CaseFacts(NamedTuple):
     """What a line says about its case."""
 
     weights: dict[str, float]
@@ -73,12 +73,12 @@ class _About(NamedTuple):
     """The case's own target, if it names one."""
 
     @classmethod
-    def of(cls, case: Case) -> _About:
+    def of(cls, case: Case) -> _CaseFacts:
         weights = {spec.name: spec.weight for spec in case.evaluators or ()}
         return cls(weights, case.group, case.extra.get("target"))
 
 
-def _line(dataset: str, cell: FullCell, case: _About) -> dict[str, Any]:
+def _line(dataset: str, cell: FullCell, case: _CaseFacts) -> dict[str, Any]:
     trace, verdict = cell.trace, cell.verdict
     wrong = trace.error.message if trace.error is not None else None
     line: dict[str, Any] = {

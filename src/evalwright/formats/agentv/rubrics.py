@@ -132,7 +132,7 @@ def _ranges(raw: Any, place: str, name: str, report: Notes) -> list[list[Any]]:
         report(place, f"score_ranges of {name} overlap: {spans}")
     elif ranges and (gaps := sorted(set(range(TOP + 1)) - set(covered))):
         report(place, f"score_ranges of {name} leave out {', '.join(map(str, gaps))}")
-    return [list(one) for one in ranges]
+    return [list(span) for span in ranges]
 
 
 def _from_bounds(raw: dict[Any, Any], place: str, name: str, report: Notes) -> list[tuple[int, int, str]]:
@@ -161,16 +161,16 @@ def _from_list(raw: Any, place: str, name: str, report: Notes) -> list[tuple[int
     if not isinstance(raw, list) or not raw:
         report(place, f"score_ranges of {name}: expected a mapping of lower bounds or a list of ranges")
         return []
-    found = []
-    for i, one in enumerate(raw):
-        report.unknown_keys(f"{place}[{i}]", one if isinstance(one, dict) else {}, _OF_RANGE)
-        span = one.get("score_range") if isinstance(one, dict) else None
-        text = one.get("expected_outcome", one.get("outcome")) if isinstance(one, dict) else None
+    rubrics = []
+    for i, rubric in enumerate(raw):
+        report.unknown_keys(f"{place}[{i}]", rubric if isinstance(rubric, dict) else {}, _OF_RANGE)
+        span = rubric.get("score_range") if isinstance(rubric, dict) else None
+        text = rubric.get("expected_outcome", rubric.get("outcome")) if isinstance(rubric, dict) else None
         whole = isinstance(span, list) and len(span) == 2 and all(type(end) is int for end in span)
         if not whole or span is None or not 0 <= span[0] <= span[1] <= TOP or not isinstance(text, str) or not text:
             report(
                 f"{place}[{i}]", f"score_ranges of {name}: expected score_range [min, max] within 0 and 10, and a text"
             )
             return []
-        found.append((span[0], span[1], text))
-    return found
+        rubrics.append((span[0], span[1], text))
+    return rubrics

@@ -75,7 +75,7 @@ def sidecar_schema() -> Schema:
 
 def case_schema() -> Schema:
     """For a case, one line of JSON Lines."""
-    return _of_part("AgentV: a case", reference("Case"))
+    return _schema_of_part("AgentV: a case", reference("Case"))
 
 
 def folder_case_schema() -> Schema:
@@ -91,8 +91,8 @@ def cases_schema() -> Schema:
     listed = list_of(reference("Case"))
     below: Schema = {"type": "object", **absent("id")}
     below["anyOf"] = [having(key, listed) for key in LISTS]
-    one: Schema = {"allOf": [{"type": "object", "required": ["id"]}, reference("Case")]}
-    return _of_part("AgentV: cases", {"anyOf": [one, listed, below]})
+    schema: Schema = {"allOf": [{"type": "object", "required": ["id"]}, reference("Case")]}
+    return _schema_of_part("AgentV: cases", {"anyOf": [schema, listed, below]})
 
 
 def workspace_schema() -> Schema:
@@ -103,16 +103,16 @@ def workspace_schema() -> Schema:
 def assertions_schema() -> Schema:
     """For a file that `include` names."""
     listed: Schema = mapping({"assertions": reference("Assertions")}, ["assertions"])
-    return _of_part("AgentV: assertions", listed)
+    return _schema_of_part("AgentV: assertions", listed)
 
 
 def targets_schema() -> Schema:
     """For a `targets.yaml`, whose keys may also be written in camel case."""
     model = lenient(settings_schema())
-    keys: dict[str, Schema] = {key: or_variable(one) for key, one in model.pop("properties").items()}
+    keys: dict[str, Schema] = {key: or_variable(schema) for key, schema in model.pop("properties").items()}
     keys |= {key: or_null(or_variable({"type": "boolean"})) for key in BOOLEANS}
     keys |= {other: keys[first] for other, first in ALSO_NAMED.items()}
-    keys = {spelt: one for key, one in keys.items() for spelt in dict.fromkeys((key, camel(key)))}
+    keys = {spelt: schema for key, schema in keys.items() for spelt in dict.fromkeys((key, camel(key)))}
     keys["provider"] = offered(PROVIDERS, {"type": ["string", "null"]})
     target = mapping({**keys, "name": WORD}, ["name"]) | unless_off(keys, OF_PROGRAMS)
     target["anyOf"] = [{"required": ["provider"]}, {"required": ["use_target"]}, {"required": ["useTarget"]}]
@@ -142,6 +142,6 @@ def _head() -> Schema:
     return mapping(head)
 
 
-def _of_part(title: str, part: Schema) -> Schema:
+def _schema_of_part(title: str, part: Schema) -> Schema:
     """A file that is a single part: draft 7 ignores everything beside `$ref`."""
     return {"title": title, "allOf": [part], "definitions": definitions()}

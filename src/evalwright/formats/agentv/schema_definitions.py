@@ -143,16 +143,16 @@ def execution(keys: Collection[str]) -> Schema:
 
 def _messages() -> Schema:
     """A list of messages, a single message, or an object that is the content of one."""
-    one: Schema = {"if": {"required": ["role"]}, "then": reference("Message"), "type": "object"}
-    return {"anyOf": [list_of(reference("Message")), one]}
+    schema: Schema = {"if": {"required": ["role"]}, "then": reference("Message"), "type": "object"}
+    return {"anyOf": [list_of(reference("Message")), schema]}
 
 
 def _expected_schema() -> Schema:
     """Messages if the first one has a role, else any value."""
     messages: Schema = {"if": {"items": [{"type": "object", "required": ["role"]}], "minItems": 1}}
     messages |= {"then": list_of(reference("Message")), "type": "array"}
-    one: Schema = {"if": {"required": ["role"]}, "then": reference("Message"), "type": "object"}
-    return {"anyOf": [{"not": {"type": ["array", "object"]}}, messages, one]}
+    schema: Schema = {"if": {"required": ["role"]}, "then": reference("Message"), "type": "object"}
+    return {"anyOf": [{"not": {"type": ["array", "object"]}}, messages, schema]}
 
 
 def _message() -> Schema:
@@ -188,10 +188,10 @@ def _rubric_schemas() -> list[Schema]:
 def _score_ranges() -> Schema:
     score: Schema = {"type": "integer", "minimum": 0, "maximum": TOP}
     span: Schema = {"type": "array", "items": score, "minItems": 2, "maxItems": 2}
-    one = mapping({"score_range": span}, ["score_range"])
-    one["anyOf"] = [having("expected_outcome", WORD), having("outcome", WORD)]
+    schema = mapping({"score_range": span}, ["score_range"])
+    schema["anyOf"] = [having("expected_outcome", WORD), having("outcome", WORD)]
     bounds: Schema = {"type": "object", "patternProperties": {f"^([0-{TOP - 1}]|{TOP})$": ANY_TEXT}, "required": ["0"]}
-    return {"anyOf": [NULL, list_of(one, 1), {**bounds, "additionalProperties": False}]}
+    return {"anyOf": [NULL, list_of(schema, 1), {**bounds, "additionalProperties": False}]}
 
 
 def _rubric() -> Schema:
@@ -225,11 +225,11 @@ def _evaluator(definitions: Schema) -> Schema:
     }
     evaluator = mapping(known)
     evaluator["anyOf"] = [{"required": ["type"]}, {"required": ["include"]}]
-    evaluator["allOf"] = list(_of_types(definitions))
+    evaluator["allOf"] = list(_schemas_of_types(definitions))
     return evaluator
 
 
-def _of_types(definitions: Schema) -> Iterable[Schema]:
+def _schemas_of_types(definitions: Schema) -> Iterable[Schema]:
     """The requirements on an evaluator, by its type."""
     lists = [*(reference("Assertions") for _ in MEMBERS[1:]), reference("Evaluators")]
     members = [having(key, {**some, "minItems": 1}) for key, some in zip(MEMBERS, lists, strict=True)]
@@ -252,15 +252,17 @@ def _of_types(definitions: Schema) -> Iterable[Schema]:
     yield when("type", _spelt(*searched), having("value", {"not": {"enum": [None, "", []]}}))
     yield when("type", _spelt("regex"), {"properties": {"value": ANY_TEXT, "flags": _FLAGS}})
     for kind, own in OWN_KEYS.items():
-        if (found := evaluator_keys(kind, definitions)) is None:
+        if (keys := evaluator_keys(kind, definitions)) is None:
             continue
-        types = {key: or_variable(one) for key, one in found[0].items() if key in own}
+        types = {key: or_variable(schema) for key, schema in keys[0].items() if key in own}
         if kind == "field_accuracy":  # for an unknown one there is a warning, and the first one is used
             types["aggregation"] = offered(FIELD_AGGREGATIONS, ANYTHING)
         newer = {newer: types[older] for newer, older in NEWER_KEYS.get(kind, {}).items() if older in types}
-        spelt = {word: one for key, one in {**types, **newer}.items() for word in dict.fromkeys((key, camel(key)))}
+        spelt = {
+            word: schema for key, schema in {**types, **newer}.items() for word in dict.fromkeys((key, camel(key)))
+        }
         ways = {
-            key: [key, *(name for name, older in NEWER_KEYS.get(kind, {}).items() if older == key)] for key in found[1]
+            key: [key, *(name for name, older in NEWER_KEYS.get(kind, {}).items() if older == key)] for key in keys[1]
         }
         needed = [{"anyOf": [{"required": [way]} for way in (*names, "config")]} for names in ways.values()]
         yield when("type", _spelt(kind), {"properties": spelt, **({"allOf": needed} if needed else {})})

@@ -52,14 +52,14 @@ class Environment:
         return [Problem(file, message, key="tests")] if names else []
 
     def _value(self, match: re.Match[str]) -> str:
-        found = self._known.get(match[1])
-        if found is None:
+        name = self._known.get(match[1])
+        if name is None:
             self._unset.add(match[1])
             return ""
-        if may_be_secret(found):
-            self.secrets[match[1]] = found
-            hide({match[1]: found})
-        return found
+        if may_be_secret(name):
+            self.secrets[match[1]] = name
+            hide({match[1]: name})
+        return name
 
 
 def _number(text: str) -> float:
@@ -94,10 +94,10 @@ def _with_variables(value: Any, variables: dict[str, Any]) -> Any:
 
 
 def _value(variables: dict[str, Any], name: str) -> Any:
-    found: Any = variables
+    value: Any = variables
     for step in name.split("."):
-        found = found.get(step) if isinstance(found, dict) else None
-    return found
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
 
 
 def _text(value: Any, otherwise: str) -> str:
@@ -120,7 +120,9 @@ def with_files(written: Any, shared: Any, own: Any, report: Notes) -> Any:
     if isinstance(written, str):
         return [{"role": "user", "content": [*blocks, {"type": "text", "value": written}]}]
     messages = written if isinstance(written, list) else [written]
-    first = next((i for i, one in enumerate(messages) if isinstance(one, dict) and one.get("role") == "user"), None)
+    first = next(
+        (i for i, message in enumerate(messages) if isinstance(message, dict) and message.get("role") == "user"), None
+    )
     if first is None:
         return [{"role": "user", "content": blocks}, *messages]
     content = messages[first].get("content")

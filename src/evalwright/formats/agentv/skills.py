@@ -45,13 +45,13 @@ class SkillTrigger(msgspec.Struct, frozen=True):
     def _evidence(self, calls: list[TracedCall], trace: Trace) -> Iterator[str]:
         folder = f"skills/{self.skill}/"
         for call in calls:
-            given = call.args if isinstance(call.args, dict) else {}
+            args = call.args if isinstance(call.args, dict) else {}
             name = call.name.lower()
             named = next((call.name.removeprefix(prefix) for prefix in _SAID if call.name.startswith(prefix)), None)
-            loaded = named or (str(given.get("skill") or "") if name == "skill" else "")
+            loaded = named or (str(args.get("skill") or "") if name == "skill" else "")
             if self.skill in loaded:
                 yield f"{call.name} was called with {loaded!r}"
-            path = next((str(given[key]) for key in ("file_path", "path", "filePath") if given.get(key)), "")
+            path = next((str(args[key]) for key in ("file_path", "path", "filePath") if args.get(key)), "")
             if (name in _READERS or name.startswith("viewing ")) and folder in path:
                 yield f"{call.name} read {path}"
             if folder in _text(call.output):

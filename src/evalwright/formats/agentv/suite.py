@@ -122,7 +122,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
 
 
 def _evaluators(
-    given: _Options,
+    chosen: _Options,
     file: EvalFile,
     files: Files,
     known: Targets | None,
@@ -131,19 +131,19 @@ def _evaluators(
     put: Environment,
 ) -> Evaluators:
     """What makes the evaluators of each case."""
-    passing = file.threshold if given.threshold is None else given.threshold
+    passing = file.threshold if chosen.threshold is None else chosen.threshold
     newer = put if file.key == "tests" else None
-    return Evaluators(files, folder, judges, known, given.agent_timeout, put=newer, threshold=passing)
+    return Evaluators(files, folder, judges, known, chosen.agent_timeout, put=newer, threshold=passing)
 
 
-def _optional(given: _Options, missing: str, workspace: WorkspaceSettings) -> dict[str, Any]:
+def _optional(chosen: _Options, missing: str, workspace: WorkspaceSettings) -> dict[str, Any]:
     """Keys of the target that most suites do without."""
     optional = {
-        "retries": given.max_retries,
+        "retries": chosen.max_retries,
         "missing": missing or None,
         "workspace": workspace or None,
-        "allow_tools": given.allow_tools or None,
-        "allow_outside": [str(one.absolute()) for one in given.allow_outside] or None,
+        "allow_tools": chosen.allow_tools or None,
+        "allow_outside": [str(folder.absolute()) for folder in chosen.allow_outside] or None,
     }
     return {key: value for key, value in optional.items() if value is not None}
 
@@ -208,10 +208,10 @@ def _targets(
     return Targets(seen_from_here(path), environment, suggested), ""
 
 
-def _file(path: Path, given: _Options) -> EvalFile:
+def _file(path: Path, chosen: _Options) -> EvalFile:
     """The file, with the cases that the command line selects. Raises InputError."""
-    file = read_file(path, given.allow_outside)
-    for key, glob in (("conversation_id", given.conversation), ("description", given.description)):
+    file = read_file(path, chosen.allow_outside)
+    for key, glob in (("conversation_id", chosen.conversation), ("description", chosen.description)):
         if glob is not None:
             file.keep(key, glob)
     return file

@@ -122,10 +122,10 @@ class AgentvTarget:
         limit = float(case.extra.get("timeout_seconds") or self._timeout)
         for attempt in range(self._retries_of(name) + 1):
             site = await self._site(name, case)
-            asked = _request_of(case, attempt, self._boundary, None if site is None else site.path)
+            request = _request_of(case, attempt, self._boundary, None if site is None else site.path)
             try:
                 async with asyncio.timeout(limit * max(1, len(case.extra.get("turns", ())))):
-                    answer = await _answer_in_turns(provider, asked, case)
+                    answer = await _answer_in_turns(provider, request, case)
                 return answer if site is None else await _with_workspace(site, answer, case)
             except TimeoutError:
                 error = TargetError(f"timed out after {limit:g}s", "timeout")
@@ -151,10 +151,10 @@ class AgentvTarget:
         return next(number for number in (self._retries, own, _RETRIES) if number is not None)
 
 
-async def _answer_in_turns(provider: Provider, asked: PromptRequest, case: Case) -> Answer:
+async def _answer_in_turns(provider: Provider, request: PromptRequest, case: Case) -> Answer:
     if "turns" not in case.extra:
-        return _answer(await provider.ask(asked, "system"))
-    reply, turns = await call_in_turns(provider, asked, case.extra["turns"], case.extra.get("window_size"))
+        return _answer(await provider.ask(request, "system"))
+    reply, turns = await call_in_turns(provider, request, case.extra["turns"], case.extra.get("window_size"))
     answer = _answer(reply)
     answer.extra["turns"] = turns
     return answer

@@ -134,7 +134,7 @@ def checked(target: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str
 
 
 def _mistakes(error: ValidationError, name: Any) -> Iterator[tuple[str, str]]:
-    for found in error.errors():
-        key = bracketed(found["loc"])
-        message = found["msg"].removeprefix("Value error, ")
-        yield key, f"{key} of target {name!r}: {message[0].lower()}{message[1:]}, found {str(found['input'])[:60]!r}"
+    for mistake in error.errors():
+        key = bracketed(mistake["loc"])
+        message = mistake["msg"].removeprefix("Value error, ")
+        yield key, f"{key} of target {name!r}: {message[0].lower()}{message[1:]}, found {str(mistake['input'])[:60]!r}"

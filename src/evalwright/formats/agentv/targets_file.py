@@ -66,9 +66,9 @@ class Targets:
         document = yaml.load(path, "yaml12")
         listed = document.value.get("targets") if isinstance(document.value, dict) else None
         if not isinstance(listed, list):
-            found = "nothing" if listed is None else type(listed).__name__
+            name = "nothing" if listed is None else type(listed).__name__
             line = document.line(("targets",))
-            raise InputError(Problem(str(path), f"targets: expected a list, found {found}", line, "targets"))
+            raise InputError(Problem(str(path), f"targets: expected a list, found {name}", line, "targets"))
         read = _Reading(path, document, environment, suggested)
         for i, raw in enumerate(listed):
             read.add(i, raw)
@@ -122,10 +122,10 @@ class Targets:
 
     def _meant(self, name: str) -> list[str]:
         """The name, and the names of the targets that it refers to, one after the other."""
-        found = [name]
-        while len(found) <= _DEEPEST and isinstance(other := self._targets.get(found[-1], {}).get("use_target"), str):
-            found.append(other)
-        return found
+        names = [name]
+        while len(names) <= _DEEPEST and isinstance(other := self._targets.get(names[-1], {}).get("use_target"), str):
+            names.append(other)
+        return names
 
     def judge_of(self, name: str) -> str:
         """The target that judges the answers of `name`: its `judge_target`, else itself; it need not be usable."""
@@ -164,8 +164,8 @@ class Targets:
     def check(self) -> list[Problem]:
         """The warnings of all targets, to check the file itself. Raises InputError for mistakes."""
         if self.wrong:
-            raise InputError([problem for found in self.wrong.values() for problem in found])
-        return [problem for found in (*self._doubts.values(), *self.missing.values()) for problem in found]
+            raise InputError([problem for problems in self.wrong.values() for problem in problems])
+        return [problem for doubt in (*self._doubts.values(), *self.missing.values()) for problem in doubt]
 
 
 def targets_file(named: Path | None, roots: list[Path]) -> Path | None:
@@ -227,14 +227,14 @@ class _Reading:
             self.keys[variable] = key
         self.targets[name], mistakes = checked(resolved)
         self.wrong[name] += [self._problem(i, key, message) for key, message in mistakes]
-        self.wrong = {target: found for target, found in self.wrong.items() if found}
+        self.wrong = {target: problems for target, problems in self.wrong.items() if problems}
 
     def _diverted_keys(self, i: int, raw: dict[str, Any]) -> Iterator[Problem]:
         """Keys with an address that only a `.env` sets, to which a key of the environment would be sent."""
         named = {known_key(key): reference[1] for key, value in raw.items() if (reference := reference_in(value))}
         secret = named.get(API_KEY)
         wanted = [secret] if secret else [] if raw.get(API_KEY) else _keys_of(provider_in(raw))
-        sent = [one for one in wanted if self._environment.get(one) and one not in self._suggested]
+        sent = [name for name in wanted if self._environment.get(name) and name not in self._suggested]
         for key, variable in named.items():
             if sent and variable in self._suggested and is_address(key):
                 message = (
@@ -245,9 +245,9 @@ class _Reading:
 
     def _hide(self, raw: dict[str, Any]) -> None:
         named = [reference[1] for key, value in raw.items() if key != "name" and (reference := reference_in(value))]
-        taken = {name: self._environment[name] for name in named if may_be_secret(self._environment.get(name, ""))}
-        self.taken |= taken
-        hide(taken)
+        secrets = {name: self._environment[name] for name in named if may_be_secret(self._environment.get(name, ""))}
+        self.taken |= secrets
+        hide(secrets)
 
     def _variable(self, name: str, key: str) -> str:
         """The variable for a target's key: one that contains nothing else, here or in the environment."""
@@ -301,7 +301,7 @@ def _resolved_target(
 
     Also the variables that are not set, unless nothing depends on them.
     """
-    found: dict[str, Any] = {}
+    references: dict[str, Any] = {}
     unset = []
     for key, value in raw.items():
         name = known_key(key)
@@ -309,15 +309,15 @@ def _resolved_target(
         if name != key and name in raw:
             continue
         if reference is None:
-            found[name] = provider_in(raw) if name == "provider" else value
+            references[name] = provider_in(raw) if name == "provider" else value
         elif not environment.get(reference[1]):
             if name in KEYS - NO_EFFECT:
                 unset.append((str(key), reference[1]))
         elif name == API_KEY:
-            found["api_key_env"] = reference[1]
+            references["api_key_env"] = reference[1]
         else:
-            found[name] = environment[reference[1]]
-    return found, unset
+            references[name] = environment[reference[1]]
+    return references, unset
 
 
 def _keys_of(provider: str) -> list[str]:

@@ -53,7 +53,7 @@ def _included_file(name: Any, place: str, files: Files, report: Notes, above: tu
     candidates = [f".agentv/templates/{name}{suffix}" for suffix in (".yaml", ".yml")] if plain else [name]
     beside = [] if plain or not above else [str(above[-1].parent / name)]
     try:
-        path = next((path for one in beside + candidates if (path := files.find(one)) is not None), None)
+        path = next((path for candidate in beside + candidates if (path := files.find(candidate)) is not None), None)
     except OutsideError as error:
         report(place, str(error))
         return None
@@ -72,11 +72,11 @@ def _included_file(name: Any, place: str, files: Files, report: Notes, above: tu
 
 def _assertions(path: Path, place: str, report: Notes) -> list[Any] | None:
     try:
-        found = yaml.load(path, "yaml12").value
+        document = yaml.load(path, "yaml12").value
     except InputError as error:
         report(place, str(error.listed[0]))
         return None
-    listed = found.get("assertions") if isinstance(found, dict) else None
+    listed = document.get("assertions") if isinstance(document, dict) else None
     if not isinstance(listed, list):
         report(place, f"{path}: expected a mapping with a list 'assertions'")
         return None

@@ -79,8 +79,8 @@ class AgentvTotals:
             native["conversations"] = len(set(self._conversation_of.values()))
             native["cases_in_conversations"] = len(self._conversation_of)
         native["by_evaluator"] = {
-            name: {"mean": mean(found), "min": min(found), "max": max(found)}
-            for name, found in sorted(self._by_evaluator.items())
+            name: {"mean": mean(counts), "min": min(counts), "max": max(counts)}
+            for name, counts in sorted(self._by_evaluator.items())
         }
         ordered = sorted(self._misses.items(), key=lambda miss: (-miss[1], miss[0]))
         native["misses"] = [{"text": text, "count": count} for text, count in ordered[:_SHOWN]]

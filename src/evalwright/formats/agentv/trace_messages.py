@@ -23,7 +23,7 @@ def trace_messages(messages: Sequence[dict[str, Any]]) -> tuple[list[TraceMessag
     called: dict[str | None, str] = {}
     for raw in messages:
         listed = raw.get("tool_calls")
-        calls = [traced_call(one) for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
+        calls = [traced_call(call) for call in (listed if isinstance(listed, list) else ()) if isinstance(call, dict)]
         called |= {call.id: call.name for call in calls if call.id is not None}
         role, asked = str(raw.get("role") or "assistant"), raw.get("tool_call_id")
         call_id = asked if isinstance(asked, str) else None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from evalwright.errors import EvaluatorError, InputError, Problem
-from evalwright.evaluators.build import Built, calls_models
+from evalwright.evaluators.build import BuiltEvaluator, calls_models
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.combined.composite import Composite
 from evalwright.formats.agentv.conversations import TURN_AGGREGATIONS, transcript, window
@@ -64,13 +64,13 @@ class ConversationTurns:
         self._aggregation, self._window = aggregation, window_size
         self._stop_below = threshold if stop else 0.0
         built = self._composites()
-        self.uses_artifact: bool = any(one.uses_artifact for one in built)
-        self.timeout_seconds: float = sum(one.timeout_seconds for one in built) or 60.0
+        self.uses_artifact: bool = any(check.uses_artifact for check in built)
+        self.timeout_seconds: float = sum(check.timeout_seconds for check in built) or 60.0
 
     def _composites(self) -> list[Composite]:
         return [composite for _, composite in (*self._turns, self._whole) if composite is not None]
 
-    def bind_members(self, bound: Callable[[EvaluatorSpec, Built], Callable[..., Any]]) -> None:
+    def bind_members(self, bound: Callable[[EvaluatorSpec, BuiltEvaluator], Callable[..., Any]]) -> None:
         for composite in self._composites():
             composite.bind_members(bound)
 
@@ -92,32 +92,32 @@ class ConversationTurns:
             own = _case(case, seen, turn["expected_messages"], turn["reference_answer"])
             answered = _trace(trace, reply["answer"], reply["output_messages"])
             judged.append(_Judged(f"turn-{number}", members, composite, own, answered))
-        found = await self._of_turns(judged, artifact)
+        turns = await self._results_of_turns(judged, artifact)
         if self._whole[1] is not None:
             answered = replace(trace, output=Output(transcript(history)))
             whole = _Judged("conversation", *self._whole, _case(case, history, [], ""), answered)
-            found.append(await _turn_result(whole, artifact))
-        return self._joint_evaluation(found)
+            turns.append(await _turn_result(whole, artifact))
+        return self._joint_evaluation(turns)
 
-    async def _of_turns(self, judged: Sequence[_Judged], artifact: Artifact | None) -> list[dict[str, Any]]:
+    async def _results_of_turns(self, judged: Sequence[_Judged], artifact: Artifact | None) -> list[dict[str, Any]]:
         if not self._stop_below:
-            return await all_given(_turn_result(one, artifact) for one in judged)
-        found: list[dict[str, Any]] = []
+            return await all_given(_turn_result(result, artifact) for result in judged)
+        turns: list[dict[str, Any]] = []
         for one in judged:
-            if found and round(found[-1]["score"], 9) < self._stop_below:
+            if turns and round(turns[-1]["score"], 9) < self._stop_below:
                 skipped = banded(0.0, misses=["not judged: a turn before it failed"])
-                found.append(_child(one.name, skipped))
+                turns.append(_child(one.name, skipped))
             else:
-                found.append(await _turn_result(one, artifact))
-        return found
+                turns.append(await _turn_result(one, artifact))
+        return turns
 
-    def _joint_evaluation(self, found: Sequence[dict[str, Any]]) -> Evaluation:
-        scores = [one["score"] for one in found]
+    def _joint_evaluation(self, results: Sequence[dict[str, Any]]) -> Evaluation:
+        scores = [result["score"] for result in results]
         score = {"min": min, "max": max}.get(self._aggregation, lambda all_of: sum(all_of) / len(all_of))(scores)
-        hits = [f"[{one['evaluator']}] {hit}" for one in found for hit in one["hits"]]
-        misses = [f"[{one['evaluator']}] {miss}" for one in found for miss in one["misses"]]
-        costs = [cost for one in found if (cost := one.pop("cost_usd")) is not None]
-        together = banded(score, hits, misses, detail={"children": [*found]})
+        hits = [f"[{result['evaluator']}] {hit}" for result in results for hit in result["hits"]]
+        misses = [f"[{result['evaluator']}] {miss}" for result in results for miss in result["misses"]]
+        costs = [cost for result in results if (cost := result.pop("cost_usd")) is not None]
+        together = banded(score, hits, misses, detail={"children": [*results]})
         together.cost_usd = sum(costs) if costs else None
         return together
 

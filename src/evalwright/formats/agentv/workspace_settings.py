@@ -78,16 +78,16 @@ def read_workspace(raw: Any, folder: Path, put_into: Callable[[Any], Any], bound
     template = raw.get("template")
     if problems:
         raise InputError(problems)
-    found: WorkspaceSettings = {
-        "repos": [_repo(one) for one in raw.get("repos") or ()],
+    settings: WorkspaceSettings = {
+        "repos": [_repo(repo) for repo in raw.get("repos") or ()],
         "hooks": read_hooks(raw.get("hooks") or {}, folder),
     }
     if required := [*_required_variables(raw.get("env") or {}, folder)]:
-        found["hooks"]["before_all"] = [*required, *found["hooks"].get("before_all", [])]
+        settings["hooks"]["before_all"] = [*required, *settings["hooks"].get("before_all", [])]
     if template is not None:
         place = folder / template
-        found["template"] = str(place.parent if place.suffix == ".code-workspace" else place)
-    return found
+        settings["template"] = str(place.parent if place.suffix == ".code-workspace" else place)
+    return settings
 
 
 def _mistakes(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -103,8 +103,8 @@ def _mistakes(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if repos is not None and not isinstance(repos, list):
         yield "repos", f"repos: expected a list, found {type(repos).__name__}"
     for i, repo in enumerate(repos if isinstance(repos, list) else ()):
-        yield from ((f"repos[{i}]{key}", message) for key, message in _of_repo(repo))
-    yield from _of_hooks(raw.get("hooks"))
+        yield from ((f"repos[{i}]{key}", message) for key, message in _problems_of_repo(repo))
+    yield from _problems_of_hooks(raw.get("hooks"))
     env = raw.get("env")
     if env is not None and not isinstance(env, dict):
         yield "env", f"env: expected a mapping with {' and '.join(REQUIRED)}, found {type(env).__name__}"
@@ -121,7 +121,7 @@ def _required_variables(env: Mapping[str, Any], folder: Path) -> Iterator[dict[s
             yield {"command": [*command, name], "cwd": str(folder), "seconds": _SECONDS["before"]}
 
 
-def _of_repo(repo: Any) -> Iterator[tuple[str, str]]:
+def _problems_of_repo(repo: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(repo, dict):
         yield "", f"expected a mapping with path and repo, found {type(repo).__name__}"
         return
@@ -152,8 +152,8 @@ def _url(repo: Mapping[str, Any]) -> str:
 
 def _commit(repo: Mapping[str, Any]) -> str:
     checkout = repo.get("checkout") if isinstance(repo.get("checkout"), dict) else {}
-    found = repo.get("base_commit", repo.get("commit", (checkout or {}).get("ref")))
-    return "HEAD" if found is None else str(found)
+    base_commit = repo.get("base_commit", repo.get("commit", (checkout or {}).get("ref")))
+    return "HEAD" if base_commit is None else str(base_commit)
 
 
 def _repo(repo: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _repo(repo: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of_hooks(hooks: Any) -> Iterator[tuple[str, str]]:
+def _problems_of_hooks(hooks: Any) -> Iterator[tuple[str, str]]:
     if hooks is None:
         return
     if not isinstance(hooks, dict):
@@ -202,11 +202,11 @@ def _is_command(value: Any) -> bool:
 
 def read_hooks(raw: Any, folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The commands by the name of their hook, run in `folder` unless they name another. Raises InputError."""
-    if mistakes := list(_of_hooks(raw)):
+    if mistakes := list(_problems_of_hooks(raw)):
         raise InputError([Problem("", message, key=key) for key, message in mistakes])
     if raw.get("enabled") is False:
         return {}
-    found = {}
+    hooks = {}
     for name in HOOKS:
         hook = raw.get(name, {})
         command = hook.get("command", hook.get("script"))
@@ -215,8 +215,8 @@ def read_hooks(raw: Any, folder: Path) -> dict[str, list[dict[str, Any]]]:
         limit = hook.get("timeout_ms", hook.get("timeoutMs"))
         seconds = _SECONDS[name.partition("_")[0]] if limit is None else limit / 1000
         cwd = str(folder / hook["cwd"]) if hook.get("cwd") else str(folder)
-        found[name] = [{"command": command, "cwd": cwd, "seconds": seconds}]
-    return found
+        hooks[name] = [{"command": command, "cwd": cwd, "seconds": seconds}]
+    return hooks
 
 
 def merged_workspaces(shared: WorkspaceSettings, own: WorkspaceSettings) -> WorkspaceSettings:

@@ -54,9 +54,9 @@ class _Writing:
         self.losses: list[Problem] = []
 
     def head(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"name": self._suite.name}
+        document: dict[str, Any] = {"name": self._suite.name}
         if self._suite.metadata:
-            found["metadata"] = self._suite.metadata
+            document["metadata"] = self._suite.metadata
         execution: dict[str, Any] = {}
         if self._config.get("default"):
             execution["target"] = self._config["default"]
@@ -64,50 +64,50 @@ class _Writing:
             execution["timeout_seconds"] = self._config["try_seconds"]
         if self._suite.pass_criteria.threshold is not None:
             execution["threshold"] = self._suite.pass_criteria.threshold
-        return found | ({"execution": execution} if execution else {})
+        return document | ({"execution": execution} if execution else {})
 
     def targets(self) -> list[dict[str, Any]]:
         """The targets with their references; the folder of commands is relative to the new file."""
-        found = []
+        targets = []
         for target in (self._config.get("targets") or {}).values():
             kept = {key: _reference(value) for key, value in target.items() if key != "api_key_env"}
             if "api_key_env" in target:
                 kept["api_key"] = f"${{{{ {target['api_key_env']} }}}}"
             if target.get("provider") == "cli":
                 kept["cwd"] = self._places.near(str(Path(self._config.get("folder", ".")) / target.get("cwd", "")))
-            found.append(kept)
-        return found
+            targets.append(kept)
+        return targets
 
     def case(self, case: Case) -> dict[str, Any]:
         extra = case.extra
-        found: dict[str, Any] = {"id": case.id}
+        entry: dict[str, Any] = {"id": case.id}
         if "load_error" in extra:
-            return found  # nothing of it was read, and it cannot be read from the new file either
+            return entry  # nothing of it was read, and it cannot be read from the new file either
         if extra.get("expected_outcome"):
-            found["expected_outcome"] = extra["expected_outcome"]
-        found["input_messages"] = extra.get("input_messages") or _input_messages(case.input)
+            entry["expected_outcome"] = extra["expected_outcome"]
+        entry["input_messages"] = extra.get("input_messages") or _input_messages(case.input)
         if extra.get("expected_messages"):
-            found["expected_messages"] = [_message(message) for message in extra["expected_messages"]]
+            entry["expected_messages"] = [_message(message) for message in extra["expected_messages"]]
         described = {"conversation_id": case.group, "description": case.description, "note": case.note}
-        found |= {key: value for key, value in described.items() if value is not None}
+        entry |= {key: value for key, value in described.items() if value is not None}
         if case.metadata:
-            found["metadata"] = case.metadata
+            entry["metadata"] = case.metadata
         own_tags = (
             case.tags[len(self._file_tags) :] if case.tags[: len(self._file_tags)] == self._file_tags else case.tags
         )
         if own_tags:
-            found["tags"] = own_tags
-        found["execution"] = {name: extra[key] for key, name in _OF_CASE.items() if key in extra}
+            entry["tags"] = own_tags
+        entry["execution"] = {name: extra[key] for key, name in _OF_CASE.items() if key in extra}
         specs = self._suite.evaluators if case.evaluators is None else case.evaluators
         listed = [self._evaluator(spec, f"case {case.id}") for spec in specs]
-        evaluators = [one for one in listed if one is not None]
-        if "expected_outcome" in found:
-            found["execution"]["evaluators"] = evaluators
-        elif evaluators or "expected_messages" in found:
-            found["assertions"] = evaluators  # with them, a case needs no criterion
+        evaluators = [written for written in listed if written is not None]
+        if "expected_outcome" in entry:
+            entry["execution"]["evaluators"] = evaluators
+        elif evaluators or "expected_messages" in entry:
+            entry["assertions"] = evaluators  # with them, a case needs no criterion
         else:
-            found["expected_outcome"] = self._outcome(case)
-        return found
+            entry["expected_outcome"] = self._outcome(case)
+        return entry
 
     def _outcome(self, case: Case) -> str:
         """A substitute for the criterion, which every case of the format needs."""
@@ -117,20 +117,20 @@ class _Writing:
         return case.description or case.note or case.id
 
     def _evaluator(self, spec: EvaluatorSpec, place: str) -> dict[str, Any] | None:
-        kind = self._of_kind(spec, place)
+        kind = self._entry_of_kind(spec, place)
         if kind is None:
             self.losses.append(
                 Problem(place, f"AgentV has no evaluator like {spec.type!r}", key=f"evaluators.{spec.name}")
             )
             return None
-        found = {"name": spec.name, **kind}
+        entry = {"name": spec.name, **kind}
         if spec.weight != 1.0:
-            found["weight"] = spec.weight
+            entry["weight"] = spec.weight
         if spec.required is not None:
-            found["required"] = spec.required
-        return found
+            entry["required"] = spec.required
+        return entry
 
-    def _of_kind(self, spec: EvaluatorSpec, place: str) -> dict[str, Any] | None:
+    def _entry_of_kind(self, spec: EvaluatorSpec, place: str) -> dict[str, Any] | None:
         config = spec.config
         if spec.type == "tool_trajectory":  # its default depends on where it is written
             return {"type": spec.type, "args_match": "superset", **config}
@@ -138,12 +138,12 @@ class _Writing:
             return {"type": spec.type, **config}
         if spec.type == "code_judge":
             kind = "code-grader" if config.get("newer") else "code_judge"
-            found = {"type": kind, "script": config["script"], **(config.get("config") or {})}
-            found |= {"env": config["env"]} if config.get("env") else {}
+            entry = {"type": kind, "script": config["script"], **(config.get("config") or {})}
+            entry |= {"env": config["env"]} if config.get("env") else {}
             if not config.get("lenient"):
                 what = "AgentV limits scores to 0 to 1, and counts replies that cannot be read as 0"
                 self.losses.append(Problem(place, what, key=f"evaluators.{spec.name}"))
-            return found | ({"cwd": self._places.near(config["cwd"])} if "cwd" in config else {})
+            return entry | ({"cwd": self._places.near(config["cwd"])} if "cwd" in config else {})
         if spec.type == "criteria_judge":
             return {"type": "llm_judge", **self._judge(config)}
         if spec.type == "rubric_checks":
@@ -158,17 +158,20 @@ class _Writing:
 
     def _judge(self, config: Mapping[str, Any]) -> dict[str, Any]:
         settings = {key: config[key] for key in _OF_JUDGE if key in config}
-        found = {key: config[key] for key in ("prompt", "target") if key in config}
+        keys = {key: config[key] for key in ("prompt", "target") if key in config}
         if config.get("criterion"):  # a prompt without placeholders is one
-            found["prompt"] = config["criterion"]
-        return found | ({"config": settings} if settings else {})
+            keys["prompt"] = config["criterion"]
+        return keys | ({"config": settings} if settings else {})
 
     def _composite(self, config: Mapping[str, Any], place: str) -> dict[str, Any]:
         members = [self._evaluator(_spec(raw), place) for raw in config["evaluators"]]
-        found: dict[str, Any] = {"type": "composite", "evaluators": [one for one in members if one is not None]}
+        composite: dict[str, Any] = {
+            "type": "composite",
+            "evaluators": [member for member in members if member is not None],
+        }
         if "aggregator" in config:
-            found["aggregator"] = {key: value for key, value in config["aggregator"].items() if key != "judges"}
-        return found
+            composite["aggregator"] = {key: value for key, value in config["aggregator"].items() if key != "judges"}
+        return composite
 
 
 def _input_messages(value: Any) -> Any:
@@ -180,18 +183,18 @@ def _spec(raw: Mapping[str, Any]) -> EvaluatorSpec:
 
 
 def _rubric(item: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {"id": item["id"], "weight": item["weight"]}
+    rubric: dict[str, Any] = {"id": item["id"], "weight": item["weight"]}
     if item["text"]:
-        found["expected_outcome"] = item["text"]
+        rubric["expected_outcome"] = item["text"]
     if item.get("required"):
-        found["required"] = True
+        rubric["required"] = True
     if "min_score" in item:
-        found["min_score"] = item["min_score"] / 10
+        rubric["min_score"] = item["min_score"] / 10
     if "ranges" in item:
-        found["score_ranges"] = [
+        rubric["score_ranges"] = [
             {"score_range": [low, high], "expected_outcome": text} for low, high, text in item["ranges"]
         ]
-    return found
+    return rubric
 
 
 def _message(message: dict[str, Any]) -> dict[str, Any]:

@@ -40,8 +40,8 @@ def backend_of(spec: str, folder: Path, threads: Threads) -> Backend:
     if not colon or not path.endswith(".py"):
         expected = "expected file.py:function, http(s)://..., openai:MODEL or replay:DIR"
         raise InputError(Problem("", f"backend: {expected}, found {spec!r}", key="backend"))
-    found = Path(path) if os.path.isfile(path) else folder / path
-    return FunctionBackend(function_at(f"{found}:{name}", None, "backend"), threads)
+    script = Path(path) if os.path.isfile(path) else folder / path
+    return FunctionBackend(function_at(f"{script}:{name}", None, "backend"), threads)
 
 
 def request_of(backend: Backend, model: str | None) -> ChatRequest | None:

@@ -41,20 +41,22 @@ def trajectory_records(turns: Iterable[Iterable[Mapping[str, Any]]], date: str) 
 
 
 def _message(record: Mapping[str, Any], name: str, date: str) -> dict[str, Any]:
-    given = {key: value for key, value in record.items() if value is not None}
-    found = {"id": name, "date": date, **_REQUIRED[record["message_type"]], **given}
+    fields = {key: value for key, value in record.items() if value is not None}
+    message = {"id": name, "date": date, **_REQUIRED[record["message_type"]], **fields}
     for key in _TEXTS:
-        if key in found and not isinstance(found[key], str):
-            found[key] = json.dumps(found[key], ensure_ascii=False)
-    if "tool_call" in found:
-        calls = found.get("tool_calls")
-        call = found["tool_call"] or (calls[0] if isinstance(calls, list) and calls else {})
-        found["tool_call"] = _call(call)
+        if key in message and not isinstance(message[key], str):
+            message[key] = json.dumps(message[key], ensure_ascii=False)
+    if "tool_call" in message:
+        calls = message.get("tool_calls")
+        call = message["tool_call"] or (calls[0] if isinstance(calls, list) and calls else {})
+        message["tool_call"] = _call(call)
         if isinstance(calls, list):
-            found["tool_calls"] = [_call(one) for one in calls]
-    if isinstance(found.get("content"), list):
-        found["content"] = [{"type": "text", **part} if isinstance(part, dict) else part for part in found["content"]]
-    return found
+            message["tool_calls"] = [_call(one) for one in calls]
+    if isinstance(message.get("content"), list):
+        message["content"] = [
+            {"type": "text", **part} if isinstance(part, dict) else part for part in message["content"]
+        ]
+    return message
 
 
 def _call(record: Any) -> dict[str, Any]:
@@ -87,5 +89,5 @@ def agent_record(agent_id: str | None, model: str | None, blocks: Mapping[str, s
 
 def usage_records(usage: Any) -> list[dict[str, Any]] | None:
     """What the agent used, as a list: recordings have one entry for each message, a backend reports one for all."""
-    given = usage if isinstance(usage, list) else [usage]
-    return [one for one in given if isinstance(one, dict)] or None
+    usages = usage if isinstance(usage, list) else [usage]
+    return [usage_part for usage_part in usages if isinstance(usage_part, dict)] or None

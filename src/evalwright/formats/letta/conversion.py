@@ -25,10 +25,10 @@ def normalize(data: dict[str, Any]) -> dict[str, Any]:
         folder = config.pop("folder", ".")
         named = [key for key in ("backend", "agent_script", "setup_script") if key in config]
         return data | {"config": config | {key: absolute_place(config[key], [folder]) for key in named}}
-    found = data | {"config": _function(config)}
+    section = data | {"config": _function(config)}
     if extractor := data.get("extractor"):
-        found["extractor"] = {**extractor, "config": _function(extractor["config"])}
-    return found
+        section["extractor"] = {**extractor, "config": _function(extractor["config"])}
+    return section
 
 
 def _function(config: dict[str, Any]) -> dict[str, Any]:

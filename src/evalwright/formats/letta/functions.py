@@ -41,15 +41,15 @@ def function_at(place: str, role: str | None, key: str = "function") -> Callable
     if not name:
         raise _config_error(key, f"expected file.py:function, found {Path(path).name!r}")
     module = _module_at(Path(path), key)
-    found = getattr(module, name, None)
-    if found is None:
+    function = getattr(module, name, None)
+    if function is None:
         known = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
         raise _config_error(
             key, f"{Path(path).name} has no {name!r}{did_you_mean(name, known)} (it has: {', '.join(known)})"
         )
-    if role is not None and not isinstance(found, NotExecuted) and role_of(found) != role:
+    if role is not None and not isinstance(function, NotExecuted) and role_of(function) != role:
         raise _config_error(key, f"{Path(path).name}:{name} is not decorated with @{role}")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def _module_at(path: Path, key: str) -> ModuleType:
@@ -83,14 +83,14 @@ class PythonGrader:
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         try:
-            given = self._function(sample_of(case), trace.output.final_answer or "")
+            function = self._function(sample_of(case), trace.output.final_answer or "")
         except Exception as error:
             raise _function_error(error) from error
-        return self._later(given) if isinstance(given, Awaitable) else _evaluation(given)
+        return self._later(function) if isinstance(function, Awaitable) else _evaluation(function)
 
-    async def _later(self, given: Awaitable[Any]) -> Evaluation:
+    async def _later(self, pending: Awaitable[Any]) -> Evaluation:
         try:
-            graded = await given
+            graded = await pending
         except Exception as error:
             raise _function_error(error) from error
         return _evaluation(graded)
@@ -100,9 +100,9 @@ def _function_error(error: Exception) -> EvaluatorError:
     return EvaluatorError(f"the grader raised {type(error).__name__}: {error}", "grader_error")
 
 
-def _evaluation(given: Any) -> Evaluation:
+def _evaluation(returned: Any) -> Evaluation:
     try:
-        graded = GradeResult.model_validate(given, from_attributes=True)
+        graded = GradeResult.model_validate(returned, from_attributes=True)
     except ValidationError as error:
         raise EvaluatorError(f"the grader returned no GradeResult: {_first(error)}", "grader_error") from error
     turns = [turn.model_dump() for turn in graded.per_turn_grades or ()]

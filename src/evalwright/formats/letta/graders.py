@@ -60,7 +60,7 @@ class Graders:
         self._graders: Mapping[str, Any] = {}
 
     def specs(self, graders: Mapping[str, Any], gate: Mapping[str, Any] | None) -> list[EvaluatorSpec]:
-        found = []
+        specs = []
         self._graders = graders
         for key, raw in graders.items():
             place: Place = ("graders", key)
@@ -71,10 +71,10 @@ class Graders:
             extractor = self._extractor(raw, place)
             if kind is not None and extractor is not None:
                 threshold, compare = _passes(gate, key)
-                found.append(
+                specs.append(
                     EvaluatorSpec(key, kind, config, threshold=threshold, threshold_op=compare, extractor=extractor)
                 )
-        return found
+        return specs
 
     def _kind(self, raw: Mapping[str, Any], place: Place) -> tuple[str | None, dict[str, Any]]:
         kind = raw.get("kind")
@@ -122,19 +122,19 @@ class Graders:
         if not isinstance(declared, list) or not all(isinstance(name, str) for name in declared):
             self._report((*place, "rubric_vars"), f"rubric_vars: expected a list of names, found {declared!r}")
             declared = []
-        given = {
+        settings = {
             name: raw[name]
             for name in ("model", "temperature", "timeout", "system_prompt", "reply_retries")
             if raw.get(name) is not None
         }
-        numbers = {name: finite_number_in(given[name]) for name in ("temperature", "timeout") if name in given}
-        given |= {name: number for name, number in numbers.items() if number is not None}
+        numbers = {name: finite_number_in(settings[name]) for name in ("temperature", "timeout") if name in settings}
+        settings |= {name: number for name, number in numbers.items() if number is not None}
         config = {
             "prompt": prompt or "",
             "provider": provider,
             "rubric_vars": declared,
             "max_attempts": 1 + self._retries(raw.get("max_retries", 5), (*place, "max_retries")),
-            **given,
+            **settings,
         }
         config |= {"braces": "doubled", "wrapper": "letta_0_17"} if self._newer else {"wrapper": "letta_0_9"}
         if self._newer or self._options.get("strict_rubric"):

@@ -110,10 +110,10 @@ def _result(record: dict[str, Any], inputs: dict[str, Any]) -> Recording | None:
     kind = record.get("type")
     if kind in ("header", "summary"):
         return None
-    found = record.get("result") if kind == "result" else record
-    if not isinstance(found, dict):
-        raise ValueError(f"result: expected an object, found {type(found).__name__}")
-    return _recording(found, inputs)
+    result = record.get("result") if kind == "result" else record
+    if not isinstance(result, dict):
+        raise ValueError(f"result: expected an object, found {type(result).__name__}")
+    return _recording(result, inputs)
 
 
 def _inputs(suite: Path) -> dict[str, Any]:

@@ -43,6 +43,8 @@ def _in(path: str, files: NamedFiles, role: str) -> Iterator[tuple[str, str]]:
         for mark in part.decorator_list:
             call = mark if isinstance(mark, ast.Call) else None
             if ast.unparse(mark if call is None else call.func).rpartition(".")[2] == role:
-                given = [one.value for one in call.keywords if one.arg == "name"] if call is not None else []
-                name = given[0].value if given and isinstance(given[0], ast.Constant) else None
+                names = (
+                    [keyword.value for keyword in call.keywords if keyword.arg == "name"] if call is not None else []
+                )
+                name = names[0].value if names and isinstance(names[0], ast.Constant) else None
                 yield str(name or part.name), f"{file}:{part.name}"

@@ -108,7 +108,7 @@ class _Mean:
 
 def summary_of(model: str, runs: Sequence[RunTally]) -> dict[str, Any]:
     """The summary of one model: sums and means over its runs, with standard deviations where there are several."""
-    found: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "model": model,
         "n_total": sum(run.rows for run in runs) // len(runs),
         "n_attempted": sum(run.attempted for run in runs),
@@ -118,15 +118,15 @@ def summary_of(model: str, runs: Sequence[RunTally]) -> dict[str, Any]:
         "timing": _mean_timing([run.timing for run in runs]),
     }
     if len(runs) > 1:
-        found["reward_std"] = stdev(run.reward for run in runs)
-        found["per_metric_std"] = {key: stdev(run.per_metric[key] for run in runs) for key in runs[0].per_metric}
+        summary["reward_std"] = stdev(run.reward for run in runs)
+        summary["per_metric_std"] = {key: stdev(run.per_metric[key] for run in runs) for key in runs[0].per_metric}
     if errors := sum(run.by_category.total() for run in runs):
-        found["errors"] = {
+        summary["errors"] = {
             "total_errors": errors,
             "by_category": dict(sum((run.by_category for run in runs), Counter())),
             "by_exception_type": dict(sum((run.by_exception for run in runs), Counter())),
         }
-    return found
+    return summary
 
 
 def _mean_timing(timings: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class SampleRow:
 
     def newer(self) -> dict[str, Any]:
         """The line of `<model>.jsonl`; absent values are left out."""
-        found = {
+        row = {
             "sample_id": self.case.extra.get("id", self.case.id),
             **self._answer_part(),
             "model_handle": self.model or "default",
@@ -75,19 +75,19 @@ class SampleRow:
             "timing": self.timing,
             "error": self.failure,
         }
-        return {key: value for key, value in found.items() if value is not None}
+        return {key: value for key, value in row.items() if value is not None}
 
     @property
     def usage(self) -> dict[str, Any] | None:
         """Tokens and US dollars; None if none are known."""
         metrics = self.trace.metrics
-        found = {
+        row = {
             "prompt_tokens": metrics.token_input,
             "completion_tokens": metrics.token_output,
             "reasoning_tokens": metrics.token_thinking,
             "cost": metrics.cost_usd,
         }
-        return {key: value for key, value in found.items() if value is not None} or None
+        return {key: value for key, value in row.items() if value is not None} or None
 
     @property
     def timing(self) -> dict[str, Any]:

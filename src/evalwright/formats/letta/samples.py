@@ -176,17 +176,17 @@ class Samples:
         if row.fields is None:
             return None
         fields = row.fields
-        asked, name = _input(fields, report), _id(fields, row.number, report)
+        question, name = _input(fields, report), _id(fields, row.number, report)
         metadata = _object(fields.get("metadata"), "metadata", report) or {}
         extra: dict[str, Any] = {"id": name}
         if (truth := fields.get("ground_truth")) is not None:
-            extra["ground_truth"] = _ground_truth(truth, asked, report)
+            extra["ground_truth"] = _ground_truth(truth, question, report)
         for key in VARIABLES:
-            given = _object(fields.get(key), key, report)
-            if not given and key in metadata:
-                given = _object(metadata[key], key, report) or given
-            if given is not None:
-                extra[key] = given
+            settings = _object(fields.get(key), key, report)
+            if not settings and key in metadata:
+                settings = _object(metadata[key], key, report) or settings
+            if settings is not None:
+                extra[key] = settings
         if (rubric := self._rubric(fields, report)) is not None:
             extra["rubric"] = rubric
         tags = _tags(fields.get("tags"), report)
@@ -194,7 +194,7 @@ class Samples:
             return None
         if not fields.keys() <= SAMPLE_KEYS:
             extra["unknown"] = {key: fields[key] for key in fields.keys() - SAMPLE_KEYS}
-        return ForeignCase(id=str(name), input=asked, expected=_NOTHING, tags=tags, metadata=metadata, extra=extra)
+        return ForeignCase(id=str(name), input=question, expected=_NOTHING, tags=tags, metadata=metadata, extra=extra)
 
     def _rubric(self, fields: dict[str, Any], report: ReportProblem) -> str | None:
         text, named = fields.get("rubric"), fields.get("rubric_path")
@@ -219,29 +219,29 @@ class Samples:
 
 
 def _input(fields: dict[str, Any], report: ReportProblem) -> Any:
-    asked = fields.get("input")
-    if asked in (None, "") and fields.get("prompt") is not None:
-        asked = fields["prompt"]
-    if asked is None:
+    question = fields.get("input")
+    if question in (None, "") and fields.get("prompt") is not None:
+        question = fields["prompt"]
+    if question is None:
         report("input", "'input' is missing")
-    elif isinstance(asked, list):
-        if not asked or not all(isinstance(item, str) for item in asked):
-            found = kind_in_sample(asked) if asked else "an empty list"
-            report("input", f"expected text or a list of texts with at least one, found {found}")
-    elif not isinstance(asked, str):
-        report("input", f"expected text or a list of texts, found {kind_in_sample(asked)}")
-    return asked
+    elif isinstance(question, list):
+        if not question or not all(isinstance(item, str) for item in question):
+            kind = kind_in_sample(question) if question else "an empty list"
+            report("input", f"expected text or a list of texts with at least one, found {kind}")
+    elif not isinstance(question, str):
+        report("input", f"expected text or a list of texts, found {kind_in_sample(question)}")
+    return question
 
 
-def _ground_truth(truth: Any, asked: Any, report: ReportProblem) -> Any:
+def _ground_truth(truth: Any, question: Any, report: ReportProblem) -> Any:
     if isinstance(truth, str):
         return truth
     if not isinstance(truth, list) or not all(isinstance(item, str) for item in truth):
         report("ground_truth", f"expected text or a list of texts, found {kind_in_sample(truth)}")
-    elif not isinstance(asked, list):
+    elif not isinstance(question, list):
         report("ground_truth", "a list of texts needs an 'input' that is a list too, found text")
-    elif len(truth) != len(asked):
-        report("ground_truth", f"expected one for each of the {len(asked)} messages of 'input', found {len(truth)}")
+    elif len(truth) != len(question):
+        report("ground_truth", f"expected one for each of the {len(question)} messages of 'input', found {len(truth)}")
     return truth
 
 

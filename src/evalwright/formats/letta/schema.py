@@ -78,20 +78,20 @@ def suite_schema() -> Schema:
 def sample_schema() -> Schema:
     """For a sample, one line of a dataset in JSON Lines."""
     texts: Schema = {"anyOf": [ANY_TEXT, list_of(ANY_TEXT)]}
-    asked: Schema = {"anyOf": [ANY_TEXT, list_of(ANY_TEXT, 1)]}
+    schema: Schema = {"anyOf": [ANY_TEXT, list_of(ANY_TEXT, 1)]}
     known: dict[str, Schema] = {
         **dict.fromkeys(sorted(SAMPLE_KEYS), ANYTHING),
         **{key: {"type": ["object", "null"]} for key in SAMPLE_OBJECTS},
         "id": {"type": ["integer", "string", "null"]},
         "sample_id": {"type": ["integer", "string", "null"]},
-        "input": or_null(asked),
+        "input": or_null(schema),
         "ground_truth": or_null(texts),
         "tags": or_null(list_of(ANY_TEXT)),
         "rubric": {"type": ["string", "null"]},
         "rubric_path": {"type": ["string", "null"]},
     }
     sample = mapping(known)
-    sample["anyOf"] = [given("input"), having("prompt", asked)]
+    sample["anyOf"] = [given("input"), having("prompt", schema)]
     return {"title": "Letta Evals: a sample", **sample}
 
 
@@ -126,7 +126,7 @@ def _grader(definitions: Schema) -> Schema:
     function = offered({*TOOL_GRADERS, *registry.PREMADE}, own)
     tool = mapping({**dict.fromkeys(sorted(OF_TOOL), ANYTHING), **common, "function": function}, ["function"])
     settings = evaluator_keys("rubric_template", definitions)
-    types = {key: or_null(one) for key, one in (settings[0] if settings else {}).items() if key in OF_JUDGE}
+    types = {key: or_null(schema) for key, schema in (settings[0] if settings else {}).items() if key in OF_JUDGE}
     types |= {**common, "provider": one_of(PROVIDERS), "max_retries": _WHOLE, "rubric_vars": _TEXTS}
     judge = mapping({**dict.fromkeys(sorted(OF_JUDGE), ANYTHING), **types})
     judge["anyOf"] = [

@@ -177,7 +177,7 @@ def _answer(
     blocks: dict[str, str] | None,
     model: str | None,
     usage: Any,
-    asked: Any = (),
+    messages: Any = (),
 ) -> Answer:
     texts = assistant_texts(turns)
     extra: dict[str, Any] = {"turns": turns, "agent_id": agent_id, "model": model, "usage": usage or None}
@@ -185,7 +185,7 @@ def _answer(
         extra["blocks"] = blocks
     notes: list[str] = []
     answer = Answer(Output(final_answer=texts[-1] if texts else None), extra=extra, metrics=_metrics(usage, notes))
-    answer.messages = _messages(turns, asked if isinstance(asked, list) else [asked] if asked else [])
+    answer.messages = _messages(turns, messages if isinstance(messages, list) else [messages] if messages else [])
     answer.tool_calls = [m.tool_call for m in answer.messages if m.tool_call is not None]
     names = {call.id: call.name for call in answer.tool_calls}
     answer.tool_results = [
@@ -199,7 +199,7 @@ def _answer(
 
 def _metrics(usage: Any, notes: list[str]) -> Metrics:
     """Total tokens; recordings have one usage, or one for each message."""
-    counted = [one for one in (usage if isinstance(usage, list) else [usage]) if isinstance(one, dict)]
+    counted = [counts for counts in (usage if isinstance(usage, list) else [usage]) if isinstance(counts, dict)]
     return Metrics(
         _tokens(counted, notes, "token_input", "prompt_tokens"),
         _tokens(counted, notes, "token_output", "completion_tokens"),
@@ -209,19 +209,19 @@ def _metrics(usage: Any, notes: list[str]) -> Metrics:
 def _tokens(counted: list[dict[str, Any]], notes: list[str], *names: str) -> int | None:
     """Their sum. None if there are none, or if one is no number of tokens: the sum of the others would be too low."""
     given = [(name, one[name]) for one in counted for name in names if one.get(name) is not None]
-    found = [whole_number_in(value) for _, value in given]
-    for (name, value), number in zip(given, found, strict=True):
+    numbers = [whole_number_in(value) for _, value in given]
+    for (name, value), number in zip(given, numbers, strict=True):
         if number is None or number < 0:
             notes.append(f"usage.{name}: expected a whole number from 0 on, found {value!r:.40}; left out")
             return None
-    return sum(number for number in found if number is not None) if found else None
+    return sum(number for number in numbers if number is not None) if numbers else None
 
 
-def _messages(turns: list[Turn], asked: list[Any]) -> list[TraceMessage]:
+def _messages(turns: list[Turn], question: list[Any]) -> list[TraceMessage]:
     messages = []
     for i, turn in enumerate(turns):
-        if i < len(asked):
-            messages.append(TraceMessage("user", asked[i]))
+        if i < len(question):
+            messages.append(TraceMessage("user", question[i]))
         for message in turn:
             messages += _generic(message)
     return messages

@@ -73,13 +73,13 @@ class TargetSection:
         self._check_file()
         if self.cached is not None:
             take(("target",), self._read_cache)
-        found = []
+        variants = []
         for i, (name, model) in enumerate(self._models().items()):
             variant = self._variant(name, model, i)
-            found.append(variant)
+            variants.append(variant)
             if not self._files.refused:
                 take((), partial(_built, variant, import_folders(self._folder / "suite.yaml"), self._backend_from))
-        return found
+        return variants
 
     def recorded_inputs(self, sample_id: str) -> list[Any]:
         return self._cache.inputs(sample_id) if self._cache is not None else []
@@ -120,7 +120,7 @@ class TargetSection:
         there."""
         spec, kind = self._raw.get("backend"), self._raw.get("kind")
         key = "backend" if spec else next((key for key in NAMED_BY.get(str(kind), ()) if self._raw.get(key)), "kind")
-        spec = spec or self._of_kind()
+        spec = spec or self._place_of_kind()
         if spec is not None and not isinstance(spec, str):
             self._report(("target", key), f"{key}: expected text, found {spec!r}")
             return None
@@ -135,7 +135,7 @@ class TargetSection:
             self._files.path(str(Path(spec.removeprefix("replay:")).absolute()), ("target", key))
         return spec
 
-    def _of_kind(self) -> str | None:
+    def _place_of_kind(self) -> str | None:
         """`kind: python|http|openai|replay`, a backend named without its prefix."""
         kind, raw = self._raw.get("kind"), self._raw
         if kind == "python":
@@ -153,9 +153,9 @@ class TargetSection:
         ):
             if value and not isinstance(value, str):
                 self._report(place, f"{place[-1]}: expected text, found {value!r}")
-        given = [name for name in SOURCES if self._raw.get(name)]
-        if self._kind == "agent" and len(given) != 1:
-            found = " and ".join(given) or "none"
+        sources = [name for name in SOURCES if self._raw.get(name)]
+        if self._kind == "agent" and len(sources) != 1:
+            found = " and ".join(sources) or "none"
             self._report(("target",), f"target: expected exactly one of {', '.join(SOURCES)}, found {found}")
         keys = NAMED_BY.get(str(self._raw.get("kind")), ())
         if keys and not any(isinstance(self._raw.get(key), str) and self._raw[key] for key in keys):
@@ -270,8 +270,8 @@ def _built(variant: Variant, import_paths: list[str], backend_from: tuple[str, s
         return build_target(variant, import_paths)
     except InputError as error:
         places = {"backend": backend_from, "setup_script": ("", "setup_script")}
-        found = ((one, *places.get(one.key, ("", f"target.{one.key}"))) for one in error.listed)
+        problems = ((problem, *places.get(problem.key, ("", f"target.{problem.key}"))) for problem in error.listed)
         raise InputError(
-            replace(one, file=option, key=key, message=one.message.removeprefix("backend: "))
-            for one, option, key in found
+            replace(problem, file=option, key=key, message=problem.message.removeprefix("backend: "))
+            for problem, option, key in problems
         ) from error

@@ -21,7 +21,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.gate import OPERATORS, decided, plain_sum
-from evalwright.scoring.gate_intervals import Owned, ends_of_condition
+from evalwright.scoring.gate_intervals import OwnedScores, ends_of_condition
 
 __all__ = ["EMPTY", "REWARD", "LettaTotals", "counted_by", "grades_of"]
 
@@ -148,9 +148,9 @@ class LettaTotals:
             **_averages(rows, primary),
             "by_metric": {key: self._by_metric(rows, key) for key in self._keys},
         }
-        numbers["metrics"] = {key: found["pass_rate"] for key, found in numbers["by_metric"].items()}
+        numbers["metrics"] = {key: metric["pass_rate"] for key, metric in numbers["by_metric"].items()}
         if self._models:
-            numbers["per_model"] = [self._of_model(rows, model) for model in sorted(self._models)]
+            numbers["per_model"] = [self._totals_of_model(rows, model) for model in sorted(self._models)]
         if "passed_attempts" in numbers["by_metric"].get(primary, ()):
             numbers |= {name: numbers["by_metric"][primary][name] for name in ("passed_attempts", "failed_attempts")}
         return numbers
@@ -186,15 +186,15 @@ class LettaTotals:
         gate = self._gate
         return str(gate["metric_key"]) if gate is not None and gate["kind"] == "legacy" else self._first
 
-    def _of_model(self, rows: Sequence[_Row], model: str) -> dict[str, Any]:
-        mine = [row for row in rows if row.model == model]
-        attempted = [row for row in mine if row.attempted]
+    def _totals_of_model(self, rows: Sequence[_Row], model: str) -> dict[str, Any]:
+        own_rows = [row for row in rows if row.model == model]
+        attempted = [row for row in own_rows if row.attempted]
         rates = {key: self._by_metric(attempted, key)["pass_rate"] for key in self._keys}
         return {
             "model_name": model,
-            "total": len(mine),
+            "total": len(own_rows),
             "total_attempted": len(attempted),
-            **_averages(mine, self._primary()),
+            **_averages(own_rows, self._primary()),
             "metrics": rates,
         }
 
@@ -239,8 +239,8 @@ def _scores(rows: Sequence[_Row], key: str) -> list[float]:
     return [row.grades[key] for row in rows if row.grades is not None and key in row.grades]
 
 
-def _owned_metrics(rows: Sequence[_Row], key: str) -> Owned:
-    return Owned(_scores(rows, key), [row.owner for row in rows if row.grades is not None and key in row.grades])
+def _owned_metrics(rows: Sequence[_Row], key: str) -> OwnedScores:
+    return OwnedScores(_scores(rows, key), [row.owner for row in rows if row.grades is not None and key in row.grades])
 
 
 def _averages(rows: Sequence[_Row], key: str) -> dict[str, float]:

@@ -40,33 +40,33 @@ def write_letta(suite: Suite, folder: Path, output: OutputFolder) -> Written:
 
 def _sample(case: Case) -> dict[str, Any]:
     extra = dict(case.extra)
-    found: dict[str, Any] = {"id": extra.pop("id", case.id), "input": case.input}
-    found |= extra.pop("unknown", {})
-    found |= {key: value for key, value in extra.items() if value is not None}
+    sample: dict[str, Any] = {"id": extra.pop("id", case.id), "input": case.input}
+    sample |= extra.pop("unknown", {})
+    sample |= {key: value for key, value in extra.items() if value is not None}
     if case.tags:
-        found["tags"] = case.tags
+        sample["tags"] = case.tags
     if case.metadata:
-        found["metadata"] = case.metadata
-    return found
+        sample["metadata"] = case.metadata
+    return sample
 
 
 def _document(suite: Suite, places: Places, losses: list[Problem]) -> dict[str, Any]:
     described = suite.document.get("eval", {})
-    found: dict[str, Any] = {"name": suite.name}
+    document: dict[str, Any] = {"name": suite.name}
     if isinstance(described, dict) and described.get("description"):
-        found["description"] = described["description"]
+        document["description"] = described["description"]
     first = suite.variants[0].config
-    found |= {"dataset": DATA, "target": _target(suite, places)}
-    found |= {key: _code(first[key], places) for key in _OF_SUITE if key in first}
+    document |= {"dataset": DATA, "target": _target(suite, places)}
+    document |= {key: _code(first[key], places) for key in _OF_SUITE if key in first}
     graders = {spec.name: _grader(spec, places, losses) for spec in suite.evaluators if spec.name != REWARD}
-    found["graders"] = {name: grader for name, grader in graders.items() if grader}
+    document["graders"] = {name: grader for name, grader in graders.items() if grader}
     gate = dict(suite.gate or {})
     if gate.get("kind") == "claims":
         losses.append(Problem("suite", "Letta gates have no error rate", key="gate"))
         gate = dict(gate["conditions"] or {})
     if gate.get("kind") == "reward":
         composer = next((spec for spec in suite.evaluators if spec.name == REWARD), None)
-        found["reward"] = (
+        document["reward"] = (
             {"kind": "metric", "metric_key": gate["metric_key"]}
             if composer is None
             else {"kind": "custom", "function": _code(composer.config["function"], places)}
@@ -74,31 +74,31 @@ def _document(suite: Suite, places: Places, losses: list[Problem]) -> dict[str, 
     elif gate:
         if gate.pop("max_error_rate", None) is not None:
             losses.append(Problem("suite", "is an option of the command line there", key="gate.max_error_rate"))
-        found["gate"] = written_gate(gate)
+        document["gate"] = written_gate(gate)
     else:
         losses.append(Problem("suite", "Letta suites need a gate", key="gate"))
     if suite.run.trials != 1:
-        found["num_runs"] = suite.run.trials
-    found["max_concurrent"] = suite.run.max_concurrency
-    return found
+        document["num_runs"] = suite.run.trials
+    document["max_concurrent"] = suite.run.max_concurrency
+    return document
 
 
 def _target(suite: Suite, places: Places) -> dict[str, Any]:
     first, config = suite.variants[0], suite.variants[0].config
     kind = "letta_agent" if any(key in config for key in _OF_TARGET) else "letta_code"
-    found: dict[str, Any] = {"kind": kind}
-    found |= {key: _code(config[key], places) for key in _OF_TARGET if key in config}
+    target: dict[str, Any] = {"kind": kind}
+    target |= {key: _code(config[key], places) for key in _OF_TARGET if key in config}
     if "cached" in config:
-        found["backend"] = f"replay:{config['cached']}"
+        target["backend"] = f"replay:{config['cached']}"
     elif "backend" in config:
-        found["backend"] = _backend(config["backend"], config.get("folder", "."), places)
+        target["backend"] = _backend(config["backend"], config.get("folder", "."), places)
     models = list(dict.fromkeys(v.config["model"] for v in suite.variants if "model" in v.config))
     if models:
-        found["model_handles"] = models
+        target["model_handles"] = models
     if suite.run.retry.max_attempts > 1:
-        found["max_retries"] = suite.run.retry.max_attempts - 1
-    found["timeout"] = first.timeout_seconds
-    return found
+        target["max_retries"] = suite.run.retry.max_attempts - 1
+    target["timeout"] = first.timeout_seconds
+    return target
 
 
 def _backend(named: str, folder: str, places: Places) -> str:
@@ -135,8 +135,8 @@ def _extractor(extractor: Plugin | None, places: Places) -> dict[str, Any]:
     if extractor is None:
         return {}
     if extractor.type == "python_extractor":
-        found: dict[str, Any] = {"extractor": places.near(extractor.config["function"])}
+        keys: dict[str, Any] = {"extractor": places.near(extractor.config["function"])}
         config = extractor.config.get("config")
     else:
-        found, config = {"extractor": extractor.type}, extractor.config
-    return found | ({"extractor_config": config} if config else {})
+        keys, config = {"extractor": extractor.type}, extractor.config
+    return keys | ({"extractor_config": config} if config else {})

@@ -114,9 +114,9 @@ def _rows(file: Path, batches: Iterable[Any], show: Show) -> Iterator[TableRow]:
 def _plain_value(value: Any) -> Any:
     """An Arrow value as JSON."""
     if isinstance(value, dict):
-        return {key: _plain_value(one) for key, one in value.items()}
+        return {key: _plain_value(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain_value(one) for one in value]
+        return [_plain_value(item) for item in value]
     if isinstance(value, str | int | float | bool | bytes | None):
         return value
     if isinstance(value, datetime):  # includes pandas's, which have nanoseconds
@@ -129,11 +129,11 @@ def _features(file: Path, schema: Any) -> Mapping[str, Any]:
     """Hugging Face's description of the columns: in the file itself, else in the file beside it."""
     for source in (lambda: (schema.metadata or {})[b"huggingface"], (file.parent / "dataset_info.json").read_bytes):
         try:
-            found = msgspec.json.decode(source())
+            document = msgspec.json.decode(source())
         except (KeyError, OSError, ValueError):
             continue
-        found = found.get("info", found) if isinstance(found, dict) else {}
-        features = found.get("features") if isinstance(found, dict) else None
+        document = document.get("info", document) if isinstance(document, dict) else {}
+        features = document.get("features") if isinstance(document, dict) else None
         if isinstance(features, dict):
             return features
     return {}
@@ -158,23 +158,23 @@ def _shown_by(feature: Any) -> Show:
         each = _each(_shown_by(inner))
         if not isinstance(inner, dict) or "_type" in inner:
             return each
-        lists = _keys({key: _each(_shown_by(one)) for key, one in inner.items()})
+        lists = _keys({key: _each(_shown_by(shows)) for key, shows in inner.items()})
         # a sequence of mappings is stored as one mapping of lists by releases of `datasets` before 4
         return lambda value: lists(value) if isinstance(value, dict) else each(value)
     if isinstance(feature, dict) and kind is None:
-        return _keys({key: _shown_by(one) for key, one in feature.items()})
+        return _keys({key: _shown_by(shows) for key, shows in feature.items()})
     return lambda value: value
 
 
 def _each(show: Show) -> Show:
-    return lambda value: [show(one) for one in value] if isinstance(value, list) else value
+    return lambda value: [show(item) for item in value] if isinstance(value, list) else value
 
 
 def _keys(shows: Mapping[str, Show]) -> Show:
     def shown(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {key: shows[key](one) if key in shows else one for key, one in value.items()}
+        return {key: shows[key](item) if key in shows else item for key, item in value.items()}
 
     return shown
 

@@ -67,10 +67,10 @@ def checked(raw: Any, report: ReportProblem) -> tuple[FileCase | None, list[Prob
     """A case from plain data, or its problems."""
     if not isinstance(raw, dict):
         return None, [report((), f"expected a mapping, found {kind_found(raw)}")]
-    given = {key: value for key, value in raw.items() if value is not None or key not in _EMPTY_AS_NULL}
+    fields = {key: value for key, value in raw.items() if value is not None or key not in _EMPTY_AS_NULL}
     endless = [report(place, f"expected a JSON value, found {found}") for place, found in not_finite(raw)]
     try:
-        case = FileCase.model_validate(given)
+        case = FileCase.model_validate(fields)
     except ValidationError as error:
         return None, [*_problems(error, report), *endless]
     return (None if endless else case), endless
@@ -106,9 +106,9 @@ def _read_slowly(line: bytes, report: ReportProblem) -> tuple[FileCase | None, l
 
 def _problems(error: ValidationError, report: ReportProblem) -> Iterator[Problem]:
     for item in error.errors(include_url=False):
-        place, found = item["loc"], kind_found(item["input"])
+        place, kind = item["loc"], kind_found(item["input"])
         if place[-1] == "[key]":
-            yield report(place[:-2], f"keys must be strings, found {found}")
+            yield report(place[:-2], f"keys must be strings, found {kind}")
         elif item["type"] == "missing":
             meant = [str(key) for key in item["input"] if did_you_mean(str(key), [str(place[-1])])]
             known = FileCase.model_fields
@@ -116,7 +116,7 @@ def _problems(error: ValidationError, report: ReportProblem) -> Iterator[Problem
             yield report(place, f"the required {place[-1]!r} is missing{near}")
         else:
             advice = remedy(item["type"], item["input"])
-            yield report(place, f"{expectation(item['msg'])}, found {found}{advice}")
+            yield report(place, f"{expectation(item['msg'])}, found {kind}{advice}")
 
 
 def make_plain(case: FileCase) -> None:
@@ -137,17 +137,17 @@ def take_recording(case: FileCase, report: ReportProblem, *, needed: bool) -> li
     if case.embedded_trace is None and case.recorded is None:
         return [report(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")] if needed else []
     key = "recorded" if case.embedded_trace is None else "embedded_trace"
-    given = as_json_holds(getattr(case, key))
+    value = as_json_holds(getattr(case, key))
     case.embedded_trace = None
-    if given == []:
+    if value == []:
         return [report((key,), "expected a trace or a list of traces, found an empty list")]
-    single = not isinstance(given, list)
-    for i, trace in enumerate([given] if single else given):
+    single = not isinstance(value, list)
+    for i, trace in enumerate([value] if single else value):
         if isinstance(trace, dict) and is_newer(version := trace.get("schema_version")):
             place = (key, "schema_version") if single else (key, i, "schema_version")
             return [report(place, f"must be 1.x: a newer evalwright reads it, found {version!r}")]
     try:
-        traces = [msgspec.convert(given, Trace)] if single else msgspec.convert(given, list[Trace])
+        traces = [msgspec.convert(value, Trace)] if single else msgspec.convert(value, list[Trace])
     except msgspec.ValidationError as error:
         message, _, inside = str(error).partition(" - at `$")
         return [report((key, *steps_of(inside.rstrip("`").partition("[...")[0])), f"not a trace: {message}")]

@@ -88,10 +88,10 @@ class WholeCases(Dataset):
         if not self._own:
             yield report(("evaluators",), "needs own_evaluators: true in the dataset section of eval.yaml")
         specs: list[EvaluatorSpec] = []
-        for i, one in enumerate(case.evaluators):
-            spec = self._spec(_Evaluator(one) if isinstance(one, str) else one)
+        for i, evaluator in enumerate(case.evaluators):
+            spec = self._spec(_Evaluator(evaluator) if isinstance(evaluator, str) else evaluator)
             if spec is None:
-                name = one if isinstance(one, str) else one.name
+                name = evaluator if isinstance(evaluator, str) else evaluator.name
                 yield report(("evaluators", i), f"unknown evaluator {name!r}{did_you_mean(name, self._shared)}")
                 continue
             if any(other.name == spec.name for other in specs):
@@ -101,12 +101,12 @@ class WholeCases(Dataset):
             specs.append(spec)
         case.evaluators = specs  # type: ignore[assignment]
 
-    def _spec(self, given: _Evaluator) -> EvaluatorSpec | None:
+    def _spec(self, evaluator: _Evaluator) -> EvaluatorSpec | None:
         """The evaluator itself; None when the suite has none of this name."""
-        config = self._expanded(given.config)
-        if given.type:
-            return msgspec.convert({**msgspec.to_builtins(given), "config": config}, EvaluatorSpec)
-        base = self._shared.get(given.name)
+        config = self._expanded(evaluator.config)
+        if evaluator.type:
+            return msgspec.convert({**msgspec.to_builtins(evaluator), "config": config}, EvaluatorSpec)
+        base = self._shared.get(evaluator.name)
         return base if base is None or not config else msgspec.structs.replace(base, config={**base.config, **config})
 
     def _wrong(self, spec: EvaluatorSpec, position: int, report: ReportProblem) -> Iterator[Problem]:

@@ -41,13 +41,13 @@ def one_place(raw: dict[str, Any]) -> Mistakes:
     """Outputs that keep the run where an earlier one does, however its path is spelled."""
     outputs = raw.get("output")
     seen: dict[tuple[Any, ...], int] = {}
-    for i, one in enumerate(outputs if isinstance(outputs, list) else ()):
-        given = one if isinstance(one, dict) else {}
-        kind, path = given.get("type"), given.get("path")
+    for i, output in enumerate(outputs if isinstance(outputs, list) else ()):
+        fields = output if isinstance(output, dict) else {}
+        kind, path = fields.get("type"), fields.get("path")
         if kind in ("local_files", "sqlite") and isinstance(path, str) and "\0" not in path:
             first = seen.setdefault((kind, os.path.realpath(path)), i)
         elif kind == "postgres":
-            first = seen.setdefault((kind, str(given.get("dsn")), str(given.get("schema"))), i)
+            first = seen.setdefault((kind, str(fields.get("dsn")), str(fields.get("schema"))), i)
         else:
             continue
         if first != i:
@@ -61,12 +61,12 @@ def idle(raw: dict[str, Any]) -> Mistakes:
     """
     bands = _value_at(raw, "pass_criteria", "rule") == "bands"
     evaluators = raw.get("evaluators")
-    for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
-        given = one if isinstance(one, dict) else {}
+    for i, evaluator in enumerate(evaluators if isinstance(evaluators, list) else ()):
+        fields = evaluator if isinstance(evaluator, dict) else {}
         for key, default in () if bands else (("weight", 1), ("required", None)):
-            if given.get(key, default) not in (None, default):
+            if fields.get(key, default) not in (None, default):
                 yield ("evaluators", i, key), "nothing reads this key: it needs pass_criteria: {rule: bands}"
-        if given.get("threshold_op", "gte") not in (None, "gte") and given.get("threshold") is None:
+        if fields.get("threshold_op", "gte") not in (None, "gte") and fields.get("threshold") is None:
             yield ("evaluators", i, "threshold_op"), "nothing reads this key: it needs a 'threshold' as well"
     if not bands and _value_at(raw, "pass_criteria", "threshold") is not None:
         yield ("pass_criteria", "threshold"), "nothing reads this key: it needs rule: bands"
@@ -84,11 +84,11 @@ _AS_IT_STANDS = (
 def out_of_reach(raw: dict[str, Any]) -> Mistakes:
     """Conditions that always or never hold: thresholds, gates, texts that no or every answer contains."""
     evaluators = raw.get("evaluators")
-    for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
-        if (threshold := _value_at(one, "threshold")) is not None:
-            for message in _of_threshold(threshold, _value_at(one, "threshold_op") or "gte"):
+    for i, evaluator in enumerate(evaluators if isinstance(evaluators, list) else ()):
+        if (threshold := _value_at(evaluator, "threshold")) is not None:
+            for message in _threshold_mistakes(threshold, _value_at(evaluator, "threshold_op") or "gte"):
                 yield ("evaluators", i, "threshold"), message
-        for place, message in _texts(one):
+        for place, message in _texts(evaluator):
             yield ("evaluators", i, "config", *place), message
     if _value_at(raw, "pass_criteria", "rule") == "bands" and _value_at(raw, "pass_criteria", "threshold") == 0:
         yield ("pass_criteria", "threshold"), REACHED_BY_ALL
@@ -98,7 +98,7 @@ def out_of_reach(raw: dict[str, Any]) -> Mistakes:
         yield from values_out_of_reach(gate)
 
 
-def _of_threshold(threshold: Any, comparison: Any) -> Iterator[str]:
+def _threshold_mistakes(threshold: Any, comparison: Any) -> Iterator[str]:
     from evalwright.formats.shared.gates import as_share, is_beyond
 
     if is_beyond(threshold):

@@ -13,7 +13,7 @@ from evalwright.files.strict_json import JsonFlaw, strict_json
 from evalwright.formats.native.cases import ReportProblem
 from evalwright.formats.shared.findings import kind_found, remedy
 
-__all__ = ["Conversions", "Mapped"]
+__all__ = ["Conversions", "MappedRows"]
 
 _PARTS = ("id", "input", "expected", "metadata", "tags", "group")
 _OPEN = ("input", "expected", "metadata")
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _ABSENT = object()
 
 
-class Mapped:
+class MappedRows:
     """Makes a case from a row: by the user's `map`, else by the names of its columns."""
 
     def __init__(self, given: Any) -> None:
@@ -176,17 +176,17 @@ class Conversions:
         """The row with its columns converted, and the cells that cannot be converted."""
         if not self.columns:
             return row, []
-        found, problems = dict(row), []
+        parts, problems = dict(row), []
         for column, name in self.columns.items():
-            text = found.get(column)
+            text = parts.get(column)
             if not isinstance(text, str):
                 continue
             try:
-                found[column] = _CONVERTED[name](text)
+                parts[column] = _CONVERTED[name](text)
             except (ValueError, RecursionError) as error:
                 why = f": {error}" if isinstance(error, JsonFlaw) else ""
                 problems.append(report((column,), f"expected {_WORDS[name]}, found {text[:80]!r}{why}"))
-        return found, problems
+        return parts, problems
 
 
 def _int(text: str) -> int | None:
@@ -204,10 +204,10 @@ def _float(text: str) -> float | None:
 
 def _number_text(text: str, pattern: re.Pattern[str]) -> str:
     """The number in a cell. Raises ValueError for forms that only Python accepts: `1_000`, digits of other scripts."""
-    found = pattern.fullmatch(text.strip())
-    if found is None:
+    match = pattern.fullmatch(text.strip())
+    if match is None:
         raise ValueError(text)
-    return found[0]
+    return match[0]
 
 
 def _bool(text: str) -> bool | None:

@@ -125,9 +125,9 @@ class DatasetReading:
             files = self._on_disk() if kind == "huggingface" else self._named_files()
         except InputError as error:
             return self._missing(error.problems)
-        for one in files:
-            if kind == "csv" and (other := _NO_TABLES.get(one.suffix.lower())):
-                self._file.report(("dataset", "type"), f"{one.name} is not a table; did you mean type: {other}?")
+        for file in files:
+            if kind == "csv" and (other := _NO_TABLES.get(file.suffix.lower())):
+                self._file.report(("dataset", "type"), f"{file.name} is not a table; did you mean type: {other}?")
                 return ()
         config = self._sections.dataset.plain() | {"files": files}
         if self._to_run:
@@ -149,16 +149,16 @@ class DatasetReading:
         files: list[Path] = []
         for name in [path] if isinstance(path, str) else path or []:
             pattern = self._file.path.parent / name if has_magic(name) else named_in(self._file.path, name)
-            found = files_of(pattern)
-            if not found:
+            files_found = files_of(pattern)
+            if not files_found:
                 near = "" if has_magic(name) else near_file(pattern)
                 what = "no file matches" if has_magic(name) else "there is no dataset file"
                 raise _at_path(f"{what} {name!r}{near}")
-            files += [self._file.found(_PATH, str(one)) for one in found]
+            files += [self._file.found(_PATH, str(one)) for one in files_found]
         if not files:
             raise _at_path("'path' is missing")
-        for one in files if self._to_run else ():
-            self._file.must_be_inside(_PATH, one)
+        for file in files if self._to_run else ():
+            self._file.must_be_inside(_PATH, file)
         return files
 
     def _on_disk(self) -> list[Path]:
@@ -186,7 +186,7 @@ class DatasetReading:
                 self._file.report(steps_of(problem.key), problem.message)
         if self._to_run:
             return ()
-        return _Missing(
+        return _MissingDataset(
             Problem(str(self._file.path), one.message, self._file.document.line(steps_of(one.key)), one.key)
             for one in problems
         )
@@ -238,7 +238,7 @@ def _read_of_expected(evaluators: Iterable[EvaluatorSpec]) -> frozenset[str] | N
     return read
 
 
-class _Missing:
+class _MissingDataset:
     """The cases of a missing dataset, reported when they are read."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:

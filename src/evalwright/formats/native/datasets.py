@@ -51,10 +51,10 @@ class Dataset:
     def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
         self._path = path
         self._filter: Mapping[str, Any] = {}
-        if given := config.get("filter"):
+        if condition := config.get("filter"):
             from evalwright.formats.native.cases import as_json_holds
 
-            self._filter = as_json_holds(given)
+            self._filter = as_json_holds(condition)
         self._sample: int | None = config.get("sample")
         seed = config.get("seed")
         self._seed = name if seed is None else seed
@@ -200,7 +200,7 @@ _decode = msgspec.json.Decoder(_Line).decode
 _NOTHING = _Expected()
 
 
-class Given:
+class ExpectationCounts:
     """How many cases of a dataset have each part of `expected`, so that checking its keys needs no second reading."""
 
     def __init__(self) -> None:
@@ -267,7 +267,7 @@ class Jsonl(Dataset):
     what is wrong with it if anything is.
     """
 
-    _given: Given | None = None
+    _given: ExpectationCounts | None = None
     """What the last pass through all lines found in them; None if some of them may have keys that nothing reads."""
 
     def records(self) -> Iterator[tuple[Any, ReportProblem]]:
@@ -297,10 +297,10 @@ class Jsonl(Dataset):
             yield from self._idle(self._given.parts)
         yield from self._empty_texts()
 
-    def _unread(self, given: Given) -> Iterator[Problem]:
+    def _unread(self, keys: ExpectationCounts) -> Iterator[Problem]:
         """The first case with each part of `expected` that no evaluator reads."""
         read = self._read_of_expected
-        left = {} if read is None else {key: n for key, n in sorted(given.parts.items()) if key not in read}
+        left = {} if read is None else {key: n for key, n in sorted(keys.parts.items()) if key not in read}
         if not left:
             return
         for number, line in lines_of(self._path):
@@ -312,12 +312,12 @@ class Jsonl(Dataset):
                 return
 
     def found(self) -> Iterator[ReadCase]:
-        given, plain = Given(), not self._recordings_needed
+        keys, plain = ExpectationCounts(), not self._recordings_needed
         self._given = None
         for number, line in lines_of(self._path):
             report = partial(self._problem, number)
             if not self._recordings_needed and (read := case_in(line)) is not None:
-                given.add(read.expected)
+                keys.add(read.expected)
                 yield read, [], report
                 continue
             from evalwright.formats.native.cases import case_of_line
@@ -326,7 +326,7 @@ class Jsonl(Dataset):
             case, problems = case_of_line(line, report, recording_needed=self._recordings_needed)
             line = b""
             yield (None if problems else case), problems, report
-        self._given = given if plain else None
+        self._given = keys if plain else None
 
 
 jsonl: type[Jsonl] = Jsonl

@@ -19,14 +19,14 @@ def executor_of(
     suite: SuiteFile, section: ExecutorSection, systems: Sequence[SystemSection], variants: Sequence[Variant]
 ) -> Executor:
     """The executor; files named by systems that cannot be sent to its cluster are reported to the suite's file."""
-    given = {key: value for key, value in section.plain().items() if key in section.keys()}  # noqa: SIM118
-    del given["pools"], given["judges"]
-    given["address"] = section.address or None  # empty, where ${RAY_ADDRESS:-} is
+    settings = {key: value for key, value in section.plain().items() if key in section.keys()}  # noqa: SIM118
+    del settings["pools"], settings["judges"]
+    settings["address"] = section.address or None  # empty, where ${RAY_ADDRESS:-} is
     if "working_dir" not in section.written:
-        given["working_dir"] = UNSET
+        settings["working_dir"] = UNSET
     judges = UNSET if section.judges is None else Placement(**section.judges.plain())
-    given = {key: value for key, value in given.items() if value is not UNSET}
-    executor = Executor(**as_in_json(given), judges=judges)
+    settings = {key: value for key, value in settings.items() if value is not UNSET}
+    executor = Executor(**as_in_json(settings), judges=judges)
     if executor.address is not None and (folder := folder_to_send(suite.path, executor, variants)) is not None:
         for system, variant in zip(systems, variants, strict=True):
             for key, message in named_outside(variant.config, folder):

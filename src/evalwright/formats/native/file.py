@@ -55,8 +55,8 @@ class Section(msgspec.Struct, dict=True):
     @property
     def written(self) -> dict[str, Any]:
         """The mapping as written in the file. Not a field, since fields are its keys."""
-        found: dict[str, Any] = self.__dict__.get("written", {})
-        return found
+        written: dict[str, Any] = self.__dict__.get("written", {})
+        return written
 
     @classmethod
     def keys(cls) -> tuple[str, ...]:
@@ -80,10 +80,10 @@ class Section(msgspec.Struct, dict=True):
         self.__dict__["written"] = written
         for name in self.__struct_fields__:
             if name in written:
-                found, there = getattr(self, name), written[name]
-                for one, inner in zip(found, there, strict=True) if isinstance(found, list) else [(found, there)]:
-                    if isinstance(one, Section):
-                        one.note(inner)
+                value, there = getattr(self, name), written[name]
+                for item, inner in zip(value, there, strict=True) if isinstance(value, list) else [(value, there)]:
+                    if isinstance(item, Section):
+                        item.note(inner)
 
 
 def _plain_data(value: Any) -> Any:
@@ -287,15 +287,15 @@ ITEMS: dict[str, type[_Item]] = {kind.section: kind for kind in (SystemSection, 
 
 def whole_file(raw: dict[Any, Any], needless: Collection[str]) -> EvalFile | None:
     """The file; None if anything in it is doubtful. `needless` are keys that it may lack as well."""
-    given = {name: value for name, value in raw.items() if value is not None or name not in EvalFile.keys()}  # noqa: SIM118
-    if not all(given.get(name) or name in needless for name in ITEMS):
+    sections = {name: value for name, value in raw.items() if value is not None or name not in EvalFile.keys()}  # noqa: SIM118
+    if not all(sections.get(name) or name in needless for name in ITEMS):
         return None
-    given = {name: [] for name in needless} | given
+    sections = {name: [] for name in needless} | sections
     try:
-        file = msgspec.convert(given, EvalFile)
+        file = msgspec.convert(sections, EvalFile)
     except msgspec.ValidationError:
         return None
-    file.note(given)
+    file.note(sections)
     for name in ITEMS:
         for position, item in enumerate(getattr(file, name)):
             item.placed(position)

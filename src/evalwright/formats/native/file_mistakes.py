@@ -94,7 +94,7 @@ def model_of(kind: type[Section]) -> type[BaseModel]:
     """The pydantic model of a section."""
     config = ConfigDict(extra="forbid" if kind.__struct_config__.forbid_unknown_fields else "allow")
     fields: dict[str, Any] = {
-        one.name: (_checked_type(one.type), _default(one)) for one in msgspec.structs.fields(kind)
+        field.name: (_checked_type(field.type), _default(field)) for field in msgspec.structs.fields(kind)
     }
     if kind is EvaluatorSection:
         fields["extractor"] = (Annotated[_checked_type(ExtractorSection | None), BeforeValidator(_named_type)], None)
@@ -190,11 +190,11 @@ def sound_parts(raw: dict[Any, Any], report: ReportMistake, needless: Collection
 def _file_of(values: dict[str, Any], items: dict[str, list[Item]]) -> EvalFile:
     """A file made of the correct parts."""
     file = msgspec.convert(_BLANK | values, EvalFile)
-    for name, found in items.items():
-        setattr(file, name, [msgspec.convert(value, ITEMS[name]) for _, value, _ in found])
+    for name, mistakes in items.items():
+        setattr(file, name, [msgspec.convert(value, ITEMS[name]) for _, value, _ in mistakes])
     file.note(values | {name: [value for _, value, _ in found] for name, found in items.items()})
-    for name, found in items.items():
-        for item, (position, _, sound) in zip(getattr(file, name), found, strict=True):
+    for name, mistakes in items.items():
+        for item, (position, _, sound) in zip(getattr(file, name), mistakes, strict=True):
             item.placed(position, sound=sound)
     return file
 
@@ -216,11 +216,11 @@ def _sound_items(name: str, raw: Any, report: ReportMistake) -> Iterator[Item]:
                 yield position, rest.model_dump(exclude_unset=True), False
 
 
-def _rest_of(model: type[BaseModel], given: Any, error: ValidationError, above: Place = ()) -> BaseModel | None:
+def _rest_of(model: type[BaseModel], value: Any, error: ValidationError, above: Place = ()) -> BaseModel | None:
     """A mapping without its wrong keys, to check the others; `above` is its place in the errors."""
-    rest = given
-    for one in error.errors(include_url=False):
-        rest = _without(rest, one["loc"][len(above) :])
+    rest = value
+    for mistake in error.errors(include_url=False):
+        rest = _without(rest, mistake["loc"][len(above) :])
     try:
         return model.model_validate(rest)
     except ValidationError:
@@ -270,9 +270,9 @@ def _needed_keys(kind: type[Section]) -> list[str]:
     return [key.name for key in msgspec.structs.fields(kind) if key.required]
 
 
-def _missing(name: str, given: Any, known: Collection[str]) -> str:
+def _missing(name: str, value: Any, known: Collection[str]) -> str:
     """The message for a missing key, and the key in the mapping that may be a misspelling of it."""
-    others = [key for key in given if isinstance(key, str) and key not in known] if isinstance(given, dict) else []
+    others = [key for key in value if isinstance(key, str) and key not in known] if isinstance(value, dict) else []
     meant = next((key for key in others if did_you_mean(key, [name])), None)
     return f"the key {name!r} is missing" + (f"; should {meant!r} be {name!r}?" if meant else "")
 

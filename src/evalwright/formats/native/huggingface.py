@@ -65,7 +65,7 @@ def _in_folder(folder: Path, split: str | None, subset: str | None) -> list[Path
         return _saved_files(folder)
     if os.path.isfile(folder / "dataset_dict.json"):
         listed = _document(folder / "dataset_dict.json").get("splits")
-        splits = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+        splits = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
         if subset is not None:
             raise _wrong("subset", "the folder contains splits of one dataset")
         chosen = folder / _chosen_name("split", split, splits)
@@ -76,7 +76,9 @@ def _in_folder(folder: Path, split: str | None, subset: str | None) -> list[Path
 def _saved_files(folder: Path) -> list[Path]:
     """The files listed in the state of a saved dataset."""
     listed = _document(folder / "state.json").get("_data_files")
-    names = [one.get("filename") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    names = (
+        [sibling.get("filename") for sibling in listed if isinstance(sibling, dict)] if isinstance(listed, list) else []
+    )
     files = [folder / name for name in names if isinstance(name, str) and Path(name).name == name]
     missing = [file for file in files if not os.path.isfile(file)]
     if missing or not files or len(files) < len(names):
@@ -130,11 +132,11 @@ def _configs(folder: Path) -> Iterator[tuple[str, dict[str, list[Path]]]]:
     head = text.removeprefix("---\n").partition("\n---")[0] if text.startswith("---\n") else ""
     listed = yaml.parse(head.encode(), str(folder / "README.md"), "true_false").value if head else None
     configs = listed.get("configs") if isinstance(listed, dict) else None
-    for one in configs if isinstance(configs, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("config_name"), str):
-            inner = one.get("data_dir", ".")
+    for config in configs if isinstance(configs, list) else ():
+        if isinstance(config, dict) and isinstance(config.get("config_name"), str):
+            inner = config.get("data_dir", ".")
             if _is_inside(inner):
-                yield one["config_name"], dict(_of_patterns(folder / inner, one.get("data_files")))
+                yield config["config_name"], dict(_files_of_patterns(folder / inner, config.get("data_files")))
 
 
 def _is_inside(name: object) -> TypeGuard[str]:
@@ -142,9 +144,9 @@ def _is_inside(name: object) -> TypeGuard[str]:
     return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
 
 
-def _of_patterns(folder: Path, given: Any) -> Iterator[tuple[str, list[Path]]]:
-    entries = given if isinstance(given, list) else [] if given is None else [given]
-    bare = [one for one in entries if isinstance(one, str)]
+def _files_of_patterns(folder: Path, value: Any) -> Iterator[tuple[str, list[Path]]]:
+    entries = value if isinstance(value, list) else [] if value is None else [value]
+    bare = [entry for entry in entries if isinstance(entry, str)]
     for one in [*([{"split": _WHOLE, "path": bare}] if bare else []), *entries]:
         if not isinstance(one, dict) or not isinstance(one.get("split"), str):
             continue
@@ -173,8 +175,8 @@ def _cached_files(name: str, split: str | None, subset: str | None) -> list[Path
 
 
 def _cache(variable: str, name: str) -> Path:
-    if given := os.environ.get(variable):
-        return Path(given).expanduser()
+    if folder := os.environ.get(variable):
+        return Path(folder).expanduser()
     home = os.environ.get("HF_HOME") or f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/huggingface"
     return Path(home).expanduser() / name
 
@@ -186,13 +188,13 @@ def _snapshot(repository: Path) -> Path | None:
             return named
     except (OSError, ValueError):
         pass
-    fetched = [one for one in repository.glob("snapshots/*") if os.path.isdir(one)]
-    return max(fetched, key=lambda one: one.stat().st_mtime, default=None)
+    fetched = [snapshot for snapshot in repository.glob("snapshots/*") if os.path.isdir(snapshot)]
+    return max(fetched, key=lambda snapshot: snapshot.stat().st_mtime, default=None)
 
 
 def _prepared_files(folder: Path, split: str | None, subset: str | None) -> list[Path]:
     """The files that the `datasets` package prepared: `SUBSET/VERSION/HASH/NAME-SPLIT[-00000-of-00002].arrow`."""
-    infos = sorted(folder.glob("*/*/*/dataset_info.json"), key=lambda one: one.stat().st_mtime)
+    infos = sorted(folder.glob("*/*/*/dataset_info.json"), key=lambda info: info.stat().st_mtime)
     newest = {info.parts[-4]: info.parent for info in infos}
     made = newest[_chosen_name("subset", subset, sorted(newest))]
     splits: dict[str, list[Path]] = {}
@@ -205,21 +207,21 @@ def _prepared_files(folder: Path, split: str | None, subset: str | None) -> list
     return files
 
 
-def _chosen_name(key: str, given: str | None, there: Sequence[str]) -> str:
+def _chosen_name(key: str, name: str | None, there: Sequence[str]) -> str:
     """The one with that name, or the only one."""
-    if given is None and len(there) == 1:
+    if name is None and len(there) == 1:
         return there[0]
     has = ", ".join(there) or "none"
-    if given is None:
+    if name is None:
         raise _wrong(key, f"the dataset has several: say which of {has}")
-    if given not in there:
-        raise _wrong(key, f"the dataset has no {key} {given!r}{did_you_mean(given, there)} (it has {has})")
-    return given
+    if name not in there:
+        raise _wrong(key, f"the dataset has no {key} {name!r}{did_you_mean(name, there)} (it has {has})")
+    return name
 
 
 def _document(file: Path) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(file.read_bytes())
+        info = msgspec.json.decode(file.read_bytes())
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(file), f"cannot be read: {error}")) from None
-    return found if isinstance(found, dict) else {}
+    return info if isinstance(info, dict) else {}

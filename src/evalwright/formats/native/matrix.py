@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from evalwright.files.key_paths import Place
 
-__all__ = ["Unfolded", "named_file", "unfolded"]
+__all__ = ["UnfoldedSystems", "named_file", "unfolded"]
 
 ReportMistake = Callable[[Place, str], None]
 
@@ -31,7 +31,7 @@ class _Value(NamedTuple):
     place: Place
 
 
-class Unfolded(NamedTuple):
+class UnfoldedSystems(NamedTuple):
     """Systems; each knows where it was written and which of its keys came from a matrix."""
 
     systems: list[Any]
@@ -48,9 +48,9 @@ class Unfolded(NamedTuple):
         return (*here, *place[2:])
 
 
-def unfolded(systems: list[Any], report: ReportMistake) -> Unfolded:
+def unfolded(systems: list[Any], report: ReportMistake) -> UnfoldedSystems:
     """The systems with each matrix unfolded: `clerk` becomes `clerk/gpt-4o-mini/short` and so on."""
-    found = Unfolded([], [])
+    found = UnfoldedSystems([], [])
     for position, system in enumerate(systems):
         axes = _axes(system, ("systems", position), report) if isinstance(system, dict) else None
         if axes is None:
@@ -59,9 +59,11 @@ def unfolded(systems: list[Any], report: ReportMistake) -> Unfolded:
             continue
         rest = {key: value for key, value in system.items() if key != "matrix"}
         for combination in product(*axes):
-            name = "/".join([str(system.get("name", "")), *(one.name for one in combination)])
-            found.systems.append({**rest, "name": name, **{one.key: one.value for one in combination}})
-            found.origins.append((position, {one.key: one.place for one in combination}))
+            name = "/".join([str(system.get("name", "")), *(axis_value.name for axis_value in combination)])
+            found.systems.append(
+                {**rest, "name": name, **{axis_value.key: axis_value.value for axis_value in combination}}
+            )
+            found.origins.append((position, {axis_value.key: axis_value.place for axis_value in combination}))
     return found
 
 
@@ -84,13 +86,13 @@ def _axes(system: dict[Any, Any], place: Place, report: ReportMistake) -> list[l
             (*place, "matrix"), "expected keys of the system, each with a list of values, or a mapping of names to them"
         )
         return None
-    problems = [(key, why) for key, given in matrix.items() if (why := _mistake(system, key, given))]
+    problems = [(key, why) for key, values in matrix.items() if (why := _mistake(system, key, values))]
     for key, why in problems:
         report((*place, "matrix", key), why)
     if problems:
         system.update(_for_a_look(system, matrix))
         return None
-    axes = [list(_values(key, given)) for key, given in matrix.items()]
+    axes = [list(_values(key, values)) for key, values in matrix.items()]
     if (many := prod(map(len, axes))) > _MOST:
         report((*place, "matrix"), f"expected at most {_MOST:,} systems, found {many:,}")
         return None
@@ -99,31 +101,31 @@ def _axes(system: dict[Any, Any], place: Place, report: ReportMistake) -> list[l
 
 def _for_a_look(system: dict[Any, Any], matrix: dict[Any, Any]) -> dict[Any, Any]:
     """One value for each key, so that a system whose matrix has mistakes does not seem to lack its keys."""
-    found = {}
+    systems = {}
     for key, given in matrix.items():
         values = list(given.values() if isinstance(given, dict) else given if isinstance(given, list) else [given])
         if key not in system and values:
-            found[key] = values[0]
-    return found
+            systems[key] = values[0]
+    return systems
 
 
-def _mistake(system: dict[Any, Any], key: Any, given: Any) -> str:
+def _mistake(system: dict[Any, Any], key: Any, values: Any) -> str:
     if key in ("name", "matrix") or not isinstance(key, str):
         return f"{key!r} cannot be varied: expected a key of the system, such as model or system_prompt"
     if key in system:
         return f"{key!r} is a key of the system as well: one of the two has no effect"
-    if not isinstance(given, (list, dict)) or not given:
+    if not isinstance(values, (list, dict)) or not values:
         return "expected a list of values, or a mapping of names to them"
-    if isinstance(given, dict) and not all(isinstance(name, str) and name for name in given):
+    if isinstance(values, dict) and not all(isinstance(name, str) and name for name in values):
         return "expected names that are texts"
-    names = Counter(value.name for value in _values(key, given))
+    names = Counter(value.name for value in _values(key, values))
     if twice := [name for name, number in names.items() if number > 1]:
         return f"two values are called {twice[0]!r}: remove one, or name them, as in {{first: ..., second: ...}}"
     return ""
 
 
-def _values(key: str, given: list[Any] | dict[str, Any]) -> Iterator[_Value]:
-    named = given.items() if isinstance(given, dict) else ((None, value) for value in given)
+def _values(key: str, values: list[Any] | dict[str, Any]) -> Iterator[_Value]:
+    named = values.items() if isinstance(values, dict) else ((None, value) for value in values)
     for position, (name, value) in enumerate(named):
         step = position if name is None else name
         yield _Value(key, value, name or _name(key, value, position), ("matrix", key, step))

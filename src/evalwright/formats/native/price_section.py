@@ -26,29 +26,31 @@ def prices_of(
     named = file.metrics.price_table_path
     if named is None:
         judges = [] if suite.original else [model for spec in evaluators for model in _judges_of(spec)]
-        found = _built_in(suite, models, judges) if models or judges else {}
+        prices = _built_in(suite, models, judges) if models or judges else {}
     else:
         try:
             table = suite.found(_PLACE, named)
             if not os.path.isfile(table):
                 suite.report(_PLACE, f"there is no file {named!r}{near_file(table)}")
                 return {}
-            found = read_prices(table) if suite.must_be_inside(_PLACE, table) else {}
+            prices = read_prices(table) if suite.must_be_inside(_PLACE, table) else {}
         except InputError as error:
             suite.findings.add(error)
             return {}
-    bounded = file.run.cost_limit_usd is not None or any(one.type == "cost_under" for one in file.evaluators)
-    if bounded and (unknown := [model for model in models if model not in found]):
+    bounded = file.run.cost_limit_usd is not None or any(
+        evaluator.type == "cost_under" for evaluator in file.evaluators
+    )
+    if bounded and (unknown := [model for model in models if model not in prices]):
         suite.warn(_PLACE, f"no price is known for {', '.join(unknown)}: only costs that a system reports count")
-    return found
+    return prices
 
 
 def _built_in(suite: SuiteFile, models: Sequence[str], judges: Sequence[str]) -> dict[str, Price]:
     """The systems' models; the line mentions that the costs of judges' models use these prices, too."""
-    found, day = built_in_prices([*models, *judges], original=suite.original)
-    if found:
-        suite.warn(_PLACE, f"not set: costs of {', '.join(found)} use the built-in prices of {day}")
-    return {model: price for model, price in found.items() if model in models}
+    prices, day = built_in_prices([*models, *judges], original=suite.original)
+    if prices:
+        suite.warn(_PLACE, f"not set: costs of {', '.join(prices)} use the built-in prices of {day}")
+    return {model: price for model, price in prices.items() if model in models}
 
 
 def _model_of(variant: Variant) -> str | None:

@@ -56,15 +56,15 @@ class CsvRows(TableDataset):
                 return "is not UTF-8 text: it begins as UTF-16 does, which `encoding: utf-16` reads"
         return f"is not UTF-8 text ({error}); `encoding: latin-1`, for example, reads it as another"
 
-    def _header(self, file: Path, found: list[str] | None) -> list[str]:
-        if not found:
+    def _header(self, file: Path, names: list[str] | None) -> list[str]:
+        if not names:
             raise InputError(Problem(str(file), "is empty: expected a header and rows"))
-        again = (name for name, count in Counter(found).items() if count > 1 and name.strip())
+        again = (name for name, count in Counter(names).items() if count > 1 and name.strip())
         wrong = [f"the column {name!r} occurs more than once" for name in again]
-        wrong += [f"column {number} has no name" for number, name in enumerate(found, start=1) if not name.strip()]
+        wrong += [f"column {number} has no name" for number, name in enumerate(names, start=1) if not name.strip()]
         if wrong:
             raise InputError(Problem(str(file), message, 1) for message in wrong)
-        return found
+        return names
 
 
 class TsvRows(CsvRows):
@@ -134,7 +134,7 @@ def _row(file: Path, line: int | None, value: Any, key: str = "", document: RowL
 
 
 def _rows_in(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
 def _strict(file: Path, data: bytes, line: int | None) -> Any:

@@ -51,7 +51,7 @@ def eval_schema() -> _Schema:
     sections["DatasetSection"]["anyOf"] = _type_or_path()
     of_one_file = sorted({*registry.names("datasets")} - {*ENDINGS, "huggingface"} - registry.INTERNAL)
     one_path = {"properties": {"path": {"type": ["string", "null"]}}}
-    sections["DatasetSection"]["allOf"] = [{"if": _of_type(of_one_file), "then": one_path}]
+    sections["DatasetSection"]["allOf"] = [{"if": _schema_of_type(of_one_file), "then": one_path}]
     sections |= lenient(gate_schemas())
     known["gate"] = {"anyOf": [_gate(), {"type": "array", "items": _gate(), "minItems": 1}, _NULL]}
     _offer(sections["DatasetSection"]["properties"], "type", registry.names("datasets"))
@@ -69,7 +69,7 @@ def eval_schema() -> _Schema:
 def _needs_path() -> _Schema:
     """Of a run's store: stores in files need a place."""
     return {
-        "if": _of_type(sorted(NEED_PATH)),
+        "if": _schema_of_type(sorted(NEED_PATH)),
         "then": {"properties": {"path": {"type": "string"}}, "required": ["path"]},
     }
 
@@ -88,14 +88,14 @@ def _gate() -> _Schema:
     }
 
 
-def _of_type(names: list[str]) -> _Schema:
+def _schema_of_type(names: list[str]) -> _Schema:
     return {"properties": {"type": {"enum": names}}, "required": ["type"]}
 
 
 def _type_or_path() -> list[_Schema]:
     """For a dataset: a type, or a path whose ending may stand for one."""
     endings = "|".join("".join(f"[{letter}{letter.upper()}]" for letter in ending) for ending in ENDINGS)
-    packings = "".join(f"({re.escape(one)})?" for one in reversed(PACKINGS))
+    packings = "".join(f"({re.escape(packing)})?" for packing in reversed(PACKINGS))
     named = {"type": "string", "pattern": rf"\.({endings}){packings}$|\$\{{"}
     paths = {"anyOf": [named, {"type": "array", "items": [named], "minItems": 1}]}
     return [
@@ -110,17 +110,17 @@ def _offer(properties: _Schema, key: str, names: Any) -> None:
 
 
 def _describe_evaluators(section: _Schema, sections: _Schema) -> None:
-    listed = [one for one in catalogue() if one.name not in registry.INTERNAL]
-    names = [{"const": one.name, "description": one.sentence} for one in listed]
+    listed = [evaluator for evaluator in catalogue() if evaluator.name not in registry.INTERNAL]
+    names = [{"const": evaluator.name, "description": evaluator.sentence} for evaluator in listed]
     section["properties"]["type"] = {"anyOf": [*names, {"type": "string", "minLength": 1}]}
     section["allOf"] = [
-        {"if": {"properties": {"type": {"const": one.name}}, "required": ["type"]}, "then": then}
-        for one in listed
-        if (then := _of_config(one.name, sections)) is not None
+        {"if": {"properties": {"type": {"const": evaluator.name}}, "required": ["type"]}, "then": then}
+        for evaluator in listed
+        if (then := _schema_of_config(evaluator.name, sections)) is not None
     ]
 
 
-def _of_config(name: str, sections: _Schema) -> _Schema | None:
+def _schema_of_config(name: str, sections: _Schema) -> _Schema | None:
     """The schema of an evaluator's configuration; None if the evaluator does not give one."""
     found = evaluator_keys(name, sections)
     if found is None:
@@ -145,11 +145,11 @@ def _describe_systems(section: _Schema) -> None:
     section["anyOf"] = [{"required": ["adapter"]}, {"required": ["matrix"]}]
     section["allOf"] = [
         {"if": {"properties": {"adapter": {"const": name}}, "required": ["adapter"]}, "then": then}
-        for name, then in _of_systems(adapters, section["properties"])
+        for name, then in _schemas_of_systems(adapters, section["properties"])
     ]
 
 
-def _of_systems(adapters: list[str], known: Mapping[str, Any]) -> Iterator[tuple[str, _Schema]]:
+def _schemas_of_systems(adapters: list[str], known: Mapping[str, Any]) -> Iterator[tuple[str, _Schema]]:
     for name in adapters:
         keys = getattr(registry.load("targets", name), "config_keys", None)
         if keys is not None:

@@ -204,7 +204,9 @@ class _Reading:
     ) -> dict[str, Price]:
         configs = [spec.config for spec in evaluators]
         configs += [config for variant in variants for config in (variant.config, variant.metadata)]
-        if file.metrics.price_table_path is None and not any("model" in one or "models" in one for one in configs):
+        if file.metrics.price_table_path is None and not any(
+            "model" in config or "models" in config for config in configs
+        ):
             return {}
         from evalwright.formats.native.price_section import prices_of
 
@@ -269,14 +271,14 @@ class _Reading:
         `paths` maps each key that holds one to the word that is not a path.
         """
         folder = self._file.path.resolve().parent
-        given = {
+        names = {
             key: config[key] for key, word in paths.items() if isinstance(config.get(key), str) and config[key] != word
         }
-        for key, path in given.items():
-            found = self._file.found((*place, key), path)
+        for key, path in names.items():
+            file = self._file.found((*place, key), path)
             if to_run:
-                self._file.must_be_inside((*place, key), found)
-        return {key: str(folder / path) for key, path in given.items() if os.path.exists(folder / path)}
+                self._file.must_be_inside((*place, key), file)
+        return {key: str(folder / path) for key, path in names.items() if os.path.exists(folder / path)}
 
     def _gate(self, file: EvalFile) -> dict[str, Any] | None:
         totals = file.totals

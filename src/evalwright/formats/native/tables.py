@@ -20,7 +20,7 @@ from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.packed import opened
 from evalwright.files.strict_json import json_lines_of
 from evalwright.formats.native.cases import FileCase, ReportProblem, checked, make_plain, take_recording
-from evalwright.formats.native.columns import Conversions, Mapped
+from evalwright.formats.native.columns import Conversions, MappedRows
 from evalwright.formats.native.datasets import Dataset, ReadCase
 
 __all__ = ["UTF_8", "RowLines", "TableDataset", "TableRow", "files_of", "separated_by"]
@@ -66,8 +66,8 @@ def files_of(pattern: Path) -> list[Path]:
     """The files that a path or a glob names, in sorted order; folders only if it names nothing else."""
     if os.path.isfile(pattern):
         return [pattern]
-    found = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207
-    return [*filter(os.path.isfile, found)] or found
+    files = sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207
+    return [*filter(os.path.isfile, files)] or files
 
 
 class TableDataset(Dataset):
@@ -81,7 +81,7 @@ class TableDataset(Dataset):
         super().__init__(path, name, config)
         self.row_files: Sequence[Path] = config.get("files") or [path]
         problems = [*_wrong_kinds(config)]
-        self._mapped = _reporting_mistakes(Mapped, config.get("map"), None, problems)
+        self._mapped = _reporting_mistakes(MappedRows, config.get("map"), None, problems)
         self._conversions = _reporting_mistakes(Conversions, config.get("types") or {}, {}, problems)
         encoding = found if isinstance(found := config.get("encoding"), str) and found else UTF_8
         self._encoding: str = _reporting_mistakes(_known_encoding, encoding, UTF_8, problems)
@@ -161,11 +161,11 @@ class TableDataset(Dataset):
         if hint := separated_by(header):
             yield Problem(str(file), f"has one column, {header[0]!r}{hint}", 1)
 
-    def _same_header(self, file: Path, found: list[str], header: list[str] | None) -> list[str]:
-        if header is not None and found != header:
-            message = f"expected the columns of the first file ({_listed(header)}), found {_listed(found)}"
+    def _same_header(self, file: Path, names: list[str], header: list[str] | None) -> list[str]:
+        if header is not None and names != header:
+            message = f"expected the columns of the first file ({_listed(header)}), found {_listed(names)}"
             raise InputError(Problem(str(file), message, 1))
-        return found
+        return names
 
     def _check_columns(self, seen: Mapping[str, Any], rows: int) -> None:
         """Raises InputError for each mapped or typed column that no row has."""
@@ -195,17 +195,17 @@ class TableDataset(Dataset):
 def separated_by(header: Sequence[str]) -> str:
     """A question to the user if the only cell of a header contains another separator."""
     name = header[0] if len(header) == 1 else ""
-    found = next((one for one in _SEPARATORS if one in name), None)
-    return "" if found is None else f": does `delimiter: {json.dumps(found)}` separate the columns?"
+    separator = next((one for one in _SEPARATORS if one in name), None)
+    return "" if separator is None else f": does `delimiter: {json.dumps(separator)}` separate the columns?"
 
 
 T = TypeVar("T")
 
 
-def _reporting_mistakes(make: Callable[[Any], T], given: Any, otherwise: Any, problems: list[Problem]) -> T:
+def _reporting_mistakes(make: Callable[[Any], T], value: Any, otherwise: Any, problems: list[Problem]) -> T:
     """What a value of the section means; what `otherwise` does after a report of mistakes in it."""
     try:
-        return make(given)
+        return make(value)
     except InputError as error:
         problems += error.problems
         return make(otherwise)
@@ -213,12 +213,12 @@ def _reporting_mistakes(make: Callable[[Any], T], given: Any, otherwise: Any, pr
 
 def _wrong_kinds(config: Mapping[str, Any]) -> Iterator[Problem]:
     for key in ("delimiter", "encoding", "records"):
-        if not isinstance(found := config.get(key), str | None):
-            yield Problem("", f"expected text, found {found!r}", key=f"dataset.{key}")
+        if not isinstance(text := config.get(key), str | None):
+            yield Problem("", f"expected text, found {text!r}", key=f"dataset.{key}")
     if (delimiter := config.get("delimiter")) is not None and delimiter in ("", '"', "\n", "\r"):
         yield Problem("", f"expected the text between cells, found {delimiter!r}", key="dataset.delimiter")
-    if not isinstance(found := config.get("source"), bool | None):
-        yield Problem("", f"expected true or false, found {found!r}", key="dataset.source")
+    if not isinstance(text := config.get("source"), bool | None):
+        yield Problem("", f"expected true or false, found {text!r}", key="dataset.source")
 
 
 def _known_encoding(name: str) -> str:

@@ -73,8 +73,8 @@ def _system(variant: Variant, places: Places) -> dict[str, Any]:
 
 
 def _evaluator(spec: EvaluatorSpec, places: Places) -> dict[str, Any]:
-    found: dict[str, Any] = brief(spec)
-    return {key: places.of(value) if key in ("config", "extractor") else value for key, value in found.items()}
+    keys: dict[str, Any] = brief(spec)
+    return {key: places.of(value) if key in ("config", "extractor") else value for key, value in keys.items()}
 
 
 def _run(suite: Suite) -> dict[str, Any]:
@@ -88,20 +88,20 @@ def _run(suite: Suite) -> dict[str, Any]:
 
 def _case(case: Case, shared: dict[str, EvaluatorSpec], places: Places, *, by_case: bool) -> dict[str, Any]:
     """A line; evaluators that the suite also has, or gets from the first case that has one, are only named."""
-    found: dict[str, Any] = brief(msgspec.structs.replace(case, recorded=_NOTHING, evaluators=None))
+    keys: dict[str, Any] = brief(msgspec.structs.replace(case, recorded=_NOTHING, evaluators=None))
     if case.expected.conversation is None:
-        found["expected"].pop("conversation")
-    if not found.get("expected", True):
-        del found["expected"]
+        keys["expected"].pop("conversation")
+    if not keys.get("expected", True):
+        del keys["expected"]
     if placed := {key: places.of(case.extra[key]) for key in _WITH_PATHS if key in case.extra}:
-        found["extra"] = {**case.extra, **placed}
+        keys["extra"] = {**case.extra, **placed}
     recorded = recorded_of(case)
     if recorded is not None:
-        found["recorded"] = brief(recorded)
-    found = shown(found)  # a case has no references
+        keys["recorded"] = brief(recorded)
+    keys = shown(keys)  # a case has no references
     if by_case:
-        found["evaluators"] = [_own_evaluator(spec, shared, places) for spec in case.evaluators or ()]
-    return found
+        keys["evaluators"] = [_own_evaluator(spec, shared, places) for spec in case.evaluators or ()]
+    return keys
 
 
 def _own_evaluator(spec: EvaluatorSpec, shared: dict[str, EvaluatorSpec], places: Places) -> Any:

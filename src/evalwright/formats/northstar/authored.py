@@ -57,9 +57,9 @@ def checked(record: Record, file: str) -> tuple[EvalCase | None, list[Problem]]:
     return None, list(_problems(record, file, problems))
 
 
-def _problems(record: Record, file: str, found: Iterable[Any]) -> Iterator[Problem]:
+def _problems(record: Record, file: str, mistakes: Iterable[Any]) -> Iterator[Problem]:
     where = record.place()
-    for item in found:
+    for item in mistakes:
         place = item["loc"]
         message = f"Invalid eval case ({where}): {_message(place, item)}"
         yield Problem(file, message, record.line, bracketed((*record.at, *place)))

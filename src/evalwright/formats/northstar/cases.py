@@ -98,7 +98,7 @@ class _Output(Output, omit_defaults=True):
     pass
 
 
-class _Spent(Metrics, omit_defaults=True):
+class _SpentMetrics(Metrics, omit_defaults=True):
     pass
 
 
@@ -174,8 +174,8 @@ class Cases:
             self.without_repeats = self._path
 
     def _doubts_in(self, record: Record, line: _Line, trace: Trace) -> Iterator[Problem]:
-        found = doubts_in(line.messages, line.expected, must_expect=self._must_expect)
-        for place, what in chain(found, _doubts_of_steps(line, trace)):
+        doubts = doubts_in(line.messages, line.expected, must_expect=self._must_expect)
+        for place, what in chain(doubts, _doubts_of_steps(line, trace)):
             key = bracketed((*record.at, *place))
             yield Problem(str(self._path), f"{what} (case {line.id!r})", record.line, key)
 
@@ -287,7 +287,7 @@ def _trace(line: _Line, started: datetime) -> Trace:
         took,
         None,
         _Output(),
-        metrics=_Spent(cost_usd=cost),
+        metrics=_SpentMetrics(cost_usd=cost),
         extra={RECORDING: {"messages": line.messages, "metrics": line.metrics}},
     )
     try:
@@ -311,8 +311,8 @@ def _take_steps(line: _Line, trace: Trace) -> None:
 def _given_trace(line: _Line) -> dict[str, Any] | None:
     """The trace of a record; the original also reads one in its input."""
     if line.trace is None and isinstance(line.input, dict) and isinstance(line.input.get("trace"), dict):
-        found: dict[str, Any] = line.input["trace"]
-        return found
+        trace: dict[str, Any] = line.input["trace"]
+        return trace
     return line.trace
 
 

@@ -36,10 +36,10 @@ def doubts_in(
     for i, message in enumerate(messages):
         if message.get("content").__class__ is str and message["content"] and _only_speaks(message):
             continue  # like nearly all
-        for place, what in _of_message(message):
+        for place, what in _doubts_about_message(message):
             yield ("messages", i, *place), what
     if must_expect:
-        yield from _of_expected(expected)
+        yield from _doubts_about_expected(expected)
 
 
 def _only_speaks(message: dict[str, Any]) -> bool:
@@ -47,7 +47,7 @@ def _only_speaks(message: dict[str, Any]) -> bool:
     return role in _SPEAKERS or (role == "assistant" and "tool_calls" not in message)
 
 
-def _of_expected(expected: ConversationExpected) -> Iterator[CaseDoubt]:
+def _doubts_about_expected(expected: ConversationExpected) -> Iterator[CaseDoubt]:
     judged = False
     for key, value in zip(expected.__struct_fields__, msgspec.structs.astuple(expected), strict=True):
         if value is None:
@@ -62,7 +62,7 @@ def _of_expected(expected: ConversationExpected) -> Iterator[CaseDoubt]:
         yield ("expected",), 'nothing is expected that a grader judges: {"contains": "..."} asks for text'
 
 
-def _of_message(message: dict[str, Any]) -> Iterator[CaseDoubt]:
+def _doubts_about_message(message: dict[str, Any]) -> Iterator[CaseDoubt]:
     role = message.get("role")
     if role not in _ROLES:
         found = "no role" if role is None else f"the role {str(role)[:40]!r}"
@@ -73,13 +73,13 @@ def _of_message(message: dict[str, Any]) -> Iterator[CaseDoubt]:
         yield ("content",), f"it is missing or empty: this message of the {role} says nothing"
     if role == "assistant" and isinstance(listed := message.get("tool_calls") or [], list):
         for i, call in enumerate(listed):
-            for place, what in _of_call(call):
+            for place, what in _doubts_about_call(call):
                 yield ("tool_calls", i, *place), what
     elif role == "assistant":
         yield ("tool_calls",), f"expected a list of calls, found {_shown(listed)}: no call is read from it"
 
 
-def _of_call(call: Any) -> Iterator[CaseDoubt]:
+def _doubts_about_call(call: Any) -> Iterator[CaseDoubt]:
     if not isinstance(call, dict):
         yield (), f"expected an object with a function, found {_shown(call)}: no call is read from it"
         return
@@ -87,9 +87,9 @@ def _of_call(call: Any) -> Iterator[CaseDoubt]:
     inside, above = (function, ("function",)) if isinstance(function, dict) else (call, ())
     if not (inside.get("name") or call.get("name")):
         yield (*above, "name"), "it is missing: the call counts as one of 'unknown_tool'"
-    given = inside.get("arguments", call.get("arguments"))
-    if isinstance(given, str) and not _is_json(given):
-        shown = given if len(given) <= 40 else f"{given[:40]}…"
+    arguments = inside.get("arguments", call.get("arguments"))
+    if isinstance(arguments, str) and not _is_json(arguments):
+        shown = arguments if len(arguments) <= 40 else f"{arguments[:40]}…"
         yield (*above, "arguments"), f"expected JSON, found the text {shown!r}: no arguments can be read from it"
 
 

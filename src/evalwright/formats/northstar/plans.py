@@ -124,25 +124,25 @@ _TYPES = ("rubric", "python", "typescript", "regex", "trace")
 def _spec(raw: Any, judge_model: str | None) -> EvaluatorSpec:
     if not isinstance(raw, Mapping):
         raise ValueError(f"expected an object, found {type(raw).__name__}")
-    given = {str(key): value for key, value in raw.items() if key not in ("type", "name") and value is not None}
+    keys = {str(key): value for key, value in raw.items() if key not in ("type", "name") and value is not None}
     kind, name = raw.get("type", "rubric"), raw.get("name")
     if not isinstance(name, str) or not name.strip():
         raise ValueError(f"name: expected text that is not blank, found {name!r}")
     if kind == "rubric":
-        return EvaluatorSpec(name, "rubric_judge", {"model": judge_model or DEFAULT_JUDGE_MODEL, **given})
+        return EvaluatorSpec(name, "rubric_judge", {"model": judge_model or DEFAULT_JUDGE_MODEL, **keys})
     if kind in ("python", "typescript"):
-        return EvaluatorSpec(name, f"{kind}_code", {**given, "other_values": "fail"})
+        return EvaluatorSpec(name, f"{kind}_code", {**keys, "other_values": "fail"})
     if kind == "regex":
-        return EvaluatorSpec(name, "regex", given)
+        return EvaluatorSpec(name, "regex", keys)
     if kind in PREMADE:
-        return EvaluatorSpec(name, str(kind), given)
+        return EvaluatorSpec(name, str(kind), keys)
     if kind == "trace":
-        check = given.pop("check", None)
+        check = keys.pop("check", None)
         if check not in TRACE:
             raise ValueError(f"check: expected one of {', '.join(TRACE)}, found {check!r}{did_you_mean(check, TRACE)}")
         if check in _JUDGES:
-            given = {"model": judge_model or DEFAULT_JUDGE_MODEL, **given}
-        return EvaluatorSpec(name, check, given)
+            keys = {"model": judge_model or DEFAULT_JUDGE_MODEL, **keys}
+        return EvaluatorSpec(name, check, keys)
     near = did_you_mean(kind, [*_TYPES, *PREMADE])
     raise ValueError(f"type: expected one of {', '.join(_TYPES)}, or a pre-made evaluator, found {kind!r}{near}")
 

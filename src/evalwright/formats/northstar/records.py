@@ -88,8 +88,8 @@ def _listed_records(path: Path, document: Any) -> list[Any]:
     if isinstance(document, list):
         return document
     if not isinstance(document, dict):
-        found = json_kind(document)
-        message = f"Invalid JSON dataset: found {found}, expected a list of cases, an object with 'cases' or one case"
+        kind = json_kind(document)
+        message = f"Invalid JSON dataset: found {kind}, expected a list of cases, an object with 'cases' or one case"
         raise InputError(Problem(str(path), message))
     cases = document["cases"]
     if not isinstance(cases, list):

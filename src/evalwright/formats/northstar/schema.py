@@ -43,18 +43,18 @@ def cases_schema() -> Schema:
 
 def _case() -> Schema:
     """As in the original, true and false are numbers, too."""
-    found: Schema = _with_truth(lenient(EvalCase.model_json_schema()))
-    return found
+    schema: Schema = _with_truth(lenient(EvalCase.model_json_schema()))
+    return schema
 
 
 def _with_truth(node: Any) -> Any:
     if isinstance(node, list):
-        return [_with_truth(one) for one in node]
+        return [_with_truth(child) for child in node]
     if not isinstance(node, dict):
         return node
     if node.get("type") in ("number", "integer"):
         return {"anyOf": [node, {"type": "boolean"}]}
-    return {key: _with_truth(one) for key, one in node.items()}
+    return {key: _with_truth(child) for key, child in node.items()}
 
 
 def configuration_schema() -> Schema:
@@ -80,5 +80,5 @@ def _keys(evaluator: str, definitions: Schema) -> Schema:
         return {}
     keys, needed = found
     required = [key for key in needed if key != "model"]  # --judge-model may give it
-    known = {key: one if key in required else or_null(one) for key, one in keys.items()}
+    known = {key: schema if key in required else or_null(schema) for key, schema in keys.items()}
     return mapping({"name": {}, "type": {}, **known}, required, closed=True)

@@ -58,8 +58,8 @@ def unread_trace_keys(payload: Mapping[str, Any], run_id: Any) -> Iterator[tuple
 def steps_in(payload: Mapping[str, Any], run_id: Any) -> Steps:
     """The steps of one run, in order. Raises ValueError for a payload that cannot be read; see `unread_trace_keys`."""
     run = _run(payload, str(run_id))
-    spans = [_step(record) for record in _of_run(payload, "spans", run.run_id)]
-    events = in_order((_event(record) for record in _of_run(payload, "events", run.run_id)), "created_at")
+    spans = [_step(record) for record in _records_of_run(payload, "spans", run.run_id)]
+    events = in_order((_event(record) for record in _records_of_run(payload, "events", run.run_id)), "created_at")
     for order, event in enumerate(events):
         event.order = order
     return Steps(run, in_order(spans, "started_at"), events)
@@ -85,7 +85,7 @@ def _run(payload: Mapping[str, Any], run_id: str) -> RunFacts:
     raise ValueError(f"run {run_id} is not among the runs")
 
 
-def _of_run(payload: Mapping[str, Any], key: str, run_id: str) -> list[Mapping[str, Any]]:
+def _records_of_run(payload: Mapping[str, Any], key: str, run_id: str) -> list[Mapping[str, Any]]:
     return [record for record in _records(payload, key) if str(_needed_field(record, "run_id", key)) == run_id]
 
 

@@ -45,19 +45,19 @@ def _record(case: Case, losses: list[Problem]) -> dict[str, Any] | None:
         losses.append(Problem(f"case {case.id}", "has no recorded NorthStar conversation", key="recorded"))
         return None
     expected = msgspec.to_builtins(case.expected.conversation) if case.expected.conversation else None
-    found: dict[str, Any] = {"id": case.id, "messages": conversation["messages"]}
+    record: dict[str, Any] = {"id": case.id, "messages": conversation["messages"]}
     if case.input is not None:
-        found["input"] = case.input
+        record["input"] = case.input
     if expected:
-        found["expected"] = _without_nulls(expected)
+        record["expected"] = _without_nulls(expected)
     if metrics := _without_nulls(conversation.get("metrics") or {}):
-        found["metrics"] = metrics
+        record["metrics"] = metrics
     if case.metadata:
-        found["metadata"] = case.metadata
+        record["metadata"] = case.metadata
     inside = isinstance(case.input, dict) and isinstance(case.input.get("trace"), dict)
     if recorded.spans and not inside and (steps := steps_of_trace(recorded)) is not None and steps.run is not None:
-        found["trace"] = _payload(steps)
-    return found
+        record["trace"] = _payload(steps)
+    return record
 
 
 def _without_nulls(value: Any) -> Any:

@@ -42,7 +42,7 @@ class _Entry(msgspec.Struct, rename="camel"):
 
     @property
     def passed(self) -> bool:
-        return all(one.score is not None and one.score >= PASSES for one in self.evaluations)
+        return all(evaluation.score is not None and evaluation.score >= PASSES for evaluation in self.evaluations)
 
 
 class _Dataset(msgspec.Struct):
@@ -71,12 +71,14 @@ async def analyze(folder: Path, results: _Results) -> list[str]:
     """Write `dataset-<i>.md` for each dataset. Returns, for those without a page, why the model did not answer."""
     with Session(models=lambda: LiveModels(environment=environment())) as asking:
         try:
-            said = await asyncio.gather(
-                *(_page(folder / f"dataset-{i}.md", one) for i, one in enumerate(results.datasets))
+            problems = await asyncio.gather(
+                *(_page(folder / f"dataset-{i}.md", dataset) for i, dataset in enumerate(results.datasets))
             )
         finally:
             await asking.aclose()
-    return [f"{one.dataset}: {problem}" for one, problem in zip(results.datasets, said, strict=True) if problem]
+    return [
+        f"{result.dataset}: {problem}" for result, problem in zip(results.datasets, problems, strict=True) if problem
+    ]
 
 
 async def _page(path: Path, dataset: _Dataset) -> str | None:
@@ -103,6 +105,9 @@ def _entry(number: int, entry: _Entry) -> str:
         blocks.insert(0, ("description", entry.description))
     if entry.expected_output is not None:
         blocks.append(("expected", entry.expected_output))
-    scores = [{"evaluator": one.evaluator, "score": one.score, "reason": one.reasoning} for one in entry.evaluations]
+    scores = [
+        {"evaluator": evaluation.evaluator, "score": evaluation.score, "reason": evaluation.reasoning}
+        for evaluation in entry.evaluations
+    ]
     blocks.append(("scores (null: could not be judged)", scores))
     return f"## Entry {number}: {'PASS' if entry.passed else 'FAIL'}\n\n{data_blocks(blocks)}"

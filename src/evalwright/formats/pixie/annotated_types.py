@@ -63,17 +63,17 @@ def _generic(
         case "Literal":
             return _is_one_of(parts, value)
         case "list" | "List":
-            return isinstance(value, list) and _all_fit(inner(parts[0], one) for one in value)
+            return isinstance(value, list) and _all_fit(inner(parts[0], item) for item in value)
         case "dict" | "Dict" if len(parts) == 2:
             if not isinstance(value, dict):
                 return False
-            return _all_fit(inner(part, one) for pair in value.items() for part, one in zip(parts, pair, strict=True))
+            return _all_fit(inner(part, item) for pair in value.items() for part, item in zip(parts, pair, strict=True))
     return None
 
 
 def _is_one_of(parts: list[ast.expr], value: Any) -> bool | None:
     known = [part.value for part in parts if isinstance(part, ast.Constant)]
-    if any(type(one) is type(value) and one == value for one in known):
+    if any(type(literal) is type(value) and literal == value for literal in known):
         return True
     return False if len(known) == len(parts) else None
 
@@ -130,10 +130,10 @@ def limits_hold(words: Mapping[str | None, ast.expr], value: Any) -> bool | None
 
 def _number(node: ast.expr) -> float | None:
     try:
-        found = ast.literal_eval(node)
+        literal = ast.literal_eval(node)
     except (ValueError, TypeError):
         return None
-    return found if isinstance(found, (int, float)) else None
+    return literal if isinstance(literal, (int, float)) else None
 
 
 def value_shown(value: Any) -> str:

@@ -77,7 +77,7 @@ class ArgumentModel:
                 raise LookupError("alias")
             self._fields[named] = field
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            message = " ".join(ast.unparse(one) for one in node.decorator_list)
+            message = " ".join(ast.unparse(decorator) for decorator in node.decorator_list)
             if "validator" in message and any(word in message for word in ("before", "wrap", "plain", "pre=", "pre =")):
                 raise LookupError(node.name)
             self._validates |= "validator" in message or node.name in ("__init__", "model_post_init")
@@ -124,7 +124,7 @@ def argument_model(file: Path, name: str) -> ArgumentModel | None:
     """The model that annotates `args` of `run`, in the class or a base in the file; None if it is unclear."""
     classes = _classes_in(file)
     run = _run_of(classes, name)
-    annotation = next((one.annotation for one in run.args.args if one.arg == "args"), None) if run else None
+    annotation = next((arg.annotation for arg in run.args.args if arg.arg == "args"), None) if run else None
     model = annotation.value if isinstance(annotation, ast.Constant) else getattr(annotation, "id", None)
     try:
         return ArgumentModel(classes, str(model))
@@ -156,9 +156,9 @@ def _run_of(classes: Classes, name: str) -> ast.FunctionDef | ast.AsyncFunctionD
         if node is None or found in seen:
             continue
         seen.add(found)
-        for one in node.body:
-            if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name == "run":
-                return one
+        for statement in node.body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)) and statement.name == "run":
+                return statement
         waiting += [base.id for base in node.bases if isinstance(base, ast.Name)]
     return None
 

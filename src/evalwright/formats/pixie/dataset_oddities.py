@@ -49,8 +49,12 @@ class Oddities:
             if {"expectation", "expected_output"} <= entry.keys():
                 message = f"Entry #{number}: 'expectation' is given, too, and 'expected_output' is not used"
                 yield self._problem(message, f"{place}.expected_output", unread=True)
-            given = entry.get("eval_input")
-            named = [one.get("name") for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+            eval_input = entry.get("eval_input")
+            named = (
+                [item.get("name") for item in eval_input if isinstance(item, dict)]
+                if isinstance(eval_input, list)
+                else []
+            )
             for key, names in (("eval_input", named), ("evaluators", entry.get("evaluators") or [])):
                 for name in _repeated_names(names):
                     yield self._problem(f"Entry #{number}: {name!r} appears more than once", f"{place}.{key}")
@@ -59,9 +63,9 @@ class Oddities:
         """Files that several folders have under the same name: the first one is used."""
         for key, named in [("runnable", runnable or ""), *(("evaluators", name) for name in evaluators)]:
             file, colon, _ = named.rpartition(":")
-            found = [path for folder in folders if colon and os.path.isfile(path := Path(folder, file))]
-            if others := [str(path) for path in found[1:] if not path.samefile(found[0])]:
-                message = f"{file!r} is {found[0]}; another file of that name is not used: {', '.join(others)}"
+            files = [path for folder in folders if colon and os.path.isfile(path := Path(folder, file))]
+            if others := [str(path) for path in files[1:] if not path.samefile(files[0])]:
+                message = f"{file!r} is {files[0]}; another file of that name is not used: {', '.join(others)}"
                 yield self._problem(message, key)
 
     def objects(self) -> Iterator[Problem]:
@@ -84,14 +88,14 @@ def _repeated_names(names: list[Any]) -> list[str]:
 
 def _classes_in(value: Any) -> set[str]:
     """The classes of all objects in a JSON value."""
-    found: set[str] = set()
+    classes: set[str] = set()
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            if isinstance(one.get("py/object"), str):
-                found.add(one["py/object"])
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
-    return found
+        name = waiting.pop()
+        if isinstance(name, dict):
+            if isinstance(name.get("py/object"), str):
+                classes.add(name["py/object"])
+            waiting += name.values()
+        elif isinstance(name, list):
+            waiting += name
+    return classes

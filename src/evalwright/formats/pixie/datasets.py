@@ -82,7 +82,7 @@ class _Reading:
         self._problems: list[Problem] = []
         self._unassigned = "items" in raw and not raw.keys() & {"entries", "runnable"}
         """Whether these are items that belong to no application yet, as DatasetStore stores them."""
-        parents = [one.parent for one in path.resolve().parents if one.name == "pixie_qa"]
+        parents = [parent.parent for parent in path.resolve().parents if parent.name == "pixie_qa"]
         self._folders = [str(Path.cwd()), str(path.resolve().parent), *map(str, parents)]
         self._boundary = Boundary(path.resolve().parent, [*allowed, *self._folders])
 
@@ -139,17 +139,17 @@ class _Reading:
         self._problems.append(Problem(str(self._path), message, key=key))
 
     def _runnable(self) -> str | None:
-        given = self._raw.get("runnable", _MISSING)
-        if given is _MISSING:
+        runnable = self._raw.get("runnable", _MISSING)
+        if runnable is _MISSING:
             if self._to_run or not self._unassigned:
                 hint = ", before the items can be run; assert_dataset_pass takes them as they are"
                 hint = _instead("runnable", self._raw, DATASET_KEYS) or (hint if self._unassigned else "")
                 self._report("runnable", f"runnable: the field is required (a string, filepath:name){hint}")
             return None
-        if not isinstance(given, str) or not given.strip():
-            self._report("runnable", f"'runnable' must be a non-empty string filepath:name, found {given!r}")
+        if not isinstance(runnable, str) or not runnable.strip():
+            self._report("runnable", f"'runnable' must be a non-empty string filepath:name, found {runnable!r}")
             return None
-        place = given.strip()
+        place = runnable.strip()
         if self._is_inside(place, "runnable", "") and self._to_run:
             config = {"runnables": {"": place}, "folders": self._folders}
             build = partial(registry.load("targets", "pixie_app"), Variant("app", "pixie_app", config))
@@ -187,16 +187,16 @@ class _Reading:
             return []
         return entries
 
-    def _evaluators(self, given: Any, key: str, where: str) -> list[str]:
-        if given is None:
+    def _evaluators(self, value: Any, key: str, where: str) -> list[str]:
+        if value is None:
             return []
-        if not isinstance(given, list):
-            self._report(key, f"{where}{key}: 'evaluators' must be a list of strings, found {_kind(given)}")
+        if not isinstance(value, list):
+            self._report(key, f"{where}{key}: 'evaluators' must be a list of strings, found {_kind(value)}")
             return []
         names = []
-        for number, one in enumerate(given, 1):
-            if isinstance(one, str) and one.strip():
-                names.append(one.strip())
+        for number, evaluator in enumerate(value, 1):
+            if isinstance(evaluator, str) and evaluator.strip():
+                names.append(evaluator.strip())
             else:
                 self._report(key, f"{where}{key}: evaluator #{number} must be a non-empty string")
         return names
@@ -216,7 +216,7 @@ class _Reading:
         before = len(self._problems)
         for key in isolating(entry, ENTRY_KEYS):
             self._report(f"{base}.{key}", f"{where}{refusal(key, ENTRY_KEYS)}")
-        arguments, given = self._older(entry) if older else self._given_input(entry, base, where)
+        arguments, eval_input = self._older(entry) if older else self._given_input(entry, base, where)
         description = entry.get("description")
         described = isinstance(description, str) and description.strip()
         if not described and not self._unassigned:
@@ -227,7 +227,7 @@ class _Reading:
         names = self._names(entry, shared, base, where)
         if len(self._problems) > before:
             return None
-        extra = {"dataset": dataset.key, "eval_input": given, "eval_metadata": metadata, **_expectation(entry)}
+        extra = {"dataset": dataset.key, "eval_input": eval_input, "eval_metadata": metadata, **_expectation(entry)}
         return ForeignCase(
             id=f"entry-{number + 1}",
             input=arguments,
@@ -242,7 +242,7 @@ class _Reading:
         value = entry.get("eval_input")
         if not (isinstance(value, list) and value and all(map(_is_named, value))):
             return value, [{"name": "input", "value": value}]
-        return (value[0]["value"] if len(value) == 1 else {one["name"]: one["value"] for one in value}), value
+        return (value[0]["value"] if len(value) == 1 else {item["name"]: item["value"] for item in value}), value
 
     def _given_input(self, entry: dict[str, Any], base: str, where: str) -> tuple[Any, list[dict[str, Any]]]:
         newer = _RESERVED in entry
@@ -255,26 +255,26 @@ class _Reading:
             self._report(f"{base}.{key}", f"{where}{base}.{key}: the field is required (an object){instead}")
         elif not isinstance(arguments, dict):
             self._report(f"{base}.{key}", f"{where}{base}.{key}: expected an object, found {_kind(arguments)}")
-        given = self._eval_input(entry, base, where, newer)
+        eval_input = self._eval_input(entry, base, where, newer)
         if newer:
-            given = [{"name": _RESERVED, "value": arguments}, *given]
-        return arguments, given
+            eval_input = [{"name": _RESERVED, "value": arguments}, *eval_input]
+        return arguments, eval_input
 
     def _eval_input(self, entry: dict[str, Any], base: str, where: str, newer: bool) -> list[dict[str, Any]]:
         key = f"{base}.eval_input"
-        given = entry.get("eval_input", [] if newer else _MISSING)
-        if given is _MISSING:
+        eval_input = entry.get("eval_input", [] if newer else _MISSING)
+        if eval_input is _MISSING:
             instead = _instead("eval_input", entry, ENTRY_KEYS)
             self._report(key, f"{where}{key}: the field is required (a list of {{name, value}}){instead}")
             return []
-        if not isinstance(given, list):
-            self._report(key, f"{where}{key}: expected a list of {{name, value}}, found {_kind(given)}")
+        if not isinstance(eval_input, list):
+            self._report(key, f"{where}{key}: expected a list of {{name, value}}, found {_kind(eval_input)}")
             return []
-        if not given and not newer:
+        if not eval_input and not newer:
             self._report(key, f"{where}{key}: expected at least 1 item, found none")
-        for position, item in enumerate(given):
+        for position, item in enumerate(eval_input):
             self._item(item, f"{key}.{position}", where)
-        return given
+        return eval_input
 
     def _item(self, item: Any, key: str, where: str) -> None:
         if not isinstance(item, dict):

@@ -31,7 +31,7 @@ class _Model(Protocol):
     def is_sure_of(self, arguments: Mapping[str, Any]) -> bool: ...
 
 
-class _Imported:
+class _ImportedModel:
     """The model itself."""
 
     def __init__(self, model: Any) -> None:
@@ -43,8 +43,8 @@ class _Imported:
         try:
             self._model.model_validate(arguments)
         except ValidationError as error:
-            for one in error.errors(include_url=False, include_context=False):
-                yield ".".join(map(str, one["loc"])), f"the Runnable's model rejects it: {one['msg']}"
+            for mistake in error.errors(include_url=False, include_context=False):
+                yield ".".join(map(str, mistake["loc"])), f"the Runnable's model rejects it: {mistake['msg']}"
         except Exception as error:  # raised by a validator, which is the user's code
             yield "", f"the Runnable's model raises {type(error).__name__}: {error}"
 
@@ -57,7 +57,7 @@ def hold_arguments(place: str, folders: Sequence[Path], entries: Iterable[Any], 
     text."""
     file, _, name = place.rpartition(":")
     found = next((path for folder in folders if file and os.path.isfile(path := folder / file)), None)
-    arguments = [(number, one) for number, one in enumerate(entries) if isinstance(one, dict)]
+    arguments = [(number, entry) for number, entry in enumerate(entries) if isinstance(entry, dict)]
     if found is None or is_function(found, name):
         return HeldArguments([], 0)
     if to_run and executes_code():
@@ -68,9 +68,9 @@ def hold_arguments(place: str, folders: Sequence[Path], entries: Iterable[Any], 
 
 
 def _arguments_held(model: _Model, arguments: list[tuple[int, dict[str, Any]]]) -> HeldArguments:
-    unfit = [(number, *wrong) for number, one in arguments for wrong in model.mismatches(one)]
+    unfit = [(number, *wrong) for number, argument in arguments for wrong in model.mismatches(argument)]
     rejected = {number for number, *_ in unfit}
-    unsure = sum(number not in rejected and not model.is_sure_of(one) for number, one in arguments)
+    unsure = sum(number not in rejected and not model.is_sure_of(argument) for number, argument in arguments)
     return HeldArguments(unfit, unsure)
 
 
@@ -78,7 +78,7 @@ def _imported_model(place: str, folders: Sequence[Path]) -> _Model | None:
     """None for a runnable that takes any arguments, and for one that cannot be imported, which is reported
     elsewhere."""
     try:
-        found = runnable_at(place, folders)
-        return _Imported(arguments_model(found)) if is_runnable(found) else None
+        runnable = runnable_at(place, folders)
+        return _ImportedModel(arguments_model(runnable)) if is_runnable(runnable) else None
     except (InputError, ValueError):
         return None

@@ -66,7 +66,7 @@ def _evaluable(case: Case, trace: Trace) -> Any:
     extra: Mapping[str, Any] = case.extra
     return Evaluable(
         eval_input=extra["eval_input"],
-        eval_output=[{"name": one["name"], "value": one["value"]} for one in trace.extra["outputs"]],
+        eval_output=[{"name": output["name"], "value": output["value"]} for output in trace.extra["outputs"]],
         expectation=extra.get("expectation", UNSET),
         eval_metadata=extra.get("eval_metadata"),
         description=case.description,

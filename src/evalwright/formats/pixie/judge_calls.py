@@ -113,15 +113,15 @@ async def structured(text: str, schema: dict[str, Any], read: Callable[[dict[str
     """What `read` makes of the JSON object in the model's reply. Raises BadReply, also if there is none."""
     keys = list(schema["properties"])
     required = schema.get("required", keys)
-    asked = f"{text}\n\nAnswer with one JSON object with the keys {', '.join(keys)}."
+    prompt = f"{text}\n\nAnswer with one JSON object with the keys {', '.join(keys)}."
 
     def object_in(reply: str) -> T:
-        found = only_object(reply, required)
-        if missing := [key for key in required if key not in found]:
+        verdict = only_object(reply, required)
+        if missing := [key for key in required if key not in verdict]:
             raise BadReply(f"the judge's reply lacks {', '.join(map(repr, missing))}")
-        return read(found)
+        return read(verdict)
 
-    return await chat(asked, object_in, schema={"type": "object", **schema, "required": keys}, **options)
+    return await chat(prompt, object_in, schema={"type": "object", **schema, "required": keys}, **options)
 
 
 async def embed(texts: list[str], model: str | None, client: Any) -> list[list[float]]:
@@ -129,21 +129,21 @@ async def embed(texts: list[str], model: str | None, client: Any) -> list[list[f
     if client is not None:
         await paced("".join(texts))
         reply = await _call(client.embeddings.create, model=model or EMBEDDER, input=texts)
-        return [list(one.embedding) for one in reply.data]
+        return [list(item.embedding) for item in reply.data]
     async with _models() as models:
         return list(await asyncio.gather(*(_vector(models, model or EMBEDDER, text) for text in texts)))
 
 
 async def _vector(models: Models, model: str, text: str) -> list[float]:
     known = _vectors.setdefault(models, {})
-    asked = known.pop((model, text), None)
-    if asked is None:
-        asked = asyncio.ensure_future(_embedding_of(models, model, text))
-    known[model, text] = asked  # last, so that the first one is the one that was asked for the longest time ago
+    pending = known.pop((model, text), None)
+    if pending is None:
+        pending = asyncio.ensure_future(_embedding_of(models, model, text))
+    known[model, text] = pending  # last, so that the first one is the one that was asked for the longest time ago
     if len(known) > _MOST_VECTORS:
         del known[next(iter(known))]
     try:
-        return (await asyncio.shield(asked)).vectors[0]
+        return (await asyncio.shield(pending)).vectors[0]
     except EvaluatorError:
         known.pop((model, text), None)
         raise
@@ -167,5 +167,5 @@ async def moderate(text: str, client: Any) -> tuple[bool, dict[str, float]]:
 
 
 async def _call(function: Callable[..., Any], **arguments: Any) -> Any:
-    given = await asyncio.to_thread(function, **arguments)
-    return await given if inspect.isawaitable(given) else given
+    returned = await asyncio.to_thread(function, **arguments)
+    return await returned if inspect.isawaitable(returned) else returned

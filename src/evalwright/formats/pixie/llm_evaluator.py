@@ -63,7 +63,7 @@ def create_llm_evaluator(
     `client` is an OpenAI client, used instead of the models of the run. Raises ValueError for other placeholders.
     """
     parts = list(string.Formatter().parse(prompt_template))
-    parts += [one for _, _, spec, _ in parts for one in string.Formatter().parse(spec or "")]
+    parts += [part for _, _, spec, _ in parts for part in string.Formatter().parse(spec or "")]
     for _, field, _, _ in parts:
         if field is None:
             continue
@@ -79,7 +79,7 @@ def create_llm_evaluator(
 
 def _score(reply: str) -> float | None:
     for form in _FORMS:
-        found = form.search(reply)
-        if found is not None:
-            return min(1.0, float(found[1]))
+        match = form.search(reply)
+        if match is not None:
+            return min(1.0, float(match[1]))
     return None

@@ -25,14 +25,14 @@ def rebuilt(value: Any, folders: Sequence[Path]) -> Any:
     Any other object stays a plain mapping, which is logged.
     """
     if isinstance(value, list):
-        return [rebuilt(one, folders) for one in value]
+        return [rebuilt(item, folders) for item in value]
     if not isinstance(value, dict):
         return value
     place = value.get(OBJECT)
     if not isinstance(place, str):
-        inner = {key: rebuilt(one, folders) for key, one in value.items()}
+        inner = {key: rebuilt(item, folders) for key, item in value.items()}
         return served(inner)
-    fields = {key: rebuilt(one, folders) for key, one in value.items() if key != OBJECT}
+    fields = {key: rebuilt(item, folders) for key, item in value.items() if key != OBJECT}
     try:
         return _rebuilt(_class_at(place, folders), fields)
     except Exception as error:
@@ -45,10 +45,10 @@ def _class_at(place: str, folders: Sequence[Path]) -> type:
     module = sys.modules.get(module_name) or _import_within(module_name, folders)
     if not _is_inside(module, folders):
         raise ImportError(f"{module_name} is not a module of the project")
-    found = getattr(module, name)
-    if not isinstance(found, type):
+    attribute = getattr(module, name)
+    if not isinstance(attribute, type):
         raise TypeError(f"{place} is not a class")
-    return found
+    return attribute
 
 
 def _import_within(name: str, folders: Sequence[Path]) -> ModuleType:

@@ -34,8 +34,8 @@ def as_evaluable(span: ObserveSpan | LLMSpan) -> Evaluable:
     """A span as an evaluable, without an expectation."""
     ids = {"trace_id": span.trace_id, "span_id": span.span_id}
     if isinstance(span, LLMSpan):
-        asked = [_parts_as_lists(asdict(message)) for message in span.input_messages]
-        return _evaluable(asked, _reply_text(span), {**ids, **_about(span)})
+        questions = [_parts_as_lists(asdict(message)) for message in span.input_messages]
+        return _evaluable(questions, _reply_text(span), {**ids, **_about(span)})
     return _evaluable(_value(span.input), _value(span.output), {**stored(span.metadata), **ids})
 
 
@@ -43,10 +43,10 @@ def _value(kept: Any) -> Any:
     return json.loads(kept) if isinstance(kept, JsonText) else stored(kept)
 
 
-def _evaluable(given: Any, output: Any, metadata: dict[str, Any]) -> Evaluable:
+def _evaluable(inputs: Any, output: Any, metadata: dict[str, Any]) -> Evaluable:
     return Evaluable.model_validate(
         {
-            "eval_input": [{"name": "input", "value": given}],
+            "eval_input": [{"name": "input", "value": inputs}],
             "eval_output": [{"name": "output", "value": output}],
             "eval_metadata": metadata,
         }

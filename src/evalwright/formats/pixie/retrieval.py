@@ -78,7 +78,7 @@ class ContextRelevancy(_JudgedScorer):
             "Give, word for word, the sentences of the context that are needed to answer the question.",
             [("question", prompt_text(input)), ("context", whole)],
             {"sentences": {"type": "array", "items": sentence}},
-            lambda reply: [str(one["sentence"]) for one in _objects(reply["sentences"], "sentence")],
+            lambda reply: [str(item["sentence"]) for item in _objects(reply["sentences"], "sentence")],
         )
         if not whole:
             raise ValueError("ContextRelevancy requires a context that is not empty")
@@ -204,7 +204,7 @@ def _check_needed(name: str, **values: Any) -> None:
 
 
 def _objects(value: Any, key: str) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(one, dict) and key in one for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, dict) and key in item for item in value):
         raise BadReply(f"expected a list of objects with the key {key!r}")
     return value
 

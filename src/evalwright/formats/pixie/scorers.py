@@ -45,10 +45,10 @@ class Scorer(Protocol):
 async def scored(scorer: Any, output: Any, expected: Any, **keywords: Any) -> Any:
     """The result of any object with `eval_async` or `eval`; the latter is called in a thread."""
     if hasattr(scorer, "eval_async"):
-        given = scorer.eval_async(output, expected, **keywords)
+        pending = scorer.eval_async(output, expected, **keywords)
     else:
-        given = await asyncio.to_thread(scorer.eval, output, expected, **keywords)
-    return await given if inspect.isawaitable(given) else given
+        pending = await asyncio.to_thread(scorer.eval, output, expected, **keywords)
+    return await pending if inspect.isawaitable(pending) else pending
 
 
 class ExactMatch:

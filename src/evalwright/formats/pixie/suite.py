@@ -73,7 +73,7 @@ def _give_distinct_keys(datasets: Sequence[Dataset], files: Sequence[Path]) -> N
 
 def datasets_in(folder: Path) -> list[Path]:
     """The datasets below a folder, sorted, without hidden folders, folders of results and other JSON."""
-    found = []
+    datasets = []
     for path in sorted(folder.rglob("*.json")):
         inner = path.relative_to(folder).parts[:-1]
         if any(part.startswith(".") or part in ("results", "runs", "scorecards") for part in inner):
@@ -81,11 +81,11 @@ def datasets_in(folder: Path) -> list[Path]:
         try:
             value = json.loads(path.read_bytes())
         except (OSError, ValueError, RecursionError):
-            found.append(path)  # a broken dataset is reported, not skipped
+            datasets.append(path)  # a broken dataset is reported, not skipped
             continue
         if isinstance(value, dict) and value.keys() & {"runnable", "entries", "items"}:
-            found.append(path)
-    return found
+            datasets.append(path)
+    return datasets
 
 
 def _suite(path: Path, datasets: list[Dataset], values: dict[str, str], trusted: bool) -> Suite:

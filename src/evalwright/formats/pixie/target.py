@@ -68,7 +68,7 @@ class PixieApp:
         return observed_answer(case.extra, captured)
 
     def _registry(self, extra: dict[str, Any]) -> dict[str, Any]:
-        values = {one["name"]: one["value"] for one in extra["eval_input"]}
+        values = {item["name"]: item["value"] for item in extra["eval_input"]}
         if not self._trusted:
             return values
         from evalwright.formats.pixie.rebuilt_objects import rebuilt
@@ -142,9 +142,9 @@ async def _within(waiting: Awaitable[T]) -> T:
 
 
 async def _call_if_present(method: Any) -> None:
-    given = method() if method is not None else None
-    if inspect.isawaitable(given):
-        await given
+    returned = method() if method is not None else None
+    if inspect.isawaitable(returned):
+        await returned
 
 
 def _plain_result(result: Any) -> Any:

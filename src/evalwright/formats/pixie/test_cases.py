@@ -37,5 +37,5 @@ def _flat(entry: Any) -> Any:
 
 
 def _inside(entry: Any) -> dict[str, Any]:
-    found = entry.get(TEST_CASE) if isinstance(entry, dict) else None
-    return found if isinstance(found, dict) else {}
+    value = entry.get(TEST_CASE) if isinstance(entry, dict) else None
+    return value if isinstance(value, dict) else {}

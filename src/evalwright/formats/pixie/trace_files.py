@@ -45,12 +45,12 @@ class _Log:
 
     def __init__(self, path: Path) -> None:
         self._lines = LineFile(path)
-        watch_all_wraps(lambda one: self._lines.append(_of_wrap(one)))
+        watch_all_wraps(lambda wrapped: self._lines.append(_record_of_wrap(wrapped)))
         add_handler(self)
 
     def collect(self, span: Any) -> None:
         if isinstance(span, LLMSpan):
-            self._lines.append(_of_call(span))
+            self._lines.append(_record_of_call(span))
 
 
 def log_into(path: Path) -> None:
@@ -73,7 +73,7 @@ async def record(place: str, arguments: dict[str, Any], output: Path) -> BaseExc
         raised = await _run_application(application, arguments, seen)
     finally:
         threads.close()
-    records = [{"type": "kwargs", "value": arguments}, *(line for _, line in sorted(seen, key=lambda one: one[0]))]
+    records = [{"type": "kwargs", "value": arguments}, *(line for _, line in sorted(seen, key=lambda entry: entry[0]))]
     _check_names(records)
     mask = Masker.of({}, environment()).mask_text
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -84,8 +84,8 @@ async def record(place: str, arguments: dict[str, Any], output: Path) -> BaseExc
 async def _run_application(
     application: Application, arguments: dict[str, Any], seen: list[tuple[datetime, Record]]
 ) -> BaseException | None:
-    def wrapped(one: Wrapped) -> None:
-        seen.append((datetime.now(UTC), _of_wrap(one)))
+    def wrapped(wrap: Wrapped) -> None:
+        seen.append((datetime.now(UTC), _record_of_wrap(wrap)))
 
     init()
     with listening() as observed:
@@ -99,17 +99,17 @@ async def _run_application(
     finally:
         await application.tear_down()
         calls = [span for span in observed.spans if isinstance(span, LLMSpan)]
-        seen += [(span.ended_at, _of_call(span)) for span in calls]
+        seen += [(span.ended_at, _record_of_call(span)) for span in calls]
     return None
 
 
-def _of_wrap(one: Wrapped) -> Record:
+def _record_of_wrap(wrap: Wrapped) -> Record:
     trace_id, span_id = current_span() or (None, None)
-    about = {"name": one.name, "purpose": one.purpose, "data": one.value, "description": one.description}
+    about = {"name": wrap.name, "purpose": wrap.purpose, "data": wrap.value, "description": wrap.description}
     return {"type": "wrap", **about, "trace_id": trace_id, "span_id": span_id}
 
 
-def _of_call(span: LLMSpan) -> Record:
+def _record_of_call(span: LLMSpan) -> Record:
     fields = {key: value for key, value in asdict(span).items() if key != "scope"}  # which the original does not have
     return {"type": "llm_span", **json.loads(json.dumps(fields, default=_text))}
 
@@ -121,11 +121,11 @@ def _text(value: Any) -> str:
 def _check_names(records: Iterable[Record]) -> None:
     counts = Counter(line["name"] for line in records if line["type"] == "wrap")
     twice = sorted(name for name, count in counts.items() if count > 1)
-    taken = sorted(name for name in counts if name in _RESERVED)
-    said = [f"the name {name!r} is wrapped {counts[name]} times" for name in twice]
-    said += [f"the name {name!r} is reserved for the arguments of the application" for name in taken]
-    if said:
-        raise ValueError(f"names of wrapped values must be unique: {'; '.join(said)}")
+    reserved = sorted(name for name in counts if name in _RESERVED)
+    notes = [f"the name {name!r} is wrapped {counts[name]} times" for name in twice]
+    notes += [f"the name {name!r} is reserved for the arguments of the application" for name in reserved]
+    if notes:
+        raise ValueError(f"names of wrapped values must be unique: {'; '.join(notes)}")
 
 
 def entry_of(trace: Path) -> Record:

@@ -24,10 +24,10 @@ def runnable_at(place: str, folders: Sequence[Path]) -> Any:
     """The class or function at `file.py:Name`. Raises InputError."""
     if ":" not in place:
         raise InputError(f"Runnable must use filepath:name format (pixie_qa/scripts/run_app.py:App), found {place!r}")
-    found = attribute_at(place, folders, "runnable")
-    if not callable(found):
+    attribute = attribute_at(place, folders, "runnable")
+    if not callable(attribute):
         raise InputError(f"Runnable {place!r} does not resolve to a callable.")
-    return found
+    return attribute
 
 
 def evaluator_at(place: str, folders: Sequence[Path]) -> Any:
@@ -41,15 +41,15 @@ def evaluator_at(place: str, folders: Sequence[Path]) -> Any:
         from evalwright.formats.pixie.surface import evals
 
         return getattr(evals, place)()
-    found = attribute_at(place, folders, "evaluator")
-    if not callable(found):
+    attribute = attribute_at(place, folders, "evaluator")
+    if not callable(attribute):
         raise InputError(f"Evaluator {place!r} does not resolve to a callable.")
-    if isinstance(found, NotExecuted) and found.always_raises:
-        raise InputError(f"Invalid evaluator {place!r}: making one raises {found.always_raises}")
-    if not (inspect.isclass(found) or (inspect.isfunction(found) and _is_factory(found))):
-        return found
+    if isinstance(attribute, NotExecuted) and attribute.always_raises:
+        raise InputError(f"Invalid evaluator {place!r}: making one raises {attribute.always_raises}")
+    if not (inspect.isclass(attribute) or (inspect.isfunction(attribute) and _is_factory(attribute))):
+        return attribute
     try:
-        made = found()
+        made = attribute()
     except Exception as error:
         raise InputError(f"Invalid evaluator {place!r}: {type(error).__name__}: {error}") from error
     if not callable(made):
@@ -67,23 +67,23 @@ def _is_factory(function: Callable[..., Any]) -> bool:
 def attribute_at(place: str, folders: Sequence[Path], role: str) -> Any:
     """The object at `file.py:Name`; the file is searched for in each of `folders`. Raises InputError."""
     path, _, name = place.rpartition(":")
-    file = next((one for folder in folders if os.path.isfile(one := folder / path)), None)
+    file = next((candidate for folder in folders if os.path.isfile(candidate := folder / path)), None)
     if file is None:
         raise InputError(f"Invalid {role} {place!r}: there is no file {path!r}")
     import_from([str(folders[0].resolve()), str(file.parent.resolve())])
     try:
-        found: Any = _module(file)
+        module: Any = _module(file)
         for part in name.split("."):
-            found = getattr(found, part)
+            module = getattr(module, part)
     except AttributeError as error:
-        known = [word for word in vars(found) if not word.startswith("_")] if isinstance(found, ModuleType) else []
+        known = [word for word in vars(module) if not word.startswith("_")] if isinstance(module, ModuleType) else []
         raise InputError(f"Invalid {role} {place!r}: {path} has no {name!r}{did_you_mean(name, known)}") from error
     except (KeyboardInterrupt, InputError):
         raise
     except BaseException as error:
-        said = f"{error.msg} ({error.filename}, line {error.lineno})" if isinstance(error, SyntaxError) else error
-        raise InputError(f"Invalid {role} {place!r}: {type(error).__name__}: {said}") from error
-    return found
+        why = f"{error.msg} ({error.filename}, line {error.lineno})" if isinstance(error, SyntaxError) else error
+        raise InputError(f"Invalid {role} {place!r}: {type(error).__name__}: {why}") from error
+    return module
 
 
 def _module(file: Path) -> ModuleType:

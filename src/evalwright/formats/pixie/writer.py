@@ -50,14 +50,14 @@ def write_pixie(suite: Suite, folder: Path, output: OutputFolder) -> Written:
 
 
 def _entry(case: Case, shared: list[EvaluatorSpec], places: Places, losses: list[Problem]) -> dict[str, Any]:
-    extra, given = case.extra, case.extra["eval_input"]
+    extra, inputs = case.extra, case.extra["eval_input"]
     entry: dict[str, Any] = {}
     if not isinstance(case.input, dict):
         entry["eval_input"] = case.input
-    elif given and given[0] == {"name": _RESERVED, "value": case.input}:
-        entry |= {_RESERVED: case.input} | ({"eval_input": given[1:]} if given[1:] else {})
+    elif inputs and inputs[0] == {"name": _RESERVED, "value": case.input}:
+        entry |= {_RESERVED: case.input} | ({"eval_input": inputs[1:]} if inputs[1:] else {})
     else:
-        entry |= {"entry_kwargs": case.input, "eval_input": given}
+        entry |= {"entry_kwargs": case.input, "eval_input": inputs}
     if case.description is not None:
         entry["description"] = case.description
     if "expectation" in extra:
@@ -82,5 +82,5 @@ def _relative_name(reference: str, config: Mapping[str, Any], places: Places) ->
     """`file.py:name` relative to the new folder; a bare name stays."""
     path, colon, name = reference.rpartition(":")
     folders = [Path(folder) for folder in config.get("folders", ())]
-    found = next((folder / path for folder in folders if colon and os.path.isfile(folder / path)), None)
-    return reference if found is None else f"{places.near(str(found.resolve()))}:{name}"
+    file = next((folder / path for folder in folders if colon and os.path.isfile(folder / path)), None)
+    return reference if file is None else f"{places.near(str(file.resolve()))}:{name}"

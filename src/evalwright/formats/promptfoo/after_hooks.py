@@ -47,7 +47,9 @@ class AfterHooks:
         self._suite: dict[str, Any] = {
             "description": plan.metadata.get("description"),
             "prompts": prompts_shown(_distinct(plan, "prompt")),
-            "providers": [{"id": one["id"], "label": one["label"]} for one in _distinct(plan, "provider")],
+            "providers": [
+                {"id": provider["id"], "label": provider["label"]} for provider in _distinct(plan, "provider")
+            ],
         }
 
     def catch_up(self, run: RunReader) -> None:
@@ -80,7 +82,9 @@ class AfterHooks:
             return
         results = [self._results[key] for key in sorted(self._results)]
         native: Mapping[str, Any] = summary.native or {}
-        prompts = [result_column(self._columns, one["variant"]).described(one) for one in native.get("prompts", ())]
+        prompts = [
+            result_column(self._columns, column["variant"]).described(column) for column in native.get("prompts", ())
+        ]
         tests = {result["testIdx"]: result["testCase"] for result in results}
         context = {
             "results": results,
@@ -109,11 +113,11 @@ class AfterHooks:
 
 
 def _distinct(plan: Plan, key: str) -> list[Any]:
-    found: list[Any] = []
+    values: list[Any] = []
     for variant in plan.variants:
-        if (one := variant.config.get(key)) not in found and isinstance(one, dict):
-            found.append(one)
-    return found
+        if (value := variant.config.get(key)) not in values and isinstance(value, dict):
+            values.append(value)
+    return values
 
 
 def _unchanged_context(context: dict[str, Any], returned: Any) -> dict[str, Any]:

@@ -96,10 +96,10 @@ class _Compiler:
             from referencing.exceptions import Unresolvable
 
             try:
-                found = resolver.lookup(schema["$ref"])
+                target = resolver.lookup(schema["$ref"])
             except (Unresolvable, ValueError):
                 raise ValueError(f"$ref: nothing is at {schema['$ref']!r}") from None
-            self.check(found.contents, found.resolver)
+            self.check(target.contents, target.resolver)
 
     def _keywords(self, schema: Mapping[str, Any]) -> None:
         if schema.get("enum") == []:
@@ -154,8 +154,8 @@ def _unicode(pattern: str) -> Any:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    found: bool = _unicode(pattern).found_in(text)
-    return found
+    is_found: bool = _unicode(pattern).found_in(text)
+    return is_found
 
 
 def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -167,7 +167,7 @@ def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
         if isinstance(schema.get(key), list):
             yield from schema[key]
     for key in _NAMED:
-        yield from (one for one in schema.get(key, {}).values() if isinstance(one, Mapping))
+        yield from (subschema for subschema in schema.get(key, {}).values() if isinstance(subschema, Mapping))
 
 
 def _within(resolver: Any, schema: Any) -> Any:
@@ -241,6 +241,6 @@ def _pattern_properties(validator: Any, patterns: Mapping[str, Any], value: Any,
 def _additional_properties(validator: Any, inner: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
     if isinstance(value, dict):
         named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-        for name, one in value.items():
+        for name, item in value.items():
             if name not in named and not any(_matches(pattern, name) for pattern in patterns):
-                yield from validator.descend(one, inner, path=name)
+                yield from validator.descend(item, inner, path=name)

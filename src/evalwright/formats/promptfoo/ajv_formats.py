@@ -84,22 +84,22 @@ def _url() -> str:
 
 
 def _is_date(text: str) -> bool:
-    found = _DATE.fullmatch(text)
-    if found is None:
+    match = _DATE.fullmatch(text)
+    if match is None:
         return False
-    year, month, day = map(int, found.groups())
+    year, month, day = map(int, match.groups())
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     return 1 <= month <= 12 and 1 <= day <= (29 if month == 2 and leap else _DAYS[month])
 
 
 def _is_time(text: str, *, zone: bool = True) -> bool:
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         return False
-    hour, minute, second = int(found[1]), int(found[2]), float(found[3])
-    sign = -1 if found[5] == "-" else 1
-    hours, minutes = int(found[6] or 0), int(found[7] or 0)
-    if hours > 23 or minutes > 59 or (zone and not found[4]):
+    hour, minute, second = int(match[1]), int(match[2]), float(match[3])
+    sign = -1 if match[5] == "-" else 1
+    hours, minutes = int(match[6] or 0), int(match[7] or 0)
+    if hours > 23 or minutes > 59 or (zone and not match[4]):
         return False
     if hour <= 23 and minute <= 59 and second < 60:
         return True

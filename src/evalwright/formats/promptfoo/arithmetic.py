@@ -100,5 +100,5 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> Any:
             raise ValueError
         return _BINARY[type(node.op)](left, right)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in names:
-        return _FUNCTIONS[node.func.id](*(_value(one, names) for one in node.args))
+        return _FUNCTIONS[node.func.id](*(_value(arg, names) for arg in node.args))
     raise ValueError

@@ -19,7 +19,7 @@ from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.formats.shared.findings import kind_found
 from evalwright.model.plan import EvaluatorSpec
 
-__all__ = ["Assertions", "Authored", "short_form"]
+__all__ = ["Assertions", "AuthoredAssertion", "short_form"]
 
 _LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
 _THRESHOLDS = {
@@ -32,7 +32,7 @@ _CODE = re.compile(r"^(javascript|fn|eval|python|grade|llm-rubric|file):")
 _SHORT = re.compile(r"^(not-)?([a-z][\w:-]*?)(?:\((\d+(?:\.\d+)?)\))?(?::|$)", re.IGNORECASE)
 
 
-class Authored(NamedTuple):
+class AuthoredAssertion(NamedTuple):
     """An assertion as it was written, and where."""
 
     raw: Any
@@ -48,20 +48,20 @@ def short_form(text: str) -> dict[str, Any]:
             return {"type": _kind_of_file(split_function(text)[0]), "value": text}
         kind = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}.get(code[1], code[1])
         return {"type": kind, "value": rest}
-    found = _SHORT.match(text)
-    kind = found[2] if found else ""
-    if found is None or kind not in (*CHECKS, *COMPARISONS, *UNSUPPORTED):
+    match = _SHORT.match(text)
+    kind = match[2] if match else ""
+    if match is None or kind not in (*CHECKS, *COMPARISONS, *UNSUPPORTED):
         return {"type": "equals", "value": text}
-    value = text[found.end() :].strip()
-    assertion: dict[str, Any] = {"type": f"{found[1] or ''}{kind}"}
+    value = text[match.end() :].strip()
+    assertion: dict[str, Any] = {"type": f"{match[1] or ''}{kind}"}
     if kind in _LISTS:
         assertion["value"] = listed_texts(value)
     elif kind in ("latency", "cost"):
         pass
     elif value:
         assertion["value"] = value
-    threshold = float(found[3]) if found[3] else _THRESHOLDS.get(kind)
-    if kind in ("latency", "cost") and not found[3] and value:
+    threshold = float(match[3]) if match[3] else _THRESHOLDS.get(kind)
+    if kind in ("latency", "cost") and not match[3] and value:
         threshold = float(value)
     return assertion if threshold is None else {**assertion, "threshold": as_javascript(threshold)}
 
@@ -79,60 +79,65 @@ class Assertions:
 
     def __init__(self, sources: Sources, providers: Sequence[Provider]) -> None:
         self._sources = sources
-        self._providers = {one[key]: one for key in ("label", "id") for one in providers}
+        self._providers = {provider[key]: provider for key in ("label", "id") for provider in providers}
         self._read: dict[int, tuple[Any, dict[str, Any] | None]] = {}
         self._specs: dict[tuple[int, int], EvaluatorSpec] = {}
         self._doubted: set[tuple[str, str]] = set()
 
-    def need_judge(self, lists: Sequence[Authored]) -> bool:
+    def need_judge(self, lists: Sequence[AuthoredAssertion]) -> bool:
         """Whether any of them needs a judge."""
-        return any(calls_judge(one) for authored in lists for one in self._listed_assertions(authored))
+        return any(calls_judge(assertion) for authored in lists for assertion in self._listed_assertions(authored))
 
-    def specs(self, lists: Sequence[Authored], options: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
+    def specs(
+        self, lists: Sequence[AuthoredAssertion], options: Mapping[str, Any], origin: Origin
+    ) -> list[EvaluatorSpec]:
         """The evaluators of one test, in order, under the names that promptfoo's reports use."""
-        found = [one for authored in lists for one in self._listed_assertions(authored)]
-        for one in found:
+        assertions = [assertion for authored in lists for assertion in self._listed_assertions(authored)]
+        for one in assertions:
             prompt = one.get("rubricPrompt", options.get("rubricPrompt"))
-            if (asked := (one["type"], str(prompt))) not in self._doubted:
-                self._doubted.add(asked)
+            if (kind := (one["type"], str(prompt))) not in self._doubted:
+                self._doubted.add(kind)
                 doubt_rubric(one["type"], prompt, origin)
-        return [self._spec(one, i, options) for i, one in enumerate(found)]
+        return [self._spec(assertion, i, options) for i, assertion in enumerate(assertions)]
 
-    def _spec(self, one: dict[str, Any], number: int, options: Mapping[str, Any]) -> EvaluatorSpec:
-        known = self._specs.get((id(one), number))
+    def _spec(self, assertion: dict[str, Any], number: int, options: Mapping[str, Any]) -> EvaluatorSpec:
+        known = self._specs.get((id(assertion), number))
         if known is not None:
             return known
         judging = {key: options[key] for key in ("provider", "rubricPrompt", "factuality") if key in options}
-        own = {"options": judging} if judging and calls_judge(one) else {}
-        config = {"assertion": one, **own, **self._place(one)}
-        spec = EvaluatorSpec(f"{one['type']}#{number}", _evaluator(one), config, called=one["type"])
+        own = {"options": judging} if judging and calls_judge(assertion) else {}
+        config = {"assertion": assertion, **own, **self._place(assertion)}
+        spec = EvaluatorSpec(f"{assertion['type']}#{number}", _evaluator(assertion), config, called=assertion["type"])
         if not own:
-            self._specs[id(one), number] = spec
+            self._specs[id(assertion), number] = spec
         return spec
 
-    def _place(self, one: Mapping[str, Any]) -> dict[str, Any]:
-        return {"folder": str(self._sources.folder)} if _runs(one) else {}
+    def _place(self, assertion: Mapping[str, Any]) -> dict[str, Any]:
+        return {"folder": str(self._sources.folder)} if _runs(assertion) else {}
 
-    def _listed_assertions(self, authored: Authored) -> Iterator[dict[str, Any]]:
+    def _listed_assertions(self, authored: AuthoredAssertion) -> Iterator[dict[str, Any]]:
         raw = authored.raw
         if not isinstance(raw, list):
             authored.origin.report(f"assert: expected a list of assertions, found {kind_found(raw)}")
             return
-        for i, one in enumerate(raw):
-            known = self._read.get(id(one))
+        for i, assertion in enumerate(raw):
+            known = self._read.get(id(assertion))
             if known is None:
-                known = self._read[id(one)] = (one, self._checked_assertion(one, authored.origin.at(i)))
+                known = self._read[id(assertion)] = (
+                    assertion,
+                    self._checked_assertion(assertion, authored.origin.at(i)),
+                )
             if known[1] is not None:
                 yield known[1]
 
-    def _checked_assertion(self, one: Any, origin: Origin) -> dict[str, Any] | None:
-        if not isinstance(one, dict):
-            hint = f"; write {{type: {short_form(one)['type']}, ...}}" if isinstance(one, str) else ""
-            origin.report(f"assert: expected a mapping with a type, found {kind_found(one)}{hint}")
+    def _checked_assertion(self, assertion: Any, origin: Origin) -> dict[str, Any] | None:
+        if not isinstance(assertion, dict):
+            hint = f"; write {{type: {short_form(assertion)['type']}, ...}}" if isinstance(assertion, str) else ""
+            origin.report(f"assert: expected a mapping with a type, found {kind_found(assertion)}{hint}")
             return None
-        warn_of_others(one, ASSERTION, origin)
-        one = what_fits(given := one, ASSERTION, origin)
-        kind = one.get("type")
+        warn_of_others(assertion, ASSERTION, origin)
+        assertion = what_fits(given := assertion, ASSERTION, origin)
+        kind = assertion.get("type")
         if kind is None:
             if given.get("type") is None:
                 origin.report("assert: an assertion needs a type")
@@ -140,17 +145,17 @@ class Assertions:
         _, base = base_of(kind)
         if not self._is_known(kind, base, origin):
             return None
-        kept = {key: value for key, value in one.items() if key not in ("description", "name", "id")}
+        kept = {key: value for key, value in assertion.items() if key not in ("description", "name", "id")}
         if base == SET:
             return self._set(kept, origin)
         if kind == "select-best" and not kept.get("value"):
             origin.report("select-best needs a value: the criterion of the best")
             return None
-        if "provider" in one:
-            kept["provider"] = self.grader(one["provider"], origin.at("provider"))
+        if "provider" in assertion:
+            kept["provider"] = self.grader(assertion["provider"], origin.at("provider"))
         for key in ("transform", "contextTransform"):
-            self._sources.code(one.get(key), origin.at(key))
-        doubt_assertion(one, origin)
+            self._sources.code(assertion.get(key), origin.at(key))
+        doubt_assertion(assertion, origin)
         return self._with_files(kept, base, origin)
 
     def _is_known(self, kind: str, base: str, origin: Origin) -> bool:
@@ -167,20 +172,20 @@ class Assertions:
             )
         return False
 
-    def _set(self, one: dict[str, Any], origin: Origin) -> dict[str, Any]:
-        members = list(self._listed_assertions(Authored(one.get("assert"), origin.at("assert"))))
-        doubt_threshold(one.get("threshold"), origin)
+    def _set(self, assertion: dict[str, Any], origin: Origin) -> dict[str, Any]:
+        members = list(self._listed_assertions(AuthoredAssertion(assertion.get("assert"), origin.at("assert"))))
+        doubt_threshold(assertion.get("threshold"), origin)
         if not members:
             origin.warn("a set without assertions passes whatever the output is")
         for i, member in enumerate(members):
             if member["type"] in COMPARISONS:
                 origin.at("assert", i).report(f"{member['type']} compares whole tests: it cannot be in a set")
-        return {**one, "assert": members}
+        return {**assertion, "assert": members}
 
     def grader(self, raw: Any, origin: Origin) -> Any:
         """The grader in an assertion or in a test's options: a provider, or one for each kind of call."""
         if isinstance(raw, dict) and "id" not in raw and {"text", "embedding", "classification"} & raw.keys():
-            return {key: self._grader(_without_settings(one), origin.at(key)) for key, one in raw.items()}
+            return {key: self._grader(_without_settings(provider), origin.at(key)) for key, provider in raw.items()}
         return self._grader(raw, origin)
 
     def _grader(self, raw: Any, origin: Origin) -> Provider | None:
@@ -193,35 +198,35 @@ class Assertions:
 
     def _rubric(self, raw: Any, place: Origin) -> Any:
         if isinstance(raw, dict):
-            return {key: self._rubric(one, place.at(key)) for key, one in raw.items()}
+            return {key: self._rubric(rubric, place.at(key)) for key, rubric in raw.items()}
         if isinstance(raw, list):
-            return [self._rubric(one, place.at(i)) for i, one in enumerate(raw)]
+            return [self._rubric(rubric, place.at(i)) for i, rubric in enumerate(raw)]
         if not in_file(raw) or holds_template(raw):
             return raw
         path, _ = split_function(raw)
         if path.endswith(".py"):
             place.report("a prompt for judges cannot be made by Python: expected text, or a file of text or JavaScript")
-        elif (found := self._sources.path(path, place)) is not None:
-            return raw if path.endswith(SCRIPTS) else self._sources.text(found, place)
+        elif (file := self._sources.path(path, place)) is not None:
+            return raw if path.endswith(SCRIPTS) else self._sources.text(file, place)
         return None
 
-    def _with_files(self, one: dict[str, Any], base: str, origin: Origin) -> dict[str, Any] | None:
-        if one.get("rubricPrompt") is not None:
-            one["rubricPrompt"] = self.rubric(one["rubricPrompt"], origin)
-        value, place = one.get("value"), origin.at("value")
+    def _with_files(self, assertion: dict[str, Any], base: str, origin: Origin) -> dict[str, Any] | None:
+        if assertion.get("rubricPrompt") is not None:
+            assertion["rubricPrompt"] = self.rubric(assertion["rubricPrompt"], origin)
+        value, place = assertion.get("value"), origin.at("value")
         if not in_file(value) or holds_template(str(value)):
-            return one
+            return assertion
         path, _ = split_function(str(value))
         if base in ("javascript", "python") and not self._sources.matches(path):
             what = "is an error" if base == "javascript" else "fails"
             place.warn(f"there is no file {path!r}: this assertion {what}")
-            return one
-        found = self._sources.path(path, place)
-        if found is None:
+            return assertion
+        file = self._sources.path(path, place)
+        if file is None:
             return None
         if not path.endswith(SCRIPTS):
-            one |= {"value": self._file_content(found, place), "as_is": True}
-        return one
+            assertion |= {"value": self._file_content(file, place), "as_is": True}
+        return assertion
 
     def _file_content(self, path: Any, origin: Origin) -> Any:
         if path.suffix in (".json", ".yaml", ".yml"):
@@ -235,13 +240,13 @@ def _without_settings(grader: Any) -> Any:
     return grader["id"] if isinstance(grader, dict) and grader.keys() == {"id"} else grader
 
 
-def _evaluator(one: Mapping[str, Any]) -> str:
-    return "promptfoo_comparison" if one["type"] in COMPARISONS else "promptfoo"
+def _evaluator(assertion: Mapping[str, Any]) -> str:
+    return "promptfoo_comparison" if assertion["type"] in COMPARISONS else "promptfoo"
 
 
-def _runs(one: Mapping[str, Any]) -> bool:
+def _runs(assertion: Mapping[str, Any]) -> bool:
     """Whether judging it runs code, or looks for files."""
-    if one["type"] == SET:
-        return any(map(_runs, one["assert"]))
-    code = base_of(one["type"])[1] in ("javascript", "python") or one.get("transform") is not None
-    return code or in_file(one.get("value")) or calls_judge(one)
+    if assertion["type"] == SET:
+        return any(map(_runs, assertion["assert"]))
+    code = base_of(assertion["type"])[1] in ("javascript", "python") or assertion.get("transform") is not None
+    return code or in_file(assertion.get("value")) or calls_judge(assertion)

@@ -21,13 +21,13 @@ from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.formats.shared.findings import Findings, kind_found
 from evalwright.session.imports import executes_code
 
-__all__ = ["Hooked", "after_before_all", "prompts_shown"]
+__all__ = ["HookedParts", "after_before_all", "prompts_shown"]
 
 _TAKEN = ("prompts", "tests", "scenarios", "defaultTest", "nunjucksFilters", "derivedMetrics")
 """What hooks may change."""
 
 
-class Hooked(NamedTuple):
+class HookedParts(NamedTuple):
     """What hooks may have changed besides the tests."""
 
     prompts: list[AuthoredPrompt]
@@ -38,8 +38,8 @@ class Hooked(NamedTuple):
 
 
 def after_before_all(
-    given: Hooked, providers: Sequence[Provider], tests: Tests, folder: Path, origin: Origin
-) -> Hooked:
+    given: HookedParts, providers: Sequence[Provider], tests: Tests, folder: Path, origin: Origin
+) -> HookedParts:
     """The suite after `beforeAll`; `tests` take over what it changed. Mistakes in that are reported at the hook's file.
 
     If nothing may be executed, that is reported instead. If mistakes were found before, nothing is called.
@@ -56,7 +56,7 @@ def after_before_all(
     suite = {
         "description": raw.get("description"),
         "prompts": prompts_shown(given.prompts),
-        "providers": [{"id": one["id"], "label": one["label"]} for one in providers],
+        "providers": [{"id": provider["id"], "label": provider["label"]} for provider in providers],
         **tests.shown(),
         "nunjucksFilters": raw.get("nunjucksFilters", {}),
         "derivedMetrics": raw.get("derivedMetrics", []),
@@ -79,7 +79,7 @@ def after_before_all(
     tests.take(changed, made)
     prompts = _prompts_in(changed["prompts"], given, made.at("prompts")) if "prompts" in changed else given.prompts
     settings = {key: value for key, value in changed.items() if key in ("nunjucksFilters", "derivedMetrics")}
-    return Hooked(prompts, {**raw, **what_fits(settings, CONFIG, made)}, variables)
+    return HookedParts(prompts, {**raw, **what_fits(settings, CONFIG, made)}, variables)
 
 
 def _with_changes(context: dict[str, Any], returned: Any) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _with_changes(context: dict[str, Any], returned: Any) -> dict[str, Any]:
 def prompts_shown(prompts: Sequence[AuthoredPrompt]) -> list[dict[str, Any]]:
     """Prompts in the form in which promptfoo shows them to hooks."""
     kept = ("label", "id", "config")
-    return [{"raw": _text(one), **{key: one[key] for key in kept if key in one}} for one in prompts]
+    return [{"raw": _text(prompt), **{key: prompt[key] for key in kept if key in prompt}} for prompt in prompts]
 
 
 def _text(prompt: AuthoredPrompt) -> str:
@@ -104,19 +104,21 @@ def _text(prompt: AuthoredPrompt) -> str:
     return f"file://{file}:{name}" if name else f"file://{file}"
 
 
-def _prompts_in(returned: Any, given: Hooked, origin: Origin) -> list[AuthoredPrompt]:
+def _prompts_in(returned: Any, given: HookedParts, origin: Origin) -> list[AuthoredPrompt]:
     """The prompts that a hook returned; those that it left as they were are the same, functions included."""
     if not isinstance(returned, list):
         origin.report(f"expected a list of prompts, found {kind_found(returned)}")
         return given.prompts
     shown = as_javascript(prompts_shown(given.prompts))
-    found: list[AuthoredPrompt] = []
-    for i, one in enumerate(returned):
-        if one in shown:
-            found.append(given.prompts[shown.index(one)])
-        elif isinstance(one, dict) and isinstance(one.get("raw"), str) and isinstance(one.get("label", ""), str):
-            kept = {key: one[key] for key in ("id", "config") if one.get(key) is not None}
-            found.append({"raw": one["raw"], "label": one.get("label") or one["raw"], **kept})
+    prompts: list[AuthoredPrompt] = []
+    for i, prompt in enumerate(returned):
+        if prompt in shown:
+            prompts.append(given.prompts[shown.index(prompt)])
+        elif (
+            isinstance(prompt, dict) and isinstance(prompt.get("raw"), str) and isinstance(prompt.get("label", ""), str)
+        ):
+            kept = {key: prompt[key] for key in ("id", "config") if prompt.get(key) is not None}
+            prompts.append({"raw": prompt["raw"], "label": prompt.get("label") or prompt["raw"], **kept})
         else:
-            origin.at(i).report(f"expected a prompt with raw and label, found {one!r:.60}")
-    return found
+            origin.at(i).report(f"expected a prompt with raw and label, found {prompt!r:.60}")
+    return prompts

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import Problem
 from evalwright.files.jsonl import exact
-from evalwright.formats.promptfoo.assertions import Assertions, Authored
+from evalwright.formats.promptfoo.assertions import Assertions, AuthoredAssertion
 from evalwright.formats.promptfoo.combinations import combinations
 from evalwright.formats.promptfoo.doubts import doubt_threshold, doubt_variables
 from evalwright.formats.promptfoo.numbering import AuthoredCase
-from evalwright.formats.promptfoo.origin import OneLine, Origin
+from evalwright.formats.promptfoo.origin import LineDocument, Origin
 from evalwright.formats.promptfoo.providers import Provider, provider_of
 from evalwright.formats.promptfoo.rows import tests_in
 from evalwright.formats.promptfoo.scripts import Generated, generated_tests
@@ -67,7 +67,7 @@ class Tests:
         raw = self._raw.get("tests")
         self._listed = [] if raw is None else [*self._tests(raw, self._origin.at("tests"))]
         return {
-            "tests": [one.raw for one in self._listed],
+            "tests": [test.raw for test in self._listed],
             "scenarios": self._raw.get("scenarios") or [],
             "defaultTest": {"assert": [], **self._default},
         }
@@ -87,9 +87,9 @@ class Tests:
             origin.report(f"expected a list of tests, found {kind_found(tests)}")
             return
         known = {compact_json(one.raw): one for one in self._listed or ()}
-        for i, one in enumerate(tests):
-            kept = known.get(compact_json(one))
-            yield from self._test(one, origin.at(i)) if kept is None else (kept,)
+        for i, test in enumerate(tests):
+            kept = known.get(compact_json(test))
+            yield from self._test(test, origin.at(i)) if kept is None else (kept,)
 
     def cases(self) -> list[AuthoredCase]:
         """All cases, numbered in order: those in `tests`, then those in `scenarios`."""
@@ -150,8 +150,8 @@ class Tests:
                     inner = Origin(Findings(self._sources.shown(path), document))
                     self._borrow(inner)
                     listed = document.value if isinstance(document.value, list) else [document.value]
-                    for one in as_javascript(listed):
-                        yield from self._scenario(one, inner)
+                    for test in as_javascript(listed):
+                        yield from self._scenario(test, inner)
             return
         if not isinstance(raw, dict):
             origin.report(f"expected a mapping with config and tests, found {kind_found(raw)}")
@@ -162,8 +162,8 @@ class Tests:
     def _with_every_config(self, raw: dict[str, Any], origin: Origin) -> Iterator[tuple[int, _Test]]:
         tests = list(self._tests(raw.get("tests", []), origin.at("tests")))
         configs = list(self._tests(raw.get("config", [{}]), origin.at("config")))
-        for part, found in (("tests", tests), ("config", configs)):
-            if not found and not self.skipped:
+        for part, entries in (("tests", tests), ("config", configs)):
+            if not entries and not self.skipped:
                 origin.warn(f"a scenario without {part} has no tests to run")
         talks = [f"__scenario_{next(self._talks)}__" for _ in configs]
         for (config, talk), (number, test) in itertools.product(zip(configs, talks, strict=True), enumerate(tests)):
@@ -178,8 +178,8 @@ class Tests:
         if not isinstance(raw, list):
             yield from self._test(raw, origin)
             return
-        for i, one in enumerate(raw):
-            yield from self._test(one, origin.at(i))
+        for i, test in enumerate(raw):
+            yield from self._test(test, origin.at(i))
 
     def _test(self, raw: Any, origin: Origin) -> Iterator[_Test]:
         if isinstance(raw, str):
@@ -213,24 +213,24 @@ class Tests:
             origin.report(f"{named!r} is not in a file: download it and name the file")
             return
         path, function = split_function(named)
-        for found in self._sources.paths(path, origin):
-            if found.suffix in SCRIPTS:
-                yield from self._generated_tests(found, function, config, origin)
+        for file in self._sources.paths(path, origin):
+            if file.suffix in SCRIPTS:
+                yield from self._generated_tests(file, function, config, origin)
             else:
-                yield from self._of_file(found, origin)
+                yield from self._tests_in_file(file, origin)
 
     def _generated_tests(self, path: Path, function: str, config: Any, origin: Origin) -> Iterator[_Test]:
         made = generated_tests(path, function, config, self._sources.folder)
         if isinstance(made, Generated):
-            for one in as_javascript(made.tests):
-                yield from self._test(one, origin)
+            for test in as_javascript(made.tests):
+                yield from self._test(test, origin)
         elif made is None:
             self.skipped.append(origin.problem(f"the tests that {path.name} makes are missing: it is not executed"))
             origin.warn(f"{path.name} was not executed: it makes tests, which are not counted")
         else:
             origin.report(made)
 
-    def _of_file(self, path: Path, origin: Origin) -> Iterator[_Test]:
+    def _tests_in_file(self, path: Path, origin: Origin) -> Iterator[_Test]:
         shown = self._sources.shown(path)
         if path.suffix == ".csv":
             for number, test in tests_in(self._sources.text(path, origin), path.name, origin):
@@ -257,24 +257,24 @@ class Tests:
         yield from self._test(test, self._at_line(test, number, path))
 
     def _at_line(self, test: Any, number: int, path: Path) -> Origin:
-        inner = Origin(Findings(path, OneLine(path.name, test, number)))
+        inner = Origin(Findings(path, LineDocument(path.name, test, number)))
         self._borrow(inner)
         return inner
 
     def _with_vars(self, raw: dict[str, Any], origin: Origin) -> dict[str, Any]:
         """The test with the variables from the files that it names."""
-        given = raw.get("vars")
-        if isinstance(given, str) and given.startswith("file://"):
-            origin.at("vars").warn(f"vars: {given!r} is not read, as in promptfoo: write {given[7:]!r}")
+        own = raw.get("vars")
+        if isinstance(own, str) and own.startswith("file://"):
+            origin.at("vars").warn(f"vars: {own!r} is not read, as in promptfoo: write {own[7:]!r}")
             return {**raw, "vars": {}}
-        if not isinstance(given, (str, list)):
+        if not isinstance(own, (str, list)):
             return raw
-        found: dict[str, Any] = {}
-        for named in given if isinstance(given, list) else [given]:
+        variables: dict[str, Any] = {}
+        for named in own if isinstance(own, list) else [own]:
             for path in self._sources.paths(str(named), origin.at("vars")):
                 document = self._sources.document(path, origin)
-                found |= _mapping(None if document is None else as_javascript(document.value))
-        return {**raw, "vars": found}
+                variables |= _mapping(None if document is None else as_javascript(document.value))
+        return {**raw, "vars": variables}
 
     def _once(self, key: str, value: Any, read: Callable[[Any, Origin], Any], origin: Origin) -> Any:
         """What a value means. A value that tests share, such as one of `defaultTest`, is read and reported once."""
@@ -290,14 +290,18 @@ class Tests:
         variables = {**_mapping(default.get("vars")), **_mapping(raw.get("vars"))}
         # promptfoo reads a test's own options here, but has already merged the defaults into those of a scenario's
         # tests.
-        said = raw.get("options") if test.talk is None else options
-        drops = any(_mapping(one).get("disableDefaultAsserts") is True for one in (raw, said))
+        settings = raw.get("options") if test.talk is None else options
+        drops = any(_mapping(section).get("disableDefaultAsserts") is True for section in (raw, settings))
         if (rubric := options.get("rubricPrompt")) is not None:
             place = self._place(raw.get("options"), "rubricPrompt", origin).at("options")
             options["rubricPrompt"] = self._once("rubricPrompt", rubric, self._assertions.rubric, place)
-        lists = [] if drops or "assert" not in default else [Authored(default["assert"], self._of_default.at("assert"))]
+        lists = (
+            []
+            if drops or "assert" not in default
+            else [AuthoredAssertion(default["assert"], self._of_default.at("assert"))]
+        )
         if raw.get("assert") is not None:
-            lists.append(Authored(raw["assert"], origin.at("assert")))
+            lists.append(AuthoredAssertion(raw["assert"], origin.at("assert")))
         if not self._assertions.need_judge(lists):
             options.pop("provider", None)  # promptfoo does not read the judge of a test that needs none
         elif (grader := options.get("provider")) is not None:

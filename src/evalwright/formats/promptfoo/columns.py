@@ -31,11 +31,11 @@ def columns(every: AuthoredColumns, chosen: AuthoredColumns, shared: Mapping[str
 
     `shared` are the configuration's settings for all of them.
     """
-    taken: Counter[str] = Counter()
+    names: Counter[str] = Counter()
     kept = {*map(id, chosen.prompts), *map(id, chosen.providers)}
     found = {}
     for number, (provider, prompt, name) in enumerate(_named_columns(every)):
-        name = _unique(name, taken)
+        name = _unique(name, names)
         if id(provider) in kept and id(prompt) in kept:
             config = {**shared, "provider": {k: v for k, v in provider.items() if k != "prompts"}, "prompt": prompt}
             found[number] = Variant(name, "promptfoo", config, {}, _SECONDS)
@@ -52,6 +52,6 @@ def _named_columns(every: AuthoredColumns) -> Iterator[tuple[Provider, AuthoredP
             yield provider, prompt, f"{provider['label']}@{short}" if len(every.prompts) > 1 else provider["label"]
 
 
-def _unique(name: str, taken: Counter[str]) -> str:
-    taken[name] += 1
-    return name if taken[name] == 1 else f"{name}#{taken[name]}"
+def _unique(name: str, names: Counter[str]) -> str:
+    names[name] += 1
+    return name if names[name] == 1 else f"{name}#{names[name]}"

@@ -30,7 +30,7 @@ def combinations(
 
 def _choices(value: Any, sources: Sources, origin: Origin) -> list[Any]:
     if isinstance(value, list) and value and isinstance(value[0], str):
-        return [one for item in value for one in _files(item, sources, origin)]
+        return [file for item in value for file in _files(item, sources, origin)]
     return _files(value, sources, origin)
 
 
@@ -38,7 +38,7 @@ def _files(value: Any, sources: Sources, origin: Origin) -> list[Any]:
     if not in_file(value) or "{{" in value:
         return [value]
     path, _ = split_function(value)
-    found = list(sources.paths(path, origin))
-    if not found or os.path.isfile(sources.folder / path):
+    paths = list(sources.paths(path, origin))
+    if not paths or os.path.isfile(sources.folder / path):
         return [value]
-    return [f"file://{os.path.relpath(one, sources.folder)}" for one in found]
+    return [f"file://{os.path.relpath(one, sources.folder)}" for one in paths]

@@ -54,18 +54,18 @@ def check_comparisons(cases: Sequence[Case], variants: Sequence[Variant], origin
     for kind in sorted(COMPARISONS & frozenset().union(*kinds)):
         if len(variants) == 1:
             origin.report(f"{kind} compares the outputs of several prompts or providers: there is one column")
-    if any("max-score" in found and found <= COMPARISONS for found in kinds):
+    if any("max-score" in group and group <= COMPARISONS for group in kinds):
         origin.report("max-score needs another assertion in the same test, whose score it uses")
 
 
 def check_derived(raw: Mapping[str, Any], origin: Origin) -> None:
     """Report derived metrics that cannot be calculated."""
-    for i, one in enumerate(raw.get("derivedMetrics", ())):
+    for i, metric in enumerate(raw.get("derivedMetrics", ())):
         place = origin.at("derivedMetrics", i)
-        if isinstance(one, dict):
-            warn_of_others(one, DERIVED, place)
-            one = what_fits(one, DERIVED, place)
-        if not isinstance(one, dict) or not {"name", "value"} <= one.keys():
-            place.report(f"expected a mapping with name and value, found {one!r:.60}")
-        elif (mistake := mistake_in(str(one.get("value")))) is not None:
+        if isinstance(metric, dict):
+            warn_of_others(metric, DERIVED, place)
+            metric = what_fits(metric, DERIVED, place)
+        if not isinstance(metric, dict) or not {"name", "value"} <= metric.keys():
+            place.report(f"expected a mapping with name and value, found {metric!r:.60}")
+        elif (mistake := mistake_in(str(metric.get("value")))) is not None:
             place.at("value").report(mistake)

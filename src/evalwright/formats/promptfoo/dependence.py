@@ -37,12 +37,12 @@ def talk_of(case: Case) -> str:
 def with_dependence(cases: Sequence[Case], prompts: Iterable[Mapping[str, Any]]) -> list[Case]:
     """The cases, each with the ids of those on which it relies."""
     prompts = [*prompts]
-    talks, asked = any(map(remembers, prompts)), " ".join(str(prompt.get("raw", "")) for prompt in prompts)
+    talks, prompt_text = any(map(remembers, prompts)), " ".join(str(prompt.get("raw", "")) for prompt in prompts)
     last: dict[str, str] = {}
     storing: dict[str, str] = {}
-    found = []
+    names = []
     for case in cases:
-        needed = {id for name, id in storing.items() if name in asked or name in compact_json(case.input)}
+        needed = {id for name, id in storing.items() if name in prompt_text or name in compact_json(case.input)}
         if talks and _options(case).get("disableConversationVar") is not True:
             needed |= {last[talk_of(case)]} if talk_of(case) in last else set()
         last[talk_of(case)] = case.id
@@ -50,10 +50,10 @@ def with_dependence(cases: Sequence[Case], prompts: Iterable[Mapping[str, Any]])
             storing[name] = case.id
         own = case.extra["promptfoo"]
         extra = {**case.extra, "promptfoo": {**own, "relies_on": sorted(needed)}} if needed else case.extra
-        found.append(msgspec.structs.replace(case, extra=extra))
-    return found
+        names.append(msgspec.structs.replace(case, extra=extra))
+    return names
 
 
 def _options(case: Case) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = case.extra["promptfoo"].get("options") or {}
-    return found
+    options: Mapping[str, Any] = case.extra["promptfoo"].get("options") or {}
+    return options

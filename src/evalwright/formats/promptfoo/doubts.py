@@ -89,15 +89,15 @@ def doubt_prompts(
 ) -> None:
     """Warn of names in prompts that tests do not have, and of prompts that promptfoo does not render."""
     prompts = list(prompts)
-    for raw in (str(one.get("raw", "")) for one in prompts):
+    for raw in (str(prompt.get("raw", "")) for prompt in prompts):
         if is_cut(raw):
             origin.at("prompts").warn(f"{shorten(raw)}: a tag does not end on its line; the prompt is sent unrendered")
     known = {str(key) for case in cases for key in case.input}
-    texts = "\n".join(str(one.get("raw", "")) for one in prompts)
+    texts = "\n".join(str(prompt.get("raw", "")) for prompt in prompts)
     for written in sorted(known.intersection(_SINGLE_BRACES.findall(texts))):
         origin.at("prompts").warn(f"{{{written}}} is sent unchanged; did you mean {{{{{written}}}}}?")
     if not _makes_variables(variants, cases):
-        _doubt_names((str(one.get("raw", "")) for one in prompts), cases, origin.at("prompts"))
+        _doubt_names((str(prompt.get("raw", "")) for prompt in prompts), cases, origin.at("prompts"))
 
 
 def doubt_requests(variants: Sequence[Variant], cases: Sequence[Case], origin: Origin) -> None:
@@ -105,10 +105,10 @@ def doubt_requests(variants: Sequence[Variant], cases: Sequence[Case], origin: O
     if _makes_variables(variants, cases):
         return
     providers = [variant.config["provider"] for variant in variants]
-    configs = [one.get("config") or {} for one in providers if provider_kind(called_of(one)) == "http"]
-    written = [text for one in configs for key in _OF_REQUEST for text in _texts_in(one.get(key))]
+    configs = [provider.get("config") or {} for provider in providers if provider_kind(called_of(provider)) == "http"]
+    written = [text for config in configs for key in _OF_REQUEST for text in _texts_in(config.get(key))]
     prompts = [variant.config["prompt"].get("config") or {} for variant in variants]
-    tools = [key for key in TOOL_NAMES if any(key in one for one in (*configs, *prompts))]
+    tools = [key for key in TOOL_NAMES if any(key in holder for holder in (*configs, *prompts))]
     _doubt_names(written, cases, origin.at("providers"), ("prompt", *tools))
 
 
@@ -119,9 +119,11 @@ def doubt_values(variants: Iterable[Variant], cases: Sequence[Case], origin: Ori
     judged = [(case, spec.config.get("assertion")) for case in cases for spec in case.evaluators or ()]
     lacking = Counter(
         name
-        for case, one in judged
-        if isinstance(one, dict) and isinstance(one.get("value"), str) and base_of(one["type"])[1] not in _CODE_TYPES
-        for name in plain_names(one["value"]) - _GIVEN - _OF_ASSERTIONS - {*map(str, case.input)}
+        for case, assertion in judged
+        if isinstance(assertion, dict)
+        and isinstance(assertion.get("value"), str)
+        and base_of(assertion["type"])[1] not in _CODE_TYPES
+        for name in plain_names(assertion["value"]) - _GIVEN - _OF_ASSERTIONS - {*map(str, case.input)}
     )
     known = {str(key) for case in cases for key in case.input}
     for name in sorted({*lacking} - _stored_names(cases)):
@@ -136,17 +138,17 @@ def doubt_guardrails(variants: Iterable[Variant], cases: Iterable[Case], origin:
     """Warn of guardrails of providers that cannot say whether anything was flagged."""
     if not any(_has_guardrails(spec.config.get("assertion")) for case in cases for spec in case.evaluators or ()):
         return
-    providers = {called_of(one): one for one in (variant.config["provider"] for variant in variants)}
-    silent = [name for name, one in providers.items() if _returns_only_output(name, one.get("config") or {})]
+    providers = {called_of(provider): provider for provider in (variant.config["provider"] for variant in variants)}
+    silent = [name for name, provider in providers.items() if _returns_only_output(name, provider.get("config") or {})]
     if silent:
         names = ", ".join(silent)
         origin.at("tests").warn(f"guardrails passes whatever the output of {names} is, which says only its output")
 
 
-def _has_guardrails(one: Any) -> bool:
-    if not isinstance(one, dict):
+def _has_guardrails(assertion: Any) -> bool:
+    if not isinstance(assertion, dict):
         return False
-    return base_of(one["type"])[1] == "guardrails" or any(map(_has_guardrails, one.get("assert", ())))
+    return base_of(assertion["type"])[1] == "guardrails" or any(map(_has_guardrails, assertion.get("assert", ())))
 
 
 def _returns_only_output(provider: str, config: Mapping[str, Any]) -> bool:
@@ -158,13 +160,17 @@ def _returns_only_output(provider: str, config: Mapping[str, Any]) -> bool:
 
 def doubt_variables(variables: Mapping[str, Any], origin: Origin) -> None:
     """Warn of assertions that are indented too far, so that they are a variable and judge nothing."""
-    found = variables.get("assert")
-    if isinstance(found, list) and found and all(isinstance(one, dict) and "type" in one for one in found):
+    assertions = variables.get("assert")
+    if (
+        isinstance(assertions, list)
+        and assertions
+        and all(isinstance(assertion, dict) and "type" in assertion for assertion in assertions)
+    ):
         origin.at("assert").warn("is a variable here and judges nothing; should it be beside vars?")
 
 
-def _doubt_names(texts: Iterable[str], cases: Sequence[Case], origin: Origin, given: Sequence[str] = ()) -> None:
-    known = {*given, *(str(key) for case in cases for key in case.input)}
+def _doubt_names(texts: Iterable[str], cases: Sequence[Case], origin: Origin, variables: Sequence[str] = ()) -> None:
+    known = {*variables, *(str(key) for case in cases for key in case.input)}
     for name in sorted({name for text in texts for name in plain_names(text)} - _stored_names(cases) - _GIVEN):
         lacking = sum(name not in case.input for case in cases)
         if lacking:
@@ -188,8 +194,8 @@ def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, (dict, list)):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _texts_in(one)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(item)
 
 
 def _nearest(name: str, known: Collection[str]) -> str:
@@ -207,9 +213,11 @@ def doubt_columns(cases: Sequence[Case], variants: Sequence[Variant], origin: Or
     for key, part in (("prompts", "prompt"), ("providers", "provider")):
         columns = [variant.config[part] for variant in variants]
         lists = (case.extra["promptfoo"].get(key) for case in cases)
-        for names in sorted({tuple(map(str, one)) for one in lists if isinstance(one, list)}):
-            if not any(allows([*names], one) for one in columns):
-                known = {str(one[name]) for one in columns for name in ("label", "id") if one.get(name)}
+        for names in sorted(
+            {tuple(map(str, names_listed)) for names_listed in lists if isinstance(names_listed, list)}
+        ):
+            if not any(allows([*names], column) for column in columns):
+                known = {str(column[name]) for column in columns for name in ("label", "id") if column.get(name)}
                 hint = "".join(did_you_mean(name, known) for name in names[:1])
                 listed = ", ".join(names)
                 origin.at("tests").warn(f"{key} {listed}: there are none of these{hint}; such tests are skipped")
@@ -273,9 +281,9 @@ def _schema_mistake(value: Mapping[str, Any]) -> str:
 
 def doubt_cell(text: str) -> Iterator[str]:
     """Warnings about a cell of a CSV file that must be equalled although it looks like an assertion."""
-    found = _TYPED.match(text.strip())
-    if found is not None and found[1] not in (*CHECKS, *_CODE) and (near := did_you_mean(found[1], CHECKS)):
-        yield f"no assertion type {found[1]!r}{near}; the output must equal {text.strip()!r:.60}"
+    match = _TYPED.match(text.strip())
+    if match is not None and match[1] not in (*CHECKS, *_CODE) and (near := did_you_mean(match[1], CHECKS)):
+        yield f"no assertion type {match[1]!r}{near}; the output must equal {text.strip()!r:.60}"
 
 
 def _mistake(expression: str) -> str:

@@ -28,8 +28,8 @@ _LIMIT = 600.0
 
 @cache
 def _check_of(kind: str) -> Callable[[AssertionInput], Evaluation | Awaitable[Evaluation]]:
-    found: Callable[[AssertionInput], Evaluation | Awaitable[Evaluation]] = resolve(CHECKS[kind])
-    return found
+    check: Callable[[AssertionInput], Evaluation | Awaitable[Evaluation]] = resolve(CHECKS[kind])
+    return check
 
 
 class AssertionInput(NamedTuple):
@@ -93,22 +93,22 @@ class PromptfooAssertion:
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         """The calls of graders that are models, including those of members of sets."""
-        for one in _flat(self._assertion):
-            if calls_judge(one):
+        for assertion in _flat(self._assertion):
+            if calls_judge(assertion):
                 from evalwright.formats.promptfoo.graders import grader_requests
 
-                kind = "embedding" if base_of(one["type"])[1].startswith("similar") else "text"
-                yield from grader_requests(one, self._options, self._folder, kind)
+                kind = "embedding" if base_of(assertion["type"])[1].startswith("similar") else "text"
+                yield from grader_requests(assertion, self._options, self._folder, kind)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         if trace.extra.get("promptfoo", {}).get("left_out"):
             return Evaluation(False, skipped=True)
         if self._check is None or self._waits:
             return self._awaited_evaluation(case, trace)
-        given = self._check(self._question(case, trace))
-        if inspect.isawaitable(given):
-            return self._finished_evaluation(given, trace)
-        return self._finish(given, trace)
+        returned = self._check(self._question(case, trace))
+        if inspect.isawaitable(returned):
+            return self._finished_evaluation(returned, trace)
+        return self._finish(returned, trace)
 
     @property
     def _waits(self) -> bool:
@@ -119,18 +119,18 @@ class PromptfooAssertion:
         """Whether a file contains the code of the value; in `javascript` and `python` it contains the check itself."""
         return in_file(self._assertion.get("value")) and self._kind not in ("javascript", "python")
 
-    async def _finished_evaluation(self, given: Awaitable[Evaluation], trace: Trace) -> Evaluation:
-        return self._finish(await given, trace)
+    async def _finished_evaluation(self, pending: Awaitable[Evaluation], trace: Trace) -> Evaluation:
+        return self._finish(await pending, trace)
 
-    def _finish(self, found: Evaluation, trace: Trace) -> Evaluation:
+    def _finish(self, evaluation: Evaluation, trace: Trace) -> Evaluation:
         weight = self._assertion.get("weight")
         if "metric" in self._assertion and (metric := self._metric(trace)):
-            found.detail = {**found.detail, "metric": metric}
+            evaluation.detail = {**evaluation.detail, "metric": metric}
         if weight is not None and weight != 1:
-            found.detail = {**found.detail, "weight": weight}
+            evaluation.detail = {**evaluation.detail, "weight": weight}
         if weight == 0 and self._kind != SET:  # a set without weight still decides, as in promptfoo
-            found.passed = True
-        return found
+            evaluation.passed = True
+        return evaluation
 
     def _question(self, case: Case, trace: Trace) -> AssertionInput:
         seen: Mapping[str, Any] = trace.extra.get("promptfoo", {})
@@ -161,8 +161,8 @@ class PromptfooAssertion:
             question = question._replace(output=output, text=shown_text(output))
         if self._computes:
             question = question._replace(value=await self._value_of_file(question))
-        given = self._check(question)
-        return self._finish(await given if inspect.isawaitable(given) else given, trace)
+        returned = self._check(question)
+        return self._finish(await returned if inspect.isawaitable(returned) else returned, trace)
 
     async def _value_of_file(self, question: AssertionInput) -> Any:
         """The value of a function that is named in place of a value."""
@@ -186,11 +186,11 @@ class PromptfooAssertion:
 
         rows = []
         cost: float | None = None
-        for i, one in enumerate(self._assertion["assert"]):
-            given = PromptfooAssertion(one, self._options, self._folder).evaluate(case, trace)
-            result = await given if inspect.isawaitable(given) else given
+        for i, member in enumerate(self._assertion["assert"]):
+            returned = PromptfooAssertion(member, self._options, self._folder).evaluate(case, trace)
+            result = await returned if inspect.isawaitable(returned) else returned
             rows.append({
-                "evaluator": f"{one['type']}#{i}", "evaluator_type": one["type"], "passed": result.passed,
+                "evaluator": f"{member['type']}#{i}", "evaluator_type": member["type"], "passed": result.passed,
                 "score": result.score, "reason": result.reason, "detail": result.detail,
             })  # fmt: skip
             cost = cost if result.cost_usd is None else (cost or 0.0) + result.cost_usd
@@ -237,7 +237,11 @@ def context_of(question: AssertionInput) -> dict[str, Any]:
         "vars": dict(question.names),
         "test": {
             "vars": question.case.input,
-            "assert": [one.config["assertion"] for one in question.case.evaluators or () if "assertion" in one.config],
+            "assert": [
+                evaluator.config["assertion"]
+                for evaluator in question.case.evaluators or ()
+                if "assertion" in evaluator.config
+            ],
             "metadata": question.case.metadata,
             "options": own.get("options", {}),
             "description": question.case.description,

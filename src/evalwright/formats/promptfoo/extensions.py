@@ -56,8 +56,8 @@ async def _hook_result(
     named: str, folder: str, hook: str, context: dict[str, Any], variables: dict[str, str] | None
 ) -> Any:
     path, name = split_function(named)
-    given = copy.deepcopy(context)  # only what a hook returns counts
-    arguments: list[Any] = [given, {"hookName": hook}] if name in _HOOKS else [hook, given]
+    hook_context = copy.deepcopy(context)  # only what a hook returns counts
+    arguments: list[Any] = [hook_context, {"hookName": hook}] if name in _HOOKS else [hook, hook_context]
     if path.endswith(".py"):
         name = name or "extension_hook"
         arguments = arguments[: _arguments_taken(python_function(Path(folder, path), name), arguments)]
@@ -92,8 +92,8 @@ async def vars_before(extensions: Sequence[str], folder: str, case: Case) -> dic
     options = case.extra.get("promptfoo", {}).get("options", {})
     test = {**test_of(case), "vars": case.input or {}, "options": options}
     context = await hooked(extensions, folder, BEFORE_EACH, {"test": as_javascript(test)}, _with_vars)
-    found: dict[str, Any] = context["test"]["vars"]
-    return found
+    variables: dict[str, Any] = context["test"]["vars"]
+    return variables
 
 
 def _with_vars(context: dict[str, Any], returned: Any) -> dict[str, Any]:

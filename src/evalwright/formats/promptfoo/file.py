@@ -39,10 +39,10 @@ def _read_document(path: Path, folder: Path) -> yaml.Document:
 
 def resolved(raw: Any, document: Any, sources: Sources, origin: Origin) -> Any:
     """The value with every `{$ref: "#/..."}` or `{$ref: "FILE#/..."}` replaced by what it refers to."""
-    return _Referring(document, "", sources, origin).resolved(raw, (), ())
+    return _References(document, "", sources, origin).resolved(raw, (), ())
 
 
-class _Referring:
+class _References:
     """Resolves the references in one file, which is `named`; the name of the configuration itself is empty."""
 
     def __init__(self, document: Any, named: str, sources: Sources, origin: Origin) -> None:
@@ -55,9 +55,9 @@ class _Referring:
         if not isinstance(value, dict):
             return value
         reference = value.get("$ref")
-        found = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
-        if found is not None and (found[1] or found[2]):  # "#" alone is of a JSON Schema
-            return self._target(found, place, behind)
+        match = _REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
+        if match is not None and (match[1] or match[2]):  # "#" alone is of a JSON Schema
+            return self._target(match, place, behind)
         schemas = place[-1:] == ("parameters",) and bool({"tools", "functions"} & set(map(str, place)))
         if schemas:
             return value
@@ -84,14 +84,14 @@ class _Referring:
                 return None
         return inner.resolved(copy.deepcopy(found), place, (*behind, target))
 
-    def _in_file(self, named: str, place: Place) -> _Referring | None:
+    def _in_file(self, named: str, place: Place) -> _References | None:
         """What resolves the references within another file; None, after a report, if that cannot be read."""
         origin = self._origin.at(*place)
         path = self._sources.path(named, origin)
         document = None if path is None else self._sources.document(path, origin)
         if document is None:
             return None
-        return _Referring(as_javascript(document.value), named, self._sources, self._origin)
+        return _References(as_javascript(document.value), named, self._sources, self._origin)
 
 
 def with_environment(value: Any, environment: Mapping[str, str]) -> Any:
@@ -100,11 +100,13 @@ def with_environment(value: Any, environment: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         if "env" not in value:
             return value
-        return _TEMPLATE.sub(lambda found: _with_environment(found[0], environment), value)
+        return _TEMPLATE.sub(lambda match: _with_environment(match[0], environment), value)
     if isinstance(value, dict):
-        made = {with_environment(key, environment): with_environment(one, environment) for key, one in value.items()}
+        made = {with_environment(key, environment): with_environment(item, environment) for key, item in value.items()}
         return as_it_was(made, value)
-    return as_it_was([with_environment(one, environment) for one in value], value) if isinstance(value, list) else value
+    return (
+        as_it_was([with_environment(item, environment) for item in value], value) if isinstance(value, list) else value
+    )
 
 
 def _with_environment(template: str, environment: Mapping[str, str]) -> str:
@@ -125,8 +127,8 @@ def mapping_of(path: Path, folder: Path) -> tuple[yaml.Document, dict[str, Any]]
     document = _read_document(path, folder)
     raw = document.value
     if not isinstance(raw, dict):
-        found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
-        raise InputError(Problem(str(path), f"{found}, expected a mapping with prompts, providers and tests"))
+        what = "the file is empty" if raw is None else f"found {type(raw).__name__}"
+        raise InputError(Problem(str(path), f"{what}, expected a mapping with prompts, providers and tests"))
     return document, as_javascript(raw)
 
 
@@ -134,8 +136,8 @@ def env_names(value: Any, *, with_default: bool = True) -> Iterator[str]:
     """The names of the variables to which there are references; also of those that have a default."""
     for template in _env_templates(value):
         if with_default or not _DEFAULT.search(template):
-            for found in _VARIABLE.finditer(template):
-                yield found[1] or found[2]
+            for match in _VARIABLE.finditer(template):
+                yield match[1] or match[2]
 
 
 def env_defaults(value: Any) -> Iterator[tuple[str, str]]:
@@ -151,5 +153,5 @@ def _env_templates(value: Any) -> Iterator[str]:
         if "env" in value:
             yield from (found for found in _TEMPLATE.findall(value) if _VARIABLE.search(found))
     elif isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _env_templates(one)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _env_templates(item)

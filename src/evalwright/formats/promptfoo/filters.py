@@ -23,11 +23,11 @@ def filter_of(folder: str, named: str) -> Callable[..., Any]:
     def applied(value: Any, *arguments: Any) -> Any:
         missing = isinstance(value, Undefined)
         as_is = missing or value is None or isinstance(value, (str, int, float, list, dict))
-        given = [None if missing else value if as_is else template_text(value), *arguments]
+        values = [None if missing else value if as_is else template_text(value), *arguments]
         if missing and not arguments and not in_python:
-            given = []  # so that JavaScript gets undefined, which JSON does not have
+            values = []  # so that JavaScript gets undefined, which JSON does not have
         try:
-            return awaited_now(call_file(folder, named, "filter", given))
+            return awaited_now(call_file(folder, named, "filter", values))
         except ScriptError as error:
             raise TemplateError(f"{named}: {error}") from None
 

@@ -111,9 +111,9 @@ def grader_of(
     variables: Mapping[str, Any] = MappingProxyType({}),
 ) -> Grader:
     """The judge of an assertion; `kind` is what it has to produce: `text` or `embedding`."""
-    for given in (assertion.get("provider"), options.get("provider")):
-        if isinstance(given, dict):
-            chosen = given if "id" in given else given.get(kind)
+    for provider in (assertion.get("provider"), options.get("provider")):
+        if isinstance(provider, dict):
+            chosen = provider if "id" in provider else provider.get(kind)
             if chosen and (kind == "text" or provider_kind(called_of(chosen)) in ("embedding", "chat")):
                 return Grader(chosen if kind == "text" else _embedding(chosen), folder, variables)
     named = _EMBEDDINGS if kind == "embedding" else _by_keys()

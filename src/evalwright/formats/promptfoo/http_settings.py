@@ -44,18 +44,18 @@ def without_unsupported(config: dict[str, Any], origin: Origin) -> dict[str, Any
 def plain_settings(config: dict[str, Any], named: str, sources: Sources, origin: Origin) -> dict[str, Any]:
     """The settings with `url`, `method`, `headers`, `queryParams` and `body` only; mistakes are reported. `named` is
     the id of the provider, whose scheme is that of a request that names no address."""
-    found = {key: value for key, value in config.items() if key not in _STANDING_FOR_OTHERS}
+    settings = {key: value for key, value in config.items() if key not in _STANDING_FOR_OTHERS}
     if (request := config.get("request")) is not None:
         place = origin.at("request")
         path = sources.path(request, place) if in_file(request) else None
         text = sources.text(path, place) if path is not None else request
         secure = config.get("useHttps") is True or str(config.get("url") or named).startswith("https")
-        found = {key: value for key, value in found.items() if key not in _OF_REQUEST}
+        settings = {key: value for key, value in settings.items() if key not in _OF_REQUEST}
         if path is not None or not in_file(request):
-            found |= _written_out(text, "https" if secure else "http", place)
-    elif "body" in found:
-        found["body"] = _read(found["body"], sources, origin.at("body"))
-    return found if config.get("auth") is None else _with_credentials(found, config["auth"], origin.at("auth"))
+            settings |= _written_out(text, "https" if secure else "http", place)
+    elif "body" in settings:
+        settings["body"] = _read(settings["body"], sources, origin.at("body"))
+    return settings if config.get("auth") is None else _with_credentials(settings, config["auth"], origin.at("auth"))
 
 
 def _written_out(text: str, scheme: str, origin: Origin) -> dict[str, Any]:
@@ -86,9 +86,9 @@ def _written_out(text: str, scheme: str, origin: Origin) -> dict[str, Any]:
 def _read(value: Any, sources: Sources, origin: Origin) -> Any:
     """A body with the contents of the files that it names."""
     if isinstance(value, dict):
-        return {key: _read(one, sources, origin.at(key)) for key, one in value.items()}
+        return {key: _read(item, sources, origin.at(key)) for key, item in value.items()}
     if isinstance(value, list):
-        return [_read(one, sources, origin.at(i)) for i, one in enumerate(value)]
+        return [_read(item, sources, origin.at(i)) for i, item in enumerate(value)]
     if not in_file(value) or holds_template(value) or (path := sources.path(value, origin)) is None:
         return value
     if path.suffix.lower() not in _DOCUMENTS:
@@ -116,5 +116,9 @@ def _with_credentials(config: dict[str, Any], auth: Mapping[str, Any], origin: O
 
 
 def _with(config: dict[str, Any], key: str, name: str, value: str) -> dict[str, Any]:
-    others = {one: setting for one, setting in config.get(key, {}).items() if one.lower() != name.lower()}
+    others = {
+        setting_name: setting
+        for setting_name, setting in config.get(key, {}).items()
+        if setting_name.lower() != name.lower()
+    }
     return {**config, key: {**others, name: value}}

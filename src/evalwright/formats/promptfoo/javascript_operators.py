@@ -50,16 +50,16 @@ def number_of(value: Any) -> float:
     if value is None or isinstance(value, Undefined):
         return 0 if value is None else math.nan
     try:
-        found = float(template_text(value).strip() or 0)
+        number = float(template_text(value).strip() or 0)
     except ValueError:
         return math.nan
-    return int(found) if found.is_integer() else found
+    return int(number) if number.is_integer() else number
 
 
 def loosely_equal(left: Any, right: Any, strictly: bool) -> bool:
     """`left == right` of JavaScript: nothing equals only nothing, and a string with a number equals that number; if
     `strictly`, as `===`."""
-    missing = [one is None or isinstance(one, Undefined) for one in (left, right)]
+    missing = [operand is None or isinstance(operand, Undefined) for operand in (left, right)]
     if any(missing):
         return all(missing) and not (strictly and (left is None) != (right is None))
     if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
@@ -68,7 +68,9 @@ def loosely_equal(left: Any, right: Any, strictly: bool) -> bool:
         return bool(left == right) and not (strictly and isinstance(left, bool) != isinstance(right, bool))
     if strictly:
         return False
-    texts = [str(int(one)) if isinstance(one, bool) else template_text(one).strip() for one in (left, right)]
+    texts = [
+        str(int(operand)) if isinstance(operand, bool) else template_text(operand).strip() for operand in (left, right)
+    ]
     try:
         return float(texts[0] or 0) == float(texts[1] or 0)
     except ValueError:

@@ -67,7 +67,7 @@ def messages_in(prompt: str) -> list[dict[str, Any]]:
             value = as_javascript(yaml.parse(text.encode(), "prompt", "yaml12").value)
         except InputError:
             value = None
-    if isinstance(value, list) and value and all(isinstance(one, dict) and "role" in one for one in value):
+    if isinstance(value, list) and value and all(isinstance(item, dict) and "role" in item for item in value):
         return value
     return [{"role": "user", "content": prompt}]
 
@@ -87,7 +87,7 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
         most = _MOST_TOKENS
     request = ChatRequest(
         _model_name(prefix, company, model),
-        [_message(one) for one in messages_in(prompt)],
+        [_message(message) for message in messages_in(prompt)],
         config.get("instructions") or config.get("systemPrompt"),
         config.get("temperature", None if bare else 0),
         most if most is None or most > 0 else None,  # for Ollama, a negative number is no limit
@@ -134,7 +134,7 @@ def _azure(model: str, config: Mapping[str, Any]) -> str | None:
     """The address of a resource on Azure, or of its deployment if the configuration names a version of the API."""
     known = environment()
     named = (config.get("apiBaseUrl"), config.get("apiHost"), *map(known.get, _AZURE))
-    host = next((str(one) for one in named if one), None)
+    host = next((str(name) for name in named if name), None)
     if host is None:
         return None
     address, version = _with_scheme(host), config.get("apiVersion")
@@ -160,14 +160,14 @@ def _key(provider: Provider, config: Mapping[str, Any]) -> str | None:
     return name
 
 
-def _message(one: Mapping[str, Any]) -> ChatMessage:
-    calls = one.get("tool_calls")
+def _message(message: Mapping[str, Any]) -> ChatMessage:
+    calls = message.get("tool_calls")
     return ChatMessage(
-        str(one["role"]),
-        one.get("content"),
-        one.get("name"),
+        str(message["role"]),
+        message.get("content"),
+        message.get("name"),
         [_call(call) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else [],
-        one.get("tool_call_id"),
+        message.get("tool_call_id"),
     )
 
 
@@ -184,6 +184,6 @@ def _loaded_value(value: Any, folder: str) -> Any:
     if isinstance(value, str) and value.startswith("file://"):
         return as_javascript(yaml.load(Path(folder, value[7:]), "yaml12").value)
     if isinstance(value, list):
-        parts = [_loaded_value(one, folder) for one in value]
-        return [item for one in parts for item in (one if isinstance(one, list) else [one])]
+        parts = [_loaded_value(item, folder) for item in value]
+        return [item for part in parts for item in (part if isinstance(part, list) else [part])]
     return value

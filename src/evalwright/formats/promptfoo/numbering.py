@@ -37,15 +37,15 @@ class TestNumbers(NamedTuple):
 
 def own_repeat(case: Case) -> int | None:
     """How often a test should run, if it says so itself."""
-    found: int | None = case.extra["promptfoo"].get("options", {}).get("repeat")
-    return found
+    repeat: int | None = case.extra["promptfoo"].get("options", {}).get("repeat")
+    return repeat
 
 
 def with_places(chosen: Sequence[AuthoredCase]) -> list[Case]:
     """The cases, each with its place among the combinations of its test, if there are several."""
     found: list[Case] = []
-    for _, group in groupby(chosen, key=lambda one: one.group):
-        cases = [one.case for one in group]
+    for _, group in groupby(chosen, key=lambda chosen_case: chosen_case.group):
+        cases = [chosen_case.case for chosen_case in group]
         if len(cases) > 1:
             cases = [_with_place(case, i, len(cases)) for i, case in enumerate(cases)]
         found += cases

@@ -107,8 +107,8 @@ class _Engine(SandboxedEnvironment):
     def __init__(self, filters: Mapping[str, Callable[..., Any]]) -> None:
         super().__init__(undefined=_Missing, finalize=_final, keep_trailing_newline=True, cache_size=0)
         self.globals.update({"null": None, "undefined": self.undefined(name="undefined"), "range": _range})
-        self.filters = {name: one for name, one in self.filters.items() if name in KEPT_FILTERS} | FILTERS
-        self.tests = {name: one for name, one in self.tests.items() if name in KEPT_TESTS} | TESTS
+        self.filters = {name: test for name, test in self.filters.items() if name in KEPT_FILTERS} | FILTERS
+        self.tests = {name: test for name, test in self.tests.items() if name in KEPT_TESTS} | TESTS
         for name, own in filters.items():
             self.filters[name] = own
 

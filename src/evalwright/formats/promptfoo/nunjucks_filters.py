@@ -43,18 +43,18 @@ def _parsed_int(value: Any, default: Any = "", base: int = 10) -> Any:
             return int(template_text(value), base)
         except ValueError:
             return default
-    found = _INT.match(template_text(value))
-    return int(found[1]) if found else default
+    match = _INT.match(template_text(value))
+    return int(match[1]) if match else default
 
 
 def _parsed_float(value: Any, default: Any = "") -> Any:
-    found = _FLOAT.match(template_text(value))
-    return as_javascript(float(found[1])) if found else default
+    match = _FLOAT.match(template_text(value))
+    return as_javascript(float(match[1])) if match else default
 
 
 def _sum(value: Any, attribute: str | None = None, start: Any = 0) -> Any:
     items = list(value)
-    return reduce(plus, items if attribute is None else [one.get(attribute) for one in items], start)
+    return reduce(plus, items if attribute is None else [item.get(attribute) for item in items], start)
 
 
 def _in_groups(value: Any, size: int, filling: Any = None) -> Any:
@@ -83,14 +83,14 @@ def _in_columns(value: Any, number: int, filling: Any = None) -> Any:
 
 def _grouped(value: Any, key: str) -> Any:
     groups = Mapped()
-    for one in value:
-        groups.setdefault(template_text(one.get(key)), List()).append(one)
+    for item in value:
+        groups.setdefault(template_text(item.get(key)), List()).append(item)
     # JavaScript puts keys that are whole numbers first, in ascending order.
     return Mapped(sorted(groups.items(), key=lambda group: (0, int(group[0])) if group[0].isdecimal() else (1, 0)))
 
 
 def _chosen(wanted: bool) -> Callable[..., Any]:
-    return lambda value, key: List(one for one in value if bool(one.get(key)) is wanted)
+    return lambda value, key: List(item for item in value if bool(item.get(key)) is wanted)
 
 
 def _joined(value: Any, sign: str = "", attribute: str | None = None) -> str:
@@ -100,7 +100,7 @@ def _joined(value: Any, sign: str = "", attribute: str | None = None) -> str:
         )
     items = list(value)
     if attribute is not None:
-        items = [one.get(attribute) if isinstance(one, dict) else None for one in items]
+        items = [item.get(attribute) if isinstance(item, dict) else None for item in items]
     return sign.join(map(template_text, items))
 
 
@@ -135,7 +135,7 @@ def _sequence(value: Any) -> Any:
 
 def _listed(value: Any) -> Any:
     if isinstance(value, dict):
-        return List(Mapped(key=key, value=one) for key, one in value.items())
+        return List(Mapped(key=key, value=item) for key, item in value.items())
     if not isinstance(value, (str, list, tuple, Iterator)):
         raise TypeError("list: expected a text, a list or a mapping")
     return List(value)
@@ -160,7 +160,7 @@ def _sorted(value: Any, reverse: bool = False, keeps_case: bool = False, attribu
 
     def order(left: Any, right: Any) -> int:
         if attribute is not None:
-            left, right = (one.get(attribute) if isinstance(one, dict) else None for one in (left, right))
+            left, right = (item.get(attribute) if isinstance(item, dict) else None for item in (left, right))
         if not keeps_case and isinstance(left, str) and isinstance(right, str):
             left, right = left.lower(), right.lower()
         found = ordered_as(left, right, "gt") - ordered_as(left, right, "lt")
@@ -193,7 +193,7 @@ def _url_part(value: Any) -> str:
 def _urlencoded(value: Any) -> str:
     if isinstance(value, str):
         return _url_part(value)
-    return "&".join(f"{_url_part(key)}={_url_part(one)}" for key, one in _pairs(value))
+    return "&".join(f"{_url_part(key)}={_url_part(item)}" for key, item in _pairs(value))
 
 
 def _remainder(value: Any) -> float:

@@ -17,7 +17,7 @@ _WORD = re.compile(r"\w+", re.ASCII)
 _ESCAPED = str.maketrans({"&": "&amp;", '"': "&quot;", "'": "&#39;", "<": "&lt;", ">": "&gt;", "\\": "&#92;"})
 
 
-class _Safe(str):
+class _SafeText(str):
     """A text that is not escaped again."""
 
     __slots__ = ()
@@ -95,15 +95,15 @@ def _with_breaks(value: Any) -> str:
 
 
 def _safe(value: Any) -> str:
-    return _Safe(template_text(value))
+    return _SafeText(template_text(value))
 
 
 def _escaped_again(value: Any) -> str:
-    return _Safe(template_text(value).translate(_ESCAPED))
+    return _SafeText(template_text(value).translate(_ESCAPED))
 
 
 def _escaped(value: Any) -> str:
-    return value if isinstance(value, _Safe) else _escaped_again(value)
+    return value if isinstance(value, _SafeText) else _escaped_again(value)
 
 
 TEXT_FILTERS: dict[str, Callable[..., Any]] = {

@@ -26,7 +26,7 @@ def as_nunjucks(tree: nodes.Template) -> nodes.Template:
             raise TemplateSyntaxError("promptfoo sets one name at a time", assigned.lineno)
     _compare(tree)
     for joined in tree.find_all(nodes.Concat):
-        joined.nodes = [_filtered(one, "text of") for one in joined.nodes]
+        joined.nodes = [_filtered(part, "text of") for part in joined.nodes]
     for pair in tree.find_all(nodes.Pair):
         if isinstance(pair.key, nodes.Name):
             pair.key = nodes.Const(pair.key.name)
@@ -71,7 +71,7 @@ class _Literals(NodeTransformer):
 
 def _names_set(node: nodes.Node) -> set[str]:
     targets = [one.target for kind in _ASSIGNING for one in node.find_all(kind)]
-    return {one.name for target in targets for one in [target, *target.find_all(nodes.Name)] if _is_stored(one)}
+    return {name.name for target in targets for name in [target, *target.find_all(nodes.Name)] if _is_stored(name)}
 
 
 def _is_stored(node: nodes.Node) -> bool:
@@ -84,9 +84,9 @@ def _set_in_loops(tree: nodes.Template) -> set[str]:
     within = {name for loop in loops for name in _names_set(loop)}
     if not within:
         return set()
-    of_loops = {id(one) for loop in loops for one in loop.find_all(_ASSIGNING)}
-    outside = [one for one in tree.find_all(_ASSIGNING) if id(one) not in of_loops]
-    return within & {name for one in outside for name in _names_set(nodes.Output([one]))}
+    of_loops = {id(node) for loop in loops for node in loop.find_all(_ASSIGNING)}
+    outside = [node for node in tree.find_all(_ASSIGNING) if id(node) not in of_loops]
+    return within & {name for node in outside for name in _names_set(nodes.Output([node]))}
 
 
 class _Shared(NodeTransformer):

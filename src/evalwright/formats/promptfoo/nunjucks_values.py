@@ -33,5 +33,5 @@ class Mapped(dict[str, Any]):
 def in_template(value: Any) -> Any:
     """The equivalent of plain data."""
     if isinstance(value, Mapping):
-        return Mapped({key: in_template(one) for key, one in value.items()})
+        return Mapped({key: in_template(item) for key, item in value.items()})
     return List(map(in_template, value)) if isinstance(value, (list, tuple)) else value

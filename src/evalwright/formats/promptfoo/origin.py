@@ -10,7 +10,7 @@ from evalwright.files.key_paths import Place
 from evalwright.files.yaml import Document
 from evalwright.formats.shared.findings import Findings
 
-__all__ = ["OneLine", "Origin"]
+__all__ = ["LineDocument", "Origin"]
 
 _ELSEWHERE = {
     "envPath": "commandLineOptions.envPath",
@@ -21,7 +21,7 @@ _ELSEWHERE = {
 """Keys that many configurations have where neither promptfoo nor we read them, and what is meant."""
 
 
-class OneLine(Document):
+class LineDocument(Document):
     """What one line of a file says, which is of JSON Lines or a table."""
 
     def __init__(self, file: str, value: Any, number: int) -> None:

@@ -34,15 +34,15 @@ def with_own_variables(provider: dict[str, Any], kind: str, origin: Origin) -> d
     made: dict[str, Any] = with_environment(others, variables)
     config = made.get("config") or {}
     if kind in _MODELS:
-        found = _of_model(str(made["id"]).partition(":")[0], config, variables)
-        made["config"] = {**config, **{key: variables[name] for key, name in found.items()}}
-        read |= {*found.values()}
+        model = _variables_of_model(str(made["id"]).partition(":")[0], config, variables)
+        made["config"] = {**config, **{key: variables[name] for key, name in model.items()}}
+        read |= {*model.values()}
     for name in variables.keys() - read if kind not in _GET_ALL else ():
         origin.at("env", name).warn("nothing reads this variable", unread=True)
     return {**made, "env": variables}
 
 
-def _of_model(prefix: str, config: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, str]:
+def _variables_of_model(prefix: str, config: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, str]:
     """The variables that stand for keys of a model's settings, which take precedence if they are given."""
     company = _COMPANIES.get(prefix, prefix.upper())
     found = {}

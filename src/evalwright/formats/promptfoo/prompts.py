@@ -39,12 +39,12 @@ def prompts_of(raw: Any, sources: Sources, origin: Origin) -> list[AuthoredPromp
     if raw is None:
         return [{"raw": _DEFAULT, "label": _DEFAULT}]
     reading = _Reading(sources)
-    found: list[AuthoredPrompt] = []
+    prompts: list[AuthoredPrompt] = []
     if isinstance(raw, dict) and raw.keys().isdisjoint(PROMPT):
-        return [one for text, label in raw.items() for one in reading.labelled(str(text), label, origin)]
-    for i, one in enumerate(raw if isinstance(raw, list) else [raw]):
-        found += reading.prompts(one, origin.at(i) if isinstance(raw, list) else origin)
-    return found
+        return [prompt for text, label in raw.items() for prompt in reading.labelled(str(text), label, origin)]
+    for i, entry in enumerate(raw if isinstance(raw, list) else [raw]):
+        prompts += reading.prompts(entry, origin.at(i) if isinstance(raw, list) else origin)
+    return prompts
 
 
 def allows(allowed: list[Any] | None, prompt: AuthoredPrompt) -> bool:
@@ -53,8 +53,8 @@ def allows(allowed: list[Any] | None, prompt: AuthoredPrompt) -> bool:
     if allowed is None:
         return True
     names = [str(prompt[key]) for key in ("label", "id") if prompt.get(key)]
-    wanted = [str(one).removesuffix(":*") for one in allowed]
-    return any(name == one or name.startswith(f"{one}:") for name in names for one in wanted)
+    wanted = [str(pattern).removesuffix(":*") for pattern in allowed]
+    return any(name == pattern or name.startswith(f"{pattern}:") for name in names for pattern in wanted)
 
 
 def is_path(text: str) -> bool:
@@ -107,7 +107,7 @@ class _Reading:
             )
             return []
         if text.startswith("file://") or (not written and is_path(text)):
-            return [_named(one, named) for one in self._files(text, origin)]
+            return [_named(file, named) for file in self._files(text, origin)]
         if not (text or written):
             origin.report("the prompt is empty")
             return []
@@ -124,11 +124,11 @@ class _Reading:
                 " put it into a text file"
             )
             return
-        for found in self._sources.paths(path, origin):
-            shown = os.path.relpath(found, self._sources.folder)
-            yield from self._of_file(found, shown, name, origin)
+        for file in self._sources.paths(path, origin):
+            shown = os.path.relpath(file, self._sources.folder)
+            yield from self._prompts_in_file(file, shown, name, origin)
 
-    def _of_file(self, path: Path, shown: str, name: str, origin: Origin) -> Iterator[AuthoredPrompt]:
+    def _prompts_in_file(self, path: Path, shown: str, name: str, origin: Origin) -> Iterator[AuthoredPrompt]:
         suffix = path.suffix.lower()
         if suffix in SCRIPTS:
             made = {"function": [shown, name], "label": f"{shown}:{name}" if name else shown}
@@ -140,7 +140,7 @@ class _Reading:
             for piece in pieces:
                 yield {"raw": piece, "label": f"{shown}: {piece}"}
         elif suffix == ".csv":
-            yield from self._of_csv(path, shown, origin)
+            yield from self._prompts_in_csv(path, shown, origin)
         elif suffix == ".jsonl":
             for line in filter(str.strip, self._sources.lines(path, origin)):
                 yield {"raw": line, "label": f"{shown}: {line}"}
@@ -157,7 +157,7 @@ class _Reading:
         else:
             origin.report(f"{shown!r} is not a file of prompts: expected one of {', '.join(_KNOWN)}")
 
-    def _of_csv(self, path: Path, shown: str, origin: Origin) -> Iterator[AuthoredPrompt]:
+    def _prompts_in_csv(self, path: Path, shown: str, origin: Origin) -> Iterator[AuthoredPrompt]:
         text = self._sources.text(path, origin)
         header, rows = rows_of(text, shown, origin)
         if "prompt" not in header:
@@ -171,10 +171,10 @@ class _Reading:
                 yield {"raw": cells["prompt"], "label": cells["prompt"], **own}
 
 
-def _named(one: AuthoredPrompt, named: AuthoredPrompt) -> AuthoredPrompt:
+def _named(prompt: AuthoredPrompt, named: AuthoredPrompt) -> AuthoredPrompt:
     """A prompt in a file, with what the configuration says of the whole file; a row keeps the label that it has."""
-    own = one.pop(_OF_ROW, None)
-    return {**one, **named, **({} if own is None else {"label": own})}
+    own = prompt.pop(_OF_ROW, None)
+    return {**prompt, **named, **({} if own is None else {"label": own})}
 
 
 def _compact_json(text: str) -> str:

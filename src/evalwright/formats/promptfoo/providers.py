@@ -111,16 +111,16 @@ _NAMES_NO_MODEL = re.compile(r":(?:chat|responses|messages|completion|embeddings
 
 def providers_of(raw: Any, sources: Sources, origin: Origin) -> list[Provider]:
     """Every provider under the key `providers` or `targets`."""
-    found: list[Provider] = []
-    for i, one in enumerate(raw if isinstance(raw, list) else [raw]):
-        found += _entry(one, sources, origin.at(i) if isinstance(raw, list) else origin)
-    return found
+    providers: list[Provider] = []
+    for i, entry in enumerate(raw if isinstance(raw, list) else [raw]):
+        providers += _entry(entry, sources, origin.at(i) if isinstance(raw, list) else origin)
+    return providers
 
 
 def provider_of(raw: Any, sources: Sources, origin: Origin) -> Provider | None:
     """The provider of a test or an assertion; None, after a report, if it is not a valid one."""
-    found = _entry(raw, sources, origin)
-    return found[0] if found else None
+    entry = _entry(raw, sources, origin)
+    return entry[0] if entry else None
 
 
 def without_values(provider: Provider, taken: Mapping[str, str]) -> Provider:
@@ -128,29 +128,29 @@ def without_values(provider: Provider, taken: Mapping[str, str]) -> Provider:
     are stored and shown."""
     label = provider["label"]
     is_address = provider_kind(provider["id"]) == "http" and label == without_credentials(provider["id"])
-    for name, value in sorted(taken.items(), key=lambda one: -len(one[1])):
+    for name, value in sorted(taken.items(), key=lambda item: -len(item[1])):
         if may_be_secret(value) and (is_address or looks_secret(name)):
             label = label.replace(value, f"<{name}>")
     return {**provider, "label": label}
 
 
-def _entry(one: Any, sources: Sources, origin: Origin) -> list[Provider]:
-    if isinstance(one, str) and one.startswith("file://") and one.endswith((".yaml", ".yml", ".json")):
-        path = sources.path(one, origin)
+def _entry(entry: Any, sources: Sources, origin: Origin) -> list[Provider]:
+    if isinstance(entry, str) and entry.startswith("file://") and entry.endswith((".yaml", ".yml", ".json")):
+        path = sources.path(entry, origin)
         document = None if path is None else sources.document(path, origin)
         if document is None:
             return []
         value = as_javascript(document.value)
         return [p for item in (value if isinstance(value, list) else [value]) for p in _entry(item, sources, origin)]
-    if isinstance(one, str):
-        return _checked_provider({"id": _full_name(one)}, sources, origin)
-    if isinstance(one, dict) and "id" not in one and len(one) == 1:
-        ((name, inner),) = one.items()
+    if isinstance(entry, str):
+        return _checked_provider({"id": _full_name(entry)}, sources, origin)
+    if isinstance(entry, dict) and "id" not in entry and len(entry) == 1:
+        ((name, inner),) = entry.items()
         if isinstance(inner, dict) and name not in PROVIDER and isinstance(inner.get("id", name), str):
             return _checked_provider({**inner, "id": name}, sources, origin, inner.get("id", name))
-    if isinstance(one, dict) and isinstance(one.get("id"), str):
-        return _checked_provider(one, sources, origin)
-    origin.report(f"expected the id of a provider, or a mapping with one, found {type(one).__name__} {one!r:.60}")
+    if isinstance(entry, dict) and isinstance(entry.get("id"), str):
+        return _checked_provider(entry, sources, origin)
+    origin.report(f"expected the id of a provider, or a mapping with one, found {type(entry).__name__} {entry!r:.60}")
     return []
 
 
@@ -171,12 +171,12 @@ def _full_name(named: str) -> str:
 
 
 def _checked_provider(
-    one: dict[str, Any], sources: Sources, origin: Origin, other: str | None = None
+    entry: dict[str, Any], sources: Sources, origin: Origin, other: str | None = None
 ) -> list[Provider]:
     """The provider, under its `other` name if it has one."""
-    warn_of_others(one, PROVIDER, origin)
-    one = what_fits(one, PROVIDER, origin)
-    named = str(one["id"])
+    warn_of_others(entry, PROVIDER, origin)
+    entry = what_fits(entry, PROVIDER, origin)
+    named = str(entry["id"])
     kind = provider_kind(named)
     if kind in ("python", "javascript"):
         if sources.path(_file_of(named)[0], origin) is None:
@@ -184,19 +184,24 @@ def _checked_provider(
     elif kind == "":
         _refuse(named, origin)
         return []
-    one = with_own_variables(one, kind, origin)
-    config = _config(one.get("config", {}), kind, named, sources, origin.at("config"))
-    sources.code(one.get("transform"), origin.at("transform"))
-    if kind == "http" and "://" not in named and not config.get("url") and not (one.get("config") or {}).get("request"):
+    entry = with_own_variables(entry, kind, origin)
+    config = _config(entry.get("config", {}), kind, named, sources, origin.at("config"))
+    sources.code(entry.get("transform"), origin.at("transform"))
+    if (
+        kind == "http"
+        and "://" not in named
+        and not config.get("url")
+        and not (entry.get("config") or {}).get("request")
+    ):
         origin.at("config").report("config.url: the address is missing")
         return []
     if kind in ("chat", "embedding") and _NAMES_NO_MODEL.search(named) and not config.get("model"):
         origin.report(f"the provider {named!r} names no model: expected {named.removesuffix(':')}:MODEL")
         return []
-    kept = {key: one[key] for key in PROVIDER if one.get(key) is not None}
+    kept = {key: entry[key] for key in PROVIDER if entry.get(key) is not None}
     own = {"config": config} if config else {}
     name = {"id": named} if other is None or other == named else {"id": other, "calls": named}
-    return [{**kept, **own, **name, "label": str(one.get("label") or without_credentials(name["id"]))}]
+    return [{**kept, **own, **name, "label": str(entry.get("label") or without_credentials(name["id"]))}]
 
 
 def _config(config: dict[str, Any], kind: str, named: str, sources: Sources, origin: Origin) -> dict[str, Any]:
@@ -207,13 +212,13 @@ def _config(config: dict[str, Any], kind: str, named: str, sources: Sources, ori
         if kind == "chat":
             own, inner = KEYS_OF_COMPANIES.get(prefix, {}), _INNER.get(prefix, "")
             warn_of_others(config, (*_READ, *own, inner), origin)
-            if isinstance(found := config.get(inner), dict):
-                warn_of_others(found, ("temperature", *own), origin.at(inner))
+            if isinstance(settings := config.get(inner), dict):
+                warn_of_others(settings, ("temperature", *own), origin.at(inner))
         if config.get("showThinking") is True:
             origin.at("showThinking").warn("the reasoning of a model is no part of its output here", unread=True)
         for key in PASSED_ON:
-            for one in config[key] if isinstance(config.get(key), list) else [config.get(key)]:
-                sources.code(one, origin.at(key))
+            for name in config[key] if isinstance(config.get(key), list) else [config.get(key)]:
+                sources.code(name, origin.at(key))
     elif kind == "http":
         config = without_unsupported(what_fits(config, HTTP, origin), origin)
         warn_of_others(config, HTTP, origin)
@@ -233,8 +238,8 @@ def with_our_names(prefix: str, config: Mapping[str, Any]) -> Mapping[str, Any]:
     if (own := KEYS_OF_COMPANIES.get(prefix)) is None:
         return config
     inner = config.get(_INNER.get(prefix, ""))
-    found = {**config, **(inner if isinstance(inner, dict) else {})}
-    return {own.get(key, key): value for key, value in found.items()}
+    settings = {**config, **(inner if isinstance(inner, dict) else {})}
+    return {own.get(key, key): value for key, value in settings.items()}
 
 
 def provider_kind(named: str) -> str:
@@ -251,7 +256,7 @@ def provider_kind(named: str) -> str:
     if named in ("http", "https") or _URL.match(named):
         return "http"
     prefix, colon, _ = named.partition(":")
-    if any(named == one or named.startswith(f"{one}:") for one in _NEAREST):
+    if any(named == kind or named.startswith(f"{kind}:") for kind in _NEAREST):
         return ""
     if colon and prefix in COMPANIES:
         return "embedding" if ":embedding" in named else "chat"
@@ -259,7 +264,7 @@ def provider_kind(named: str) -> str:
 
 
 def _refuse(named: str, origin: Origin) -> None:
-    nearest = next((cure for one, cure in _NEAREST.items() if named == one or named.startswith(f"{one}:")), None)
+    nearest = next((cure for kind, cure in _NEAREST.items() if named == kind or named.startswith(f"{kind}:")), None)
     if nearest is not None:
         origin.report(f"the provider {named!r} is not supported: {nearest}")
         return

@@ -74,8 +74,8 @@ def replaying(variants: Sequence[Variant], numbers: Sequence[int], path: Path, t
     places = range(len(numbers)) if recorded <= {*range(len(numbers))} else numbers
     place = {"path": str(path.absolute()), "trials": trials}
     return [
-        msgspec.structs.replace(one, config={**one.config, "cached": {**place, "column": number}})
-        for one, number in zip(variants, places, strict=True)
+        msgspec.structs.replace(variant, config={**variant.config, "cached": {**place, "column": number}})
+        for variant, number in zip(variants, places, strict=True)
     ]
 
 

@@ -20,11 +20,11 @@ def unknown_names(
 ) -> Iterator[str]:
     """Names that tests use but that do not exist, each once; promptfoo rejects them, too."""
     known: dict[str, Sequence[Any]] = {"prompts": prompts, "providers": providers}
-    asked = ((key, case.extra["promptfoo"].get(key)) for case in cases for key in known)
-    named = dict.fromkeys((key, str(name)) for key, names in asked if isinstance(names, list) for name in names)
+    references = ((key, case.extra["promptfoo"].get(key)) for case in cases for key in known)
+    named = dict.fromkeys((key, str(name)) for key, names in references if isinstance(names, list) for name in names)
     for key, name in named:
         there = known[key]
-        if there and not any(allows([name], one) for one in there):
+        if there and not any(allows([name], pattern) for pattern in there):
             labels = [str(one["label"]) for one in there]
             shown = ", ".join(f"{label:.60}" for label in labels[:_MOST_NAMED])
             yield f"{key}: there is no {name!r}{did_you_mean(name, labels)} (there are: {shown})"

@@ -51,7 +51,7 @@ class Rendering:
         values = dict(given)
         for name, value in given.items():
             if in_file(value):
-                values[name] = await self._of_file(name, str(value), values)
+                values[name] = await self._value_in_file(name, str(value), values)
         return values
 
     def resolved(self, read: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Rendering:
             }
         )
 
-    async def _of_file(self, name: str, named: str, values: Mapping[str, Any]) -> Any:
+    async def _value_in_file(self, name: str, named: str, values: Mapping[str, Any]) -> Any:
         path, _ = split_function(named)
         suffix = Path(path).suffix.lower()
         if suffix in SCRIPTS:
@@ -108,15 +108,17 @@ class Rendering:
         label = self._provider["label"]
         provider = {"id": self._provider["id"], "label": "" if label == self._provider["id"] else label}
         context = {"vars": dict(read), "provider": provider, "config": dict(self._prompt.get("config") or {})}
-        given = await call_file(self._folder, f"{file}:{name}" if name else file, "get_prompt", [context], walled=False)
-        if isinstance(given, str):
-            return given, {}
-        if isinstance(given, dict) and "prompt" in given:
-            inner = given["prompt"]
-            return inner if isinstance(inner, str) else compact_json(inner), dict(given.get("config") or {})
-        if isinstance(given, (dict, list)):
-            return compact_json(given), {}
-        raise ScriptError(f"{file} gave {type(given).__name__}, expected a prompt")
+        returned = await call_file(
+            self._folder, f"{file}:{name}" if name else file, "get_prompt", [context], walled=False
+        )
+        if isinstance(returned, str):
+            return returned, {}
+        if isinstance(returned, dict) and "prompt" in returned:
+            inner = returned["prompt"]
+            return inner if isinstance(inner, str) else compact_json(inner), dict(returned.get("config") or {})
+        if isinstance(returned, (dict, list)):
+            return compact_json(returned), {}
+        raise ScriptError(f"{file} gave {type(returned).__name__}, expected a prompt")
 
     def _rendered_text(self, raw: str, values: Mapping[str, Any]) -> str:
         if is_cut(raw):
@@ -124,7 +126,7 @@ class Rendering:
         try:
             document = json_parse(raw)
         except (ValueError, RecursionError):
-            return self.text(raw, {name: self._filled_variable(one, values) for name, one in values.items()})
+            return self.text(raw, {name: self._filled_variable(value, values) for name, value in values.items()})
         return pretty_json(render_all(document, values))
 
     def _filled_variable(self, value: Any, values: Mapping[str, Any]) -> Any:

@@ -81,7 +81,7 @@ class ResultsReport:
     ) -> str:
         """The file without its results."""
         native: Mapping[str, Any] = summary.native or {}
-        own = {one["variant"]: one for one in native.get("prompts", ())}
+        own = {column["variant"]: column for column in native.get("prompts", ())}
         prompts = [(result_column(columns, name), own.get(name, {})) for name in own or columns]
         document = {
             "evalId": summary.run_id,
@@ -89,13 +89,14 @@ class ResultsReport:
                 "version": 3,
                 "timestamp": summary.started_at.isoformat(),
                 "prompts": [
-                    one.described({**counted.get(one.number, _Counters()).metrics, **row}) for one, row in prompts
+                    column.described({**counted.get(column.number, _Counters()).metrics, **row})
+                    for column, row in prompts
                 ],
                 "results": [],
                 "stats": {
-                    "successes": sum(one.passed for one in counted.values()),
-                    "failures": sum(one.failed for one in counted.values()),
-                    "errors": sum(one.errors for one in counted.values()),
+                    "successes": sum(counters.passed for counters in counted.values()),
+                    "failures": sum(counters.failed for counters in counted.values()),
+                    "errors": sum(counters.errors for counters in counted.values()),
                     **{key: native[key] for key in ("successes", "failures", "errors") if key in native},
                 },
             },
@@ -109,9 +110,9 @@ class ResultsReport:
 def _stored_texts(results: Iterable[Mapping[str, Any]], texts: IO[bytes]) -> list[tuple[tuple[int, int], int, int]]:
     """Where the text of each result is: its number and its column's, position and length, in the order of the file."""
     places, end = [], 0
-    for one in results:
-        text = msgspec.json.encode(one)
-        places.append(((one["testIdx"], one["promptIdx"]), end, len(text)))
+    for result in results:
+        text = msgspec.json.encode(result)
+        places.append(((result["testIdx"], result["promptIdx"]), end, len(text)))
         texts.write(text)
         end += len(text)
     return sorted(places)
@@ -155,9 +156,9 @@ class _Counters:
 
 def _counting_results(results: Iterable[dict[str, Any]], counted: dict[int, _Counters]) -> Iterator[dict[str, Any]]:
     """The results, each added to the counters of its column."""
-    for one in results:
-        counted.setdefault(one["promptIdx"], _Counters()).add(one)
-        yield one
+    for result in results:
+        counted.setdefault(result["promptIdx"], _Counters()).add(result)
+        yield result
 
 
 class _Column(NamedTuple):
@@ -175,7 +176,7 @@ class _Column(NamedTuple):
 
 
 def result_columns(plan: Plan | None) -> dict[str, _Column]:
-    return {} if plan is None else {one.name: _column(i, one) for i, one in enumerate(plan.variants)}
+    return {} if plan is None else {variant.name: _column(i, variant) for i, variant in enumerate(plan.variants)}
 
 
 def _column(number: int, variant: Variant) -> _Column:

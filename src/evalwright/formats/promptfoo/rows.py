@@ -54,13 +54,13 @@ def _test(row: dict[str, str], origin: Origin, place: str) -> dict[str, Any]:
     for key, value in row.items():
         for doubt in doubt_cell(value) if _EXPECTED.match(key) else ():
             origin.warn(f"{place}: {key}: {doubt}")
-        if found := _CONFIG.match(key):
-            _configure(_meant(expected, found[1]), found[2], key, value, origin, place)
+        if match := _CONFIG.match(key):
+            _configure(_meant(expected, match[1]), match[2], key, value, origin, place)
         elif key.startswith(_METADATA) and value.strip():
             name = key.removeprefix(_METADATA)
             listed = name.endswith("[]")
             test.setdefault("metadata", {})[name.removesuffix("[]")] = (
-                [one.strip().replace("\\,", ",") for one in _COMMA.split(value)] if listed else value
+                [item.strip().replace("\\,", ",") for item in _COMMA.split(value)] if listed else value
             )
     _add_plain_cell(test, row, origin, place)
     if metric := row.get("__metric"):
@@ -96,8 +96,8 @@ def _add_plain_cell(test: dict[str, Any], row: dict[str, str], origin: Origin, p
     for key in ("description", "providerOutput"):
         if row.get(f"__{key}"):
             test[key] = row[f"__{key}"]
-    if given := row.get("__threshold"):
+    if threshold := row.get("__threshold"):
         try:
-            test["threshold"] = float(given)
+            test["threshold"] = float(threshold)
         except ValueError:
-            origin.report(f"{place}: __threshold: expected a number, found {given!r}")
+            origin.report(f"{place}: __threshold: expected a number, found {threshold!r}")

@@ -32,7 +32,7 @@ def env_files(raw: Mapping[str, Any]) -> list[str]:
     """The files with variables that a configuration names; a text may name several, with commas between them."""
     named = raw.get("commandLineOptions", {}).get("envPath", ())
     texts = [named] if isinstance(named, str) else named if isinstance(named, list) else ()
-    return [one.strip() for text in texts for one in str(text).split(",")]
+    return [name.strip() for text in texts for name in str(text).split(",")]
 
 
 class RunningOptions:
@@ -57,7 +57,7 @@ class RunningOptions:
         most = options.get("max_concurrency") or self._given.get("maxConcurrency", _CONCURRENT)
         repeat = options.get("repeat") or self._given.get("repeat", 1)
         own = {own_repeat(case) for case in cases}
-        trials = max((found or repeat for found in own), default=repeat)
+        trials = max((repeats or repeat for repeats in own), default=repeat)
         most = 1 if in_turn or self._given.get("delay") else most
         retry = RetryRule()
         if (more := options.get("max_retries")) is not None:

@@ -68,27 +68,27 @@ def configuration_schema() -> Schema:
 
 def tests_schema() -> Schema:
     """For a file of tests in YAML or JSON."""
-    return _of_part("promptfoo: tests", _tests())
+    return _schema_of_part("promptfoo: tests", _tests())
 
 
 def test_schema() -> Schema:
     """For a test: a line of a file of tests in JSON Lines, or the file that `defaultTest` names."""
-    return _of_part("promptfoo: a test", reference("TestEntry"))
+    return _schema_of_part("promptfoo: a test", reference("TestEntry"))
 
 
 def scenario_schema() -> Schema:
     """For a file of scenarios: one, or a list."""
-    one = reference("Scenario")
-    return _of_part("promptfoo: scenarios", {"anyOf": [one, list_of({"anyOf": [ANY_TEXT, one]})]})
+    scenario = reference("Scenario")
+    return _schema_of_part("promptfoo: scenarios", {"anyOf": [scenario, list_of({"anyOf": [ANY_TEXT, scenario]})]})
 
 
 def provider_schema() -> Schema:
     """For a file of providers: one, or a list."""
-    one: Schema = {"anyOf": [ANY_TEXT, reference("Provider")]}
-    return _of_part("promptfoo: providers", {"anyOf": [one, list_of(one)]})
+    schema: Schema = {"anyOf": [ANY_TEXT, reference("Provider")]}
+    return _schema_of_part("promptfoo: providers", {"anyOf": [schema, list_of(schema)]})
 
 
-def _of_part(title: str, part: Schema) -> Schema:
+def _schema_of_part(title: str, part: Schema) -> Schema:
     """A file that is a single part: draft 7 ignores everything beside `$ref`."""
     return {"title": title, "allOf": [part], "definitions": _definitions()}
 
@@ -120,16 +120,16 @@ def _assertion(members: Schema) -> Schema:
     """An assertion; types that are not supported are rejected, as by the reader."""
     kinds = {*CHECKS, SET, *COMPARISONS}
     known = one_of({*kinds, *(f"not-{kind}" for kind in CHECKS)})
-    found = _part(ASSERTION, type=known, assert_=members)
-    found["anyOf"] = [given("type"), {"required": ["$ref"]}]
-    found["allOf"] = [when("type", {"const": SET}, given("assert"))]
-    return found
+    definition = _part(ASSERTION, type=known, assert_=members)
+    definition["anyOf"] = [given("type"), {"required": ["$ref"]}]
+    definition["allOf"] = [when("type", {"const": SET}, given("assert"))]
+    return definition
 
 
 def _part(shape: Shape, **others: Schema) -> Schema:
     """A mapping of a shape; `others` are more specific schemas of some keys. A null value counts as absent."""
     known = {key: dict(kind.schema) for key, kind in shape.items()} | {k.rstrip("_"): v for k, v in others.items()}
-    return mapping({key: {"anyOf": [one, NULL, _ELSEWHERE]} if one else {} for key, one in known.items()})
+    return mapping({key: {"anyOf": [schema, NULL, _ELSEWHERE]} if schema else {} for key, schema in known.items()})
 
 
 def _tests() -> Schema:

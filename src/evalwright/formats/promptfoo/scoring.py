@@ -40,5 +40,5 @@ class ScoringFunction:
             return Evaluation(False, 0.0, f"{self._function} raised {error}", {"threw": True})
         if not is_result(returned):
             return Evaluation(False, 0.0, f"{self._function} must give pass, score and reason: found {returned!r:.80}")
-        detail = {"named_scores": given} if (given := finite_scores(returned)) is not None else {}
+        detail = {"named_scores": scores} if (scores := finite_scores(returned)) is not None else {}
         return Evaluation(returned["pass"], float(returned["score"]), returned["reason"], detail)

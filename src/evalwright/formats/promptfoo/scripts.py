@@ -184,12 +184,12 @@ def _json_data(value: Any) -> Any:
     """Data that a function of Python returned. Raises ScriptError for what JSON cannot express."""
     notes: list[str] = []
     try:
-        found = as_javascript(plain(value, "context", notes))
+        script_context = as_javascript(plain(value, "context", notes))
     except TargetError as error:
         raise ScriptError(str(error)) from None
     if notes:
         raise ScriptError(f"it returned what JSON cannot express: {notes[0].partition(', ')[0]}")
-    return found
+    return script_context
 
 
 async def _in_turn(work: Coroutine[Any, Any, Any]) -> Any:
@@ -236,12 +236,12 @@ def python_function(file: Path, name: str) -> Callable[..., Any]:
     except BaseException as error:  # users' modules may call `sys.exit`
         message = f"{file.name} cannot be imported: {type(error).__name__}: {error}"
         raise ScriptError(message, "unusable") from error
-    found: Any = module
+    function: Any = module
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
+        function = getattr(function, part, None)
+    if not callable(function):
         raise ScriptError(f"{file.name} has no function {name!r}", "unusable")
-    return found  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def evaluated_file(path: Path, folder: Path) -> Any:

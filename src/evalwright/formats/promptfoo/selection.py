@@ -27,9 +27,11 @@ def chosen_columns(found: Sequence[_One], flag: str, pattern: str | None) -> lis
     if pattern is None:
         return [*found]
     fits = _pattern(flag, pattern)
-    chosen = [one for one in found if any(fits(str(one[key])) for key in ("id", "label") if one.get(key))]
+    chosen = [
+        provider for provider in found if any(fits(str(provider[key])) for key in ("id", "label") if provider.get(key))
+    ]
     if not chosen:
-        names = ", ".join(str(one.get("label") or one.get("id"))[:60] for one in found[:_MOST_NAMED])
+        names = ", ".join(str(provider.get("label") or provider.get("id"))[:60] for provider in found[:_MOST_NAMED])
         raise InputError(f"{flag}: none of {names} matches {pattern!r}")
     return chosen
 
@@ -62,36 +64,36 @@ def _filters(options: Mapping[str, Any]) -> Iterator[tuple[str, _Narrow]]:
         part = _range(text)
         yield f"--filter-range {text}", _in_range(part)
     if (first := options.get("filter_first_n")) is not None:
-        yield f"--filter-first-n {first}", _of_lists(lambda tests, listed: tests[:first])
+        yield f"--filter-first-n {first}", _narrowed_lists(lambda tests, listed: tests[:first])
     if (number := options.get("filter_sample")) is not None:
         seed = options.get("filter_sample_seed") or 0
         yield (
             f"--filter-sample {number}",
-            _of_lists(lambda tests, listed: _sampled_tests(tests, number, _seed_of_list(seed, listed))),
+            _narrowed_lists(lambda tests, listed: _sampled_tests(tests, number, _seed_of_list(seed, listed))),
         )
 
 
 def _each(fits: Callable[[Case], object]) -> _Narrow:
-    return lambda cases: [one for one in cases if fits(one.case)]
+    return lambda cases: [case for case in cases if fits(case.case)]
 
 
 def _in_range(part: slice) -> _Narrow:
     """A range counts the tests of scenarios after the others, each once for every config."""
 
     def narrowed(cases: list[AuthoredCase]) -> list[AuthoredCase]:
-        kept = {*[*dict.fromkeys(one.group for one in cases)][part]}
-        return [one for one in cases if one.group in kept]
+        kept = {*[*dict.fromkeys(case.group for case in cases)][part]}
+        return [case for case in cases if case.group in kept]
 
     return narrowed
 
 
-def _of_lists(narrow: Callable[[list[int], int], list[int]]) -> _Narrow:
+def _narrowed_lists(narrow: Callable[[list[int], int], list[int]]) -> _Narrow:
     """A filter by the numbers of tests in their list, which is `tests` or one scenario."""
 
     def narrowed(cases: list[AuthoredCase]) -> list[AuthoredCase]:
         listed: dict[int, dict[int, None]] = {}
-        for one in cases:
-            listed.setdefault(one.listed, {})[one.test] = None
+        for case in cases:
+            listed.setdefault(case.listed, {})[case.test] = None
         kept = {(place, test) for place, tests in listed.items() for test in narrow([*tests], place)}
         return [one for one in cases if (one.listed, one.test) in kept]
 
@@ -111,23 +113,27 @@ def _pattern(flag: str, text: str) -> Callable[[str], object]:
 
 
 def _with_metadata(text: str) -> _Narrow:
-    key, found, value = text.partition("=")
-    if not (found and key and value):
+    key, separator, value = text.partition("=")
+    if not (separator and key and value):
         raise InputError(f"--filter-metadata: expected KEY=VALUE, found {text!r}")
 
     def fits(case: Case) -> bool:
-        given = case.metadata.get(key)
-        return any(value in str(one) for one in (given if isinstance(given, list) else [given]) if one is not None)
+        value_given = case.metadata.get(key)
+        return any(
+            value in str(item)
+            for item in (value_given if isinstance(value_given, list) else [value_given])
+            if item is not None
+        )
 
     return _each(fits)
 
 
 def mistaken_range(text: str) -> str:
     """What is wrong with a range of tests; empty if nothing is."""
-    found = _RANGE.fullmatch(text.strip())
-    if found is None or not (found[1] or found[2]):
+    match = _RANGE.fullmatch(text.strip())
+    if match is None or not (match[1] or match[2]):
         return f"expected START:END, counted from 0, END excluded, found {text!r}"
-    behind = found[1] and found[2] and int(found[1]) > int(found[2])
+    behind = match[1] and match[2] and int(match[1]) > int(match[2])
     return f"the start is after the end: {text!r}" if behind else ""
 
 
@@ -161,7 +167,7 @@ def _with_outcome(
     fits = _each(lambda case: test_key(case.input, case.description) in wanted)
 
     def narrowed(cases: list[AuthoredCase]) -> list[AuthoredCase]:
-        return [one._replace(group=i) for i, one in enumerate(fits(cases))]  # from here on, each is a test of its own
+        return [case._replace(group=i) for i, case in enumerate(fits(cases))]  # from here on, each is a test of its own
 
     return narrowed
 

@@ -63,7 +63,7 @@ def _are_texts(value: Any) -> bool:
 
 
 def _is_mapping_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, dict) and all(one is None or fits(one) for one in value.values())
+    return lambda value: isinstance(value, dict) and all(item is None or fits(item) for item in value.values())
 
 
 _STRING = {"type": "string"}
@@ -84,7 +84,7 @@ MAPPING = KeyKind("a mapping", _instance_of(dict), {"type": "object"})
 TEXTS = KeyKind("a list of texts", _are_texts, {"type": "array", "items": _SCALAR})
 SCALARS = KeyKind(
     "a mapping of texts",
-    _is_mapping_of(lambda one: isinstance(one, (str, int, float))),
+    _is_mapping_of(lambda item: isinstance(item, (str, int, float))),
     _mapping_of("string number boolean null"),
 )
 FILES = KeyKind("a mapping of names of files", _is_mapping_of(_instance_of(str)), _mapping_of("string null"))

@@ -55,8 +55,8 @@ class Sources:
         """The files that a name or a pattern means, in the order of their names; reported if there are none."""
         pattern = named.removeprefix(_FILE)
         if _MAGIC.isdisjoint(pattern) or os.path.isfile(self.folder / pattern):
-            found = self.path(named, origin)
-            yield from () if found is None else (found,)
+            path = self.path(named, origin)
+            yield from () if path is None else (path,)
             return
         choices = _choices(pattern)
         if (number := prod(map(len, choices))) > _MOST_PATTERNS:
@@ -67,8 +67,8 @@ class Sources:
         if not matches:
             origin.report(f"no file matches {named!r}", absent=True)
         for match in sorted(dict.fromkeys(matches)):
-            if (found := self.path(os.path.relpath(match, self.folder), origin)) is not None:
-                yield found
+            if (path := self.path(os.path.relpath(match, self.folder), origin)) is not None:
+                yield path
 
     def shown(self, path: Path) -> Path:
         """A file as messages name it: as the configuration itself was named."""

@@ -17,7 +17,7 @@ from evalwright.files.dotenv import read_env_files, unread_lines
 from evalwright.files.masker import may_be_secret, secrets_in
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.assertions import Assertions
-from evalwright.formats.promptfoo.before_all import Hooked, after_before_all
+from evalwright.formats.promptfoo.before_all import HookedParts, after_before_all
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import AuthoredColumns, columns
 from evalwright.formats.promptfoo.config_mistakes import check_comparisons, check_derived, check_keys
@@ -97,7 +97,7 @@ class _Reading:
         self._path, self._sources, self._findings, self._options = path, sources, findings, options
         self._origin = Origin(findings)
         self._unusable: list[InputError] = []
-        taken = list(env_names(raw))
+        names = list(env_names(raw))
         raw = what_fits(resolved(raw, raw, sources, self._origin), CONFIG, self._origin)
         self._values = {**values, **self._values_named_in(raw)}
         learn(self._values)
@@ -105,7 +105,7 @@ class _Reading:
         known = {**self._values, **environment(), **variables, **self._own}
         self._own = {key: with_environment(value, known) for key, value in self._own.items()}
         self._known = {**known, **self._own}
-        self._taken = {name: self._known[name] for name in taken if name in self._known and name not in self._own}
+        self._taken = {name: self._known[name] for name in names if name in self._known and name not in self._own}
         self._written = {key: value for key, value in raw.items() if key != "env"}
         self._raw: dict[str, Any] = with_environment(self._written, self._known)
         self._running = RunningOptions(self._raw, self._origin)
@@ -115,8 +115,8 @@ class _Reading:
         if self._options.get("env_file"):
             return {}
         place = self._origin.at("commandLineOptions", "envPath")
-        found = [self._sources.path(named, place) for named in env_files(raw)]
-        files = [file for file in reversed(found) if file is not None]
+        paths = [self._sources.path(named, place) for named in env_files(raw)]
+        files = [file for file in reversed(paths) if file is not None]
         self._findings.warnings += unread_lines(files)
         return read_env_files(files, process_environment())
 
@@ -165,7 +165,7 @@ class _Reading:
         providers = self._providers()
         tests = Tests(raw, self._sources, Assertions(self._sources, providers), origin)
         prompts, self._raw, self._set = after_before_all(
-            Hooked(prompts, raw), providers, tests, self._sources.folder, origin.at("extensions")
+            HookedParts(prompts, raw), providers, tests, self._sources.folder, origin.at("extensions")
         )
         return tests, AuthoredColumns(prompts, providers)
 
@@ -173,7 +173,7 @@ class _Reading:
         """The cases, prompts and providers that the filters leave."""
         prompts, providers = every
         authored = tests.cases()
-        for message in unknown_names([one.case for one in authored], prompts, providers):
+        for message in unknown_names([entry.case for entry in authored], prompts, providers):
             self._origin.at("tests" if self._raw.get("tests") else "scenarios").report(message)
         with self._later():
             authored = chosen_tests(authored, {**self._running.filters(), **self._options})
@@ -238,8 +238,8 @@ class _Reading:
                 hint = "".join(f"; should {one!r} be 'providers'?" for one in islice(strange, 1))
                 origin.report(f"no providers: expected the key providers (or targets) with what is to be asked{hint}")
             return []
-        found = providers_of(raw[key], self._sources, origin.at(key))
-        return [without_values(one, self._taken) for one in found]
+        providers = providers_of(raw[key], self._sources, origin.at(key))
+        return [without_values(provider, self._taken) for provider in providers]
 
     def _shared_settings(self) -> dict[str, Any]:
         filters = self._raw.get("nunjucksFilters", {})
@@ -281,7 +281,9 @@ class _Reading:
     def _mirrors(self) -> list[Plugin]:
         """What calls the extensions after tests and after the suite, and again before a resumed one."""
         extensions = self._raw.get("extensions", [])
-        if all(concerned([one], BEFORE_EACH) and not concerned([one], AFTER_EACH) for one in extensions):
+        if all(
+            concerned([extension], BEFORE_EACH) and not concerned([extension], AFTER_EACH) for extension in extensions
+        ):
             return []
         return [Plugin("promptfoo_extensions", {"extensions": extensions, "folder": str(self._sources.folder)})]
 
@@ -299,9 +301,9 @@ class _Reading:
         return {**kept, **({"derived_metrics": raw["derivedMetrics"]} if raw.get("derivedMetrics") else {})}
 
     def _secrets(self) -> dict[str, str]:
-        given = {name: self._known[name] for name in self._values}
-        found = {name: value for name, value in {**self._set, **self._taken}.items() if may_be_secret(value)}
-        return {**secrets_in(given), **found}
+        set_values = {name: self._known[name] for name in self._values}
+        secrets = {name: value for name, value in {**self._set, **self._taken}.items() if may_be_secret(value)}
+        return {**secrets_in(set_values), **secrets}
 
 
 def _contents(
@@ -325,9 +327,10 @@ def _cells(case: Case, variants: Sequence[Variant], trials: int) -> int:
     """How often a test is run in all columns that it is meant for."""
     own = case.extra["promptfoo"]
     meant = [
-        one.config.get("repeat")
-        for one in variants
-        if allows(own.get("prompts"), one.config["prompt"]) and allows(own.get("providers"), one.config["provider"])
+        variant.config.get("repeat")
+        for variant in variants
+        if allows(own.get("prompts"), variant.config["prompt"])
+        and allows(own.get("providers"), variant.config["provider"])
     ]
     repeats = (own.get("options", {}).get("repeat", repeat) for repeat in meant)
     return sum(trials if repeat is None else min(repeat, trials) for repeat in repeats)
@@ -335,12 +338,12 @@ def _cells(case: Case, variants: Sequence[Variant], trials: int) -> int:
 
 def _digest(tests: Sequence[Any]) -> str:
     """SHA-256 (hex) of the tests as one JSON list, of which only one test at a time is in memory."""
-    found = hashlib.sha256(b"[")
+    digest = hashlib.sha256(b"[")
     for i, test in enumerate(tests):
         text = json.dumps(test, sort_keys=True, default=str)
-        found.update((f", {text}" if i else text).encode(errors="surrogatepass"))
-    found.update(b"]")
-    return found.hexdigest()
+        digest.update((f", {text}" if i else text).encode(errors="surrogatepass"))
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def _name(path: Path) -> str:

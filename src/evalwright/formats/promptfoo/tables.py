@@ -51,13 +51,13 @@ def _records(text: str, file: str, origin: Origin, delimiter: str) -> Iterator[C
         line, counted_to = line + text.count("\n", counted_to, at), at
         place, cells = f"{file}:{line}", list[str]()
         while True:
-            if (found := cell.match(text, at)) is None:  # it matches the empty text, too
+            if (match := cell.match(text, at)) is None:  # it matches the empty text, too
                 return
-            if found[1] is None and _OPEN.match(text, at):
+            if match[1] is None and _OPEN.match(text, at):
                 origin.report(f"{place}: a quotation mark is never closed")
                 return
-            cells.append(found[0] if found[1] is None else found[1].replace('""', '"'))
-            at = found.end()
+            cells.append(match[0] if match[1] is None else match[1].replace('""', '"'))
+            at = match.end()
             if not text.startswith(delimiter, at):
                 break
             at += 1

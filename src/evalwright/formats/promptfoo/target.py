@@ -73,13 +73,13 @@ class PromptfooTarget:
         self._end = None if most is None else session_began() + most
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
-        own = _of_test(case)
+        own = _settings_of_test(case)
         if "provider_output" not in own and self._cached is None:
             yield from self._caller_for(own).asks()
 
     @traced
     async def run(self, case: Case, trial: int) -> Answer:
-        own = _of_test(case)
+        own = _settings_of_test(case)
         missing = [id for id in own.get("relies_on", ()) if id not in self._had]
         self._had.add(case.id)
         if not self._is_for(own, trial):
@@ -121,9 +121,9 @@ class PromptfooTarget:
         self, case: Case, trial: int, own: Mapping[str, Any], options: Mapping[str, Any], seen: dict[str, Any]
     ) -> Answer:
         """The answer. What is known about the cell is added to `seen`, even if there is no answer."""
-        given = await self._given_variables(case, options)
-        seen["vars"] = recorded(dict(given))
-        values, prompt, config = await self._rendered_prompt(case, trial, given, options)
+        variables = await self._given_variables(case, options)
+        seen["vars"] = recorded(dict(variables))
+        values, prompt, config = await self._rendered_prompt(case, trial, variables, options)
         context = self._context(values, prompt, config)
         provider = own.get("provider", self._provider)
         seen.update(prompt=prompt, provider={key: provider[key] for key in ("id", "label", "calls") if key in provider})
@@ -167,25 +167,25 @@ class PromptfooTarget:
 
     async def _given_variables(self, case: Case, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """The variables of the test, with those that `transformVars` makes."""
-        given: Mapping[str, Any] = case.input if isinstance(case.input, dict) else {}
+        inputs: Mapping[str, Any] = case.input if isinstance(case.input, dict) else {}
         code = options.get("transformVars")
         if not code:
-            return given
-        context = {"vars": given, "prompt": {}, "uuid": str(uuid4())}
-        return {**given, **await transformed_vars(code, given, context, self._folder)}
+            return inputs
+        context = {"vars": inputs, "prompt": {}, "uuid": str(uuid4())}
+        return {**inputs, **await transformed_vars(code, inputs, context, self._folder)}
 
     async def _after_hooks(self, case: Case) -> Case:
         """The test with the variables that `beforeEach` leaves it."""
         try:
-            given = await vars_before(self._extensions, self._folder, case)
-            return msgspec.structs.replace(case, input=given)
+            variables = await vars_before(self._extensions, self._folder, case)
+            return msgspec.structs.replace(case, input=variables)
         except ScriptError as error:
             raise TargetError(str(error), "timeout" if error.type == "timeout" else "hook_error") from error
 
     async def _rendered_prompt(
-        self, case: Case, trial: int, given: Mapping[str, Any], options: Mapping[str, Any]
+        self, case: Case, trial: int, variables: Mapping[str, Any], options: Mapping[str, Any]
     ) -> tuple[dict[str, Any], str, dict[str, Any]]:
-        read = await self._rendering.read({**given, **self._kept})
+        read = await self._rendering.read({**variables, **self._kept})
         values = self._rendering.resolved(read)
         if self._remembers and options.get("disableConversationVar") is not True:
             turns = self._talks[talk_of(case)]
@@ -236,9 +236,9 @@ class PromptfooTarget:
             await caller.close()
 
 
-def _of_test(case: Case) -> dict[str, Any]:
-    found: dict[str, Any] = case.extra.get("promptfoo", {})
-    return found
+def _settings_of_test(case: Case) -> dict[str, Any]:
+    native: dict[str, Any] = case.extra.get("promptfoo", {})
+    return native
 
 
 def _test_for_code(case: Case, own: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,17 +35,19 @@ def plain_names(text: str) -> set[str]:
     """The first steps of the names that a template only prints; none if it has statements, which may set names."""
     if "{%" in text:
         return set()
-    return {found[1].partition(".")[0] for found in _NAME.finditer(text)} - _WORDS
+    return {match[1].partition(".")[0] for match in _NAME.finditer(text)} - _WORDS
 
 
 def with_references(values: dict[str, Any]) -> dict[str, Any]:
     """Variables in which `{{name}}` is replaced by other variables, the first one of each text in each round."""
     for _ in range(_ROUNDS):
         named = {name: _REFERENCE.search(value) for name, value in values.items() if isinstance(value, str)}
-        found = {name: one for name, one in named.items() if one is not None and one[1] in values}
-        if not found:
+        used = {
+            name: used_name for name, used_name in named.items() if used_name is not None and used_name[1] in values
+        }
+        if not used:
             break
-        for name, one in found.items():
+        for name, one in used.items():
             other = values[one[1]]
             values[name] = values[name].replace(one[0], "null" if other is None else template_text(other), 1)
     return values
@@ -62,10 +64,10 @@ def names_nothing(text: str, values: Mapping[str, Any]) -> bool:
     Names are found with promptfoo's own patterns, so that the same texts are data.
     """
     text = _COMMENT.sub("", text)
-    names = {one or other for one, other in _USED.findall(text)}
+    names = {name or other for name, other in _USED.findall(text)}
     for item, items in _LOOP.findall(text):
         names = names - {item} | {items}
-    roots = {found[0] for name in names if (found := _ROOT.match(name))} - {"env"}
+    roots = {match[0] for name in names if (match := _ROOT.match(name))} - {"env"}
     return not roots <= values.keys()
 
 
@@ -88,8 +90,8 @@ def render_all(value: Any, names: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
         return render(value, names)
     if isinstance(value, dict):
-        return {key: render_all(one, names) for key, one in value.items()}
-    return [render_all(one, names) for one in value] if isinstance(value, list) else value
+        return {key: render_all(item, names) for key, item in value.items()}
+    return [render_all(item, names) for item in value] if isinstance(value, list) else value
 
 
 def _are_plain(paths: list[str]) -> bool:

@@ -84,7 +84,7 @@ class _Column:
 
     @property
     def sums(self) -> dict[str, float]:
-        return {name: one.total.total for name, one in self.scores.items()}
+        return {name: score.total.total for name, score in self.scores.items()}
 
     def merge(self, other: _Column) -> None:
         self.score.merge(other.score)
@@ -92,8 +92,8 @@ class _Column:
             self.passed + other.passed, self.failed + other.failed, self.errors + other.errors,
         )  # fmt: skip
         self._count(other.asserts)
-        for name, found in other.named.items():
-            self.named.setdefault(name, _Scores()).merge(found)
+        for name, scores in other.named.items():
+            self.named.setdefault(name, _Scores()).merge(scores)
 
     def add(self, extra: _Extra) -> None:
         self._count(extra.asserts)
@@ -101,7 +101,7 @@ class _Column:
             self.named.setdefault(name, _Scores()).add(total, *extra.behind.get(name, (0, 0)))
 
     def _count(self, asserts: Collection[int]) -> None:
-        self.asserts = [mine + theirs for mine, theirs in zip(self.asserts, asserts, strict=True)]
+        self.asserts = [own + others for own, others in zip(self.asserts, asserts, strict=True)]
 
 
 class PromptfooTotals:
@@ -110,7 +110,7 @@ class PromptfooTotals:
     def __init__(self, plan: Plan) -> None:
         self._columns = {variant.name: _Column() for variant in plan.variants}
         derived = plan.metadata.get("derived_metrics") or []
-        self._readable = isinstance(derived, list) and all(isinstance(one, dict) for one in derived)
+        self._readable = isinstance(derived, list) and all(isinstance(metric, dict) for metric in derived)
         self._derived: list[dict[str, Any]] = derived if self._readable else []
         self._gate = None if plan.gate is None else msgspec.convert(plan.gate, PassRateGate)
         self._passes: CountedPasses | None = None
@@ -131,8 +131,8 @@ class PromptfooTotals:
             self._passes.add(trace, status == "pass")
 
     def add_extra(self, variant: str, extra: Mapping[str, Any]) -> None:
-        found = msgspec.convert(extra, _Extra)
-        self._columns.setdefault(variant, _Column()).add(found)
+        native = msgspec.convert(extra, _Extra)
+        self._columns.setdefault(variant, _Column()).add(native)
 
     def merge(self, other: Any) -> None:
         for name, column in other._columns.items():
@@ -161,10 +161,10 @@ class PromptfooTotals:
         """Each metric for all columns, derived ones after the others."""
         for metric in sorted({name for column in self._columns.values() for name in column.named}):
             for variant, column in self._columns.items():
-                if (found := column.named.get(metric)) is not None:
-                    yield NamedMetric(metric, variant, found.total.total, found.mean, found.n)
+                if (score := column.named.get(metric)) is not None:
+                    yield NamedMetric(metric, variant, score.total.total, score.mean, score.n)
         derived = {variant: self._derive(column) for variant, column in self._columns.items() if column.cells}
-        for metric in dict.fromkeys(str(one.get("name")) for one in self._derived):
+        for metric in dict.fromkeys(str(metric_settings.get("name")) for metric_settings in self._derived):
             for variant, values in derived.items():
                 yield NamedMetric(metric, variant, values.get(metric))
 
@@ -184,10 +184,10 @@ class PromptfooTotals:
     def _derive(self, column: _Column) -> dict[str, float]:
         names: dict[str, float] = {**column.sums, _COUNT: column.cells}
         derived: dict[str, float] = {}
-        for one in self._derived:
-            found = value_of(str(one.get("value")), {**names, **derived})
-            if found is not None:
-                derived[str(one.get("name"))] = found
+        for metric_settings in self._derived:
+            value = value_of(str(metric_settings.get("value")), {**names, **derived})
+            if value is not None:
+                derived[str(metric_settings.get("name"))] = value
         return derived
 
     def _decided_gate(self, wanted: float) -> GateOutcome:
@@ -202,17 +202,17 @@ class PromptfooTotals:
 
 def _behind(column: _Column) -> dict[str, Any]:
     """The number and the weight of each name's scores; empty if the cells do not record them."""
-    known = {name: one for name, one in column.scores.items() if one.n}
+    known = {name: score for name, score in column.scores.items() if score.n}
     if not known:
         return {}
     return {
-        "namedScoresCount": {name: one.n for name, one in known.items()},
-        "namedScoreWeights": {name: one.weight.total for name, one in known.items()},
+        "namedScoresCount": {name: score.n for name, score in known.items()},
+        "namedScoreWeights": {name: score.weight.total for name, score in known.items()},
     }
 
 
 def _incomputable(metrics: Collection[NamedMetric]) -> Iterator[str]:
-    for metric in dict.fromkeys(one.metric for one in metrics if one.value is None):
-        missing = [one.variant for one in metrics if one.metric == metric and one.value is None]
+    for metric in dict.fromkeys(measure.metric for measure in metrics if measure.value is None):
+        missing = [measure.variant for measure in metrics if measure.metric == metric and measure.value is None]
         why = "a name in it has no scores, or it divides by 0"
         yield f"the derived metric {metric!r} cannot be computed for {', '.join(missing)}: {why}"

@@ -20,23 +20,23 @@ _RETURN = re.compile(r"\breturn\b")
 async def transformed(code: Any, output: Any, context: Mapping[str, Any], folder: str) -> Any:
     """The output returned by a transform. Raises ScriptError, also if it returns nothing."""
     if in_file(code):
-        given = await call_file(folder, code, "get_transform", [output, context])
+        evaluated_code = await call_file(folder, code, "get_transform", [output, context])
     else:
-        given = await _evaluated_code(str(code), {"output": output, "context": context}, folder)
-    if given is None:
+        evaluated_code = await _evaluated_code(str(code), {"output": output, "context": context}, folder)
+    if evaluated_code is None:
         raise ScriptError(f"the transform {_shown_code(code)} returned nothing")
-    return given
+    return evaluated_code
 
 
 async def transformed_vars(code: Any, values: Mapping[str, Any], context: Mapping[str, Any], folder: str) -> Any:
     """The variables returned by `transformVars`. Raises ScriptError."""
     if in_file(code):
-        given = await call_file(folder, code, "get_transform", [values, context])
+        evaluated_code = await call_file(folder, code, "get_transform", [values, context])
     else:
-        given = await _evaluated_code(str(code), {"vars": dict(values), "context": context}, folder)
-    if not isinstance(given, dict):
-        raise ScriptError(f"transformVars {_shown_code(code)} gave {type(given).__name__}, expected a mapping")
-    return given
+        evaluated_code = await _evaluated_code(str(code), {"vars": dict(values), "context": context}, folder)
+    if not isinstance(evaluated_code, dict):
+        raise ScriptError(f"transformVars {_shown_code(code)} gave {type(evaluated_code).__name__}, expected a mapping")
+    return evaluated_code
 
 
 async def response_of(code: Any, document: Any, text: str, context: Mapping[str, Any], folder: str) -> Any:
@@ -44,8 +44,8 @@ async def response_of(code: Any, document: Any, text: str, context: Mapping[str,
     if in_file(code):
         return await call_file(folder, code, "get_response", [document, text, context])
     names = {"json": document, "text": text, "context": context}
-    found, value = simple_path(str(code), names)
-    return value if found else await run_javascript(folder, body_returning(str(code), names), names)
+    is_simple, value = simple_path(str(code), names)
+    return value if is_simple else await run_javascript(folder, body_returning(str(code), names), names)
 
 
 async def requested(code: str, names: Mapping[str, Any], folder: str) -> Any:
@@ -65,8 +65,8 @@ async def _evaluated_code(code: str, names: Mapping[str, Any], folder: str) -> A
     """The value of an expression on one line, or what the body of a function on several lines returns."""
     if "\n" in code:
         return await run_javascript(folder, code, names)
-    found, value = simple_path(code, names)
-    return value if found else await run_javascript(folder, f"return {code}", names)
+    is_simple, value = simple_path(code, names)
+    return value if is_simple else await run_javascript(folder, f"return {code}", names)
 
 
 def _shown_code(code: Any) -> str:

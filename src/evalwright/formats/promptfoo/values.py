@@ -52,10 +52,10 @@ def as_javascript(value: Any) -> Any:
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _EXACT else value
     if isinstance(value, dict):
-        made = {key if isinstance(key, str) else template_text(key): as_javascript(one) for key, one in value.items()}
+        made = {key if isinstance(key, str) else template_text(key): as_javascript(item) for key, item in value.items()}
         return as_it_was(made, value)
     if isinstance(value, (list, tuple)):
-        return as_it_was([as_javascript(one) for one in value], value)
+        return as_it_was([as_javascript(item) for item in value], value)
     return value.isoformat() if isinstance(value, date) else value
 
 
@@ -118,7 +118,7 @@ def _with_javascript_numbers(text: str) -> str:
     """JSON with its small numbers as JavaScript prints them."""
     if "e-0" not in text:
         return text
-    return _NUMBERS.sub(lambda found: found[0] if found[0][0] == '"' else number_text(float(found[0])), text)
+    return _NUMBERS.sub(lambda match: match[0] if match[0][0] == '"' else number_text(float(match[0])), text)
 
 
 def shown_text(value: Any) -> str:

@@ -85,12 +85,12 @@ def _status(case: Case, rows: Sequence[EvaluationResult], score: float) -> Statu
 
 def is_blocked(details: Iterable[Mapping[str, Any]]) -> bool:
     """Whether a guardrail did what a red team asks of it: then all else passes, too."""
-    return any(one.get("blocked") for one in details)
+    return any(detail.get("blocked") for detail in details)
 
 
 def named_scores(rows: Iterable[EvaluationResult]) -> dict[str, float]:
     """The named scores of a cell: weighted means."""
-    return {name: one.mean for name, one in _named_scores(rows).items()}
+    return {name: score.mean for name, score in _named_scores(rows).items()}
 
 
 @dataclass(slots=True)
@@ -109,26 +109,26 @@ class _Scores:
 def _named_scores(rows: Iterable[Any]) -> dict[str, _Scores]:
     """By name; what the members of a set give counts with the weight of the set, and a row's `metric` is its own
     score."""
-    found: dict[str, _Scores] = {}
+    scores: dict[str, _Scores] = {}
     for row in rows:
         given = {name: _Scores(value, 1.0, 1) for name, value in row.detail.get("named_scores", {}).items()}
         given |= _named_scores(map(_Member, row.detail.get("children", ())))
         if metric := row.detail.get("metric"):
             given[metric] = _Scores(row.score or 0.0, 1.0, 1)
         for name, own in given.items():
-            one = found.setdefault(name, _Scores())
-            one.total += own.total * _weight(row.detail)
-            one.weight += own.weight * _weight(row.detail)
-            one.n += own.n
-    return found
+            score = scores.setdefault(name, _Scores())
+            score.total += own.total * _weight(row.detail)
+            score.weight += own.weight * _weight(row.detail)
+            score.n += own.n
+    return scores
 
 
-def _replaced_scores(named: dict[str, _Scores], given: Mapping[str, float] | None) -> dict[str, _Scores]:
+def _replaced_scores(named: dict[str, _Scores], scores: Mapping[str, float] | None) -> dict[str, _Scores]:
     """The scores that a scoring function gives in place of the others, with the weights that these had."""
-    if given is None:
+    if scores is None:
         return named
-    old = {name: named.get(name, _Scores(0.0, 1.0, 1)) for name in given}
-    return {name: _Scores(score * old[name].weight, old[name].weight, old[name].n) for name, score in given.items()}
+    old = {name: named.get(name, _Scores(0.0, 1.0, 1)) for name in scores}
+    return {name: _Scores(score * old[name].weight, old[name].weight, old[name].n) for name, score in scores.items()}
 
 
 class _Member:
@@ -154,8 +154,8 @@ def _weight(detail: Mapping[str, Any]) -> float:
 
 
 def _passed_and_failed(passed: Iterable[bool]) -> tuple[int, int]:
-    found = list(passed)
-    return sum(found), len(found) - sum(found)
+    outcomes = list(passed)
+    return sum(outcomes), len(outcomes) - sum(outcomes)
 
 
 def _reasons(trace: Trace, results: Sequence[EvaluationResult], missing: Iterable[str]) -> list[str]:

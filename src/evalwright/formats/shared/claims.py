@@ -134,72 +134,72 @@ class _Reading:
         }
 
     def _text(self, key: str) -> str | None:
-        given = self._raw.get(key)
-        if key in self._raw and (not isinstance(given, str) or not given.strip()):
-            self._mistake(f"{key}: expected text, found {given!r}", key)
+        value = self._raw.get(key)
+        if key in self._raw and (not isinstance(value, str) or not value.strip()):
+            self._mistake(f"{key}: expected text, found {value!r}", key)
             return None
-        return given
+        return value
 
     def _flag(self, key: str) -> bool:
-        given = self._raw.get(key, False)
-        if not isinstance(given, bool):
-            self._mistake(f"{key}: expected true or false, found {given!r}", key)
-        return given is True
+        value = self._raw.get(key, False)
+        if not isinstance(value, bool):
+            self._mistake(f"{key}: expected true or false, found {value!r}", key)
+        return value is True
 
     def _one_of(self, key: str, known: Sequence[str], default: str) -> str:
-        given = self._raw.get(key, default)
-        if given not in known:
-            near = did_you_mean(str(given), known)
-            self._mistake(f"{key}: expected one of {', '.join(known)}, found {given!r}{near}", key)
-        return str(given)
+        value = self._raw.get(key, default)
+        if value not in known:
+            near = did_you_mean(str(value), known)
+            self._mistake(f"{key}: expected one of {', '.join(known)}, found {value!r}{near}", key)
+        return str(value)
 
     def _number(
         self, key: str, default: float | None, least: float, most: float | None, *, closed: bool = False
     ) -> float:
-        given = self._raw.get(key, default)
-        sound = isinstance(given, (int, float)) and not isinstance(given, bool) and given == given
+        value = self._raw.get(key, default)
+        sound = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
         if sound:
-            inside = least <= given if closed else least < given
-            sound = inside and (most is None or (given <= most if closed else given < most))
+            inside = least <= value if closed else least < value
+            sound = inside and (most is None or (value <= most if closed else value < most))
         if not sound:
             ends = f"from {least:g}" if most is None else f"between {least:g} and {most:g}"
-            self._mistake(f"{key}: expected a number {ends}, found {given!r}", key)
+            self._mistake(f"{key}: expected a number {ends}, found {value!r}", key)
             return default or 0.0
-        return float(given)
+        return float(value)
 
     def _alpha(self) -> float:
-        found = self._number("alpha", 0.05, 0, 1)
-        if 0 < found < LEAST_ALPHA:
-            self._mistake(f"alpha: expected a number of at least {LEAST_ALPHA:g}, found {found!r}", "alpha")
-        return found
+        number = self._number("alpha", 0.05, 0, 1)
+        if 0 < number < LEAST_ALPHA:
+            self._mistake(f"alpha: expected a number of at least {LEAST_ALPHA:g}, found {number!r}", "alpha")
+        return number
 
-    def _margin(self, key: str, given: Any, metric: str, *inside: str) -> float | None:
-        if given is None:
+    def _margin(self, key: str, value: Any, metric: str, *inside: str) -> float | None:
+        if value is None:
             return None
-        if isinstance(given, bool) or not isinstance(given, (int, float, str)):
+        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
             self._mistake(
-                f"{key}: expected points or a fraction below 1, like 2pp or 0.02, found {given!r}", *inside, key
+                f"{key}: expected points or a fraction below 1, like 2pp or 0.02, found {value!r}", *inside, key
             )
             return None
         try:
-            return margin_of(str(given), key, metric)
+            return margin_of(str(value), key, metric)
         except InputError as error:
             self._mistake(error.headline, *inside, key)
             return None
 
     def _slices(self, metric: str) -> tuple[list[str], float | None]:
         """The keys by which cases are sliced, and the loss that no slice may show; without `by`, every key."""
-        given = self._raw.get("slices")
-        if given is None:
+        slices = self._raw.get("slices")
+        if slices is None:
             return [], None
-        if not isinstance(given, Mapping):
-            return self._slice_keys(given, "slices"), None
-        for key in given:
+        if not isinstance(slices, Mapping):
+            return self._slice_keys(slices, "slices"), None
+        for key in slices:
             if key not in ("by", "not_worse_than"):
                 near = did_you_mean(str(key), ["by", "not_worse_than"])
                 self._mistake(f"nothing reads this key{near} (by, not_worse_than)", "slices", str(key))
-        loss = self._margin("not_worse_than", given.get("not_worse_than"), metric, "slices")
-        return self._slice_keys(given.get("by", "*"), "slices", "by"), loss
+        loss = self._margin("not_worse_than", slices.get("not_worse_than"), metric, "slices")
+        return self._slice_keys(slices.get("by", "*"), "slices", "by"), loss
 
     def _slice_keys(self, given: Any, *place: str) -> list[str]:
         keys = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
@@ -209,18 +209,18 @@ class _Reading:
         return keys
 
     def _guards(self) -> Iterator[tuple[str, float]]:
-        given = self._raw.get("guards")
-        if given is None:
+        guards = self._raw.get("guards")
+        if guards is None:
             return
-        if not isinstance(given, Mapping):
-            self._mistake(f"guards: expected a mapping like {{cost: +10%}}, found {type(given).__name__}", "guards")
+        if not isinstance(guards, Mapping):
+            self._mistake(f"guards: expected a mapping like {{cost: +10%}}, found {type(guards).__name__}", "guards")
             return
-        for name, limit in given.items():
-            found = guard_of(str(name), str(limit), self._metrics)
-            if isinstance(found, str):
-                self._mistake(found, "guards", str(name))
+        for name, limit in guards.items():
+            guard = guard_of(str(name), str(limit), self._metrics)
+            if isinstance(guard, str):
+                self._mistake(guard, "guards", str(name))
             else:
-                yield found.name, found.limit
+                yield guard.name, guard.limit
 
 
 def with_claimed_keys(gate: Mapping[str, Any] | None, path: str, cases: Iterable[C]) -> Iterator[C]:

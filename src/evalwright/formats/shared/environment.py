@@ -62,9 +62,9 @@ class Expansion:
         if isinstance(value, list):
             return [self.expanded(item, (*place, i)) for i, item in enumerate(value)]
         if isinstance(value, str) and self._environment is not None and ("$" in value or "{{" in value):
-            self.misspelt += [(place, found[0]) for found in _ELSEWHERE.finditer(value)]
+            self.misspelt += [(place, match[0]) for match in _ELSEWHERE.finditer(value)]
             value = at_home(value, self._folder)
-            self.misspelt += [(place, found[0]) for found in _MISSPELT.finditer(_REFERENCE.sub("", value))]
+            self.misspelt += [(place, match[0]) for match in _MISSPELT.finditer(_REFERENCE.sub("", value))]
             expanded = _REFERENCE.sub(lambda match: self._value(match, place), value)
             if _REFERENCE.fullmatch(value):
                 self.given.add(place)
@@ -106,15 +106,15 @@ class Expansion:
 
     def secrets(self, document: Any) -> dict[str, str]:
         """Values that must be masked, by name: of variables, and credentials."""
-        found = {name: value for name, value in self._secrets.items() if name not in self._public}
-        known = {part for secret in found.values() for part in (secret, *in_address(secret))}
+        secrets = {name: value for name, value in self._secrets.items() if name not in self._public}
+        known = {part for secret in secrets.values() for part in (secret, *in_address(secret))}
         basic = (("authorization", text) for text in self._composed if text.lower().startswith("basic "))
         for key, value in chain(credentials(document), basic):
             # A text that contains a variable's value is masked there, and stays readable around it.
-            for one in secret_parts(value) if self._holds_variable(value, known) else (value,):
-                if one not in known and not self._holds_variable(one, known):
-                    found[_unused_name(key, found)] = one
-        return found
+            for secret_part in secret_parts(value) if self._holds_variable(value, known) else (value,):
+                if secret_part not in known and not self._holds_variable(secret_part, known):
+                    secrets[_unused_name(key, secrets)] = secret_part
+        return secrets
 
     def _holds_variable(self, value: str, known: Collection[str]) -> bool:
         return any(secret and secret in value for secret in known) and any(value in text for text in self._composed)
@@ -141,10 +141,10 @@ def at_home(value: Any, folder: str) -> Any:
     return value
 
 
-def _unused_name(name: str, taken: Mapping[str, str]) -> str:
+def _unused_name(name: str, names: Mapping[str, str]) -> str:
     """The name, with a number if two systems have different keys."""
     number, free = 1, name
-    while free in taken:
+    while free in names:
         number += 1
         free = f"{name}_{number}"
     return free

@@ -21,10 +21,10 @@ def matches_filter(case: EvalCase | Case, wanted: Mapping[str, Any]) -> bool:
     return all(_is(_at(case, path), value) for path, value in wanted.items())
 
 
-def _is(found: Any, wanted: Any) -> bool:
-    if found is _NOTHING:
+def _is(actual: Any, wanted: Any) -> bool:
+    if actual is _NOTHING:
         return False
-    return found in wanted if isinstance(wanted, list) else bool(found == wanted)
+    return actual in wanted if isinstance(wanted, list) else bool(actual == wanted)
 
 
 def why_none_fits(cases: Sequence[EvalCase | Case], wanted: Mapping[str, Any]) -> str:
@@ -33,7 +33,9 @@ def why_none_fits(cases: Sequence[EvalCase | Case], wanted: Mapping[str, Any]) -
     for path in wanted:
         if absent := absent_path(cases, path):
             return f"no case matches the filter {{{rule}}}: {absent}"
-        text = next((one for one in _given_values(wanted[path]) if not isinstance(one, str)), None)
+        text = next(
+            (given_value for given_value in _given_values(wanted[path]) if not isinstance(given_value, str)), None
+        )
         if text is not None and any(_at(case, path) == str(text) for case in cases):
             return (
                 f"no case matches the filter {{{rule}}}: {path} is text there, {str(text)!r}; `types` converts a column"

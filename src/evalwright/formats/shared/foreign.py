@@ -65,8 +65,8 @@ def _keys_of_agentv_5(path: Path, head: Mapping[str, Any]) -> list[str]:
         return []
     own = [key for key in _AGENTV_KEYS if key in head and (key != "assert" or _asserts_as_agentv(path))]
     own += ["$schema"] * schema.startswith("agentv-")
-    if not own and "tests" in head and (found := _AGENTV_TEST.search(_text(path))):
-        own = ["tests[].id", f"tests[].{found[2] or found[3]}"]
+    if not own and "tests" in head and (match := _AGENTV_TEST.search(_text(path))):
+        own = ["tests[].id", f"tests[].{match[2] or match[3]}"]
     return [*own, *shared] if own else []
 
 
@@ -80,8 +80,8 @@ def _asserts_as_agentv(path: Path) -> bool:
     except InputError:
         return False
     listed = listed if isinstance(listed, list) else []
-    types = (one.get("type") for one in listed if isinstance(one, dict))
-    return any(isinstance(one, str) for one in listed) or any(
+    types = (item.get("type") for item in listed if isinstance(item, dict))
+    return any(isinstance(item, str) for item in listed) or any(
         str(kind).replace("-", "_") in _AGENTV_TYPES for kind in types
     )
 

@@ -85,8 +85,8 @@ def fractions(gate: Mapping[str, Any] | None, place: Place = ("gate",)) -> Itera
 def values_out_of_reach(gate: Any, place: Place = ("gate",)) -> Iterator[tuple[Place, str]]:
     """Values in a gate or a list of them, as written, that every score reaches, or none."""
     if isinstance(gate, list):
-        for i, one in enumerate(gate):
-            yield from values_out_of_reach(one, (*place, i))
+        for i, part in enumerate(gate):
+            yield from values_out_of_reach(part, (*place, i))
     if not isinstance(gate, dict):
         return
     yield from values_out_of_reach(gate.get("conditions"), (*place, "conditions"))
@@ -136,12 +136,12 @@ class _Reading:
         if rewards and raw.get("kind") == "reward":
             gate: dict[str, Any] = {"kind": "reward", "metric_key": str(raw.get("metric_key"))}
         else:
-            gate = self._of_kind(raw, place, nested=False)
+            gate = self._gate_of_kind(raw, place, nested=False)
         if rewards and raw.get("max_error_rate") is not None:
             gate["max_error_rate"] = self._number_at(raw, place, "max_error_rate")
         return gate if self._sound else None
 
-    def _of_kind(self, raw: Mapping[str, Any], place: Place, *, nested: bool) -> dict[str, Any]:
+    def _gate_of_kind(self, raw: Mapping[str, Any], place: Place, *, nested: bool) -> dict[str, Any]:
         kind = raw.get("kind")
         if kind is None:
             newer = nested or "aggregation" in raw or "pass_threshold" in raw
@@ -180,12 +180,12 @@ class _Reading:
             self._mistake(place, "weights: expected a mapping from graders to weights, with at least one")
             return {}
         weights = {}
-        for key, given in raw.items():
+        for key, value in raw.items():
             if key not in self._metrics:
                 self._report_unknown((*place, str(key)), key)
-            weight = finite_number_in(given)
+            weight = finite_number_in(value)
             if weight is None or weight < 0:
-                self._mistake((*place, str(key)), f"weights: expected a number that is not negative, found {given!r}")
+                self._mistake((*place, str(key)), f"weights: expected a number that is not negative, found {value!r}")
             weights[str(key)] = weight or 0.0
         if not any(weights.values()):
             self._mistake(place, "weights: at least one must be more than 0")
@@ -200,7 +200,7 @@ class _Reading:
         for i, condition in enumerate(conditions):
             inside = (*place, "conditions", i)
             if isinstance(condition, Mapping):
-                read.append(self._of_kind(condition, inside, nested=True))
+                read.append(self._gate_of_kind(condition, inside, nested=True))
             else:
                 self._mistake(inside, f"expected a mapping, found {type(condition).__name__}")
         return {
@@ -253,18 +253,18 @@ class _Reading:
     def _number_at(self, raw: Mapping[str, Any], place: Place, key: str) -> float:
         number = finite_number_in(raw.get(key))
         if number is None:
-            found = f"found {raw[key]!r}" if key in raw else "it is missing"
-            self._mistake((*place, key), f"{key}: expected a finite number, {found}")
+            what = f"found {raw[key]!r}" if key in raw else "it is missing"
+            self._mistake((*place, key), f"{key}: expected a finite number, {what}")
         return number or 0.0
 
     def _choice(
         self, raw: Mapping[str, Any], place: Place, key: str, known: Collection[str], default: str | None
     ) -> str:
-        given = raw.get(key, default)
-        if given in known:
-            return str(given)
-        found = f"found {given!r}{did_you_mean(str(given), known)}" if key in raw else "it is missing"
-        self._mistake((*place, key), f"{key}: expected one of {', '.join(known)}, {found}")
+        value = raw.get(key, default)
+        if value in known:
+            return str(value)
+        what = f"found {value!r}{did_you_mean(str(value), known)}" if key in raw else "it is missing"
+        self._mistake((*place, key), f"{key}: expected one of {', '.join(known)}, {what}")
         return ""
 
 

@@ -26,7 +26,7 @@ def lenient(schema: Any) -> Any:
     """The schema in the terms of draft 7, with `${NAME}` allowed wherever a number, a boolean or a fixed word may
     be."""
     if isinstance(schema, list):
-        return [lenient(one) for one in schema]
+        return [lenient(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     node: dict[str, Any] = {_BOUNDS.get(str(key), str(key)): value for key, value in schema.items()}
@@ -46,7 +46,7 @@ def _inside(key: str, value: Any) -> Any:
     if key == "$ref":
         return value.replace("#/$defs/", "#/definitions/")
     if key in ("properties", "patternProperties", "$defs", "definitions"):
-        return {name: lenient(one) for name, one in value.items()}
+        return {name: lenient(item) for name, item in value.items()}
     return lenient(value)
 
 

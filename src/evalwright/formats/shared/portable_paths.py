@@ -41,5 +41,5 @@ class Places:
 def absolute_place(named: str, folders: Iterable[str]) -> str:
     """The name with the absolute path of its file, links resolved; unchanged if no folder has the file."""
     path, colon, name = named.rpartition(":")
-    found = next((Path(folder) / path for folder in folders if colon and os.path.isfile(Path(folder) / path)), None)
-    return named if found is None else f"{os.path.realpath(found)}:{name}"
+    file = next((Path(folder) / path for folder in folders if colon and os.path.isfile(Path(folder) / path)), None)
+    return named if file is None else f"{os.path.realpath(file)}:{name}"

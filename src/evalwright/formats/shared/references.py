@@ -29,7 +29,7 @@ def references_in(paths: Iterable[Path], *, defaults: bool = False) -> list[str]
     """The references in files, each up to its name; with `defaults` also those with a default, in full."""
     texts = [path.read_text("utf-8", errors="replace") for path in paths]
     patterns = (_REFERENCE, _WITH_DEFAULT) if defaults else (_REFERENCE,)
-    return [found for text in texts for pattern in patterns for found in pattern.findall(text)]
+    return [match for text in texts for pattern in patterns for match in pattern.findall(text)]
 
 
 def marked_names(names: Iterable[str]) -> dict[str, str]:

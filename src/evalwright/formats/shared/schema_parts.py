@@ -68,10 +68,10 @@ def list_of(items: Schema, least: int = 0) -> Schema:
 
 def mapping(known: Mapping[str, Schema], required: Collection[str] = (), *, closed: bool = False) -> Schema:
     """An object; unless it is `closed` it may have other keys, which nothing reads."""
-    found: Schema = {"type": "object", "properties": dict(known)}
+    schema: Schema = {"type": "object", "properties": dict(known)}
     if required:
-        found["required"] = [*required]
-    return {**found, "additionalProperties": False} if closed else found
+        schema["required"] = [*required]
+    return {**schema, "additionalProperties": False} if closed else schema
 
 
 def absent(*keys: str) -> Schema:
@@ -106,8 +106,8 @@ def unless_off(known: Collection[str], keys: Sequence[str] = ISOLATING) -> Schem
     """
     off: Schema = {"enum": [*OFF]}
     inside: Schema = {"if": {"type": "object"}, "then": {"patternProperties": {_any_of(keys): off}}}
-    found = {_any_of(key for key in keys if key not in known): off}
-    return {"patternProperties": found | {_any_of(key for key in SETTINGS if key not in known): inside}}
+    limits = {_any_of(key for key in keys if key not in known): off}
+    return {"patternProperties": limits | {_any_of(key for key in SETTINGS if key not in known): inside}}
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -124,7 +124,7 @@ def evaluator_keys(name: str, definitions: Schema) -> tuple[dict[str, Schema], l
         return None
     fields = fields_by_key(kind)
     types, used = msgspec.json.schema_components([field.type for field in fields.values()], ref_template=REFERENCES)
-    definitions.update({key: lenient(one) for key, one in used.items()})
+    definitions.update({key: lenient(definition) for key, definition in used.items()})
     keys = dict(_with_defaults(fields, map(lenient, types)))
     return keys, [key for key, field in fields.items() if field.required]
 

@@ -16,7 +16,7 @@ from evalwright.decisions.terms import Terms
 from evalwright.errors import InputError, counted
 from evalwright.files.durable import make_folder, must_be_writable, replace_file, storage_error
 from evalwright.formats.skills import FORMAT
-from evalwright.formats.skills.grading import Graded
+from evalwright.formats.skills.grading import GradedCell
 from evalwright.formats.skills.variants import WITH
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
@@ -65,7 +65,7 @@ class SkillBenchmark:
         location = Path(run.location)
         if self._path is None and not location.is_dir():
             return  # a run in a database has no folder; --benchmark names one
-        writing = _Writing(Path(self._path) if self._path else location / "benchmark", mask)
+        writing = _BenchmarkFolder(Path(self._path) if self._path else location / "benchmark", mask)
         cells = _in_order(_graded_cells(run, plan), plan)
         for cell in cells:
             writing.cell(cell)
@@ -74,13 +74,13 @@ class SkillBenchmark:
         writing.text("benchmark.md", _markdown(document))
 
 
-def _in_order(cells: Iterable[Graded], plan: Plan) -> list[Graded]:
+def _in_order(cells: Iterable[GradedCell], plan: Plan) -> list[GradedCell]:
     """By case, variant and run, as skill-creator lists them, whichever ended first."""
     place = {variant.name: i for i, variant in enumerate(plan.variants)}
     return sorted(cells, key=lambda c: (c.trace.case_index or 0, place[c.trace.variant_name], c.trace.trial))
 
 
-def _graded_cells(run: RunReader, plan: Plan) -> Iterator[Graded]:
+def _graded_cells(run: RunReader, plan: Plan) -> Iterator[GradedCell]:
     cases = dict(enumerate(run.cases()))
     numbered = all(case.id.isdecimal() for case in cases.values())  # skill-creator sorts ids: all must be of one kind
     trials = plan.trials_by_variant
@@ -90,14 +90,14 @@ def _graded_cells(run: RunReader, plan: Plan) -> Iterator[Graded]:
         artifact = read_artifact(
             run.artifacts, trace.case_key, trace.variant_name, trace.trial, trace.attempt, trials[trace.variant_name]
         )
-        yield Graded(case, int(case.id) if numbered else case.id, cell, artifact)
+        yield GradedCell(case, int(case.id) if numbered else case.id, cell, artifact)
 
 
-class _Writing:
+class _BenchmarkFolder:
     def __init__(self, folder: Path, mask: Callable[[str], str]) -> None:
         self._folder, self._mask = folder, mask
 
-    def cell(self, graded: Graded) -> None:
+    def cell(self, graded: GradedCell) -> None:
         task = f"eval-{safe_name(graded.case.id)}"
         folder = f"{task}/{_configuration(graded.trace.variant_name)}/run-{graded.trace.trial + 1}"
         self.json(f"{task}/eval_metadata.json", _about(graded))
@@ -109,7 +109,7 @@ class _Writing:
                 (self._folder / folder / "grading.json").unlink()  # left by an earlier attempt
         self._outputs(graded, self._folder / folder / "outputs")
 
-    def _outputs(self, graded: Graded, folder: Path) -> None:
+    def _outputs(self, graded: GradedCell, folder: Path) -> None:
         try:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -134,7 +134,7 @@ def _configuration(variant: str) -> str:
     return safe_name(variant.replace("/", "-"))
 
 
-def _about(graded: Graded) -> dict[str, Any]:
+def _about(graded: GradedCell) -> dict[str, Any]:
     case = graded.case
     texts = [spec.config["text"] for spec in case.evaluators or () if spec.type == "skill_criterion"]
     prompt = case.input.get("prompt", "") if isinstance(case.input, dict) else case.input
@@ -142,7 +142,7 @@ def _about(graded: Graded) -> dict[str, Any]:
     return {"eval_id": graded.eval_id, "eval_name": name, "prompt": prompt, "assertions": texts}
 
 
-def _document(cells: Sequence[Graded], run: RunReader, plan: Plan, summary: RunSummary) -> dict[str, Any]:
+def _document(cells: Sequence[GradedCell], run: RunReader, plan: Plan, summary: RunSummary) -> dict[str, Any]:
     judged = [cell for cell in cells if cell.judged]
     names = [variant.name for variant in plan.variants]
     errors = {_configuration(name): 0 for name in names}
@@ -159,7 +159,9 @@ def _document(cells: Sequence[Graded], run: RunReader, plan: Plan, summary: RunS
             "executor_model": _joined_names(models) or _joined_names(seen),
             "analyzer_model": _joined_names(judges),
             "timestamp": summary.started_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "evals_run": sorted({cell.eval_id for cell in cells}, key=lambda one: (isinstance(one, str), one)),
+            "evals_run": sorted(
+                {cell.eval_id for cell in cells}, key=lambda eval_id: (isinstance(eval_id, str), eval_id)
+            ),
             "runs_per_configuration": max((cell.trace.trial + 1 for cell in cells), default=0),
             "errors": errors,
         },
@@ -175,16 +177,16 @@ def _joined_names(names: Sequence[Any]) -> str:
     return ", ".join(dict.fromkeys(str(name) for name in names if name))
 
 
-def _runs_of(name: str, judged: Sequence[Graded]) -> list[Graded]:
+def _runs_of(name: str, judged: Sequence[GradedCell]) -> list[GradedCell]:
     return [cell for cell in judged if cell.trace.variant_name == name]
 
 
-def run_summary(runs: Mapping[str, Sequence[Graded]]) -> dict[str, Any]:
+def run_summary(runs: Mapping[str, Sequence[GradedCell]]) -> dict[str, Any]:
     """Mean, sample standard deviation and range of each number over the runs, and the first configuration's lead.
 
     Tokens come from the runs that report them; if none does, they are left out.
     """
-    found: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     for name, cells in runs.items():
         if not cells:
             continue
@@ -193,12 +195,12 @@ def run_summary(runs: Mapping[str, Sequence[Graded]]) -> dict[str, Any]:
             "time_seconds": [cell.seconds for cell in cells],
             "tokens": [cell.tokens for cell in cells if cell.tokens is not None],
         }
-        found[name] = {key: _spread(values) for key, values in numbers.items() if values}
-    if len(found) > 1:
-        first, second = [*found.values()][:2]
+        summary[name] = {key: _spread(values) for key, values in numbers.items() if values}
+    if len(summary) > 1:
+        first, second = [*summary.values()][:2]
         shared = [key for key in _NUMBERS if key in first and key in second]
-        found["delta"] = {key: format(first[key]["mean"] - second[key]["mean"], _NUMBERS[key]) for key in shared}
-    return found
+        summary["delta"] = {key: format(first[key]["mean"] - second[key]["mean"], _NUMBERS[key]) for key in shared}
+    return summary
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
@@ -213,7 +215,7 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
     }
 
 
-def _means(name: str, cells: Sequence[Graded]) -> dict[str, float | None]:
+def _means(name: str, cells: Sequence[GradedCell]) -> dict[str, float | None]:
     """Mean time, tokens and cost of a run of an eval, each over the runs that report it."""
     own = [cell for cell in cells if cell.trace.variant_name == name]
     costs = [cell.trace.metrics.cost_usd for cell in own if cell.trace.metrics.cost_usd is not None]
@@ -229,14 +231,14 @@ def _mean(values: Sequence[float]) -> float | None:
 def _comparisons(run: RunReader, plan: Plan) -> list[dict[str, Any]]:
     """With the skill against without it, by case: several runs of a case are not independent."""
     names = [variant.name for variant in plan.variants]
-    pairs = [(other, one) for one in names for other in names if one.endswith(WITH) and _is_base(other, one)]
-    found = []
+    pairs = [(other, name) for name in names for other in names if name.endswith(WITH) and _is_base(other, name)]
+    comparisons = []
     runs = one_run(run, plan, Terms()) if pairs else None
     for base, one in pairs:
         if runs is None or base not in runs.a or one not in runs.b:
             continue
         decision = runs.decision(base, one)
-        found.append(
+        comparisons.append(
             {
                 "configuration": _configuration(one),
                 "baseline": _configuration(base),
@@ -248,19 +250,19 @@ def _comparisons(run: RunReader, plan: Plan) -> list[dict[str, Any]]:
                 "cases_needed": None if decision.next is None else decision.next.cases,
             }
         )
-    return found
+    return comparisons
 
 
-def _is_base(other: str, one: str) -> bool:
+def _is_base(other: str, variant: str) -> bool:
     """Whether two variants are the same agent, one of them without the skill or with an older version."""
-    return other != one and other.rpartition("/")[0] == one.rpartition("/")[0]
+    return other != variant and other.rpartition("/")[0] == variant.rpartition("/")[0]
 
 
 def _notes(
-    judged: Sequence[Graded], errors: Mapping[str, int], comparisons: Sequence[Mapping[str, Any]]
+    judged: Sequence[GradedCell], errors: Mapping[str, int], comparisons: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    for one in comparisons:
-        yield _sentence(one)
+    for comparison in comparisons:
+        yield _sentence(comparison)
     for name, number in errors.items():
         if number:
             yield f"{name}: {counted(number, 'run')} without a verdict, left out of the means"
@@ -268,16 +270,22 @@ def _notes(
         yield f"{counted(missing, 'run')} without a number of tokens: these are left out, not guessed from characters"
 
 
-def _sentence(one: Mapping[str, Any]) -> str:
-    if one["difference"] is None:
-        return f"{one['configuration']} against {one['baseline']}: no case was judged on both sides"
-    message = f"{one['configuration']} against {one['baseline']}: pass rate {one['difference']:+.2f}"
-    if one["ci95"] is not None:
-        message += f", 95 % interval {one['ci95'][0]:+.2f} to {one['ci95'][1]:+.2f}"
-    if one["p"] is not None:
-        message += f", p {one['p']:.3f}" if one["p"] >= _SMALL else f", p < {_SMALL}"
-    message += f", {counted(one['n'], 'case')}"
-    return message if one["cases_needed"] is None else f"{message}; about {one['cases_needed']} cases would decide it"
+def _sentence(comparison: Mapping[str, Any]) -> str:
+    if comparison["difference"] is None:
+        return f"{comparison['configuration']} against {comparison['baseline']}: no case was judged on both sides"
+    message = (
+        f"{comparison['configuration']} against {comparison['baseline']}: pass rate {comparison['difference']:+.2f}"
+    )
+    if comparison["ci95"] is not None:
+        message += f", 95 % interval {comparison['ci95'][0]:+.2f} to {comparison['ci95'][1]:+.2f}"
+    if comparison["p"] is not None:
+        message += f", p {comparison['p']:.3f}" if comparison["p"] >= _SMALL else f", p < {_SMALL}"
+    message += f", {counted(comparison['n'], 'case')}"
+    return (
+        message
+        if comparison["cases_needed"] is None
+        else f"{message}; about {comparison['cases_needed']} cases would decide it"
+    )
 
 
 def _markdown(document: Mapping[str, Any]) -> str:

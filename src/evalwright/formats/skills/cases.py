@@ -21,7 +21,7 @@ _CRITERION = "criterion-"
 
 def skill_cases(evals: Sequence[AuthoredEval], skill: Skill, judge: str, *, expected_too: bool) -> list[Case]:
     """The cases of evals, judged by the model `judge`. With `expected_too`, expected_output is always a criterion."""
-    return [_case(one, skill, judge, expected_too=expected_too) for one in evals]
+    return [_case(entry, skill, judge, expected_too=expected_too) for entry in evals]
 
 
 def is_criterion(name: str) -> bool:
@@ -29,39 +29,39 @@ def is_criterion(name: str) -> bool:
     return name != USED
 
 
-def _case(one: AuthoredEval, skill: Skill, judge: str, *, expected_too: bool) -> Case:
+def _case(entry: AuthoredEval, skill: Skill, judge: str, *, expected_too: bool) -> Case:
     own = {
         "skill": skill.name,
-        "expected_output": one.expected_output,
-        "should_trigger": one.should_trigger,
-        "criteria_extra": [criterion.extra for criterion in one.criteria if criterion.extra],
+        "expected_output": entry.expected_output,
+        "should_trigger": entry.should_trigger,
+        "criteria_extra": [criterion.extra for criterion in entry.criteria if criterion.extra],
     }
     return Case(
-        one.id,
-        {"prompt": one.prompt},
-        metadata=one.metadata,
-        tags=one.tags,
-        description=one.title,
+        entry.id,
+        {"prompt": entry.prompt},
+        metadata=entry.metadata,
+        tags=entry.tags,
+        description=entry.title,
         extra={
             KEY: {name: value for name, value in own.items() if value not in (None, [])},
-            **({"name": one.title} if one.title else {}),
-            **({WORKSPACE_FILES: one.files} if one.files else {}),
+            **({"name": entry.title} if entry.title else {}),
+            **({WORKSPACE_FILES: entry.files} if entry.files else {}),
         },
-        evaluators=[*_specs(one, skill, judge, expected_too=expected_too)],
+        evaluators=[*_specs(entry, skill, judge, expected_too=expected_too)],
     )
 
 
-def _specs(one: AuthoredEval, skill: Skill, judge: str, *, expected_too: bool) -> Iterator[EvaluatorSpec]:
-    for i, criterion in enumerate(one.criteria, 1):
+def _specs(entry: AuthoredEval, skill: Skill, judge: str, *, expected_too: bool) -> Iterator[EvaluatorSpec]:
+    for i, criterion in enumerate(entry.criteria, 1):
         yield EvaluatorSpec(f"{_CRITERION}{i}", "skill_criterion", {"text": criterion.text, "model": judge})
-    others = list(_without_judge(one))
-    if one.expected_output and (expected_too or not (one.criteria or others)):
-        yield EvaluatorSpec(EXPECTED, "skill_criterion", {"text": one.expected_output, "model": judge})
+    others = list(_without_judge(entry))
+    if entry.expected_output and (expected_too or not (entry.criteria or others)):
+        yield EvaluatorSpec(EXPECTED, "skill_criterion", {"text": entry.expected_output, "model": judge})
     yield from others
     yield EvaluatorSpec(USED, "skill_used", {"skill": skill.name})
 
 
-def _without_judge(one: AuthoredEval) -> Iterator[EvaluatorSpec]:
+def _without_judge(entry: AuthoredEval) -> Iterator[EvaluatorSpec]:
     kinds: dict[str, tuple[str, Any]] = {
         "must_have": ("text_check", lambda text: {"check": "regex", "value": text}),
         "must_not_have": ("text_check", lambda text: {"check": "regex", "value": text, "negate": True}),
@@ -69,5 +69,5 @@ def _without_judge(one: AuthoredEval) -> Iterator[EvaluatorSpec]:
         "logs_contain": ("skill_transcript", lambda text: {"text": text}),
     }
     for key, (kind, config) in kinds.items():
-        for i, text in enumerate(one.texts.get(key, ()), 1):
+        for i, text in enumerate(entry.texts.get(key, ()), 1):
             yield EvaluatorSpec(f"{key}-{i}", kind, config(text))

@@ -28,13 +28,13 @@ class SkillFile(msgspec.Struct, frozen=True):
         if artifact is None:
             raise EvaluatorError("the files of the workspace were not recorded", "incomplete_artifact")
         wanted = self.path.removeprefix("./").rstrip("/")
-        found = [
+        files = [
             path
             for path in artifact.record.after_manifest.files
             if path == wanted or path.startswith(f"{wanted}/") or fnmatch.fnmatchcase(path, wanted)
         ]
-        message = f"{self.path} is there" if found else f"there is no {self.path}"
-        return Evaluation(bool(found), float(bool(found)), message, {"text": f"There is a file {self.path}."})
+        message = f"{self.path} is there" if files else f"there is no {self.path}"
+        return Evaluation(bool(files), float(bool(files)), message, {"text": f"There is a file {self.path}."})
 
 
 class SkillTranscript(msgspec.Struct, frozen=True):
@@ -47,9 +47,9 @@ class SkillTranscript(msgspec.Struct, frozen=True):
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         parts: list[Any] = [trace.output.final_answer or "", *(message.content for message in trace.messages[1:])]
         parts += [call.arguments for call in trace.tool_calls]
-        found = any(self.text in (part if isinstance(part, str) else _json(part)) for part in parts)
-        reason = f"{self.text!r} is in the transcript" if found else f"{self.text!r} is not in the transcript"
-        return Evaluation(found, float(found), reason, {"text": f"The transcript contains {self.text!r}."})
+        is_there = any(self.text in (part if isinstance(part, str) else _json(part)) for part in parts)
+        reason = f"{self.text!r} is in the transcript" if is_there else f"{self.text!r} is not in the transcript"
+        return Evaluation(is_there, float(is_there), reason, {"text": f"The transcript contains {self.text!r}."})
 
 
 def _json(value: Any) -> str:

@@ -25,7 +25,7 @@ class Criterion(NamedTuple):
 
 def criteria_of(raw: Mapping[str, Any], place: Place, findings: Findings) -> list[Criterion]:
     """All criteria of an eval, in the order of the keys. Mistakes are reported."""
-    found: list[Criterion] = []
+    criteria: list[Criterion] = []
     for key in LISTS:
         value = raw.get(key)
         if value is None:
@@ -33,13 +33,13 @@ def criteria_of(raw: Mapping[str, Any], place: Place, findings: Findings) -> lis
         if not isinstance(value, list):
             findings.report((*place, key), f"expected a list of criteria, found {type(value).__name__} {value!r:.60}")
             continue
-        for i, one in enumerate(value):
-            found += _criterion(one, (*place, key, i), findings, negated=key == "unexpected_behavior")
-    return found
+        for i, item in enumerate(value):
+            criteria += _criterion(item, (*place, key, i), findings, negated=key == "unexpected_behavior")
+    return criteria
 
 
 def _criterion(value: Any, place: Place, findings: Findings, *, negated: bool) -> Iterator[Criterion]:
-    text, extra = (value, {}) if isinstance(value, str) else _of_object(value)
+    text, extra = (value, {}) if isinstance(value, str) else _text_and_other_keys(value)
     if text is None:
         kinds = f"text, or an object with one of {', '.join(CRITERION_TEXTS)}"
         findings.report(place, f"expected {kinds}, found {type(value).__name__} {value!r:.60}")
@@ -49,7 +49,7 @@ def _criterion(value: Any, place: Place, findings: Findings, *, negated: bool) -
         yield Criterion(f"This does not happen: {text.strip()}" if negated else text.strip(), extra)
 
 
-def _of_object(value: Any) -> tuple[str | None, dict[str, Any]]:
+def _text_and_other_keys(value: Any) -> tuple[str | None, dict[str, Any]]:
     """The text of an object and its other keys; None if it has no text at all."""
     if not isinstance(value, dict):
         return None, {}
@@ -62,4 +62,4 @@ def _of_object(value: Any) -> tuple[str | None, dict[str, Any]]:
     if key in _NAMED and text.strip() and isinstance(name, str) and name.strip():
         text = f"{name.strip()}: {text.strip()}"
         used.add("name")
-    return text, {str(other): one for other, one in value.items() if other not in used}
+    return text, {str(other): item for other, item in value.items() if other not in used}

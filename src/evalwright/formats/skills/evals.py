@@ -53,18 +53,18 @@ def evals_of(document: Any, skill: Skill, path: Path, findings: Findings) -> lis
     for other in document:
         if other not in (*DOCUMENT_KEYS, *SILENT):
             findings.warn_unread((other,), DOCUMENT_KEYS)
-    found: list[AuthoredEval] = []
+    entries: list[AuthoredEval] = []
     places: dict[str, Place] = {}
     for i, raw in enumerate(items):
-        one = _Reading((key, i), raw, skill, path.resolve(), findings).eval(i + 1)
-        if one is None:
+        entry = _Reading((key, i), raw, skill, path.resolve(), findings).eval(i + 1)
+        if entry is None:
             continue
-        if one.id in places:
-            first = bracketed(places[one.id])
-            findings.report((key, i, "id"), f"the id {one.id!r} is also the id of {first}: ids are compared as text")
-        places.setdefault(one.id, (key, i, "id"))
-        found.append(one)
-    return found
+        if entry.id in places:
+            first = bracketed(places[entry.id])
+            findings.report((key, i, "id"), f"the id {entry.id!r} is also the id of {first}: ids are compared as text")
+        places.setdefault(entry.id, (key, i, "id"))
+        entries.append(entry)
+    return entries
 
 
 def _list_in(document: Any, findings: Findings) -> tuple[str, list[Any]] | None:
@@ -109,7 +109,7 @@ class _Reading:
             if key not in (*EVAL_KEYS, *SILENT):
                 findings.warn_unread((*self._place, key), EVAL_KEYS)
         expected = self._text("expected_output")
-        one = AuthoredEval(
+        authored_eval = AuthoredEval(
             id=self._id(position),
             prompt=self._prompt(),
             expected_output=expected,
@@ -123,10 +123,15 @@ class _Reading:
             tags=self._texts("tags"),
             texts=dict(self._lists()),
         )  # fmt: skip
-        judged = one.criteria or one.expected_output or one.should_trigger is not None or any(one.texts.values())
+        judged = (
+            authored_eval.criteria
+            or authored_eval.expected_output
+            or authored_eval.should_trigger is not None
+            or any(authored_eval.texts.values())
+        )
         if not judged:
             findings.warn(self._place, "it has no criteria and no expected_output: it is run, and has no verdict")
-        return one
+        return authored_eval
 
     def _id(self, position: int) -> str:
         value = self._raw.get("id")
@@ -144,8 +149,8 @@ class _Reading:
             if unfilled := _PLACEHOLDER.search(prompt):
                 self._findings.warn((*self._place, "prompt"), f"{unfilled[0]} is sent unchanged: nothing fills it in")
             return prompt
-        found = "nothing" if "prompt" not in self._raw else _shown_document(prompt)
-        self._findings.report((*self._place, "prompt"), f"expected the text that the agent is given, found {found}")
+        document = "nothing" if "prompt" not in self._raw else _shown_document(prompt)
+        self._findings.report((*self._place, "prompt"), f"expected the text that the agent is given, found {document}")
         return ""
 
     def _text(self, key: str) -> str | None:
@@ -182,7 +187,7 @@ class _Reading:
         value = self._raw.get(key)
         if value is None:
             return []
-        if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
+        if not isinstance(value, list) or not all(isinstance(item, str) and item.strip() for item in value):
             self._findings.report((*self._place, key), f"expected a list of texts, found {_shown_document(value)}")
             return []
         return value

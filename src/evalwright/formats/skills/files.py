@@ -19,7 +19,7 @@ def files_of(raw: Any, place: Place, root: Path, evals: Path, findings: Findings
     if not isinstance(raw, list):
         findings.report(place, f"expected a list of paths, found {type(raw).__name__} {raw!r:.60}")
         return {}
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for i, name in enumerate(raw):
         path = _file(name, root, evals.parent)
         if isinstance(path, str):
@@ -29,8 +29,8 @@ def files_of(raw: Any, place: Place, root: Path, evals: Path, findings: Findings
         else:
             if path == root / "SKILL.md":
                 findings.warn((*place, i), f"{name!r} is the skill: the agent without the skill gets it, too")
-            found[path.relative_to(root).as_posix()] = str(path)
-    return found
+            files[path.relative_to(root).as_posix()] = str(path)
+    return files
 
 
 def _file(name: Any, root: Path, folder: Path) -> Path | str:

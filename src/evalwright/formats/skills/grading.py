@@ -16,11 +16,11 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.reports.cells import FullCell
 
-__all__ = ["Graded"]
+__all__ = ["GradedCell"]
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
+class GradedCell:
     """A finished cell."""
 
     case: Case
@@ -58,10 +58,10 @@ class Graded:
         ]
 
     def grading(self) -> dict[str, Any]:
-        found = self.expectations()
+        expectations = self.expectations()
         return {
-            "expectations": found,
-            "summary": _summary(found),
+            "expectations": expectations,
+            "summary": _summary(expectations),
             "execution_metrics": self.execution(),
             # without the total: where that is given, skill-creator's script counts characters of the output as tokens
             "timing": {"executor_duration_seconds": self.seconds, "grader_duration_seconds": self._grading_seconds()},
@@ -73,7 +73,7 @@ class Graded:
 
     def run(self, configuration: str) -> dict[str, Any]:
         """The entry in `benchmark.json`."""
-        found = self.expectations()
+        expectations = self.expectations()
         metrics = self.execution()
         tokens = {} if self.tokens is None else {"tokens": self.tokens}
         return {
@@ -82,13 +82,13 @@ class Graded:
             "configuration": configuration,
             "run_number": self.trace.trial + 1,
             "result": {
-                **_summary(found),
+                **_summary(expectations),
                 "time_seconds": self.seconds,
                 **tokens,
                 "tool_calls": metrics["total_tool_calls"],
                 "errors": metrics["errors_encountered"],
             },
-            "expectations": found,
+            "expectations": expectations,
             "notes": [str(note) for note in self.trace.extra.get("warnings", ())],
         }
 
@@ -115,7 +115,7 @@ class Graded:
 
 
 def _summary(expectations: list[dict[str, Any]]) -> Mapping[str, Any]:
-    passed, total = sum(one["passed"] for one in expectations), len(expectations)
+    passed, total = sum(expectation["passed"] for expectation in expectations), len(expectations)
     rate = round(passed / total, 4) if total else 0.0
     return {"pass_rate": rate, "passed": passed, "failed": total - passed, "total": total}
 
@@ -126,7 +126,7 @@ def _text(row: EvaluationResult, case: Case) -> str:
     text = row.detail.get("text")
     if isinstance(text, str):
         return text
-    spec = next((one for one in case.evaluators or () if one.name == row.evaluator), None)
+    spec = next((evaluator for evaluator in case.evaluators or () if evaluator.name == row.evaluator), None)
     return row.evaluator if spec is None else f"{row.evaluator}: {_plain_text(spec.config.get('value', ''))}"
 
 

@@ -27,7 +27,7 @@ def evals_schema() -> Schema:
     text: Schema = {"type": ["string", "null"]}
     truth: Schema = {"type": ["boolean", "null"]}
     texts = or_null(list_of(NOT_BLANK))
-    one = mapping(
+    eval_schema = mapping(
         {
             **dict.fromkeys(EVAL_KEYS, ANYTHING),
             "id": {"anyOf": [{"type": ["integer", "null"]}, {"type": "string", "minLength": 1}]},
@@ -44,4 +44,8 @@ def evals_schema() -> Schema:
     document = mapping({**dict.fromkeys(DOCUMENT_KEYS, ANYTHING), "skill_name": text, "evals": evals})
     newer: Schema = {**having("evaluations", evals), "not": {"required": ["evals"]}}
     document["anyOf"] = [{"required": ["evals"]}, newer]
-    return {"title": "Agent Skills: evals.json", **document, "definitions": {"Eval": one, "Criterion": criterion}}
+    return {
+        "title": "Agent Skills: evals.json",
+        **document,
+        "definitions": {"Eval": eval_schema, "Criterion": criterion},
+    }

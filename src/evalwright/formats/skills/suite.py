@@ -129,13 +129,13 @@ def _prices(variants: list[Variant], findings: Findings) -> dict[str, Price]:
         return {}
     from evalwright.llm.prices import built_in_price, day_of_prices
 
-    found = {model: price for model in models if (price := built_in_price(model)) is not None}
-    if found:
+    prices = {model: price for model in models if (price := built_in_price(model)) is not None}
+    if prices:
         day = day_of_prices()
         findings.warn(
-            (), f"where the agent does not say what {', '.join(found)} cost, built-in prices of {day} are used"
+            (), f"where the agent does not say what {', '.join(prices)} cost, built-in prices of {day} are used"
         )
-    return found
+    return prices
 
 
 def _files(skill: Skill, cases: list[Case]) -> list[Path]:

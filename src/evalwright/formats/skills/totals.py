@@ -56,17 +56,17 @@ class SkillTotals:
         for name, passes in other._passes.items():
             self._passes[name].merge(passes)
         for key, shares in other._criteria.items():
-            mine = self._criteria.setdefault(key, {})
+            criterion = self._criteria.setdefault(key, {})
             for name, (held, judged) in shares.items():
-                share = mine.setdefault(name, [0, 0])
-                mine[name] = [share[0] + held, share[1] + judged]
+                share = criterion.setdefault(name, [0, 0])
+                criterion[name] = [share[0] + held, share[1] + judged]
 
     def finish(self, summary: RunSummary) -> None:
         always, never = constant_criteria(self._criteria)
         summary.native = {
             "criteria": len(self._criteria),
-            "hold_everywhere": [" ".join(one) for one in always],
-            "fail_everywhere": [" ".join(one) for one in never],
+            "hold_everywhere": [" ".join(pair) for pair in always],
+            "fail_everywhere": [" ".join(pair) for pair in never],
         }
         summary.warnings = [*summary.warnings, *_notes(always, never, len(self._criteria))]
         if not self._decided:
@@ -108,7 +108,7 @@ def constant_criteria(
 
 
 def _notes(always: Collection[_Criterion], never: Collection[_Criterion], total: int) -> Iterable[str]:
-    for found, what in ((always, "all variants"), (never, "none")):
-        if found:
-            some = ", ".join(" ".join(one) for one in list(found)[:_FEW]) + (", ..." if len(found) > _FEW else "")
-            yield f"{len(found)} of {total} criteria say nothing about the skill, as they hold in {what}: {some}"
+    for pairs, what in ((always, "all variants"), (never, "none")):
+        if pairs:
+            some = ", ".join(" ".join(pair) for pair in list(pairs)[:_FEW]) + (", ..." if len(pairs) > _FEW else "")
+            yield f"{len(pairs)} of {total} criteria say nothing about the skill, as they hold in {what}: {some}"

@@ -55,10 +55,10 @@ def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
-        inner = [one for key, one in value.items() if key not in _WRITTEN]
+        inner = [item for key, item in value.items() if key not in _WRITTEN]
     else:
         inner = value if isinstance(value, list) else []
-    return [text for one in inner for text in _texts(one)]
+    return [text for item in inner for text in _texts(item)]
 
 
 class SkillUsed(msgspec.Struct, frozen=True):
@@ -72,17 +72,17 @@ class SkillUsed(msgspec.Struct, frozen=True):
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         wanted = case.extra.get(KEY, {}).get("should_trigger")
-        given = bool(trace.extra.get(SKILLS))
+        was_given = bool(trace.extra.get(SKILLS))
         if not _was_seen(trace):
-            if given and wanted is not None:
+            if was_given and wanted is not None:
                 raise EvaluatorError(_UNSEEN, "unseen", {"calls": None})
             return Evaluation(True, skipped=True, reason=_UNSEEN, detail={"calls": None})
         uses = [call for call in trace.tool_calls if is_use(call, self.skill)]
         detail: dict[str, Any] = {"used": bool(uses), "calls": [call.name for call in uses][:10]}
-        if not given:
+        if not was_given:
             if uses:
-                found = f"the agent used the skill {self.skill!r}, which it was not given: {_shown_call(uses[0])}"
-                raise EvaluatorError(found, "contaminated", detail)
+                what = f"the agent used the skill {self.skill!r}, which it was not given: {_shown_call(uses[0])}"
+                raise EvaluatorError(what, "contaminated", detail)
             return Evaluation(True, skipped=True, reason="it was not given the skill", detail=detail)
         message = f"the skill was used: {_shown_call(uses[0])}" if uses else "the skill was not used"
         if wanted is None:

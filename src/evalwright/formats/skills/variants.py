@@ -27,13 +27,15 @@ _LONGEST = 60
 
 def deciding_variants(variants: Sequence[Variant]) -> list[str]:
     """The variants that decide whether a run passes: those with the skill; if there are none, all."""
-    given = [one.name for one in variants if one.config.get("skills") and not one.name.endswith(OLD)]
-    return given or [one.name for one in variants if not one.name.endswith((OLD, WITHOUT))]
+    with_skills = [
+        variant.name for variant in variants if variant.config.get("skills") and not variant.name.endswith(OLD)
+    ]
+    return with_skills or [variant.name for variant in variants if not variant.name.endswith((OLD, WITHOUT))]
 
 
 def baseline_variant_of(variants: Sequence[Variant]) -> str | None:
     """The variant that others are compared with, if there is exactly one."""
-    names = [one.name for one in variants if not one.name.endswith(WITH)]
+    names = [variant.name for variant in variants if not variant.name.endswith(WITH)]
     return names[0] if len(names) == 1 and len(variants) == 2 else None
 
 
@@ -47,22 +49,22 @@ def skill_variants(skill: Skill, options: Mapping[str, Any]) -> list[Variant]:
     """All variants in the order of the options. Raises InputError."""
     kinds = _kinds(options)
     seconds = options.get("agent_seconds") or CodingAgent.default_timeout({})
-    found = []
-    for one in _configured_agents(options):
+    variants = []
+    for agent in _configured_agents(options):
         for kind in kinds:
             skills = {WITH: {skill.name: str(skill.root)}, OLD: _old(skill, options)}.get(kind)
-            config = {**one.config, **({"skills": skills} if skills else {})}
-            name = f"{one.name}/{kind}" if one.name else kind
-            found.append(Variant(name, "coding_agent", config, timeout_seconds=seconds))
-    return found
+            config = {**agent.config, **({"skills": skills} if skills else {})}
+            name = f"{agent.name}/{kind}" if agent.name else kind
+            variants.append(Variant(name, "coding_agent", config, timeout_seconds=seconds))
+    return variants
 
 
 def _kinds(options: Mapping[str, Any]) -> list[str]:
     known = [WITH, OLD if options.get("baseline") else WITHOUT]
-    given = options.get("variants")
-    if given is None:
+    variants = options.get("variants")
+    if variants is None:
         return known
-    chosen = [name.strip() for name in given.split(",") if name.strip()]
+    chosen = [name.strip() for name in variants.split(",") if name.strip()]
     for name in chosen:
         if name not in known:
             raise InputError(f"--variants: expected {' or '.join(known)}, found {name!r}{did_you_mean(name, known)}")
@@ -148,8 +150,8 @@ def _agent_config(agent: str, command: str | None, options: Mapping[str, Any]) -
         raise InputError(f"--agent: unknown agent {agent!r}{near} (a command is written with its path)")
     output = options.get("agent_output")
     place = options.get("skill_folder") or _SKILLS
-    given = {"agent": "command", "command": _split("--agent", line), "skill_folder": place}
-    return {**given, **({"output": output} if output else {})}
+    settings = {"agent": "command", "command": _split("--agent", line), "skill_folder": place}
+    return {**settings, **({"output": output} if output else {})}
 
 
 def _shared_config(options: Mapping[str, Any]) -> dict[str, Any]:

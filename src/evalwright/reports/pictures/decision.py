@@ -19,18 +19,20 @@ def decision_svg(decisions: Sequence[Decision]) -> Html:
     """The difference, evaluators and slices below each other; with names if there are several variants."""
     several = len(decisions) > 1
     rows = [
-        row._replace(label=f"{one.variant_b}: {row.label}") if several else row
-        for one in decisions
-        for row in forest_of(one)
+        row._replace(label=f"{decision.variant_b}: {row.label}") if several else row
+        for decision in decisions
+        for row in forest_of(decision)
     ]
-    message = ", ".join((f"{one.variant_b}: " if several else "") + WORDS[one.verdict] for one in decisions)
+    message = ", ".join(
+        (f"{decision.variant_b}: " if several else "") + WORDS[decision.verdict] for decision in decisions
+    )
     first = decisions[0]
     return forest_svg(f"{message}: B − A", rows, margin=first.margin, points=first.metric == PASS_RATE)
 
 
 def decision_image(decisions: Sequence[Decision]) -> str:
     """The picture as an image URL; empty if nothing was measured."""
-    return image_of(decision_svg(decisions)) if any(forest_of(one) for one in decisions) else ""
+    return image_of(decision_svg(decisions)) if any(forest_of(decision) for decision in decisions) else ""
 
 
 def image_of(svg: Html) -> str:

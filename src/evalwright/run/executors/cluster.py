@@ -175,9 +175,9 @@ def secret_variables(executor: Executor) -> dict[str, str]:
 
 def _shared_out(variables: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
     mask = Masker(hidden()).mask_text
-    given = {str(name): str(value) for name, value in variables.items()}
-    secret = {name: value for name, value in given.items() if mask(value) != value}
-    return {name: value for name, value in given.items() if name not in secret}, secret
+    settings = {str(name): str(value) for name, value in variables.items()}
+    secret = {name: value for name, value in settings.items() if mask(value) != value}
+    return {name: value for name, value in settings.items() if name not in secret}, secret
 
 
 def _in_words(resources: Mapping[str, float]) -> str:
@@ -188,8 +188,8 @@ def _in_words(resources: Mapping[str, float]) -> str:
 def reason_of(error: BaseException) -> str:
     """Why a worker was lost, in one line of Ray's own words."""
     text = str(error)
-    found = next((match[1] for cause in _CAUSES if (match := re.search(cause, text))), text)
-    return _first(found)
+    cause_found = next((match[1] for cause in _CAUSES if (match := re.search(cause, text))), text)
+    return _first(cause_found)
 
 
 def _first(text: str) -> str:

@@ -104,8 +104,8 @@ class Crew:
 
     async def _errand(self, call: Call, stops: Callable[[], bool], *, alone: bool = False) -> Errand | None:
         while not stops():
-            if (found := self._chosen_member(alone)) is not None:
-                return found.errand(call, alone)
+            if (member := self._chosen_member(alone)) is not None:
+                return member.errand(call, alone)
             if self._has_waited():
                 return None
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -167,10 +167,10 @@ class Crew:
         there = [worker for worker in self._workers if worker.places]
         if alone:
             if self._kept_free not in there:
-                self._kept_free = min(there, key=lambda one: one.busy, default=None)
+                self._kept_free = min(there, key=lambda worker: worker.busy, default=None)
             return self._kept_free if self._kept_free is not None and not self._kept_free.busy else None
-        room = [one for one in there if one.busy < one.places and one is not self._kept_free]
-        return min(room, key=lambda one: one.busy, default=None)
+        room = [worker for worker in there if worker.busy < worker.places and worker is not self._kept_free]
+        return min(room, key=lambda worker: worker.busy, default=None)
 
     def _has_waited(self) -> bool:
         """Whether there has been no worker for too long."""

@@ -21,21 +21,21 @@ from evalwright.model.trace import Answer, TraceError
 __all__ = [
     "HERE",
     "LARGEST_FRAME",
-    "Closed",
-    "Collected",
+    "CollectedFiles",
     "Down",
-    "Drop",
-    "Dropped",
-    "Failed",
+    "DropCall",
+    "DroppedCall",
+    "FailedCall",
     "Hello",
     "ModelCall",
     "ModelReply",
-    "Printed",
-    "Ready",
-    "Stalled",
+    "PrintedLines",
+    "StalledCall",
     "SystemCall",
+    "SystemClosed",
     "SystemReply",
     "Up",
+    "WorkerReady",
     "encode",
     "framed",
     "installed_version",
@@ -79,7 +79,7 @@ class Hello(msgspec.Struct):
     """`module:attribute` of a function that is called as a model, in place of the variant's system."""
 
 
-class Ready(msgspec.Struct):
+class WorkerReady(msgspec.Struct):
     """A worker is ready, with room for this many concurrent calls; or it is not, and why."""
 
     places: int = 0
@@ -94,7 +94,7 @@ class SystemCall(msgspec.Struct, tag="ask"):
     trial: int
 
 
-class Drop(msgspec.Struct, tag="drop"):
+class DropCall(msgspec.Struct, tag="drop"):
     """Cancel a call: its answer is no longer awaited."""
 
     id: int
@@ -108,7 +108,7 @@ class ModelReply(msgspec.Struct, tag="model_said"):
     error: TraceError | None = None
 
 
-Down = SystemCall | Drop | ModelReply
+Down = SystemCall | DropCall | ModelReply
 
 
 class SystemReply(msgspec.Struct, tag="answer"):
@@ -119,7 +119,7 @@ class SystemReply(msgspec.Struct, tag="answer"):
     latency_ms: float
 
 
-class Failed(msgspec.Struct, tag="failed"):
+class FailedCall(msgspec.Struct, tag="failed"):
     """A call without an answer."""
 
     id: int
@@ -127,19 +127,19 @@ class Failed(msgspec.Struct, tag="failed"):
     latency_ms: float
 
 
-class Dropped(msgspec.Struct, tag="dropped"):
+class DroppedCall(msgspec.Struct, tag="dropped"):
     """A cancelled call has ended."""
 
     id: int
 
 
-class Stalled(msgspec.Struct, tag="stalled"):
+class StalledCall(msgspec.Struct, tag="stalled"):
     """A call blocks all others of its worker; None: no longer."""
 
     id: int | None
 
 
-class Printed(msgspec.Struct, tag="printed"):
+class PrintedLines(msgspec.Struct, tag="printed"):
     """What the user's code printed, in whole lines."""
 
     text: str
@@ -155,16 +155,16 @@ class ModelCall(msgspec.Struct, tag="model_asked"):
     """The call of the system that needs the model."""
 
 
-Up = SystemReply | Failed | Dropped | Stalled | Printed | ModelCall
+Up = SystemReply | FailedCall | DroppedCall | StalledCall | PrintedLines | ModelCall
 
 
-class Closed(msgspec.Struct):
+class SystemClosed(msgspec.Struct):
     """A system is closed, and what that raised."""
 
     raised: TraceError | None = None
 
 
-class Collected(msgspec.Struct):
+class CollectedFiles(msgspec.Struct):
     """What a call did to the files of its workspace, and the size of their archive; or why that is unknown."""
 
     changes: Changes | None = None
@@ -174,13 +174,13 @@ class Collected(msgspec.Struct):
 
 def framed(waiting: deque[bytes]) -> bytes:
     """The next frame of the records that wait."""
-    taken: list[bytes] = []
+    frames: list[bytes] = []
     size = 0
-    while waiting and (not taken or size + len(waiting[0]) <= LARGEST_FRAME):
+    while waiting and (not frames or size + len(waiting[0]) <= LARGEST_FRAME):
         record = waiting.popleft()
-        taken.append(record)
+        frames.append(record)
         size += len(record)
-    return b"[" + b",".join(taken) + b"]"
+    return b"[" + b",".join(frames) + b"]"
 
 
 def replaced(value: Any, old: str, new: str) -> Any:

@@ -34,19 +34,19 @@ from evalwright.run.call import out_of_files, set_up, target_of
 from evalwright.run.executors.frames import (
     HERE,
     LARGEST_FRAME,
-    Closed,
-    Collected,
+    CollectedFiles,
     Down,
-    Drop,
-    Dropped,
-    Failed,
+    DropCall,
+    DroppedCall,
+    FailedCall,
     Hello,
-    Printed,
-    Ready,
-    Stalled,
+    PrintedLines,
+    StalledCall,
     SystemCall,
+    SystemClosed,
     SystemReply,
     Up,
+    WorkerReady,
     encode,
     framed,
     installed_version,
@@ -57,7 +57,7 @@ from evalwright.run.executors.stand_ins import ModelsOfRun, Prints, asking
 from evalwright.session import Session, hide
 from evalwright.session.network import listen
 from evalwright.session.open_files import room_for
-from evalwright.session.streams import Hiding
+from evalwright.session.streams import SecretMask
 from evalwright.session.workspace import working_in
 from evalwright.targets.failures import target_failure
 from evalwright.targets.threads import Threads
@@ -100,10 +100,10 @@ class Host:
         self._workspace: Workspace | None = None
         self._models = ModelsOfRun(self._send)
         self._masker = Masker({})
-        self._mask = Hiding(lambda: self._masker.secrets)
+        self._mask = SecretMask(lambda: self._masker.secrets)
 
     async def open(self, hello: bytes) -> bytes:
-        """Prepare the system and its workspace; returns a `Ready`."""
+        """Prepare the system and its workspace; returns a `WorkerReady`."""
         self._control = asyncio.get_running_loop()
         calls = threading.Thread(target=self._loop.run_forever, name="evalwright-calls", daemon=True)
         calls.start()
@@ -115,10 +115,10 @@ class Host:
         except BaseException as error:
             # the setup is users' code; what it raises is reported, rather than a dead worker
             failure = str(error) if isinstance(error, EvalwrightError) else target_failure(error).message
-            return encode(Ready(refused=failure))
+            return encode(WorkerReady(refused=failure))
         self._loop.call_soon_threadsafe(self._tick)
         self._watching = asyncio.create_task(self._watch(calls))
-        return encode(Ready(places))
+        return encode(WorkerReady(places))
 
     async def _there(self, work: Coroutine[Any, Any, T]) -> T:
         """Await something in the calls' loop."""
@@ -153,18 +153,18 @@ class Host:
         self._loop.call_soon_threadsafe(self._take, self._decoder.decode(frame))
 
     def _take(self, records: list[Down]) -> None:
-        for one in records:
-            if isinstance(one, SystemCall):
+        for record in records:
+            if isinstance(record, SystemCall):
                 # Each call has its own context, in which the session is this worker's.
-                call = self._loop.create_task(self._answer(one), context=self._context.copy())
-                self._calls[one.id] = call
-                call.add_done_callback(partial(self._on_call_end, one.id))
-            elif isinstance(one, Drop):
-                if one.id in self._calls:
-                    self._dropped.add(one.id)
-                    self._calls[one.id].cancel()
+                call = self._loop.create_task(self._answer(record), context=self._context.copy())
+                self._calls[record.id] = call
+                call.add_done_callback(partial(self._on_call_end, record.id))
+            elif isinstance(record, DropCall):
+                if record.id in self._calls:
+                    self._dropped.add(record.id)
+                    self._calls[record.id].cancel()
             else:
-                self._models.resolve(one)
+                self._models.resolve(record)
 
     async def receive(self) -> bytes:
         """The next frame of events; waits until there is one."""
@@ -190,7 +190,7 @@ class Host:
             stalled = _call_in(calls.ident) if time.monotonic() - self._beat > _STALLED else None
             if stalled != reported:
                 reported = stalled
-                self._send(Stalled(reported))
+                self._send(StalledCall(reported))
 
     async def _answer(self, ask: SystemCall) -> None:
         begun = time.monotonic()
@@ -203,7 +203,7 @@ class Host:
             outcome = out_of_files(error) or target_failure(error)
         took = (time.monotonic() - begun) * 1000
         if isinstance(outcome, TraceError):
-            self._send(Failed(ask.id, outcome, took))
+            self._send(FailedCall(ask.id, outcome, took))
             return
         try:
             record = encode(SystemReply(ask.id, outcome, took))
@@ -213,7 +213,7 @@ class Host:
         except (TypeError, ValueError, RecursionError) as error:
             record, why = b"", f"{type(error).__name__}: {error}"
         if why:
-            self._send(Failed(ask.id, TraceError("adapter_error", f"the answer cannot be stored: {why}"), took))
+            self._send(FailedCall(ask.id, TraceError("adapter_error", f"the answer cannot be stored: {why}"), took))
         else:
             self._put(record)
 
@@ -221,7 +221,7 @@ class Host:
         self._calls.pop(number, None)
         self._dropped.discard(number)
         if call.cancelled():  # also before its first step
-            self._send(Dropped(number))
+            self._send(DroppedCall(number))
 
     async def _answer_to(self, ask: SystemCall) -> Answer | TraceError:
         if self._workspace is None:
@@ -235,16 +235,18 @@ class Host:
             return await self._target.run(ask.case, ask.trial)
 
     async def collect(self, number: int) -> bytes:
-        """What a call did to its files: a `Collected`. The archive of the files is kept until `discard`."""
+        """What a call did to its files: a `CollectedFiles`. The archive of the files is kept until `discard`."""
         prepared = self._files.pop(number, None)
         if prepared is None:
-            return encode(Collected())
+            return encode(CollectedFiles())
         try:
             return encode(await self._transfers.call(self._packed_changes, number, prepared))
         except OSError as error:
-            return encode(Collected(error=TraceError("workspace_error", f"its files cannot be collected: {error}")))
+            return encode(
+                CollectedFiles(error=TraceError("workspace_error", f"its files cannot be collected: {error}"))
+            )
 
-    def _packed_changes(self, number: int, prepared: Prepared) -> Collected:
+    def _packed_changes(self, number: int, prepared: Prepared) -> CollectedFiles:
         try:
             with temporary_folder() as folder:
                 (into := folder / "files").mkdir()
@@ -252,7 +254,7 @@ class Host:
                 archive = self._archives[number] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `discard`
                 with tarfile.open(fileobj=archive, mode="w") as tar:
                     tar.add(into, ".")
-                return Collected(changes, archive.tell())
+                return CollectedFiles(changes, archive.tell())
         finally:
             prepared.remove()
 
@@ -270,8 +272,8 @@ class Host:
             await self._transfers.call(prepared.remove)
 
     async def close(self) -> bytes:
-        """End the calls, the system and the workspaces; returns a `Closed`."""
-        return encode(Closed(await self._there(self._close())))
+        """End the calls, the system and the workspaces; returns a `SystemClosed`."""
+        return encode(SystemClosed(await self._there(self._close())))
 
     async def _close(self) -> TraceError | None:
         for call in list(self._calls.values()):
@@ -296,7 +298,9 @@ class Host:
 
     def _print(self, text: str) -> None:
         with suppress(RuntimeError):  # the worker ends
-            self._send(Printed(self._mask(text)))  # here: the run's machine need not know the variables of this one
+            self._send(
+                PrintedLines(self._mask(text))
+            )  # here: the run's machine need not know the variables of this one
 
 
 def _call_in(thread: int | None) -> int | None:

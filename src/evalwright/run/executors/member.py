@@ -13,25 +13,25 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 import msgspec
 
-from evalwright.errors import InputError, TargetError, Unsent, counted
+from evalwright.errors import InputError, TargetError, UnsentCall, counted
 from evalwright.model.plan import Placement
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, TraceError
 from evalwright.run.call import GRACE, WORKER_LOST, Call
 from evalwright.run.executors.frames import (
-    Closed,
-    Collected,
-    Drop,
-    Dropped,
-    Failed,
+    CollectedFiles,
+    DropCall,
+    DroppedCall,
+    FailedCall,
     ModelCall,
     ModelReply,
-    Printed,
-    Ready,
-    Stalled,
+    PrintedLines,
+    StalledCall,
     SystemCall,
+    SystemClosed,
     SystemReply,
     Up,
+    WorkerReady,
     encode,
     framed,
 )
@@ -74,7 +74,7 @@ class CrewMember:
         self._crew, self._name = crew, name
         self._handle: Handle = None
         self._outbox: deque[bytes] = deque()
-        self._answers: dict[int, asyncio.Future[SystemReply | Failed]] = {}
+        self._answers: dict[int, asyncio.Future[SystemReply | FailedCall]] = {}
         self._dropped: dict[int, float] = {}
         self._calls: dict[int, Call] = {}
         self._held: dict[int, float] = {}
@@ -91,7 +91,7 @@ class CrewMember:
         cluster = self._crew.cluster
         try:
             self._handle = cluster.start(self._crew.placement)
-            opened = msgspec.json.decode(await self._handle.open.remote(self._crew.hello), type=Ready)
+            opened = msgspec.json.decode(await self._handle.open.remote(self._crew.hello), type=WorkerReady)
         except Exception as error:
             return self._loss_message(error)
         if opened.refused is not None:
@@ -108,11 +108,11 @@ class CrewMember:
     async def close(self) -> TraceError | None:
         """Close its system, and end it. Returns what closing the system raised; that of a lost worker cannot be
         closed."""
-        closed = Closed()
+        closed = SystemClosed()
         try:
             if self._handle is not None and self.places:
                 with suppress(Exception):
-                    closed = msgspec.json.decode(await self._handle.close.remote(), type=Closed)
+                    closed = msgspec.json.decode(await self._handle.close.remote(), type=SystemClosed)
         finally:
             if self._handle is not None:
                 self._crew.cluster.end(self._handle)
@@ -126,7 +126,7 @@ class CrewMember:
         self.busy += places
         return Errand(self, call, next(self._numbers), self._handle, places, self._crew.may_be_silent)
 
-    async def ask(self, number: int, case: Case, trial: int, handle: Handle, call: Call) -> SystemReply | Failed:
+    async def ask(self, number: int, case: Case, trial: int, handle: Handle, call: Call) -> SystemReply | FailedCall:
         """The system's reply, or how it fails. Raises TargetError if the worker is lost."""
         if handle is not self._handle or not self.places:
             raise TargetError("the worker was lost before the call", WORKER_LOST)
@@ -134,13 +134,13 @@ class CrewMember:
         self._calls[number] = call
         self._send(encode(SystemCall(number, case, trial)))
         try:
-            reply: SystemReply | Failed = await answer
+            reply: SystemReply | FailedCall = await answer
             return reply
-        except (asyncio.CancelledError, Unsent):
+        except (asyncio.CancelledError, UnsentCall):
             if self._answers.pop(number, None) is not None and handle is self._handle and self.places:
                 self._dropped[number] = time.monotonic()
                 self.busy += 1  # its place stays taken until it has ended
-                self._send(encode(Drop(number)))
+                self._send(encode(DropCall(number)))
             raise
         finally:
             self._answers.pop(number, None)
@@ -193,21 +193,21 @@ class CrewMember:
                 self._handle.send.remote(frame)
 
     def _handle_records(self, records: list[Up]) -> None:
-        for one in records:
-            if isinstance(one, (SystemReply, Failed)):
-                answer = self._answers.get(one.id)
+        for record in records:
+            if isinstance(record, (SystemReply, FailedCall)):
+                answer = self._answers.get(record.id)
                 if answer is not None and not answer.done():
-                    answer.set_result(one)
+                    answer.set_result(record)
                 else:
-                    self._over(one.id)  # a late answer no longer concerns this run
-            elif isinstance(one, Dropped):
-                self._over(one.id)
-            elif isinstance(one, Stalled):
-                self._hold(one.id)
-            elif isinstance(one, Printed):
-                sys.stderr.write("".join(f"[{self._name}] {line}\n" for line in one.text.split("\n")))
+                    self._over(record.id)  # a late answer no longer concerns this run
+            elif isinstance(record, DroppedCall):
+                self._over(record.id)
+            elif isinstance(record, StalledCall):
+                self._hold(record.id)
+            elif isinstance(record, PrintedLines):
+                sys.stderr.write("".join(f"[{self._name}] {line}\n" for line in record.text.split("\n")))
             else:
-                task = asyncio.create_task(self._call_model(one))
+                task = asyncio.create_task(self._call_model(record))
                 self._asking.add(task)
                 task.add_done_callback(self._asking.discard)
 
@@ -230,7 +230,7 @@ class CrewMember:
         asking = self._handle
         try:
             reply = ModelReply(model_call.id, await session().models.chat(model_call.request, model_call.purpose))
-        except Unsent as unsent:
+        except UnsentCall as unsent:
             if (answer := self._answers.get(model_call.by)) is not None and not answer.done():
                 answer.set_exception(unsent)
             return
@@ -257,11 +257,11 @@ class Errand:
     async def run(self, case: Case, trial: int) -> Answer:
         reply = await self._worker.ask(self._number, case, trial, self._handle, self._call)
         self.latency = reply.latency_ms / 1000
-        if isinstance(reply, Failed):
+        if isinstance(reply, FailedCall):
             raise target_error(reply.error)
         return reply.answer
 
-    async def files(self, archive: IO[bytes]) -> Collected:
+    async def files(self, archive: IO[bytes]) -> CollectedFiles:
         """What the call did to its files, which are written to `archive` piece by piece.
 
         Raises TargetError if the worker is lost.
@@ -269,19 +269,19 @@ class Errand:
         from evalwright.run.executors.cluster import reason_of
 
         try:
-            found = msgspec.json.decode(await self._handle.collect.remote(self._number), type=Collected)
+            files = msgspec.json.decode(await self._handle.collect.remote(self._number), type=CollectedFiles)
             have = 0
-            while have < found.bytes:
+            while have < files.bytes:
                 piece = await self._handle.piece.remote(self._number, have)
                 archive.write(piece)
                 have += len(piece)
-            if found.bytes:
+            if files.bytes:
                 self._handle.discard.remote(self._number)
         except OSError:
             raise
         except Exception as error:
             raise TargetError(f"the worker was lost: {reason_of(error)}", WORKER_LOST) from error
-        return found
+        return files
 
     def over(self) -> None:
         """The worker has room for another."""

@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
-from evalwright.errors import InputError, TargetError, Unsent
+from evalwright.errors import InputError, TargetError, UnsentCall
 from evalwright.llm.failures import CallFailed
 from evalwright.llm.fitting import Fit
 from evalwright.llm.patience import standing_still
@@ -70,7 +70,7 @@ class PlacedModel:
             errand = await self._crew.errand(Call(iter(())), self._ends, alone=self._lost[key] == MOST_LOST - 1)
         if errand is None:
             if self._ends():
-                raise Unsent
+                raise UnsentCall
             raise CallFailed("connection", self._crew.why_gone())
         try:
             answer = await errand.run(call_of(request), 0)

@@ -32,7 +32,7 @@ from evalwright.run.cells import Cell, RunState, groups_of
 from evalwright.run.executors import folder_sent
 from evalwright.run.executors.cluster import RayCluster, secret_variables
 from evalwright.run.executors.crew import Crew
-from evalwright.run.executors.frames import HERE, Collected, Hello, encode, installed_version
+from evalwright.run.executors.frames import HERE, CollectedFiles, Hello, encode, installed_version
 from evalwright.run.executors.member import Errand
 from evalwright.run.executors.models import PlacedModels
 from evalwright.run.steps.workspace import artifact_of
@@ -98,7 +98,7 @@ class RaySites:
         crew = self._crews.get(cell.variant.name)
         if crew is None:
             return await call.ask(target, cell)
-        lost = sum(one.type == WORKER_LOST for one in call.retried)
+        lost = sum(failure.type == WORKER_LOST for failure in call.retried)
         errand = await crew.errand(call, self._stops, alone=lost == MOST_LOST - 1)
         if errand is None:
             return TraceError(NO_WORKER, crew.gone())
@@ -142,19 +142,21 @@ class RaySites:
         folder = folder_of(self._writer.artifacts, self._stored.path(cell, self._writer.mask(cell.case.key)))
         try:
             with tempfile.TemporaryFile() as archive:
-                found = await errand.files(archive)
-                if found.changes is not None:
+                files = await errand.files(archive)
+                if files.changes is not None:
                     await self._threads.call(self._unpack, archive, folder)
         except TargetError as error:
             # The worker of a late call was ended, and its files with it: the recorded outcome stays.
             return outcome if isinstance(outcome, TraceError) else target_failure(error)
-        return self._with_artifacts_kept(cell, found, outcome)
+        return self._with_artifacts_kept(cell, files, outcome)
 
-    def _with_artifacts_kept(self, cell: Cell, found: Collected, outcome: Answer | TraceError) -> Answer | TraceError:
-        if found.error is not None:
-            return found.error
-        if found.changes is not None:
-            self._changes[cell.number] = found.changes
+    def _with_artifacts_kept(
+        self, cell: Cell, collected: CollectedFiles, outcome: Answer | TraceError
+    ) -> Answer | TraceError:
+        if collected.error is not None:
+            return collected.error
+        if collected.changes is not None:
+            self._changes[cell.number] = collected.changes
         return outcome
 
     def _unpack(self, archive: IO[bytes], folder: Path) -> None:

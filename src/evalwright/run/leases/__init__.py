@@ -25,12 +25,12 @@ def take_part(address: str, plan: Plan, models: ModelChoices | None, state: RunS
 
     Raises InputError, or StorageError if the ledger cannot be reached.
     """
-    shard, given = plan.shard, models or ModelChoices()
+    shard, choices = plan.shard, models or ModelChoices()
     if shard is None:
         raise InputError("--lease: this run is no shard, whose limits could be shared")
     if not shard.leased:
         raise InputError(f"--lease: {shard} was begun without it, and has its share of the limits")
-    values = {COST_LIMIT: plan.run.cost_limit_usd, BUDGET: given.budget_usd, RATE: given.requests_per_minute}
+    values = {COST_LIMIT: plan.run.cost_limit_usd, BUDGET: choices.budget_usd, RATE: choices.requests_per_minute}
     limits = {name: None if value is None else min(value, _LARGEST) for name, value in values.items()}
 
     def halt(why: str) -> None:

@@ -15,11 +15,11 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import Any
 
-from evalwright.errors import StorageError, Unsent, money
+from evalwright.errors import StorageError, UnsentCall, money
 from evalwright.llm.funds import Funds
 from evalwright.llm.patience import standing_still
 from evalwright.llm.retries import Pace
-from evalwright.run.leases.ledger import Ledger, Unreachable
+from evalwright.run.leases.ledger import Ledger, LedgerUnreachable
 from evalwright.targets.threads import Threads
 
 __all__ = ["BUDGET", "COST_LIMIT", "PATIENCE", "RATE", "Lease", "LeasedFunds"]
@@ -102,14 +102,14 @@ class Lease:
     def _while_reachable(self) -> Iterator[None]:
         try:
             yield
-        except Unreachable as error:
+        except LedgerUnreachable as error:
             raise StorageError(f"the ledger {self.ledger} of --lease cannot be reached: {error}") from error
         finally:
             self.ledger.close()
 
     def __str__(self) -> str:
         """The limits, and what is left of them."""
-        parts = [f"{name} ${one.whole:.9g} (${one.left:.9g} left)" for name, one in self.funds.items()]
+        parts = [f"{name} ${fund.whole:.9g} (${fund.left:.9g} left)" for name, fund in self.funds.items()]
         parts += [] if self.pace is None else [f"{RATE} {self.pace.per_minute:.9g}"]
         return f"{', '.join(parts) or 'only pauses'}, leased from {self.ledger}"
 
@@ -129,7 +129,7 @@ class Lease:
     async def watch(self) -> None:
         """Hear what other shards note, and notice that the ledger is gone; never ends."""
         while True:
-            with suppress(Unsent):
+            with suppress(UnsentCall):
                 self._apply_pauses(await self.do(self.ledger.pauses))
             await asyncio.sleep(_LOOK)
 
@@ -150,7 +150,7 @@ class Lease:
             async with asyncio.timeout(_LAST):
                 for funds in self.funds.values():
                     await self._threads.call(self.ledger.hold, self.run, funds.name, funds.holder, _nanos(funds.spent))
-        except (Unreachable, TimeoutError) as error:
+        except (LedgerUnreachable, TimeoutError) as error:
             why = str(error) or f"no answer within {_LAST:g} seconds"
             self.trouble = (
                 f"the ledger {self.ledger} cannot be reached ({why}): what this shard holds counts as spent until it "
@@ -177,17 +177,17 @@ class Lease:
                 while True:
                     try:
                         return await self._threads.call(work, *given)
-                    except Unreachable as error:
+                    except LedgerUnreachable as error:
                         why = str(error)
                     if self._ends():
-                        raise Unsent
+                        raise UnsentCall
                     await asyncio.sleep(_PAUSE)
         except TimeoutError:
             self._halt(
                 f"stopped: the ledger {self.ledger} of --lease could not be reached for {PATIENCE:g} seconds ({why}); "
                 "`evalwright resume RUN --lease LEDGER` then runs the rest"
             )
-            raise Unsent from None
+            raise UnsentCall from None
 
 
 class LeasedFunds(Funds):
@@ -263,7 +263,7 @@ class SharedPace(Pace):
 
 
 async def _quietly(work: Coroutine[Any, Any, Any]) -> None:
-    with suppress(Unsent):
+    with suppress(UnsentCall):
         await work
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from evalwright.errors import EvalwrightError, InputError
 
-__all__ = ["LEDGER_TABLES", "Execute", "Ledger", "Unreachable"]
+__all__ = ["LEDGER_TABLES", "Execute", "Ledger", "LedgerUnreachable"]
 
 Execute = Callable[..., list[tuple[Any, ...]]]
 """Executes a statement, whose parameters are marked by `?`, and returns its rows."""
@@ -31,7 +31,7 @@ LEDGER_TABLES = {
 _SECOND = 1_000_000_000
 
 
-class Unreachable(EvalwrightError):
+class LedgerUnreachable(EvalwrightError):
     """The ledger could not be read or written; it may be there again a moment later."""
 
 
@@ -71,9 +71,9 @@ class Ledger(ABC):
                 return
         for name, most in limits.items():
             if known.get(name) != most:
-                found, here = ("none" if one is None else f"{one / _SECOND:.9g}" for one in (known.get(name), most))
+                limit, here = ("none" if one is None else f"{one / _SECOND:.9g}" for one in (known.get(name), most))
                 raise InputError(
-                    f"--lease {self}: the other shards of this run have {name} {found}, this one {here}; give all the "
+                    f"--lease {self}: the other shards of this run have {name} {limit}, this one {here}; give all the "
                     "same, or name another ledger for another run"
                 )
 
@@ -101,20 +101,20 @@ class Ledger(ABC):
         with self._transaction() as execute:
             held = self._held_by_owner(execute, run, name)
             if holder not in held:  # another file took the place of the one in which this shard was noted
-                raise Unreachable("it no longer knows this shard")
+                raise LedgerUnreachable("it no longer knows this shard")
             before = held[holder]
             held[holder] = max(before, used)  # the last call may have cost more than there was
             left = max(0, self._highest_grant(execute, run, name) - sum(held.values()))
             unused = held[holder] - used
             fair = (left + unused) // shards - unused
-            taken = min(left, max(least, min(wanted, fair), 0))
-            amount = held[holder] + taken
+            share = min(left, max(least, min(wanted, fair), 0))
+            amount = held[holder] + share
             if amount > before:
                 execute(
                     "UPDATE lease_holdings SET amount = ? WHERE run = ? AND name = ? AND holder = ?",
                     *(amount, run, name, holder),
                 )
-        return amount, taken == left
+        return amount, share == left
 
     def moments(self, run: str, count: int, gap: int) -> list[float]:
         """The next `count` moments for calls that are `gap` nanoseconds apart, in seconds from now."""
@@ -153,7 +153,7 @@ class Ledger(ABC):
     def _highest_grant(self, execute: Execute, run: str, name: str) -> int:
         rows = execute("SELECT most FROM lease_limits WHERE run = ? AND name = ?", run, name)
         if not rows:
-            raise Unreachable("it no longer knows this run")
+            raise LedgerUnreachable("it no longer knows this run")
         return int(rows[0][0] or 0)
 
     def _held_by_owner(self, execute: Execute, run: str, name: str) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from evalwright.run.leases.ledger import LEDGER_TABLES, Execute, Ledger, Unreachable
+from evalwright.run.leases.ledger import LEDGER_TABLES, Execute, Ledger, LedgerUnreachable
 from evalwright.stores.postgres.database import Connection, Database
 
 __all__ = ["PostgresLedger"]
@@ -39,8 +39,8 @@ class PostgresLedger(Ledger):
         with self._live_connection() as connection, connection.transaction():
 
             def execute(statement: str, *values: Any) -> list[tuple[Any, ...]]:
-                found = connection.execute(statement.replace("?", "%s").encode(), values)
-                return found.fetchall() if found.description else []
+                cursor = connection.execute(statement.replace("?", "%s").encode(), values)
+                return cursor.fetchall() if cursor.description else []
 
             execute("LOCK TABLE lease_limits IN EXCLUSIVE MODE")
             yield execute
@@ -56,7 +56,7 @@ class PostgresLedger(Ledger):
             yield self._connection
         except psycopg.Error as error:
             self.close()
-            raise Unreachable(self._database.why(error)) from error
+            raise LedgerUnreachable(self._database.why(error)) from error
 
     def close(self) -> None:
         if self._connection is not None:

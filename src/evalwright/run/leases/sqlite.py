@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import must_be_a_file, private_file
-from evalwright.run.leases.ledger import LEDGER_TABLES, Execute, Ledger, Unreachable
+from evalwright.run.leases.ledger import LEDGER_TABLES, Execute, Ledger, LedgerUnreachable
 
 __all__ = ["LEDGER", "SqliteLedger"]
 
@@ -46,8 +46,8 @@ class SqliteLedger(Ledger):
         except (FileExistsError, NotADirectoryError):
             raise InputError(Problem(str(self._file.parent), "is not a folder: --lease expects one")) from None
         except OSError as error:
-            raise Unreachable(str(error)) from error
-        except Unreachable as error:
+            raise LedgerUnreachable(str(error)) from error
+        except LedgerUnreachable as error:
             if isinstance(error.__cause__, sqlite3.DatabaseError) and _is_damaged(error.__cause__):
                 raise InputError(Problem(str(self._file), f"is not a ledger: {error}")) from error
             raise
@@ -69,7 +69,7 @@ class SqliteLedger(Ledger):
                 yield execute
                 connection.execute("COMMIT")  # otherwise closing takes everything back
         except sqlite3.Error as error:
-            raise Unreachable(str(error)) from error
+            raise LedgerUnreachable(str(error)) from error
 
 
 def _is_damaged(error: sqlite3.DatabaseError) -> bool:

@@ -13,7 +13,7 @@ from evalwright.model.result import EvaluationResult
 from evalwright.run.limits import end_of, held_to
 from evalwright.run.records import (
     Clock,
-    Pending,
+    PendingResult,
     ends_the_run,
     evaluator_failure,
     fill_error,
@@ -28,7 +28,7 @@ __all__ = ["await_results"]
 
 async def await_results(
     results: list[EvaluationResult],
-    pending: Sequence[Pending],
+    pending: Sequence[PendingResult],
     clock: Clock,
     *,
     concurrent: bool,
@@ -39,9 +39,9 @@ async def await_results(
     With `keep_calls`, the detail of a result has the models that its evaluator called, with requests and replies.
     """
     fill_row = _fill_with_calls if keep_calls else _fill
-    waiting = [one for one in pending if isinstance(one.given, Awaitable)]
+    waiting = [cell for cell in pending if isinstance(cell.given, Awaitable)]
     if concurrent:
-        await all_given(fill_row(results, clock, one) for one in waiting)
+        await all_given(fill_row(results, clock, cell) for cell in waiting)
     else:
         for one in waiting:
             await fill_row(results, clock, one)
@@ -50,7 +50,7 @@ async def await_results(
             await fill_row(results, clock, last)
 
 
-async def _fill_with_calls(results: list[EvaluationResult], clock: Clock, pending: Pending) -> None:
+async def _fill_with_calls(results: list[EvaluationResult], clock: Clock, pending: PendingResult) -> None:
     with keeping() as calls:
         await _fill(results, clock, pending)
     if calls:
@@ -58,14 +58,16 @@ async def _fill_with_calls(results: list[EvaluationResult], clock: Clock, pendin
         row.detail = {**row.detail, "judge_calls": calls}
 
 
-async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending) -> None:
+async def _fill(results: list[EvaluationResult], clock: Clock, pending: PendingResult) -> None:
     row, awaited, limit = results[pending.position], pending.given, pending.limit
     start, process = time.monotonic(), os.getpid()
     try:
         async with bounded_by(limit) as bound:
             with held_to(end_of(bound)):
-                given = awaited if isinstance(awaited, Awaitable) else awaited([r for r in results if r is not row])
-                outcome = await given if isinstance(given, Awaitable) else given
+                evaluation = (
+                    awaited if isinstance(awaited, Awaitable) else awaited([r for r in results if r is not row])
+                )
+                outcome = await evaluation if isinstance(evaluation, Awaitable) else evaluation
                 if os.getpid() != process:
                     end_child()
                 fill_result(row, outcome, pending.scores, pending.spec)

@@ -32,12 +32,12 @@ from evalwright.run.records import (
     timed_out,
 )
 
-__all__ = ["Compared", "Comparing"]
+__all__ = ["ComparedCell", "WaitingCells"]
 
 _MISSING = "incomplete_comparison"
 
 
-class Compared(NamedTuple):
+class ComparedCell(NamedTuple):
     """A cell whose other evaluators are done."""
 
     case: Case
@@ -50,7 +50,7 @@ class Compared(NamedTuple):
     """It has its verdict from an earlier session, and is here only for the others."""
 
 
-class Comparing:
+class WaitingCells:
     """The cells of a session that wait for others of their case and trial."""
 
     def __init__(self, plan: Plan, judge: Judge, clock: Clock) -> None:
@@ -59,9 +59,9 @@ class Comparing:
         self._order = {variant.name: i for i, variant in enumerate(grid.variants)}
         self._judge, self._clock = judge, clock
         self._keep_calls, self._limit = plan.run.keep_judge_calls, plan.run.evaluator_timeout_seconds
-        self._open: dict[tuple[str, int], list[Compared]] = {}
+        self._open: dict[tuple[str, int], list[ComparedCell]] = {}
 
-    def join(self, cell: Compared) -> list[Compared]:
+    def join(self, cell: ComparedCell) -> list[ComparedCell]:
         """All cells of the case and trial if this was the last one, else none."""
         key = (cell.trace.case_key, cell.trace.trial)
         cells = self._open.setdefault(key, [])
@@ -70,23 +70,23 @@ class Comparing:
             return []
         return self._in_order(self._open.pop(key))
 
-    def rest(self) -> list[list[Compared]]:
+    def rest(self) -> list[list[ComparedCell]]:
         """The cells whose others have not arrived, and will not."""
         return [self._in_order(cells) for cells in self._open.values()]
 
-    def _in_order(self, cells: list[Compared]) -> list[Compared]:
+    def _in_order(self, cells: list[ComparedCell]) -> list[ComparedCell]:
         return sorted(cells, key=lambda cell: self._order.get(cell.trace.variant_name, len(self._order)))
 
-    async def compare(self, cells: Sequence[Compared]) -> None:
+    async def compare(self, cells: Sequence[ComparedCell]) -> None:
         """Add each comparison's results to the cells that have no verdict yet."""
         for spec in self._judge.comparisons(cells[0].case):
             rows = await self._rows(spec, cells)
             for cell, row in zip(cells, rows, strict=True):
-                stored = cell.finished or any(one.evaluator == spec.name for one in cell.known)
+                stored = cell.finished or any(result.evaluator == spec.name for result in cell.known)
                 if not stored and cell.trace.error is None:
                     cell.results.append(row)
 
-    async def _rows(self, spec: EvaluatorSpec, cells: Sequence[Compared]) -> list[EvaluationResult]:
+    async def _rows(self, spec: EvaluatorSpec, cells: Sequence[ComparedCell]) -> list[EvaluationResult]:
         date = self._clock.now()
         rows = [result_of(spec, cell.trace, None, None, date, date) for cell in cells]
         calls: list[Any] = []
@@ -101,8 +101,8 @@ class Comparing:
                 async with bounded_by(limit) as bound:
                     with held_to(end_of(bound)):
                         evaluations = await comparer.compare(cells[0].case, seen)
-            for row, one in zip(rows, evaluations, strict=True):
-                fill_result(row, one, traits.scores, spec)
+            for row, evaluation in zip(rows, evaluations, strict=True):
+                fill_result(row, evaluation, traits.scores, spec)
         except (TimeoutError, LimitExceeded):
             _fill_errors(rows, timed_out(limit))
         except BaseException as raised:  # user code may raise SystemExit: an error of these results
@@ -119,7 +119,7 @@ class Comparing:
             row.finished_at, row.latency_ms = end, int((end - date).total_seconds() * 1000)
         return rows
 
-    def _must_be_complete(self, cells: Sequence[Compared]) -> None:
+    def _must_be_complete(self, cells: Sequence[ComparedCell]) -> None:
         """Raise EvaluatorError if an answer is missing: the best of the others is not the best of all."""
         answered = {cell.trace.variant_name for cell in cells if cell.trace.error is None}
         trial = cells[0].trace.trial

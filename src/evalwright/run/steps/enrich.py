@@ -19,7 +19,7 @@ from evalwright.run.records import ends_the_run
 from evalwright.targets.answer_parts import unmeasured
 from evalwright.targets.failures import target_failure
 
-__all__ = ["Enriching"]
+__all__ = ["EnrichersOfPlan"]
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ _OF_ANSWER = ("output", "messages", "tool_calls", "tool_results", "metrics", "er
 _OF_CELL = tuple(name for name in Trace.__struct_fields__ if name not in _OF_ANSWER)
 
 
-class Enriching:
+class EnrichersOfPlan:
     """The enrichers of a plan, by variant."""
 
     def __init__(self, plan: Plan) -> None:

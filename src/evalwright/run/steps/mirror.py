@@ -21,7 +21,7 @@ from evalwright.model.trace import Trace
 from evalwright.registry import load
 from evalwright.stores.local_files.lines import reserved_words
 
-__all__ = ["Mirroring"]
+__all__ = ["MirrorsOfPlan"]
 
 _MOST_WAITING = 2_000
 """Cells by which one mirror may lag behind: they are held in memory, including whole traces."""
@@ -45,7 +45,7 @@ T = TypeVar("T")
 _Call = tuple[str, tuple[Any, ...]]
 
 
-class Mirroring:
+class MirrorsOfPlan:
     """The mirrors of a plan, each with a thread of its own that makes one call after the other."""
 
     def __init__(self, plan: Plan, masker: Masker, resumed: RunReader | None = None) -> None:

@@ -43,7 +43,7 @@ class Pricing:
         if metrics.cost_usd is not None:
             return
         if price is None:
-            metrics.cost_usd = self._of_calls(trace)
+            metrics.cost_usd = self._cost_of_calls(trace)
             return
         if not (metrics.token_input or metrics.token_output or metrics.token_thinking):
             return
@@ -55,11 +55,11 @@ class Pricing:
         if metrics.token_thinking and metrics.cost_thinking_usd is None:
             metrics.cost_thinking_usd = thinking
 
-    def _of_calls(self, trace: Trace) -> float | None:
-        costs = [self._of_call(call) for call in _calls(trace.spans)] if self._by_model else []
+    def _cost_of_calls(self, trace: Trace) -> float | None:
+        costs = [self._cost_of_call(call) for call in _calls(trace.spans)] if self._by_model else []
         return sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
 
-    def _of_call(self, call: Span) -> float | None:
+    def _cost_of_call(self, call: Span) -> float | None:
         known = call.attributes
         models = (known.get(key) for key in ("response_model", "request_model", *_MODELS))
         price = next((self._by_model[model] for model in models if model in self._by_model), None)
@@ -68,7 +68,7 @@ class Pricing:
             return None
         if not (input_tokens or output) and call.status != "error":
             return None  # a stream whose end does not count its tokens
-        read, written = (_custom_count(known, ours) or _custom_count(known, theirs) for ours, theirs in _CACHED)
+        read, written = (_custom_count(known, ours) or _custom_count(known, other_name) for ours, other_name in _CACHED)
         return dollars(price, input_tokens, output, read, written)
 
 
@@ -101,8 +101,8 @@ def _above(span: Span, parents: Mapping[str, str | None]) -> list[str]:
 
 
 def _custom_count(custom: dict[str, Any], name: str) -> int:
-    found = custom.get(name)
-    return found if isinstance(found, int) and found > 0 else 0
+    value = custom.get(name)
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _thinking(price: Price, tokens: int | None) -> float:

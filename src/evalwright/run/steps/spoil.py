@@ -8,10 +8,10 @@ from evalwright.model.plan import Plan
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import TraceError
 
-__all__ = ["Spoiling"]
+__all__ = ["SpoilingErrors"]
 
 
-class Spoiling:
+class SpoilingErrors:
     """The types of errors that spoil a cell of the plan."""
 
     def __init__(self, plan: Plan) -> None:

@@ -34,7 +34,7 @@ from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.reading import RunIndex
 from evalwright.stores.index.schema import created
-from evalwright.stores.index.sources import FolderSource, Replaced, Source
+from evalwright.stores.index.sources import FolderSource, RecordsReplaced, Source
 from evalwright.stores.local_files.judgements import COMMITTED
 
 __all__ = ["index_at", "opened_index"]
@@ -66,7 +66,7 @@ def index_at(places: Sequence[Callable[[], Path]], source: Source, plan: Plan | 
             if (index := attempt()) is not None:
                 return index
             break
-        except (_Busy, Replaced):
+        except (_IndexBusy, RecordsReplaced):
             break
         except (OSError, sqlite3.Error):
             continue
@@ -80,7 +80,7 @@ def _in_memory(source: Source, plan: Plan | None) -> RunIndex | None:
     return _fresh(connection, source, plan)
 
 
-class _Busy(Exception):
+class _IndexBusy(Exception):
     """Another process is building the index, which takes longer than is worth waiting for."""
 
 
@@ -100,7 +100,7 @@ def _kept_index(find: Callable[[], Path], source: Source, plan: Plan | None) -> 
             return index
         if not locked(descriptor, _PATIENCE):
             if (index := _as_kept(place, source, plan)) is None:
-                raise _Busy
+                raise _IndexBusy
             return index
         if (connection := usable_index(place, source, plan)) is not None:
             with suppress(DamagedIndex):  # it is removed then

@@ -81,15 +81,15 @@ class CellNotes:
         notes = []
         for (case_index, trial, attempt, finished, alike), size in zip(cells, sizes, strict=True):
             _, profile, numbers = known.get(id(alike)) or self._added_profile(alike)
-            found = place(case_index, alike.variant, trial)
+            cell_place = place(case_index, alike.variant, trial)
             end = at + len(alike.results)
-            if found is None or end > len(lengths):
+            if cell_place is None or end > len(lengths):
                 raise Unindexable("a record is of no cell of the plan")
             cell_lengths = lengths[at:end]
             packed = array("H", cell_lengths).tobytes() if cell_lengths else None
             moment = microseconds(finished)
             notes.append(
-                _Note(found[0], attempt, profile, sum(cell_lengths), packed, moment, size, numbers, alike.score)
+                _Note(cell_place[0], attempt, profile, sum(cell_lengths), packed, moment, size, numbers, alike.score)
             )
             at = end
         if at != len(lengths):
@@ -99,10 +99,10 @@ class CellNotes:
 
     def _added_profile(self, alike: Rejudgement) -> tuple[Rejudgement, int, bytes | None]:
         profile, numbers = profile_of(alike)
-        found = alike, self._profiles.setdefault(profile, len(self._profiles)), numbers
+        profiled = alike, self._profiles.setdefault(profile, len(self._profiles)), numbers
         if len(self._known) < _MOST_ALIKE:  # kept with the object, so that no other gets its identity
-            self._known[id(alike)] = found
-        return found
+            self._known[id(alike)] = profiled
+        return profiled
 
 
 def rejudge(connection: sqlite3.Connection, source: Source, shares: Iterable[BinaryIO]) -> bool:

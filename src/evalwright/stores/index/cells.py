@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-class _Of(Protocol):
+class _CellRecord(Protocol):
     case_id: str
     occurrence: int | UnsetType
     variant_name: str
@@ -68,7 +68,7 @@ def results_in_cells(records: Iterable[tuple[Any, int, int]]) -> Iterator[tuple[
             or result.occurrence != first.occurrence
         ):
             if first is not None:
-                yield _of_cell(first, codes, numbers, finished), start, lengths
+                yield _row_of_cell(first, codes, numbers, finished), start, lengths
             first, start, end = result, at, at
             codes, lengths, numbers, finished = [], [], (), None
         code, own = code_of(result)
@@ -81,10 +81,10 @@ def results_in_cells(records: Iterable[tuple[Any, int, int]]) -> Iterator[tuple[
         if finished is None or (ended is not None and ended > finished):
             finished = ended
     if first is not None:
-        yield _of_cell(first, codes, numbers, finished), start, lengths
+        yield _row_of_cell(first, codes, numbers, finished), start, lengths
 
 
-def _of_cell(
+def _row_of_cell(
     of: Any, codes: Iterable[tuple[str, int]], numbers: tuple[float, ...], finished: datetime | None
 ) -> CellResults:
     outcomes = tuple(codes)
@@ -120,7 +120,7 @@ class CellState(msgspec.Struct, gc=False):
     finished: datetime | None = None
 
     @classmethod
-    def of(cls, record: _Of) -> CellState:
+    def of(cls, record: _CellRecord) -> CellState:
         """The cell of a record, without any record yet."""
         return cls(record.case_id, record.occurrence, record.variant_name, record.trial)
 
@@ -160,13 +160,13 @@ class CellState(msgspec.Struct, gc=False):
         if self.finished is None or (ended is not None and ended > self.finished):
             self.finished = ended
 
-    def _join(self, found: CellResults, at: int, lengths: Sequence[int]) -> None:
+    def _join(self, results: CellResults, at: int, lengths: Sequence[int]) -> None:
         """Add results to others. The last one of each evaluator counts, in the place of the first."""
         parts: dict[str, tuple[int, list[float], tuple[int, int]]] = {}
         starts = accumulate(lengths, initial=at)
         for outcomes, numbers, places in (
             (self.outcomes, self.numbers, unpacked(*self.results)),
-            (found.outcomes, found.numbers, list(zip(starts, lengths))),  # noqa: B905 - an end is left over
+            (results.outcomes, results.numbers, list(zip(starts, lengths))),  # noqa: B905 - an end is left over
         ):
             own = iter(numbers)
             for (name, code), place in zip(outcomes, places, strict=True):

@@ -117,9 +117,11 @@ def shared_outcomes(profile: Profile) -> list[CellOutcome]:
 def outcomes_of(profile: Profile, numbers: bytes | None) -> list[CellOutcome]:
     """The results, from the codes that many cells share and the numbers that belong to this cell."""
     own = iter(array("d", numbers or b""))
-    found = []
+    outcomes = []
     for name, code in profile[3]:
         score = next(own) if code >> _SCORE_BITS == _OTHER_SCORE else _SCORES[code >> _SCORE_BITS]
         cost = next(own) if code & _COST else None
-        found.append(CellOutcome(name, status_of_code(code), bool(code & _PASSED), bool(code & _SKIPPED), score, cost))
-    return found
+        outcomes.append(
+            CellOutcome(name, status_of_code(code), bool(code & _PASSED), bool(code & _SKIPPED), score, cost)
+        )
+    return outcomes

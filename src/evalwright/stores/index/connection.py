@@ -44,9 +44,9 @@ def remove_files(path: Path) -> None:
 def _raising_damaged(ask: Callable[..., T]) -> Callable[..., T]:
     """A method of a cursor that raises DamagedIndex."""
 
-    def guarded(cursor: _Cursor, *given: Any) -> T:
+    def guarded(cursor: _Cursor, *arguments: Any) -> T:
         try:
-            return ask(cursor, *given)
+            return ask(cursor, *arguments)
         except sqlite3.DatabaseError as error:
             raise cursor.failure(error) from error
 

@@ -13,7 +13,7 @@ from evalwright.model.plan import Plan
 from evalwright.stores.index.connection import connected, remove_files, sound
 from evalwright.stores.index.numbering import signature_of
 from evalwright.stores.index.schema import VERSION, created, is_ours
-from evalwright.stores.index.sources import Covered, Source
+from evalwright.stores.index.sources import CoveredRecords, Source
 
 __all__ = ["INDEX", "covered_by", "create_index", "lock_file", "locked", "meta_of", "remove_index", "usable_index"]
 
@@ -68,10 +68,10 @@ def remove_index(place: Path) -> None:
     remove_files(place / INDEX)
 
 
-def covered_by(connection: sqlite3.Connection) -> dict[str, Covered]:
+def covered_by(connection: sqlite3.Connection) -> dict[str, CoveredRecords]:
     """How far the records have been read into an index."""
     rows = connection.execute("SELECT file, bytes, tail, changed FROM covered")
-    return {name: Covered(*rest) for name, *rest in rows}
+    return {name: CoveredRecords(*rest) for name, *rest in rows}
 
 
 def meta_of(connection: sqlite3.Connection, name: str) -> str | None:

@@ -23,7 +23,7 @@ from evalwright.model.trace import Trace
 from evalwright.stores.index.cells import CellState, results_in_cells
 from evalwright.stores.index.codes import Unindexable
 from evalwright.stores.index.schema import AT, slot_of
-from evalwright.stores.index.sources import RECORDS, Covered, Moment, RecordLines, Source
+from evalwright.stores.index.sources import RECORDS, CoveredRecords, RecordLines, RecordsAtMoment, Source
 from evalwright.stores.index.table import RowTable
 from evalwright.stores.index.written_cells import Stretch
 from evalwright.stores.local_files.lines import CURRENT, decoded_line
@@ -65,8 +65,9 @@ class Follower:
 
     def __init__(self, connection: sqlite3.Connection, source: Source, numbering: Numbering | None) -> None:
         self._connection, self._source, self._numbering = connection, source, numbering
-        self.covered: dict[str, Covered] = {
-            name: Covered(*rest) for name, *rest in connection.execute("SELECT file, bytes, tail, changed FROM covered")
+        self.covered: dict[str, CoveredRecords] = {
+            name: CoveredRecords(*rest)
+            for name, *rest in connection.execute("SELECT file, bytes, tail, changed FROM covered")
         }
         self._table = RowTable(connection)
         self._next: int | None = None
@@ -89,7 +90,7 @@ class Follower:
         the source raises.
         """
         with self._source.moment() as moment:
-            starts = {name: self.covered.get(name, Covered()).length for name in RECORDS}
+            starts = {name: self.covered.get(name, CoveredRecords()).length for name in RECORDS}
             if moment.ends == starts and len(self.covered) == len(RECORDS) and (self._table.named or not last):
                 return
             self._connection.execute("BEGIN IMMEDIATE")
@@ -130,7 +131,7 @@ class Follower:
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('odd', ?)", (str(odd) or "odd",))
 
     def _join(
-        self, moment: Moment, starts: dict[str, int], written: Sequence[Stretch], kinds: tuple[type[Any], ...]
+        self, moment: RecordsAtMoment, starts: dict[str, int], written: Sequence[Stretch], kinds: tuple[type[Any], ...]
     ) -> tuple[dict[str, int], bool]:
         """Take the cells of stretches, and read what lies between them. Returns how far that goes, and whether any
         stretch was taken."""
@@ -143,8 +144,8 @@ class Follower:
             if at != begin:
                 self._insert(rows)
                 at = self._read(moment, at, begin, kinds)
-            if at == begin and (found := self._rows_of(stretch.rows, rows)) is not None:
-                rows |= found
+            if at == begin and (rows_found := self._rows_of(stretch.rows, rows)) is not None:
+                rows |= rows_found
                 at, joined = dict(zip(RECORDS, stretch.ends, strict=True)), True
         self._insert(rows)
         return at, joined
@@ -152,17 +153,17 @@ class Follower:
     def _rows_of(self, rows: Sequence[list[Any]], waiting: Collection[int]) -> dict[int, list[Any]] | None:
         """The rows of cells that have just been written, by their numbers; None if a cell has a row already, maybe a
         `waiting` one: their records must be read then."""
-        found = {}
+        rows_by_key = {}
         for row in rows:
             number, profile = row[AT.number], row[AT.profile]
             key = (row[AT.case_key], profile[0], row[AT.trial])
-            if number in waiting or number in found or key in self._cells:
+            if number in waiting or number in rows_by_key or key in self._cells:
                 return None
             if self._stored_state(key, number) is not None:
                 return None
             row[AT.profile], row[AT.clean] = self._table.profile(profile)
-            found[number] = row
-        return found
+            rows_by_key[number] = row
+        return rows_by_key
 
     def _insert(self, rows: dict[int, list[Any]]) -> None:
         self._table.insert([*rows.values()])
@@ -170,7 +171,7 @@ class Follower:
         rows.clear()
 
     def _read(
-        self, moment: Moment, starts: Mapping[str, int], ends: Mapping[str, int], kinds: tuple[type[Any], ...]
+        self, moment: RecordsAtMoment, starts: Mapping[str, int], ends: Mapping[str, int], kinds: tuple[type[Any], ...]
     ) -> dict[str, int]:
         """Read share by share. Returns how far the records were read: to the end of the last whole line."""
         at = dict(starts)
@@ -245,10 +246,10 @@ class Follower:
         """Number and slot of a trace's cell by the plan, if there is one."""
         if self._numbering is None:
             return None
-        found = self._numbering.place(trace.case_index, trace.variant_name, trace.trial)
-        if found is None:
+        place = self._numbering.place(trace.case_index, trace.variant_name, trace.trial)
+        if place is None:
             raise Unindexable("a record belongs to no cell of the plan")
-        return found
+        return place
 
     def _next_place(self, cell: CellState) -> tuple[int, int]:
         """The same without a plan."""
@@ -301,10 +302,10 @@ def _records(found: RecordLines, kind: type[Any], decode: Callable[[bytes], Any]
 
 
 def _converted_records(
-    found: RecordLines, kind: type[Any], decode: Callable[[bytes], Any]
+    lines: RecordLines, kind: type[Any], decode: Callable[[bytes], Any]
 ) -> Iterator[tuple[Any, int, int]]:
     """The same for lines of which some have other versions."""
-    for line, at, length in zip(*found):  # noqa: B905
+    for line, at, length in zip(*lines):  # noqa: B905
         record = decoded_line(kind, decode, line)
         if record is not None:
             yield record, at, length

@@ -14,7 +14,7 @@ from evalwright.model.plan import Plan
 from evalwright.stores.index.file import create_index, lock_file, locked, meta_of, remove_index, usable_index
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.numbering import PlanNumbering
-from evalwright.stores.index.sources import FolderSource, Replaced
+from evalwright.stores.index.sources import FolderSource, RecordsReplaced
 from evalwright.stores.index.written_cells import Stretch
 
 __all__ = ["IndexKeeper"]
@@ -69,7 +69,7 @@ class IndexKeeper:
 
         try:
             return rejudge(self._connection, self._source, notes)
-        except (OSError, sqlite3.Error, ValueError, LookupError, OverflowError, Replaced):
+        except (OSError, sqlite3.Error, ValueError, LookupError, OverflowError, RecordsReplaced):
             return False  # it shows by itself that it is not of the new records
 
     def close(self) -> None:

@@ -78,7 +78,7 @@ class JoinedIndexes:
     def _counted_pairs(self, way: _Way) -> _Counts | None:
         """Count the pairs of all variants at once, as each count looks at all cells."""
         mine, theirs = self._sides
-        found: _Counts = defaultdict(list)
+        pairs: _Counts = defaultdict(list)
         try:
             rows = self._connection.execute(
                 f"SELECT ({mine.kind('mine.')}) * {_KINDS} + {theirs.kind('theirs.')}, count(*), "
@@ -89,10 +89,10 @@ class JoinedIndexes:
             for both, n, differing, number in rows:
                 if differing:
                     return None
-                found[number % way[0]].append((*_two_kinds(both), n))  # cells of one kind are of one variant
+                pairs[number % way[0]].append((*_two_kinds(both), n))  # cells of one kind are of one variant
         except sqlite3.Error:
             return None
-        return found
+        return pairs
 
     def close(self) -> None:
         self._connection.close()
@@ -115,14 +115,17 @@ class PairedCells:
         mine, theirs = "main.cells mine", "other.cells theirs"
         query_form = "SELECT mine.case_key FROM {} CROSS JOIN {} ON {} WHERE {} AND {}"
         for one, other in kinds:
-            (ours, few), (others, other_few) = self._of_kind("mine", 0, one), self._of_kind("theirs", 1, other)
+            (ours, few), (others, other_few) = (
+                self._condition_of_kind("mine", 0, one),
+                self._condition_of_kind("theirs", 1, other),
+            )
             if other_few and not few:  # the smaller side leads to the other
                 query = query_form.format(theirs, mine, f"mine.number = {_BACK}", others, ours)
             else:
                 query = query_form.format(mine, theirs, f"theirs.number = {_JOINED}", ours, others)
             yield from ((case, one, other) for (case,) in self._connection.execute(query, self._way))
 
-    def _of_kind(self, table: str, side: int, kind: int) -> tuple[str, bool]:
+    def _condition_of_kind(self, table: str, side: int, kind: int) -> tuple[str, bool]:
         """The condition for the cells of a kind, and whether it finds them without looking at all cells."""
         if kind < 0:
             return f"{table}.number = {-1 - kind}", True

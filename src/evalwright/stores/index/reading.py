@@ -71,8 +71,8 @@ def _raising_damaged(read: Callable[P, T]) -> Callable[P, T]:
     def reading(*given: P.args, **named: P.kwargs) -> T:
         index = cast(RunIndex, given[0])
         with sound(index._connection):
-            found = read(*given, **named)
-        return cast(T, _rows(index._connection, found)) if isinstance(found, Iterator) else found
+            value = read(*given, **named)
+        return cast(T, _rows(index._connection, value)) if isinstance(value, Iterator) else value
 
     return reading
 
@@ -141,15 +141,15 @@ class RunIndex:
     @_raising_damaged
     def cell(self, case: str, variant: str, trial: int = 0) -> CellEntry | None:
         rows = self._connection.execute("SELECT * FROM cells WHERE case_key = ? AND trial = ?", (case, trial))
-        found = [row for row in rows if self.profiles[row[AT.profile]][0] == variant]
-        return self._entry(found[0]) if found else None
+        of_variant = [row for row in rows if self.profiles[row[AT.profile]][0] == variant]
+        return self._entry(of_variant[0]) if of_variant else None
 
     @_raising_damaged
     def measured(self, variant: str) -> Iterator[CellMeasures]:
         """By one narrow query: reading rows with all columns takes twice as long."""
-        asked = f"case_key, group_name, latency_ms, cost_usd, tokens_in, tokens_out, {KIND.format('')}"
+        columns = f"case_key, group_name, latency_ms, cost_usd, tokens_in, tokens_out, {KIND.format('')}"
         where, values = clause_of(CellSelection(variant=variant), self.profiles)
-        rows = self._connection.execute(f"SELECT {asked} FROM cells {where} ORDER BY number", values)
+        rows = self._connection.execute(f"SELECT {columns} FROM cells {where} ORDER BY number", values)
         while block := rows.fetchmany(_BLOCK):
             yield CellMeasures(*zip(*block, strict=True))
 
@@ -160,8 +160,8 @@ class RunIndex:
             return CellSum(kept.latency_ms.n, float(kept.latency_ms.total))
         if all(map(isfinite, kept.cost_parts)):
             return CellSum(kept.costs, exact_sum(kept.cost_parts))
-        found = self.spread(measure, alike)
-        return CellSum(sum(n for _, n in found), sum(value * n for value, n in found))
+        spread = self.spread(measure, alike)
+        return CellSum(sum(n for _, n in spread), sum(value * n for value, n in spread))
 
     @_raising_damaged
     def spread(self, measure: CellMeasure, alike: Collection[int]) -> list[tuple[float, int]]:
@@ -197,15 +197,15 @@ class RunIndex:
     def _added_up(self) -> CellSums:
         """The same, by looking at every cell."""
         measures = ("latency_ms", "tokens_in", "tokens_out")
-        asked = ", ".join(f"count({name}), sum({name})" for name in measures)
-        found = self._connection.execute(
-            f"SELECT {asked}, max(finished), count(group_name), count(numbers) FROM cells"
+        sums = ", ".join(f"count({name}), sum({name})" for name in measures)
+        cursor = self._connection.execute(
+            f"SELECT {sums}, max(finished), count(group_name), count(numbers) FROM cells"
         ).fetchone()
-        latency, tokens_in, tokens_out = (CellSum(found[i], float(found[i + 1] or 0)) for i in (0, 2, 4))
+        latency, tokens_in, tokens_out = (CellSum(cursor[i], float(cursor[i + 1] or 0)) for i in (0, 2, 4))
         # Summed here and not by SQL, whose sums of floats depend on the order of the rows.
         costs, replaced = self._column("cells"), self._column("replaced")
         cost, spent = CellSum(len(costs), exact_sum(costs)), exact_sum(costs + replaced)
-        return CellSums(latency, cost, tokens_in, tokens_out, moment_of(found[6]), found[7], found[8], spent)
+        return CellSums(latency, cost, tokens_in, tokens_out, moment_of(cursor[6]), cursor[7], cursor[8], spent)
 
     def _column(self, table: str) -> array[float]:
         rows = self._connection.execute(f"SELECT cost_usd FROM {table} WHERE cost_usd IS NOT NULL")
@@ -239,21 +239,21 @@ class RunIndex:
 
     @_raising_damaged
     def verdict(self, entry: CellEntry) -> CaseVerdict | None:
-        asked = "SELECT verdict_at, verdict_len FROM cells WHERE number = ?"
-        return self._verdict_at(self._connection.execute(asked, (entry.number,)).fetchone(), entry)
+        query = "SELECT verdict_at, verdict_len FROM cells WHERE number = ?"
+        return self._verdict_at(self._connection.execute(query, (entry.number,)).fetchone(), entry)
 
     @_raising_damaged
     def verdicts(self, kind: type[V], chosen: CellSelection) -> Iterator[V]:
         where, values = clause_of(chosen, self.profiles)
-        asked = f"SELECT case_key, verdict_at, verdict_len FROM cells {where} ORDER BY verdict_at"
-        rows = self._connection.execute(asked, values)
+        query = f"SELECT case_key, verdict_at, verdict_len FROM cells {where} ORDER BY verdict_at"
+        rows = self._connection.execute(query, values)
         decode = msgspec.json.Decoder(kind).decode
         while block := rows.fetchmany(_RECORDS):
             written = [row for row in block if row[2]]
-            found = self._read(RECORDS[2], kind, decode, [(at, length) for _, at, length in written])
-            if [one.case_key for one in found if one is not None] != [case for case, _, _ in written]:
+            verdicts = self._read(RECORDS[2], kind, decode, [(at, length) for _, at, length in written])
+            if [verdict.case_key for verdict in verdicts if verdict is not None] != [case for case, _, _ in written]:
                 raise self._stale(f"{RECORDS[2]}: other records")
-            yield from (one for one in found if one is not None)
+            yield from (verdict for verdict in verdicts if verdict is not None)
 
     def rows(self) -> sqlite3.Cursor:
         """The rows of all cells as the table has them, by number."""
@@ -301,9 +301,9 @@ class RunIndex:
         found = self._read(name, kind, decode, places)
         wanted = (entry.case_key, entry.variant, entry.trial, entry.attempt)
         records = [
-            one
-            for one in found
-            if one is not None and (one.case_key, one.variant_name, one.trial, one.attempt) == wanted
+            record
+            for record in found
+            if record is not None and (record.case_key, record.variant_name, record.trial, record.attempt) == wanted
         ]
         if len(records) < len(places):
             raise self._stale(f"{name} at {places[0][0]:,}: another record")
@@ -331,7 +331,7 @@ class RunIndex:
 
 def _cell_sums(kept: KeptSums, spent: float) -> CellSums:
     latency, tokens_in, tokens_out = (
-        CellSum(one.n, float(one.total)) for one in (kept.latency_ms, kept.tokens_in, kept.tokens_out)
+        CellSum(kept_sum.n, float(kept_sum.total)) for kept_sum in (kept.latency_ms, kept.tokens_in, kept.tokens_out)
     )
     cost, moment = CellSum(kept.costs, exact_sum(kept.cost_parts)), moment_of(kept.finished)
     return CellSums(latency, cost, tokens_in, tokens_out, moment, kept.grouped, kept.measured, spent)

@@ -112,8 +112,8 @@ def created(connection: sqlite3.Connection) -> None:
 
 def is_ours(connection: sqlite3.Connection) -> bool:
     """Whether there are the tables of this version and nothing else (a trigger could do anything)."""
-    found = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
-    return {sql for (sql,) in found} - {BY_NAME} == {*_TABLES}
+    rows = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+    return {sql for (sql,) in rows} - {BY_NAME} == {*_TABLES}
 
 
 def is_named(connection: sqlite3.Connection) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright.stores.lock import LOCK_NAME, is_held
 
-__all__ = ["RECORDS", "Covered", "FolderSource", "Moment", "RecordLines", "Replaced", "Source"]
+__all__ = ["RECORDS", "CoveredRecords", "FolderSource", "RecordLines", "RecordsAtMoment", "RecordsReplaced", "Source"]
 
 RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl")
 _TAIL = 64
@@ -37,7 +37,7 @@ class RecordLines(NamedTuple):
     lengths: Iterable[int]
 
 
-class Covered(msgspec.Struct):
+class CoveredRecords(msgspec.Struct):
     """How far the records of one kind have been read."""
 
     length: int = 0
@@ -47,11 +47,11 @@ class Covered(msgspec.Struct):
     system reports it; for a table, the number of rows."""
 
 
-class Replaced(Exception):
+class RecordsReplaced(Exception):
     """Records have been replaced: what was read of them belongs to no single moment."""
 
 
-class Moment(Protocol):
+class RecordsAtMoment(Protocol):
     """The records of a run, up to where they ended when this was created. `RECORDS` names the kinds.
 
     For every verdict and result before its end, the trace is there, too.
@@ -65,7 +65,7 @@ class Moment(Protocol):
     def read(self, name: str, start: int, until: int) -> tuple[RecordLines, int]:
         """The whole lines that start from one position up to another, and where the next one starts."""
 
-    def covered(self, name: str, at: int) -> Covered:
+    def covered(self, name: str, at: int) -> CoveredRecords:
         """What to note about records that were read up to a position. Raises Replaced."""
 
 
@@ -74,15 +74,15 @@ class Source(Protocol):
 
     location: str
 
-    def moment(self) -> AbstractContextManager[Moment]: ...
+    def moment(self) -> AbstractContextManager[RecordsAtMoment]: ...
 
-    def matches(self, covered: Mapping[str, Covered]) -> bool:
+    def matches(self, covered: Mapping[str, CoveredRecords]) -> bool:
         """Whether the records still begin as they did when they were read."""
 
-    def whole(self, covered: Mapping[str, Covered]) -> bool:
+    def whole(self, covered: Mapping[str, CoveredRecords]) -> bool:
         """Whether nothing follows what was read, such as a torn line, which a scan would report."""
 
-    def near(self, covered: Mapping[str, Covered]) -> bool:
+    def near(self, covered: Mapping[str, CoveredRecords]) -> bool:
         """Whether an index that another process keeps up to date is close enough to the end."""
 
     def is_written(self) -> bool:
@@ -107,18 +107,18 @@ class FolderSource:
         with ExitStack() as stack:
             yield _Files({name: stack.enter_context(_records_file(self._folder, name)) for name in RECORDS})
 
-    def matches(self, covered: Mapping[str, Covered]) -> bool:
+    def matches(self, covered: Mapping[str, CoveredRecords]) -> bool:
         for name, noted in covered.items():
             with _records_file(self._folder, name) as file:
-                found = os.fstat(file.fileno())
-                size = found.st_size
+                facts = os.fstat(file.fileno())
+                size = facts.st_size
                 if size < noted.length or _tail_of(file, noted.length) != noted.tail:
                     return False
-                if size == noted.length and size and found.st_mtime_ns != noted.changed:
+                if size == noted.length and size and facts.st_mtime_ns != noted.changed:
                     return False
         return True
 
-    def whole(self, covered: Mapping[str, Covered]) -> bool:
+    def whole(self, covered: Mapping[str, CoveredRecords]) -> bool:
         for name in RECORDS:
             with _records_file(self._folder, name) as file:
                 if _size(file) > covered[name].length:
@@ -127,9 +127,9 @@ class FolderSource:
                         return False
         return True
 
-    def near(self, covered: Mapping[str, Covered]) -> bool:
+    def near(self, covered: Mapping[str, CoveredRecords]) -> bool:
         with self.moment() as moment:
-            behind = sum(size - covered.get(name, Covered()).length for name, size in moment.ends.items())
+            behind = sum(size - covered.get(name, CoveredRecords()).length for name, size in moment.ends.items())
         return behind <= _BEHIND
 
     def is_written(self) -> bool:
@@ -138,11 +138,11 @@ class FolderSource:
     def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
         if name not in self._descriptors:
             self._descriptors[name] = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
-        descriptor, found = self._descriptors[name], []
+        descriptor, lines = self._descriptors[name], []
         for start, end, some in _stretches(places):
             data = os.pread(descriptor, end - start, start)
-            found += [data[at - start : at - start + length] for at, length in some]
-        return found
+            lines += [data[at - start : at - start + length] for at, length in some]
+        return lines
 
     def close(self) -> None:
         for descriptor in self._descriptors.values():
@@ -186,9 +186,9 @@ class _Files:
             lines.pop()
         return RecordLines(lines, accumulate(lengths, initial=start), lengths), stop
 
-    def covered(self, name: str, at: int) -> Covered:
+    def covered(self, name: str, at: int) -> CoveredRecords:
         file = self._files[name]
-        return Covered(at, _tail_of(file, at), os.fstat(file.fileno()).st_mtime_ns)
+        return CoveredRecords(at, _tail_of(file, at), os.fstat(file.fileno()).st_mtime_ns)
 
 
 def _records_file(folder: Path, name: str) -> BinaryIO:

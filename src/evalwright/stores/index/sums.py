@@ -100,17 +100,17 @@ class KeptSums(msgspec.Struct):
     def together(cls, found: Iterable[KeptSums]) -> KeptSums:
         """The sums of several profiles."""
         whole = cls()
-        for one in found:
-            whole.latency_ms.join(one.latency_ms)
-            whole.tokens_in.join(one.tokens_in)
-            whole.tokens_out.join(one.tokens_out)
-            whole.costs += one.costs
-            whole.cost_parts = exact_parts([*whole.cost_parts, *one.cost_parts])
-            whole.grouped += one.grouped
-            whole.measured += one.measured
-            if one.finished is not None and (whole.finished is None or one.finished >= whole.finished):
-                whole.reached = one.reached or (whole.reached and one.finished == whole.finished)
-                whole.finished = one.finished
+        for row in found:
+            whole.latency_ms.join(row.latency_ms)
+            whole.tokens_in.join(row.tokens_in)
+            whole.tokens_out.join(row.tokens_out)
+            whole.costs += row.costs
+            whole.cost_parts = exact_parts([*whole.cost_parts, *row.cost_parts])
+            whole.grouped += row.grouped
+            whole.measured += row.measured
+            if row.finished is not None and (whole.finished is None or row.finished >= whole.finished):
+                whole.reached = row.reached or (whole.reached and row.finished == whole.finished)
+                whole.finished = row.finished
         return whole
 
     def _count(self, rows: Iterable[Sequence[Any]], times: int) -> None:

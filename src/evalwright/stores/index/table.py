@@ -12,7 +12,7 @@ import msgspec
 from evalwright.stores.index.codes import Profile, clean_profile
 from evalwright.stores.index.connection import sound
 from evalwright.stores.index.schema import AT, BY_NAME, REPLACE, insertion, is_named
-from evalwright.stores.index.sources import Covered
+from evalwright.stores.index.sources import CoveredRecords
 from evalwright.stores.index.sums import AGGREGATES, KeptSums
 
 __all__ = ["RowTable", "loaded_profiles"]
@@ -96,13 +96,13 @@ class RowTable:
         for number, cost in self._connection.execute("SELECT profile, cost_usd FROM cells WHERE cost_usd IS NOT NULL"):
             costs.setdefault(number, []).append(cost)
         query = f"SELECT profile, count(*), {AGGREGATES} FROM cells GROUP BY profile"
-        for number, n, *found in self._connection.execute(query).fetchall():
-            sums = KeptSums.of_columns(found, costs.get(number, []))
+        for number, n, *values in self._connection.execute(query).fetchall():
+            sums = KeptSums.of_columns(values, costs.get(number, []))
             self._connection.execute("UPDATE profiles SET n = ?, sums = ? WHERE id = ?", (n, sums.text(), number))
 
-    def note(self, covered: Mapping[str, Covered], traces: int, replaced: Sequence[float]) -> None:
+    def note(self, covered: Mapping[str, CoveredRecords], traces: int, replaced: Sequence[float]) -> None:
         """Write how far the records were read, how many traces that were, and the costs of those that do not count."""
-        rows = [(name, *msgspec.structs.astuple(one)) for name, one in covered.items()]
+        rows = [(name, *msgspec.structs.astuple(entry)) for name, entry in covered.items()]
         self._connection.executemany("INSERT OR REPLACE INTO covered VALUES (?, ?, ?, ?)", rows)
         self._connection.executemany("INSERT INTO replaced VALUES (?)", [(cost,) for cost in replaced])
         self._connection.executemany(

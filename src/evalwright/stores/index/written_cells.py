@@ -228,13 +228,13 @@ class WrittenCells:
 
     def taken(self) -> list[Stretch]:
         """The stretches that have ended since the last call. For another thread, too."""
-        taken: list[Stretch] = []
+        stretches: list[Stretch] = []
         self._ended = 0
         try:
             while True:
-                taken.append(self._stretches.popleft())
+                stretches.append(self._stretches.popleft())
         except IndexError:
-            return taken
+            return stretches
 
 
 def _judged_alike(alike: Rejudgement) -> _Judged | None:

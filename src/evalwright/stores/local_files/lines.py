@@ -210,10 +210,10 @@ class LineDecoder:
                 if line.endswith(CURRENT) or line.startswith(_STARTS):
                     record = decode(line)
                 else:
-                    record = _of_any_version(kind, decode, line)
+                    record = _decode_any_version(kind, decode, line)
             except _NewerVersion as newer:
                 raise self._refusal(newer, position, number) from None
-            except _Blank:
+            except _BlankLine:
                 continue
             except (ValueError, RecursionError) as error:
                 self._add(position, line, error, number)
@@ -241,9 +241,9 @@ class LineDecoder:
     def _add(self, position: int, line: bytes, error: Exception, number: Callable[[int], int] | None) -> None:
         if len(self._damage) > _MOST_NOTES:
             return
-        found = number(position) if number else position + 1
+        numbered = number(position) if number else position + 1
         what = str(error) if line.endswith(b"\n") else "torn tail, left out"
-        if (note := f"{self._file}:{found}: {what}") not in self._damage:  # the same file may be read several times
+        if (note := f"{self._file}:{numbered}: {what}") not in self._damage:  # the same file may be read several times
             self._damage.append(note)
         if len(self._damage) == _MOST_NOTES:
             self._damage.append("further lines that cannot be read are not listed")
@@ -260,16 +260,16 @@ def decoded_line(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T 
     if line.endswith(CURRENT) or line.startswith(_STARTS):
         return decode(line)
     try:
-        return _of_any_version(kind, decode, line)
-    except _Blank:
+        return _decode_any_version(kind, decode, line)
+    except _BlankLine:
         return None
     except _NewerVersion as newer:
         raise newer_version("", str(newer)) from None
 
 
-def _of_any_version(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T:
+def _decode_any_version(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T:
     if not line.strip(b" \t\r\n"):  # not the default set: a form feed is damage
-        raise _Blank
+        raise _BlankLine
     version = _version_decoder.decode(line).schema_version
     if is_newer(version):
         raise _NewerVersion(str(version))
@@ -278,7 +278,7 @@ def _of_any_version(kind: type[T], decode: Callable[[bytes], T], line: bytes) ->
     return decode(line)
 
 
-class _Blank(Exception):
+class _BlankLine(Exception):
     pass
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from evalwright.errors import InputError, Problem
-from evalwright.model.damage import Mended
+from evalwright.model.damage import MendedDamage
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Part
 from evalwright.model.snapshot import Case
@@ -129,7 +129,7 @@ class LocalReader:
         if not isinstance(other, LocalReader):
             return False
         own_file, other_file = self.folder / CASES, other.folder / CASES
-        noted = [one.plan.cases_sha256 if one.plan is not None else "" for one in (self, other)]
+        noted = [reader.plan.cases_sha256 if reader.plan is not None else "" for reader in (self, other)]
         try:
             if noted[0] and noted[0] == noted[1] and own_file.stat().st_size == other_file.stat().st_size:
                 return True
@@ -228,7 +228,7 @@ class LocalReader:
         try:
             summary = summary_from_yaml(data)
         except ValueError as error:
-            self.damage.append(Mended(f"{SUMMARY}: {error}"))
+            self.damage.append(MendedDamage(f"{SUMMARY}: {error}"))
             return None
         if is_newer(summary.schema_version):
             raise newer_version(str(self.folder / SUMMARY), summary.schema_version)

@@ -12,7 +12,7 @@ from evalwright.errors import StorageError
 from evalwright.files.durable import PRIVATE, AppendFile, repair_tail, replace_file
 from evalwright.files.masker import Masker
 from evalwright.model.artifact import FilesystemArtifact
-from evalwright.model.damage import Mended
+from evalwright.model.damage import MendedDamage
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementWriter
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -111,7 +111,7 @@ class LocalWriter(LocalReader):
             path = self.folder / name
             # First: AppendFile takes the length that it finds for the end of the last whole line.
             if path.exists() and (cut := repair_tail(path)):
-                self.damage.append(Mended(f"{name}: torn tail of {cut} bytes, cut"))
+                self.damage.append(MendedDamage(f"{name}: torn tail of {cut} bytes, cut"))
             self._files.append(AppendFile(path, PRIVATE))
 
     def _ends(self) -> list[int]:

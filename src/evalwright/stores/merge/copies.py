@@ -69,8 +69,8 @@ def case_blocks(reader: RunReader) -> Iterator[bytes]:
     blocks = getattr(reader, "case_blocks", None) or getattr(reader, "case_lines", None)
     if blocks is None:
         raise InputError(f"{reader.location} is in a store of another package, whose runs cannot be merged")
-    found: Iterator[bytes] = blocks()
-    return found
+    first_blocks: Iterator[bytes] = blocks()
+    return first_blocks
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> None:

@@ -38,9 +38,9 @@ class IndexedShard:
         self._orders = {number: _order_of(profile, order) for number, profile in index.profiles.items()}
         self.statuses: dict[Status, int] = dict.fromkeys(get_args(Status), 0)
         """Number of cells by their verdict."""
-        for one in index.counts():
-            if one.status is not None:
-                self.statuses[one.status] += one.n
+        for count in index.counts():
+            if count.status is not None:
+                self.statuses[count.status] += count.n
 
     def cells(self) -> Iterator[MergedCell]:
         """Every cell, in the order of the grid. Raises OSError, and StaleIndex if the records are not those it

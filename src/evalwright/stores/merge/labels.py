@@ -23,8 +23,8 @@ def labels_beside(shards: Iterable[Path]) -> dict[str, bytes]:
     shards = list(shards)
     lines = b"".join(_with_line_end(_read(shard / _LINES)) for shard in shards)
     sheets = [sheet for shard in shards if (sheet := _read(shard / _SHEET))]
-    found = {_LINES: lines, _SHEET: _joined_tables(sheets)}
-    return {name: content for name, content in found.items() if content}
+    files = {_LINES: lines, _SHEET: _joined_tables(sheets)}
+    return {name: content for name, content in files.items() if content}
 
 
 def write_labels(labels: Mapping[str, bytes], folder: Path) -> None:

@@ -48,11 +48,11 @@ def postgres(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> Po
 
 def database_of(schema: str, dsn: str | None = None, pool_size: int = 1) -> Database:
     """The database at `dsn`, else at the address in the environment. Does not connect yet. Raises InputError."""
-    given = dsn or os.environ.get(DSN_VARIABLE)
-    if not given:
+    dsn_given = dsn or os.environ.get(DSN_VARIABLE)
+    if not dsn_given:
         raise InputError(Problem("", f"expected a connection string, here or in {DSN_VARIABLE}", None, "dsn"))
     try:
         from evalwright.stores.postgres.database import Database
     except ImportError as error:
         raise InputError("the store 'postgres' needs: pip install 'evalwright[postgres]'") from error
-    return Database(given, schema, pool_size, "dsn" if dsn else DSN_VARIABLE)
+    return Database(dsn_given, schema, pool_size, "dsn" if dsn else DSN_VARIABLE)

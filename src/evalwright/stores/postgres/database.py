@@ -78,23 +78,23 @@ _INDEXES = [
 ]
 
 
-def _mistakes(dsn: str, given: Mapping[str, Any]) -> Iterator[str]:
+def _mistakes(dsn: str, settings: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with a connection string that can be parsed, without its parts: they may be of the password."""
     server, _, rest = dsn.partition("://")[2].partition("?")[0].partition("/")
     if server.count("@") > 1 or "@" in rest:
         yield "expected a URL whose password has %40 for @, %3A for : and %2F for /"
     try:
-        int(given.get("connect_timeout") or 0)
+        int(settings.get("connect_timeout") or 0)
     except ValueError:
         yield "expected a number of seconds as connect_timeout"
 
 
-def _check_network_hooks(given: Mapping[str, Any]) -> None:
+def _check_network_hooks(settings: Mapping[str, Any]) -> None:
     """Libpq connects without Python's knowledge; hooks that reject connections have to see these, too."""
-    hosts = str(given.get("hostaddr") or given.get("host") or os.environ.get("PGHOST") or "").split(",")
+    hosts = str(settings.get("hostaddr") or settings.get("host") or os.environ.get("PGHOST") or "").split(",")
     try:
         for host in hosts:
-            sys.audit("socket.connect", None, (host, given.get("port")))
+            sys.audit("socket.connect", None, (host, settings.get("port")))
     except ConnectionRefusedError as error:
         raise InputError(f"the store 'postgres': {error}") from None
 
@@ -144,17 +144,17 @@ class Database:
 
     def __init__(self, dsn: str, schema: str, pool_size: int, place: str = "dsn") -> None:
         try:
-            given = conninfo_to_dict(dsn)
+            conninfo = conninfo_to_dict(dsn)
         except psycopg.ProgrammingError:  # its message quotes the connection string
             expected = "expected a connection string such as postgresql://user@host/database"
             raise InputError(Problem("", expected, None, place)) from None
-        problems = [Problem("", message, None, place) for message in _mistakes(dsn, given)]
+        problems = [Problem("", message, None, place) for message in _mistakes(dsn, conninfo)]
         if not 0 < len(schema.encode()) <= _LONGEST_NAME:  # PostgreSQL cuts longer names, so that two become one
             problems.append(Problem("", f"expected a name of 1 to {_LONGEST_NAME} bytes", None, "schema"))
         if problems:
             raise InputError(problems)
-        self._password = str(given.get("password") or "")
-        self.name: str = " ".join(str(given.get(key)) for key in ("hostaddr", "host", "port", "dbname", "service"))
+        self._password = str(conninfo.get("password") or "")
+        self.name: str = " ".join(str(conninfo.get(key)) for key in ("hostaddr", "host", "port", "dbname", "service"))
         """Distinguishes it from other databases, without the password."""
         self._dsn, self.schema, self.pool_size = dsn, schema, pool_size
         self.hurried: bool = False
@@ -168,10 +168,10 @@ class Database:
         """A new connection that commits each statement by itself. Raises psycopg.Error."""
         # Names the owner of a run's lock to other processes. PostgreSQL cuts names at 63 bytes.
         name = f"evalwright {os.getpid()} {os.uname().nodename}"[:63]
-        given = conninfo_to_dict(self._dsn)
-        _check_network_hooks(given)
-        timeout = ceil(self.patience(int(given.get("connect_timeout") or _TO_CONNECT)))
-        own: dict[str, Any] = {key: value for key, value in _ALIVE.items() if key not in given}
+        conninfo = conninfo_to_dict(self._dsn)
+        _check_network_hooks(conninfo)
+        timeout = ceil(self.patience(int(conninfo.get("connect_timeout") or _TO_CONNECT)))
+        own: dict[str, Any] = {key: value for key, value in _ALIVE.items() if key not in conninfo}
         connection = Connection.connect(
             self._dsn, autocommit=True, application_name=name, connect_timeout=timeout, client_encoding="utf8", **own
         )

@@ -36,8 +36,8 @@ def is_locked(connection: Connection, schema: str, run_id: str) -> bool:
 
 def _owner(connection: Connection, schema: str, run_id: str) -> str | None:
     """The name of the application that has the lock; of another user's, the server may keep it to itself."""
-    found = connection.execute(_OWNER, (_key(schema, run_id),)).fetchone()
-    return None if found is None else str(found[0])
+    row = connection.execute(_OWNER, (_key(schema, run_id),)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _key(schema: str, run_id: str) -> int:

@@ -87,8 +87,8 @@ class Sqlite(Masked):
         documents: Mapping[str, bytes],
     ) -> RunLock:
         connection.execute("BEGIN IMMEDIATE")  # no other process can choose the same id until the commit
-        taken = {text.decode() for (text,) in connection.execute("SELECT run_id FROM runs")}
-        plan.run_id = next(name for name in numbered(run_id) if name not in taken)
+        names = {text.decode() for (text,) in connection.execute("SELECT run_id FROM runs")}
+        plan.run_id = next(name for name in numbered(run_id) if name not in names)
         lock = self._lock(plan.run_id)
         try:
             line = plan_to_json(plan, self._masker.keeping(reserved_words(plan)))
@@ -139,9 +139,9 @@ class Sqlite(Masked):
     def _stored_namespace(self, run_id: str) -> str | None:
         """The namespace of a stored run; None if it has none. Raises InputError if there is no such run."""
         with reading(self.path), closing(self._connect()) as connection:
-            found = connection.execute("SELECT namespace FROM runs WHERE run_id = ?", (run_id,)).fetchone()
-            if found is not None:
-                return None if found[0] is None else str(found[0], "utf-8")
+            row = connection.execute("SELECT namespace FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+            if row is not None:
+                return None if row[0] is None else str(row[0], "utf-8")
         raise InputError(f"{self.path} contains no run {run_id!r}{did_you_mean(run_id, self.run_ids())}")
 
     def run_ids(self) -> list[str]:

@@ -55,8 +55,8 @@ def must_be_runs(path: Path) -> None:
     When a connection that may write is closed, it would move the log of a killed writer into the file.
     """
     with closing(sqlite3.connect(read_only(path), uri=True)) as connection:
-        found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
-        names = [str(name) for (name,) in found]
+        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+        names = [str(name) for (name,) in tables]
     if names and not _COLUMNS.keys() & names:
         listed = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
         raise InputError(
@@ -69,11 +69,11 @@ def prepare(connection: sqlite3.Connection, file: str) -> None:
 
     Raises InputError for a file of a later version, and for one whose tables belong to another program.
     """
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found == _VERSION:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == _VERSION:
         return
-    if found > _VERSION:
-        raise newer_version(file, f"{found} of its tables")
+    if version > _VERSION:
+        raise newer_version(file, f"{version} of its tables")
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Checked again, as another process may have done it while this one waited for the lock.

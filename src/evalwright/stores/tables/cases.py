@@ -30,12 +30,12 @@ class CaseLines:
             # Twice as many as last time: a single case that is asked for takes none with it.
             size = sum(map(len, lines))
             most = min(2 * len(lines), len(lines) * _AHEAD // size) if size and index == start + len(lines) else 1
-            found = self._tables.cases(index, max(1, most))
-            if not found:
+            cases = self._tables.cases(index, max(1, most))
+            if not cases:
                 return None
-            if found[0][0] != index:
+            if cases[0][0] != index:
                 raise self._missing(index)
-            lines = [line for place, (position, line) in enumerate(found, index) if position == place]
+            lines = [line for place, (position, line) in enumerate(cases, index) if position == place]
             start, _ = self._block = index, lines
         return lines[index - start]
 

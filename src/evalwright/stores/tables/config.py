@@ -51,4 +51,4 @@ def _problems(kind: type, config: Mapping[str, Any]) -> Iterator[Problem]:
 def _in_words(expected: Any) -> str:
     """A type without null."""
     choices = get_args(expected) if get_origin(expected) is UnionType else (expected,)
-    return " or ".join(_WORDS[get_origin(one) or one] for one in choices if one is not type(None))
+    return " or ".join(_WORDS[get_origin(choice) or choice] for choice in choices if choice is not type(None))

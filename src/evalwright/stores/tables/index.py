@@ -15,7 +15,7 @@ from evalwright.model.plan import Plan
 from evalwright.stores.index import index_at
 from evalwright.stores.index.file import INDEX
 from evalwright.stores.index.reading import RunIndex
-from evalwright.stores.index.sources import RECORDS, Covered, RecordLines, Replaced
+from evalwright.stores.index.sources import RECORDS, CoveredRecords, RecordLines, RecordsReplaced
 from evalwright.stores.tables.statements import RunTables
 
 __all__ = ["index_of_tables"]
@@ -51,16 +51,16 @@ class _TableSource:
     def moment(self) -> Iterator[_Rows]:
         yield _Rows(self._tables)
 
-    def matches(self, covered: Mapping[str, Covered]) -> bool:
+    def matches(self, covered: Mapping[str, CoveredRecords]) -> bool:
         return all(_covered_until(self._tables, name, noted.length) == noted for name, noted in covered.items())
 
-    def whole(self, covered: Mapping[str, Covered]) -> bool:
+    def whole(self, covered: Mapping[str, CoveredRecords]) -> bool:
         return True  # a row is either complete or absent
 
     def is_written(self) -> bool:
         return False  # only readers make the index of a run in a database
 
-    def near(self, covered: Mapping[str, Covered]) -> bool:
+    def near(self, covered: Mapping[str, CoveredRecords]) -> bool:
         return len(covered) == len(RECORDS)  # what other processes make appears at once, in one transaction
 
     def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -78,7 +78,7 @@ class _Rows:
         self._tables = tables
         # In this order: for every verdict and result that is seen, the trace was written before.
         self._noted = {name: _covered_until(tables, name) for name in reversed(RECORDS)}
-        self.ends: Mapping[str, int] = {name: one.length for name, one in self._noted.items()}
+        self.ends: Mapping[str, int] = {name: entry.length for name, entry in self._noted.items()}
 
     def shares(self, starts: Mapping[str, int], ends: Mapping[str, int]) -> int:
         return -(-sum(ends[name] - starts[name] for name in RECORDS) // _SHARE)
@@ -88,18 +88,18 @@ class _Rows:
             rows = list(self._tables.lines(_TABLES[name], (start + 1, until + 1)))
         return RecordLines([line for _, line in rows], [number for number, _ in rows], repeat(1)), until
 
-    def covered(self, name: str, at: int) -> Covered:
+    def covered(self, name: str, at: int) -> CoveredRecords:
         if _covered_until(self._tables, name, at) != self._noted[name]:
-            raise Replaced
+            raise RecordsReplaced
         return self._noted[name]
 
 
-def _covered_until(tables: RunTables, name: str, until: int | None = None) -> Covered:
+def _covered_until(tables: RunTables, name: str, until: int | None = None) -> CoveredRecords:
     table = _TABLES[name]
     with _reading():
         last, count = tables.span(table, until)
         tail = b"".join(tables.rows(table, [last]))[-_TAIL:] if count else b""
-    return Covered(last, tail, count)
+    return CoveredRecords(last, tail, count)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import msgspec
 from evalwright.errors import StorageError
 from evalwright.files.masker import Masker
 from evalwright.model.artifact import FilesystemArtifact
-from evalwright.model.damage import Mended
+from evalwright.model.damage import MendedDamage
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementWriter, Part
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -112,7 +112,7 @@ class TableReader:
         try:
             summary = msgspec.json.decode(line, type=RunSummary, strict=False)
         except (ValueError, RecursionError) as error:
-            self.damage.append(Mended(f"summaries: {error}"))
+            self.damage.append(MendedDamage(f"summaries: {error}"))
             return None
         if is_newer(summary.schema_version):
             raise newer_version(f"{self.location} summaries", summary.schema_version)
@@ -176,11 +176,11 @@ class TableWriter(TableReader):
         """Put the workspace contents that evalh stores only in its tables where evaluators look for them."""
         for line in self._tables.artifact_lines():
             try:
-                found = msgspec.json.decode(line, type=FilesystemArtifact)
+                artifact = msgspec.json.decode(line, type=FilesystemArtifact)
             except (ValueError, RecursionError) as error:
                 self.damage.append(f"artifacts: {error}")
                 continue
-            folder = artifact_path(found.case_id, found.variant_name, found.trial, 1)
+            folder = artifact_path(artifact.case_id, artifact.variant_name, artifact.trial, 1)
             if not folder_of(self.artifacts, folder).exists():
                 write_artifact(self.artifacts, folder, line)
 

@@ -176,7 +176,7 @@ class _Talk:
         """Add a reply of the model; returns the tool calls that it waits for, each with an id."""
         self.replies.append(reply)
         served = reply.served_calls or []
-        ran = [_recorded(one.call, f"served_{len(self._calls) + n}") for n, one in enumerate(served, 1)]
+        ran = [_recorded(served_call.call, f"served_{len(self._calls) + n}") for n, served_call in enumerate(served, 1)]
         # Some servers give calls no id, but reject results without one.
         calls = [_recorded(call, f"call_{len(self._calls) + n}") for n, call in enumerate(reply.tool_calls, 1)]
         self.messages.append(ChatMessage("assistant", reply.text, tool_calls=calls))

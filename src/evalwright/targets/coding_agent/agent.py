@@ -17,13 +17,13 @@ from evalwright.errors import TargetError
 from evalwright.files.masker import Masker
 from evalwright.files.temporary import temporary_folder
 from evalwright.model.trace import Answer, TraceError
-from evalwright.processes import Finished, run_command
+from evalwright.processes import FinishedCommand, run_command
 from evalwright.session import environment
 from evalwright.targets.coding_agent.homes import clean_home, login_secrets
 from evalwright.targets.coding_agent.programs import AgentRequest, Program
 from evalwright.targets.coding_agent.stream import TEXT, AgentStream
 
-__all__ = ["SIGN_IN", "Agent", "Here", "Started", "Where", "not_found"]
+__all__ = ["SIGN_IN", "Agent", "AgentCommand", "AgentPlace", "ThisMachine", "not_found"]
 
 SIGN_IN = "sign_in"
 """The error of an agent that is not signed in: every other call would end in it, too."""
@@ -41,7 +41,7 @@ _SIGN_IN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class AgentCommand:
     """A command that is ready to run, with its environment."""
 
     command: Sequence[str]
@@ -49,21 +49,25 @@ class Started:
     cwd: str
 
 
-class Where(Protocol):
+class AgentPlace(Protocol):
     """Where an agent's program runs: on this machine, or in a container."""
 
-    def prepare(self, command: Sequence[str], env: Mapping[str, str], workspace: Path, home: Path | None) -> Started:
+    def prepare(
+        self, command: Sequence[str], env: Mapping[str, str], workspace: Path, home: Path | None
+    ) -> AgentCommand:
         """The command to run there, in the workspace."""
 
     async def clear_up(self) -> None:
         """End whatever would go on running without us."""
 
 
-class Here:
+class ThisMachine:
     """On this machine, with the rights of the user."""
 
-    def prepare(self, command: Sequence[str], env: Mapping[str, str], workspace: Path, home: Path | None) -> Started:
-        return Started(command, env, str(workspace))
+    def prepare(
+        self, command: Sequence[str], env: Mapping[str, str], workspace: Path, home: Path | None
+    ) -> AgentCommand:
+        return AgentCommand(command, env, str(workspace))
 
     async def clear_up(self) -> None:
         return
@@ -84,7 +88,7 @@ class Agent:
     """Variables in addition to the inherited ones."""
     clean: bool = True
     """Whether it gets an empty home, with only the login in it."""
-    where: Callable[[], Where] = Here
+    where: Callable[[], AgentPlace] = ThisMachine
 
     async def ask(self, request: AgentRequest, workspace: Path, keep: Path | None = None) -> Answer:
         """What the agent said and did, with the error if it broke off; its stream is copied into the folder `keep`.
@@ -111,7 +115,7 @@ class Agent:
 
     async def _run(
         self, request: AgentRequest, stream: AgentStream, env: Mapping[str, str], workspace: Path, home: Path | None
-    ) -> Finished | None:
+    ) -> FinishedCommand | None:
         """How the program ended; None if its time was up. The stream has what it printed until then."""
         where = self.where()
         words = [*self.command, *self.program.words(request)]
@@ -137,14 +141,14 @@ class Agent:
         finally:
             await where.clear_up()
 
-    def _not_started(self, error: OSError, started: Started) -> str:
+    def _not_started(self, error: OSError, started: AgentCommand) -> str:
         if error.errno == errno.E2BIG:
             return f"the prompt is too long for the command line of {self.name}"
         if error.errno == errno.ENOENT:
             return not_found(started.command[0], started.env)
         return f"cannot start {started.command[0]!r}: {error.strerror or error}"
 
-    def _error(self, answer: Answer, finished: Finished | None, stream: AgentStream) -> TraceError | None:
+    def _error(self, answer: Answer, finished: FinishedCommand | None, stream: AgentStream) -> TraceError | None:
         """Why there is no verdict: the infrastructure failed, or the agent itself said that it did."""
         if finished is None:
             return self._too_late(answer.error)

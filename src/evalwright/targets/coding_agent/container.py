@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evalwright.errors import InputError
 from evalwright.processes.ties import tie, untie
-from evalwright.targets.coding_agent.agent import Started
+from evalwright.targets.coding_agent.agent import AgentCommand
 from evalwright.targets.coding_agent.programs import Program
 from evalwright.workspaces.docker import docker, removed_by
 
@@ -29,7 +29,9 @@ class AgentContainer:
         self._environ: Mapping[str, str] = os.environ
         self._tie = ""
 
-    def prepare(self, command: Sequence[str], env: Mapping[str, str], workspace: Path, home: Path | None) -> Started:
+    def prepare(
+        self, command: Sequence[str], env: Mapping[str, str], workspace: Path, home: Path | None
+    ) -> AgentCommand:
         # the docker client needs the user's own home, which has its contexts and logins
         self._environ = docker_env = {**env, "HOME": os.environ.get("HOME", "/")}
         self._tie = removed_by("rm", "--force", self._name, env=docker_env)
@@ -46,7 +48,7 @@ class AgentContainer:
         for name in dict.fromkeys(self._given):
             if name in env and name not in self._program.home:
                 words += ["--env", name]  # docker takes the value from its environment: every user can see arguments
-        return Started([*words, self._image, *command], docker_env, str(workspace))
+        return AgentCommand([*words, self._image, *command], docker_env, str(workspace))
 
     async def clear_up(self) -> None:
         with suppress(InputError):

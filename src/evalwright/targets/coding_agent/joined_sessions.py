@@ -77,10 +77,10 @@ def _sum(metrics: Sequence[Metrics]) -> Metrics:
     counts: dict[str, Any] = {}
     for name in _COUNTS:
         is_right = _is_cost if name == "cost_usd" else _is_count
-        counts[name] = _total([getattr(one, name) for one in metrics], is_right)
+        counts[name] = _total([getattr(metrics_of_session, name) for metrics_of_session in metrics], is_right)
     custom: dict[str, Any] = {}
-    for one in metrics:
-        for name, value in one.custom.items():
+    for metric in metrics:
+        for name, value in metric.custom.items():
             both = [custom.get(name), value]
             custom[name] = _total(both, _is_count) if all(map(_is_count, both)) else value
     return msgspec.structs.replace(metrics[-1], **counts, custom=custom)

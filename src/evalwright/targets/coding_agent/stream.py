@@ -164,7 +164,7 @@ class AgentStream:
     def _read(self, output: str, prompt: str) -> Answer:
         findings = ImportFindings()
         try:
-            found: list[Imported] = [*load("importers", output).read([self._records], findings)]
+            imports: list[Imported] = [*load("importers", output).read([self._records], findings)]
             findings.mistakes.check()
         except InputError as error:
             message = "; ".join(problem.message for problem in error.problems) or error.headline
@@ -176,7 +176,7 @@ class AgentStream:
         for note in findings.notes.lines():
             self._warn(note)
         try:
-            trace, warnings = joined_trace(found)
+            trace, warnings = joined_trace(imports)
         except ValueError:
             return self._with_warnings(Answer(error=TraceError("agent_error", "the agent printed no messages")))
         for warning in warnings:

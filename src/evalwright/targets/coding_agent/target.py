@@ -21,7 +21,7 @@ from evalwright.registry import names
 from evalwright.session import environment
 from evalwright.session.workspace import beside_workspace, workspace_path
 from evalwright.targets.build import Unread, keys_of
-from evalwright.targets.coding_agent.agent import Agent, Here, not_found
+from evalwright.targets.coding_agent.agent import Agent, ThisMachine, not_found
 from evalwright.targets.coding_agent.container import AgentContainer
 from evalwright.targets.coding_agent.programs import PROGRAMS, AgentRequest
 from evalwright.targets.coding_agent.skills import installed, left_out, skill_name
@@ -143,7 +143,7 @@ class CodingAgent:
             seconds=variant.timeout_seconds,
             env=config.env,
             clean=config.clean_home,
-            where=Here if config.image is None else partial(AgentContainer, config.image, program, config.env),
+            where=ThisMachine if config.image is None else partial(AgentContainer, config.image, program, config.env),
         )
 
     @staticmethod
@@ -214,7 +214,7 @@ def _skills_by_name(skills: list[str] | dict[str, str]) -> list[tuple[str, Path]
     """The skills by name."""
     if isinstance(skills, dict):
         return [(name, Path(folder).expanduser().resolve()) for name, folder in skills.items()]
-    return [(skill_name(folder), folder) for folder in (Path(one).expanduser().resolve() for one in skills)]
+    return [(skill_name(folder), folder) for folder in (Path(skill).expanduser().resolve() for skill in skills)]
 
 
 def _lacking(skill: Path, key: str) -> list[Problem]:
@@ -237,8 +237,10 @@ def _words(command: Any) -> list[str]:
 
 def _from_here(words: list[str]) -> list[str]:
     """The words, with files of the working directory as absolute paths: the agent works in another folder."""
-    found = [str(Path(word).absolute()) if i and Path(word).is_file() else word for i, word in enumerate(words)]
-    return [str(Path(word).absolute()) if not i and "/" in word else word for i, word in enumerate(found)]
+    words_with_paths = [
+        str(Path(word).absolute()) if i and Path(word).is_file() else word for i, word in enumerate(words)
+    ]
+    return [str(Path(word).absolute()) if not i and "/" in word else word for i, word in enumerate(words_with_paths)]
 
 
 def _missing_program(config: _Config, command: list[str] | tuple[str, ...]) -> list[Problem]:

@@ -135,8 +135,8 @@ class Http:
         if missing or all(part in (None, "", []) for part in parts.values()):
             self._refuse_error(error_in(document), response)
         if missing:
-            found = shortened(self._masker.mask_text(received[:EXCERPT_BYTES].decode(errors="replace")))
-            raise TargetError(f"no answer: {'; '.join(missing)} in the reply {found}")
+            excerpt = shortened(self._masker.mask_text(received[:EXCERPT_BYTES].decode(errors="replace")))
+            raise TargetError(f"no answer: {'; '.join(missing)} in the reply {excerpt}")
         if not self._lenient and (strange := self._mapping.strange(parts)):
             raise TargetError(self._masker.mask_text("; ".join(strange)))
         if self._unfound:
@@ -145,7 +145,9 @@ class Http:
         answer = self._mapping.answer(parts)
         unread = self._mapping.unread_numbers(parts, answer)
         answer.doubts = (
-            *(one for one in answer.doubts if not one.example.startswith("metrics.")),  # named by their paths below
+            *(
+                doubt for doubt in answer.doubts if not doubt.example.startswith("metrics.")
+            ),  # named by their paths below
             *(Doubt(f"{path} found nothing", if_all=True) for path in self._unfound.values()),
             *(Doubt(f"{path} found no number that can be used", self._excerpt(number)) for path, number in unread),
         )

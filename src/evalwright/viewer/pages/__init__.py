@@ -13,7 +13,7 @@ from evalwright.viewer.rendering import page_text
 if TYPE_CHECKING:
     from evalwright.viewer.table import CellRow, CellTable
 
-__all__ = ["LARGEST", "NotThere", "Page", "ShownRun", "StillReading", "table_of_cells"]
+__all__ = ["LARGEST", "Page", "PageNotFound", "ShownRun", "StillReading", "table_of_cells"]
 
 LARGEST = 100_000
 """Bytes of a page, except one that was asked to show everything."""
@@ -66,7 +66,7 @@ class ShownRun(Protocol):
     def records(self, row: CellRow) -> StoredCell: ...
 
 
-class NotThere(Exception):
+class PageNotFound(Exception):
     """An address that leads to nothing; `back` is where to look instead."""
 
     def __init__(self, message: str, back: str) -> None:
@@ -88,5 +88,5 @@ def table_of_cells(run: ShownRun) -> CellTable:
     if table is not None:
         return table
     if run.problem is not None:
-        raise NotThere(run.problem, f"/runs/{run.id}")
+        raise PageNotFound(run.problem, f"/runs/{run.id}")
     raise StillReading(run.id)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from evalwright.viewer.texts import Fold, folds, pretty, visible
 
-__all__ = ["ROOM", "Blocks", "Shown"]
+__all__ = ["ROOM", "Blocks", "ShownText"]
 
 ROOM = 60_000
 """Characters of all texts of a page together."""
@@ -25,7 +25,7 @@ _IMAGES = 35
 _MAGIC = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF"}
 
 
-class Shown(NamedTuple):
+class ShownText(NamedTuple):
     """A text on a page. If it is cut, `whole` is the address of the full text and `size` its number of characters."""
 
     text: str
@@ -52,21 +52,21 @@ class Blocks:
         """Whether there is no room for more than the beginning of each further text."""
         return self._left <= 0
 
-    def elsewhere(self, part: str) -> Shown:
+    def elsewhere(self, part: str) -> ShownText:
         """Everything at a place of the records, as an address only."""
-        return Shown("", whole=self._address(part))
+        return ShownText("", whole=self._address(part))
 
     @staticmethod
     def at(part: str, name: object) -> str:
         """The place of a key below a place."""
         return f"{part}/{str(name).replace('~', '~0').replace('/', '~1')}"
 
-    def of(self, value: Any, part: str) -> Shown:
+    def of(self, value: Any, part: str) -> ShownText:
         """The shown part of the value at a place of the records."""
         if (picture := _picture(value)) is not None:
             size = len(picture.image)
             if size > min(_LARGEST_IMAGE, self._images_left):
-                return Shown(picture.text, size=size, whole=self._address(part))
+                return ShownText(picture.text, size=size, whole=self._address(part))
             self._images_left -= size
             return picture
         if isinstance(value, dict) and value.get("type") == "text" and isinstance(value.get("text"), str):
@@ -75,14 +75,14 @@ class Blocks:
         room = max(_LEAST, min(_ONE, self._left))
         if len(text) <= room:
             self._left -= len(text)
-            return Shown(visible(text), is_json)
+            return ShownText(visible(text), is_json)
         end = text.rfind("\n", room // 2, room) + 1
         cut = text[: end or room]
         self._left -= len(cut)
-        return Shown(visible(cut), is_json, len(text), self._address(part))
+        return ShownText(visible(cut), is_json, len(text), self._address(part))
 
 
-def _picture(value: Any) -> Shown | None:
+def _picture(value: Any) -> ShownText | None:
     """A placeholder for an image or sound in a message; an image of a kind that can do no harm comes with it."""
     if not isinstance(value, dict):
         return None
@@ -91,15 +91,15 @@ def _picture(value: Any) -> Shown | None:
     if not isinstance(address, str) or not value.get("type"):
         return None
     kind = inner.get("media_type") or inner.get("format") or "" if isinstance(inner, dict) else ""
-    if found := _DATA.match(address):
-        kind = found[1]
+    if match := _DATA.match(address):
+        kind = match[1]
     if not address.startswith("data:"):
-        return Shown(visible(f"[{value['type']} {kind or address[:200]}]"))
+        return ShownText(visible(f"[{value['type']} {kind or address[:200]}]"))
     image = ""
-    if (found := _IMAGE.match(address)) and _is(found[1], found[2]):
-        image = f"data:{found[1]};base64,{''.join(found[2].split())}"
+    if (match := _IMAGE.match(address)) and _is(match[1], match[2]):
+        image = f"data:{match[1]};base64,{''.join(match[2].split())}"
     size = len(address.partition(",")[2].rstrip("=")) * 3 // 4
-    return Shown(visible(f"[{value['type']}, {kind}, {size:,} bytes]"), image=image)
+    return ShownText(visible(f"[{value['type']}, {kind}, {size:,} bytes]"), image=image)
 
 
 def _is(kind: str, encoded: str) -> bool:

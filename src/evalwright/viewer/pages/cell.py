@@ -16,8 +16,8 @@ from evalwright.stores.artifacts import read_artifact
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import LabelFile, StoredLabel
 from evalwright.viewer.links import Links
-from evalwright.viewer.pages import NotThere, Page, ShownRun, table_of_cells
-from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
+from evalwright.viewer.pages import Page, PageNotFound, ShownRun, table_of_cells
+from evalwright.viewer.pages.blocks import ROOM, Blocks, ShownText
 from evalwright.viewer.pages.conversation import MOST_ON_A_PAGE, ends, shown_messages, unsaid_calls
 from evalwright.viewer.pages.evaluator_results import evaluator_results
 from evalwright.viewer.pages.known_values import check_values
@@ -61,7 +61,7 @@ def find_row(run: ShownRun, key: str) -> CellRow:
     table = table_of_cells(run)
     row = table.by_key(key)
     if row is None:
-        raise NotThere(
+        raise PageNotFound(
             f"The run {run.id} has no cell {key[:40]!r}; it has {counted(table.total, 'cell')}.", f"/runs/{run.id}"
         )
     return row
@@ -90,7 +90,7 @@ def whole_text(records: dict[str, Any], part: str) -> str:
             step = step.replace("~1", "/").replace("~0", "~")
             value = value[int(step)] if isinstance(value, list) else value[step]
     except (LookupError, ValueError, TypeError):
-        raise NotThere(f"The cell has nothing at {part[:200]!r}.", "/") from None
+        raise PageNotFound(f"The cell has nothing at {part[:200]!r}.", "/") from None
     return value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
@@ -142,7 +142,7 @@ def cell_context(
     """
     records = run.records(row)
     if not records.trace:
-        raise NotThere("The records of this cell cannot be read.", f"/runs/{run.id}")
+        raise PageNotFound("The records of this cell cannot be read.", f"/runs/{run.id}")
     trace = msgspec.convert(records.trace, Trace)
     blocks = Blocks(lambda part: links.whole(run.id, row.key, part), room)  # type: ignore[attr-defined]
     table = run.table
@@ -158,7 +158,7 @@ def cell_context(
         "place": place,
         "error": None if error is None else blocks.of(error_text(error), "trace/error/message"),
         "stack": None if error is None or not error.stack else blocks.of(error.stack, "trace/error/stack"),
-        "failed": [one for one in results if one.status not in ("pass", "skip")],
+        "failed": [result for result in results if result.status not in ("pass", "skip")],
         "verdict_reasons": (records.verdict or {}).get("reasons") or [],
         "input": input_parts(trace.input, blocks),
         "answer": answer_of(trace, records, blocks),
@@ -173,7 +173,7 @@ def cell_context(
         "tool_calls": unsaid_calls(trace, blocks, rows),
         "spans": span_rows(trace, blocks, rows),
         "trials": _trials(run, row),
-        "earlier": [_attempt(one) for one in records.earlier],
+        "earlier": [_attempt(attempt) for attempt in records.earlier],
         "files": _files(run, row, blocks),
         "more": _more(trace, records, blocks),
         "tags": (records.case or {}).get("tags") or [],
@@ -181,17 +181,17 @@ def cell_context(
     }
 
 
-def input_parts(value: Any, blocks: Blocks) -> list[tuple[str, Shown]]:
+def input_parts(value: Any, blocks: Blocks) -> list[tuple[str, ShownText]]:
     """Each part of an input by its name, or the whole input if it has no or too many parts."""
     part = "trace/input"
     if isinstance(value, dict) and 0 < len(value) <= 12:
-        return [(str(name), blocks.of(one, blocks.at(part, name))) for name, one in value.items()]
+        return [(str(name), blocks.of(part_value, blocks.at(part, name))) for name, part_value in value.items()]
     return [("", blocks.of("" if value is None else value, part))]
 
 
 class AnswerText(NamedTuple):
     pieces: list[Piece]
-    shown: Shown
+    shown: ShownText
     missing: list[str]
 
 
@@ -217,7 +217,7 @@ def _marked_pieces(text: str, phrases: dict[str, str]) -> list[Piece]:
     return in_pieces(text, known if len(known) <= 100 else {})
 
 
-def expected_parts(records: StoredCell, blocks: Blocks) -> list[tuple[str, Shown]]:
+def expected_parts(records: StoredCell, blocks: Blocks) -> list[tuple[str, ShownText]]:
     """What a case expects, by name."""
     case = records.case or {}
     expected, extra = case.get("expected") or {}, case.get("extra") or {}
@@ -234,14 +234,14 @@ def _trials(run: ShownRun, row: CellRow) -> list[Trial]:
     rows = [] if table is None else table.of_case(row.case_key, row.variant)
     if len(rows) < 2:
         return []
-    return [Trial(same, any(one.number == row.number for one in same)) for same in same_answers(rows)]
+    return [Trial(same, any(trial.number == row.number for trial in same)) for same in same_answers(rows)]
 
 
 def same_answers(rows: Iterable[CellRow]) -> list[list[CellRow]]:
     """Cells with the same status and answer together."""
     together: dict[tuple[str | None, bytes | None], list[CellRow]] = {}
-    for one in rows:
-        together.setdefault((one.status, one.digest), []).append(one)
+    for row in rows:
+        together.setdefault((row.status, row.digest), []).append(row)
     return list(together.values())
 
 
@@ -258,25 +258,25 @@ def _artifact(run: ShownRun, row: CellRow) -> Any:
     return read_artifact(run.artifacts, row.case_key, row.variant, row.trial, row.attempt, trials)
 
 
-def _files(run: ShownRun, row: CellRow, blocks: Blocks) -> list[tuple[str, str, Shown | None]]:
+def _files(run: ShownRun, row: CellRow, blocks: Blocks) -> list[tuple[str, str, ShownText | None]]:
     artifact = _artifact(run, row)
     if artifact is None:
         return []
     diff = artifact.record.diff
     signs = [("+", diff.added), ("~", diff.modified), ("−", diff.removed)]
-    found: list[tuple[str, str, Shown | None]] = []
+    shown: list[tuple[str, str, ShownText | None]] = []
     for path, sign in sorted((path, sign) for sign, paths in signs for path in paths):
         text = diff.text_diffs.get(path)
         at = blocks.at("artifact/diff/text_diffs", path)
-        found.append((sign, path, None if text is None else blocks.of(text, at)))
-    return [*found, *(("?", f"{path}: {why}", None) for path, why in artifact.record.left_out.items())]
+        shown.append((sign, path, None if text is None else blocks.of(text, at)))
+    return [*shown, *(("?", f"{path}: {why}", None) for path, why in artifact.record.left_out.items())]
 
 
-def _more(trace: Trace, records: StoredCell, blocks: Blocks) -> list[tuple[str, Shown]]:
+def _more(trace: Trace, records: StoredCell, blocks: Blocks) -> list[tuple[str, ShownText]]:
     """The other recorded values."""
     case = records.case or {}
     of_format = {name: value for name, value in (case.get("extra") or {}).items() if name not in (*_EXPECTED, "id")}
-    found: list[tuple[str, Any, str]] = [
+    facts: list[tuple[str, Any, str]] = [
         ("metrics", recorded_metrics(trace), "trace/metrics"),
         ("extra", trace.extra or None, "trace/extra"),
         ("metadata", case.get("metadata") or None, "case/metadata"),
@@ -284,7 +284,7 @@ def _more(trace: Trace, records: StoredCell, blocks: Blocks) -> list[tuple[str, 
         ("note", case.get("note"), "case/note"),
         ("other keys of the case", of_format, "case/extra"),
     ]
-    return [(name, blocks.of(value, at)) for name, value, at in found if value]
+    return [(name, blocks.of(value, at)) for name, value, at in facts if value]
 
 
 def _commands(run: ShownRun, row: CellRow, records: StoredCell) -> list[str]:

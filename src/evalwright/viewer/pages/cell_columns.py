@@ -62,7 +62,9 @@ def shown_columns(
     table: CellTable, rows: Sequence[CellRow], chosen: Filter, choices: Iterable[ColumnChoice]
 ) -> list[CellColumn]:
     """The columns of these rows, in the order of the choices."""
-    shown = [one.name for one in choices if (one.name in chosen.columns if chosen.columns else one.is_usual)]
+    shown = [
+        choice.name for choice in choices if (choice.name in chosen.columns if chosen.columns else choice.is_usual)
+    ]
     return [_column(name, table, rows, chosen.words) for name in shown]
 
 
@@ -95,25 +97,27 @@ def _column(name: str, table: CellTable, rows: Sequence[CellRow], words: Sequenc
             lambda row: _found_pieces(first_part(inputs.get(row.position, ""), _ANSWER), words),
         )
     if name == "tags":
-        found, title = table.tags_of(positions), "Tags"
+        metadata, title = table.tags_of(positions), "Tags"
     else:
         title = name.removeprefix(METADATA)
-        found = table.metadata_of(title, positions)
-    return CellColumn(name, title, title, "", lambda row: _found_pieces(short_name(found.get(row.position, "")), words))
+        metadata = table.metadata_of(title, positions)
+    return CellColumn(
+        name, title, title, "", lambda row: _found_pieces(short_name(metadata.get(row.position, "")), words)
+    )
 
 
 def _quotes(table: CellTable, rows: Sequence[CellRow], words: Sequence[str]) -> dict[int, list[list[Piece]]]:
     """By the number of a cell: the matches that neither its name nor its answer shows, each with the text around it."""
-    found: dict[int, list[list[Piece]]] = {}
+    pieces: dict[int, list[list[Piece]]] = {}
     for word in words:
         unseen = [row.number for row in rows if word not in f"{row.case_key}\n{row.answer[: _ANSWER - 1]}".lower()]
         for number, (before, match, after) in table.around(word, unseen, _AROUND).items():
-            quotes = found.setdefault(number, [])
+            quotes = pieces.setdefault(number, [])
             if len(quotes) < _MOST_MATCHES:
                 start, end = ("…" * (len(part) == _AROUND) for part in (before, after))
                 around = (f"{start}{before}", ""), (match, _MATCH), (f"{after}{end}", "")
                 quotes.append([Piece(visible(part), style) for part, style in around])
-    return found
+    return pieces
 
 
 def _found_pieces(text: str, words: Sequence[str]) -> list[Piece]:

@@ -10,7 +10,7 @@ from evalwright.reports.decision import forest_of
 from evalwright.reports.decision_words import change_of, claim, errors_line
 from evalwright.reports.pictures.decision import decision_image
 from evalwright.viewer.filters import Filter
-from evalwright.viewer.pages import NotThere, Page
+from evalwright.viewer.pages import Page, PageNotFound
 from evalwright.viewer.pages.known_values import check_values
 from evalwright.viewer.pages.runs import runs_before
 from evalwright.viewer.pairing import CHANGES, PairedRuns, Pairings
@@ -45,10 +45,10 @@ class Sides(NamedTuple):
 
     def query(self, **more: str | Sequence[str]) -> dict[str, str | Sequence[str]]:
         """For addresses; names variants only if they are not the first of their run."""
-        found: dict[str, str | Sequence[str]] = {"a": self.a.id, "b": self.b.id}
+        query: dict[str, str | Sequence[str]] = {"a": self.a.id, "b": self.b.id}
         if self.variant_a != self.variant_b or self.variant_a != _first(self.a):
-            found |= {"va": self.variant_a, "vb": self.variant_b}
-        return {**found, **more}
+            query |= {"va": self.variant_a, "vb": self.variant_b}
+        return {**query, **more}
 
 
 def _first(run: OpenRun) -> str:
@@ -70,12 +70,12 @@ class ListedPairs(NamedTuple):
 
     def query(self) -> dict[str, list[str]]:
         """For addresses, without the page."""
-        found: dict[str, list[str]] = {"change": [*self.change]} if self.change else {}
+        query: dict[str, list[str]] = {"change": [*self.change]} if self.change else {}
         if self.unchanged:
-            found["unchanged"] = ["1"]
+            query["unchanged"] = ["1"]
         for name, value in self.narrowed.pairs(place=False):
-            found.setdefault(name, []).append(value)
-        return found
+            query.setdefault(name, []).append(value)
+        return query
 
 
 def query_pairs(pairs: Iterable[tuple[str, str]], also: Sequence[str] = ()) -> tuple[dict[str, str], ListedPairs]:
@@ -94,37 +94,37 @@ def query_pairs(pairs: Iterable[tuple[str, str]], also: Sequence[str] = ()) -> t
     for name, _ in single:
         if name not in known:
             raise unknown_key(name, (*known, "change", *_NARROWING))
-    given = single_values(single, known)
-    if given.get("unchanged", "1") != "1":
-        raise unknown_value("unchanged", given["unchanged"], ("1",))
-    after = whole_number("after", given.get("after", "0"))
-    return given, ListedPairs(tuple(dict.fromkeys(change)), "unchanged" in given, Filter.of(narrowing), after)
+    values = single_values(single, known)
+    if values.get("unchanged", "1") != "1":
+        raise unknown_value("unchanged", values["unchanged"], ("1",))
+    after = whole_number("after", values.get("after", "0"))
+    return values, ListedPairs(tuple(dict.fromkeys(change)), "unchanged" in values, Filter.of(narrowing), after)
 
 
 def chosen_sides(shelf: Shelf, given: dict[str, str]) -> Sides | None:
     """The runs and variants of an address; None if one is still to be chosen. Raises NotThere."""
     for side in ("a", "b"):
         if given.get(side) and shelf.source(given[side]) is None:
-            raise NotThere(f"There is no run {given[side][:200]!r}.", "/")
+            raise PageNotFound(f"There is no run {given[side][:200]!r}.", "/")
     if not given.get("a") or not given.get("b"):
         return None
     a, b = shelf.open(given["a"]), shelf.open(given["b"])
     names_a, names_b = ([variant.name for variant in run.plan.variants] for run in (a, b))
-    shared = next((one.variant_a for one in same_variants(a, b)), None)
+    shared = next((same_variant.variant_a for same_variant in same_variants(a, b)), None)
     if a.id == b.id and len(names_a) > 1:
         chosen = given.get("va") or names_a[0], given.get("vb") or names_a[1]
     else:
         chosen = given.get("va") or shared or _first(a), given.get("vb") or given.get("va") or shared or _first(b)
     for name, names, run in zip(chosen, (names_a, names_b), (a, b), strict=True):
         if name not in names:
-            raise NotThere(f"The run {run.id} has no variant {name[:200]!r} (there are: {', '.join(names)}).", "/")
+            raise PageNotFound(f"The run {run.id} has no variant {name[:200]!r} (there are: {', '.join(names)}).", "/")
     return Sides(a, b, *chosen)
 
 
 def same_variants(a: OpenRun, b: OpenRun) -> list[Sides]:
     """The comparison of each variant that both runs have."""
     names = {variant.name for variant in b.plan.variants}
-    return [Sides(a, b, one.name, one.name) for one in a.plan.variants if one.name in names]
+    return [Sides(a, b, variant.name, variant.name) for variant in a.plan.variants if variant.name in names]
 
 
 class VariantChange(NamedTuple):
@@ -136,30 +136,30 @@ class VariantChange(NamedTuple):
 
 
 def _variant_changes(a: OpenRun, b: OpenRun, differences: Mapping[str, float | None]) -> list[VariantChange]:
-    found = [(shared, differences.get(shared.variant_a)) for shared in same_variants(a, b)]
-    return [VariantChange(shared, "" if gap is None else numbers.points(gap)) for shared, gap in found]
+    sides_and_difference = [(shared, differences.get(shared.variant_a)) for shared in same_variants(a, b)]
+    return [VariantChange(shared, "" if gap is None else numbers.points(gap)) for shared, gap in sides_and_difference]
 
 
-def _choice(shelf: Shelf, given: dict[str, str]) -> dict[str, Any]:
+def _choice(shelf: Shelf, choice: dict[str, str]) -> dict[str, Any]:
     """The runs to choose from; without an A it is the run of the same eval before B."""
     runs = list(shelf.sources())[:500]
-    b = given.get("b") or (runs[0] if runs else "")
+    b = choice.get("b") or (runs[0] if runs else "")
     before = runs_before(shelf.sources()).get(b)
-    return {"runs": runs, "chosen": {"a": given.get("a") or (before.id if before else b), "b": b}}
+    return {"runs": runs, "chosen": {"a": choice.get("a") or (before.id if before else b), "b": b}}
 
 
 def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, str]]) -> Page:
     """Raises BadQuery, NotThere."""
-    given, listed = query_pairs(pairs)
-    found = chosen_sides(shelf, given)
-    if found is None:
-        return Page("choose_runs.html", "Compare · evalwright", _choice(shelf, given))
-    check_values(found[:2], listed.narrowed)
-    paired = pairings.of(*found)
+    choice, listed = query_pairs(pairs)
+    sides = chosen_sides(shelf, choice)
+    if sides is None:
+        return Page("choose_runs.html", "Compare · evalwright", _choice(shelf, choice))
+    check_values(sides[:2], listed.narrowed)
+    paired = pairings.of(*sides)
     if paired is None:
-        return comparing_page(found)
-    title = f"Compare · {found.a.id} · {found.b.id} · evalwright"
-    return Page("compare.html", title, compare_context(found, paired, listed))
+        return comparing_page(sides)
+    title = f"Compare · {sides.a.id} · {sides.b.id} · evalwright"
+    return Page("compare.html", title, compare_context(sides, paired, listed))
 
 
 def comparing_page(found: Sides) -> Page:
@@ -174,7 +174,7 @@ def compare_context(found: Sides, paired: PairedRuns, listed: ListedPairs) -> di
     after = page_start(listed.after, number)
     rows = paired.pairs(listed.changes, listed.narrowed, after, _PAGE)
     decision = paired.decision
-    variants = {side: [one.name for one in run.plan.variants] for side, run in (("a", found.a), ("b", found.b))}
+    variants = {side: [variant.name for variant in run.plan.variants] for side, run in (("a", found.a), ("b", found.b))}
     return {
         "sides": found,
         "variant_changes": [] if found.a.id == found.b.id else _variant_changes(found.a, found.b, paired.differences),
@@ -194,7 +194,7 @@ def compare_context(found: Sides, paired: PairedRuns, listed: ListedPairs) -> di
         "listed": listed,
         "choices": {name: _choices(found, name) for name in ("evaluator", "tag", "error")},
         "statuses": STATUSES,
-        "slices": [] if decision is None else [one for one in decision.slices if one.key == "tag"],
+        "slices": [] if decision is None else [part for part in decision.slices if part.key == "tag"],
         "reasons": [] if decision is None else decision.clusters,
         "points": numbers.points,
         "next": after + _PAGE if after + _PAGE < number else 0,
@@ -202,7 +202,7 @@ def compare_context(found: Sides, paired: PairedRuns, listed: ListedPairs) -> di
     }
 
 
-def _choices(found: Sides, name: str) -> list[str]:
+def _choices(sides: Sides, name: str) -> list[str]:
     """The values that cells of either run have."""
-    tables = [run.table for run in (found.a, found.b)]
+    tables = [run.table for run in (sides.a, sides.b)]
     return list(dict.fromkeys(value for table in tables if table is not None for value in table.values(name)))

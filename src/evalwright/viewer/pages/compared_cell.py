@@ -12,8 +12,8 @@ import msgspec
 from evalwright.model.result import JUDGED
 from evalwright.model.trace import ToolCall, Trace
 from evalwright.viewer.links import Links
-from evalwright.viewer.pages import NotThere, Page
-from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
+from evalwright.viewer.pages import Page, PageNotFound
+from evalwright.viewer.pages.blocks import ROOM, Blocks, ShownText
 from evalwright.viewer.pages.cell import input_parts
 from evalwright.viewer.pages.compare import ListedPairs, Sides, chosen_sides, comparing_page, query_pairs
 from evalwright.viewer.pages.evaluator_results import EvaluatorResult, evaluator_results
@@ -69,8 +69,8 @@ class ComparedSide(NamedTuple):
     """The cell whose answer and verdicts are shown."""
     trials: list[CellRow]
     results: list[EvaluatorResult]
-    input: list[tuple[str, Shown]]
-    answer: Shown | None
+    input: list[tuple[str, ShownText]]
+    answer: ShownText | None
     error: str
 
 
@@ -78,11 +78,11 @@ def compared_cell_page(
     shelf: Shelf, pairings: Pairings, key: str, pairs: Iterable[tuple[str, str]], links: Links
 ) -> Page:
     """Raises BadQuery, NotThere."""
-    given, listed = query_pairs(pairs, ("view",))
-    view = given.get("view", "")
+    choice, listed = query_pairs(pairs, ("view",))
+    view = choice.get("view", "")
     if view not in ("", "side"):
         raise unknown_value("view", view, ("side",))
-    found = chosen_sides(shelf, given)
+    found = chosen_sides(shelf, choice)
     if found is None:
         raise BadQuery("a comparison needs two runs: a=RUN&b=RUN")
     check_values(found[:2], listed.narrowed)
@@ -91,7 +91,7 @@ def compared_cell_page(
         return comparing_page(found)
     pair = paired.of_key(key)
     if pair is None:
-        raise NotThere(f"Neither run has a cell {key[:40]!r}.", "/")
+        raise PageNotFound(f"Neither run has a cell {key[:40]!r}.", "/")
     return page_of_pair(found, paired, pair, links, listed, view)
 
 
@@ -108,7 +108,7 @@ def page_of_pair(
     ]
     stored = [cell.records for cell in cells]
     texts = [cell.answer[:_LONGEST] for cell in cells]
-    inputs = [None if one is None else one.trace.get("input") for one in stored]
+    inputs = [None if cell is None else cell.trace.get("input") for cell in stored]
     context = {
         "sides": found,
         "pair": pair,
@@ -168,7 +168,7 @@ def _trials(run: OpenRun, side: PairSide | None) -> list[CellRow]:
 
 def _representative_row(trials: list[CellRow], passed: bool) -> CellRow | None:
     """The first judged trial that passed, or with `passed` false did not; the first of all if there is none."""
-    judged = (one for one in trials if one.status in JUDGED and (one.status == "pass") is passed)
+    judged = (trial for trial in trials if trial.status in JUDGED and (trial.status == "pass") is passed)
     return next(judged, trials[0] if trials else None)
 
 

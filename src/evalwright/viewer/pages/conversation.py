@@ -9,7 +9,7 @@ import msgspec
 
 from evalwright.model.trace import Trace, TraceMessage
 from evalwright.reports.inspection import calls_with_results
-from evalwright.viewer.pages.blocks import Blocks, Shown
+from evalwright.viewer.pages.blocks import Blocks, ShownText
 
 __all__ = ["MOST_ON_A_PAGE", "MessageRow", "ToolCalls", "ends", "shown_messages", "unsaid_calls"]
 
@@ -24,16 +24,16 @@ class MessageRow(NamedTuple):
     number: int
     role: str
     name: str
-    content: list[Shown]
-    thinking: Shown | None
+    content: list[ShownText]
+    thinking: ShownText | None
     call: str
-    arguments: Shown | None
+    arguments: ShownText | None
 
 
 class ToolCalls(NamedTuple):
     """Tool calls as number, name, arguments and result."""
 
-    rows: list[tuple[int, str, Shown | None, Shown | None]]
+    rows: list[tuple[int, str, ShownText | None, ShownText | None]]
     hidden: int
 
 
@@ -72,9 +72,11 @@ def shown_messages(messages: Iterable[tuple[int, TraceMessage]], blocks: Blocks)
 def _are_calls_in_messages(trace: Trace) -> bool:
     """Whether the messages contain every tool call and every result."""
     calls = {
-        _call_key(one.tool_call.name, one.tool_call.arguments) for one in trace.messages if one.tool_call is not None
+        _call_key(message.tool_call.name, message.tool_call.arguments)
+        for message in trace.messages
+        if message.tool_call is not None
     }
-    contents = {_call_key(one.content) for one in trace.messages}
+    contents = {_call_key(message.content) for message in trace.messages}
     return all(_call_key(call.name, call.arguments) in calls for call in trace.tool_calls) and all(
         _call_key(result.content) in contents for result in trace.tool_results
     )
@@ -88,7 +90,7 @@ def unsaid_calls(trace: Trace, blocks: Blocks, most: int | None = MOST_ON_A_PAGE
     """Tool calls with their results, if the messages do not contain them; see `ends`."""
     if _are_calls_in_messages(trace):
         return ToolCalls([], 0)
-    found = []
+    turns = []
     places = {id(result): place for place, result in enumerate(trace.tool_results)}
     calls, hidden = ends(calls_with_results(trace), most)
     for place, (call, result) in calls:
@@ -97,5 +99,5 @@ def unsaid_calls(trace: Trace, blocks: Blocks, most: int | None = MOST_ON_A_PAGE
         content = (
             None if result is None else blocks.of(result.content, f"trace/tool_results/{places[id(result)]}/content")
         )
-        found.append((place + 1, name, arguments, content))
-    return ToolCalls(found, hidden)
+        turns.append((place + 1, name, arguments, content))
+    return ToolCalls(turns, hidden)

@@ -13,7 +13,7 @@ from evalwright.model.result import is_judge_call
 from evalwright.model.trace import TraceError
 from evalwright.reports.numbers import duration
 from evalwright.scoring.reasons import error_text
-from evalwright.viewer.pages.blocks import Blocks, Shown
+from evalwright.viewer.pages.blocks import Blocks, ShownText
 
 __all__ = ["EvaluatorResult", "JudgeCall", "evaluator_results"]
 
@@ -25,9 +25,9 @@ class JudgeCall(NamedTuple):
 
     model: str
     facts: str
-    messages: list[tuple[str, Shown]]
-    reply: Shown | None
-    further: list[tuple[str, Shown]]
+    messages: list[tuple[str, ShownText]]
+    reply: ShownText | None
+    further: list[tuple[str, ShownText]]
 
 
 class EvaluatorResult(NamedTuple):
@@ -38,12 +38,12 @@ class EvaluatorResult(NamedTuple):
     status: str
     score: float | None
     threshold: str
-    reason: Shown
+    reason: ShownText
     cost: float | None
     calls: list[JudgeCall]
-    votes: Shown | None
-    detail: Shown | None
-    stack: Shown | None
+    votes: ShownText | None
+    detail: ShownText | None
+    stack: ShownText | None
 
 
 def evaluator_results(results: Sequence[dict[str, Any]], plan: Plan, blocks: Blocks) -> list[EvaluatorResult]:
@@ -51,7 +51,7 @@ def evaluator_results(results: Sequence[dict[str, Any]], plan: Plan, blocks: Blo
     order = {spec.name: place for place, spec in enumerate(plan.evaluators)}
     thresholds = {name: plan.lowest_passing(name) for name in order}
     rows = [_result(result, number, thresholds, blocks) for number, result in enumerate(results)]
-    return sorted(rows, key=lambda one: (_ORDER[one.status], order.get(one.name, len(order))))
+    return sorted(rows, key=lambda row: (_ORDER[row.status], order.get(row.name, len(order))))
 
 
 def _result(result: dict[str, Any], number: int, thresholds: dict[str, Any], blocks: Blocks) -> EvaluatorResult:

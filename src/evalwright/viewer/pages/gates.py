@@ -21,7 +21,7 @@ def gate_context(gate: GateOutcome | None) -> dict[str, Any]:
         "gate_outcome": numbers.outcome(gate),
         "gate_is_reward": numbers.is_reward(gate),
         "gate_parts": _conditions(gate),
-        "gate_runs": [(numbers.outcome(one), one.reason, _conditions(one)) for one in gate.runs],
+        "gate_runs": [(numbers.outcome(run), run.reason, _conditions(run)) for run in gate.runs],
         "gate_spreads": list(numbers.over_runs(gate.runs)),
         "gate_decided": "\n".join(gate_decisions(gate, Paint())),
     }

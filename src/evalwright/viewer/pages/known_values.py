@@ -22,7 +22,7 @@ def check_values(runs: Sequence[ShownRun], chosen: Filter) -> None:
     if len(known) < len(tables):
         return
     for what, name, value in _named_values(chosen):
-        planned = list(dict.fromkeys(one for run in runs for one in _planned_values(run, what)))
+        planned = list(dict.fromkeys(planned_value for run in runs for planned_value in _planned_values(run, what)))
         if value in planned or any(table.has(what, value) for table in known):
             continue
         if what == "metadata":

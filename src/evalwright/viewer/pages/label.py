@@ -14,7 +14,7 @@ from evalwright.model.trace import Trace
 from evalwright.reports import numbers
 from evalwright.viewer.labels import ORDERS, LabelFile, LabelOrder, StoredLabel, now
 from evalwright.viewer.links import ServerLinks
-from evalwright.viewer.pages import NotThere, Page, table_of_cells
+from evalwright.viewer.pages import Page, PageNotFound, table_of_cells
 from evalwright.viewer.pages.blocks import Blocks
 from evalwright.viewer.pages.cell import expected_parts, input_parts
 from evalwright.viewer.pages.conversation import ends, shown_messages, unsaid_calls
@@ -55,19 +55,19 @@ def _id(row: CellRow) -> tuple[str, str, int]:
     return row.case_key, row.variant, row.trial
 
 
-def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
+def _state(run: OpenRun, form: Mapping[str, str], labeller: str) -> _State:
     """Raises BadQuery, NotThere, StillReading."""
     table = table_of_cells(run)
     judged = table.values("evaluator")
     names = [spec.name for spec in run.plan.evaluators if spec.name in judged] or judged
     if not names:
-        raise NotThere("No evaluator has judged an answer of this run.", f"/runs/{run.id}")
+        raise PageNotFound("No evaluator has judged an answer of this run.", f"/runs/{run.id}")
     file = LabelFile(run.source.labels_path())
     order = LabelOrder(
-        _one_of("evaluator", given.get("evaluator") or _most_in_need(run, names, file.evaluators()), names),
-        _one_of("order", given.get("order") or "random", list(ORDERS)),
-        whole_number("seed", given.get("seed") or str(secrets.randbelow(1_000_000)), most=10**9),
-        whole_number("sample", given.get("sample") or "50", 1, _MOST),
+        _one_of("evaluator", form.get("evaluator") or _most_in_need(run, names, file.evaluators()), names),
+        _one_of("order", form.get("order") or "random", list(ORDERS)),
+        whole_number("seed", form.get("seed") or str(secrets.randbelow(1_000_000)), most=10**9),
+        whole_number("sample", form.get("sample") or "50", 1, _MOST),
     )
     threshold = _threshold_of(run, order.evaluator)
     rows = run.cells_to_label(order, 0.5 if threshold is None else threshold)
@@ -75,12 +75,16 @@ def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
     attempts = {_id(row): row.attempt for row in rows}
     # a label of an answer that a retry replaced is none of the new one
     labels = {key: label for key, label in labels.items() if attempts.get(key, label.attempt) == label.attempt}
-    return _State(order, rows, labels, whole_number("from", given.get("from") or "0", most=_MOST))
+    return _State(order, rows, labels, whole_number("from", form.get("from") or "0", most=_MOST))
 
 
 def _most_in_need(run: OpenRun, names: list[str], labelled: Collection[str]) -> str:
     """The first judge without labels, else the first judge, else the first evaluator."""
-    judges = {one.evaluator: one.calibration for one in run.summary.by_evaluator if one.calibration is not None}
+    judges = {
+        evaluator.evaluator: evaluator.calibration
+        for evaluator in run.summary.by_evaluator
+        if evaluator.calibration is not None
+    }
     labelled = {*labelled, *(name for name, known in judges.items() if known.labels)}
     return min(names, key=lambda name: (name not in judges, name in labelled))
 
@@ -97,7 +101,7 @@ def _threshold_of(run: OpenRun, evaluator: str) -> float | None:
 
 def _scores(run: OpenRun, evaluator: str) -> tuple[float, float] | None:
     """The scale of a judge that has only a rubric, 1 to 5 if it names none; None if it is not known."""
-    spec = next((one for one in run.plan.evaluators if one.name == evaluator), None)
+    spec = next((known_spec for known_spec in run.plan.evaluators if known_spec.name == evaluator), None)
     if spec is None or spec.type != "llm_judge" or spec.config.get("nl_assertions"):
         return None
     scale = spec.config.get("scale") or {}
@@ -109,7 +113,7 @@ def _place_of(state: _State, key: str, elsewhere: str) -> int:
     for place, row in enumerate(state.rows):
         if row.key == key:
             return place
-    raise NotThere("This answer is not among those that are labelled.", elsewhere)
+    raise PageNotFound("This answer is not among those that are labelled.", elsewhere)
 
 
 def _next(state: _State) -> int | None:
@@ -121,14 +125,14 @@ def _next(state: _State) -> int | None:
 
 def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labelling, links: ServerLinks) -> Page:
     """Raises BadQuery, NotThere, StillReading."""
-    given = single_values(pairs, _KEYS)
-    for name in given.keys() & {"show", "replaced"}:
-        _one_of(name, given[name], ("1",))
-    state = _state(run, given, labelling.labeller)
+    values = single_values(pairs, _KEYS)
+    for name in values.keys() & {"show", "replaced"}:
+        _one_of(name, values[name], ("1",))
+    state = _state(run, values, labelling.labeller)
     order = state.order
     elsewhere = links.label(run.id, **_onward(order))
-    place = _place_of(state, given["key"], elsewhere) if "key" in given else _next(state)
-    spec = next((one for one in run.plan.evaluators if one.name == order.evaluator), None)
+    place = _place_of(state, values["key"], elsewhere) if "key" in values else _next(state)
+    spec = next((evaluator for evaluator in run.plan.evaluators if evaluator.name == order.evaluator), None)
     table = run.table
     context: dict[str, Any] = {
         "run": run,
@@ -140,8 +144,8 @@ def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labell
         "form_token": labelling.form_token,
         "place": place,
         "labels_path": run.source.labels_path(),
-        "show": "show" in given,
-        "replaced": "replaced" in given,
+        "show": "show" in values,
+        "replaced": "replaced" in values,
         "guidelines": {} if spec is None else spec.config,
         "has_score": spec is not None and bool({"rubric", "scale"} & spec.config.keys()),
         "scores": _scores(run, order.evaluator),
@@ -170,14 +174,14 @@ def _agreement_with_labels(run: OpenRun, state: _State) -> tuple[int, list[str]]
 
     first = {row.number: verdict for row, verdict in _oldest(labelled, state)}
     outcomes, cases = table.outcomes(evaluator, list(first)), {row.number: row.case_key for row, _ in labelled}
-    found = []
+    rows_found = []
     for verdict, word in (("pass", "passed"), ("fail", "failed")):
         chosen = [number for number in first if first[number] == verdict and outcomes.get(number) in ("pass", "fail")]
         share = share_by_unit([outcomes[number] == verdict for number in chosen], [cases[number] for number in chosen])
         name = {"pass": "TPR", "fail": "TNR"}[verdict]
         ends = f" [{numbers.interval(share.ci95)}]" if share.ci95 else ""
-        found.append(f"{name} {numbers.share(share)}{ends}: of {counted(share.n, 'answer')} that you {word}")
-    return len(first), found
+        rows_found.append(f"{name} {numbers.share(share)}{ends}: of {counted(share.n, 'answer')} that you {word}")
+    return len(first), rows_found
 
 
 def _label_text(label: StoredLabel, threshold: float | None) -> str:
@@ -190,7 +194,7 @@ def _label_text(label: StoredLabel, threshold: float | None) -> str:
 def _oldest(labelled: list[tuple[CellRow, str]], state: _State) -> list[tuple[CellRow, str]]:
     """As many tens as there are, in the order in which they were labelled."""
     places = {key: place for place, key in enumerate(state.labels)}
-    ordered = sorted(labelled, key=lambda one: places[_id(one[0])])
+    ordered = sorted(labelled, key=lambda label: places[_id(label[0])])
     return ordered[: len(ordered) // _ENOUGH * _ENOUGH]
 
 
@@ -204,7 +208,7 @@ def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> d
     output = trace.output
     name = "structured" if output.final_answer is None else "final_answer"
     answer = output.structured if output.final_answer is None else output.final_answer
-    judged = [one for one in records.results if one["evaluator"] == evaluator]
+    judged = [result for result in records.results if result["evaluator"] == evaluator]
     messages, hidden = ends(trace.messages)
     return {
         "row": row,
@@ -258,19 +262,19 @@ def _with_stratum(label: StoredLabel, run: OpenRun, row: CellRow) -> StoredLabel
     for (variant, outcome), keys in strata.items():
         if variant == row.variant and row.key in keys:
             return label._replace(stratum=outcome, stratum_size=str(len(keys)))
-    raise NotThere("The evaluator has no verdict on this answer any more.", f"/runs/{run.id}")
+    raise PageNotFound("The evaluator has no verdict on this answer any more.", f"/runs/{run.id}")
 
 
-def _score(given: str, scores: tuple[float, float] | None) -> str:
+def _score(text: str, scores: tuple[float, float] | None) -> str:
     """A score in its stored form. Raises BadQuery."""
     low, high = scores or (-inf, inf)
     expected = f"a number from {low:g} to {high:g}" if scores else "a number"
     try:
-        value = float(given)
+        value = float(text)
     except ValueError:
         value = nan
     if not isfinite(value) or not low <= value <= high:
-        raise BadQuery(f"'score' is {given[:100]!r}, expected {expected}")
+        raise BadQuery(f"'score' is {text[:100]!r}, expected {expected}")
     return repr(value).removesuffix(".0")
 
 

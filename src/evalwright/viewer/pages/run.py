@@ -72,7 +72,7 @@ def table_of(
 ) -> Numbers:
     """A table of the reports' columns; `address` leads to the cell of a case of a row."""
     shown = used(tuple(columns), rows)
-    titles = [Cell(one.title, "", None, one.unit in _NAMES, one.title, [], 0) for one in shown]
+    titles = [Cell(column.title, "", None, column.unit in _NAMES, column.title, [], 0) for column in shown]
     return Numbers(titles, [[_cell(column, row, address) for column in shown] for row in rows])
 
 
@@ -106,7 +106,7 @@ def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress |
     # a retry or a re-evaluation writes a run that was finished
     state = "running" if progress is not None and progress.state == "running" else state_of(run.source, summary)
     columns = variant_columns(summary)
-    of_trials = [one for one in columns if one.key.startswith(_OF_TRIALS)]
+    of_trials = [column for column in columns if column.key.startswith(_OF_TRIALS)]
     evaluators = table_of(evaluator_columns(summary), evaluator_rows(summary.by_evaluator))
     trials = table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants)))
     context: dict[str, Any] = {
@@ -117,12 +117,12 @@ def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress |
         "is_baseline": run.source.is_baseline(),
         "summary": summary,
         **gate_context(summary.gate),
-        "variants": table_of([one for one in columns if one not in of_trials], list(summary.variants)),
+        "variants": table_of([column for column in columns if column not in of_trials], list(summary.variants)),
         "evaluators": evaluators,
         "metrics": table_of(METRIC_COLUMNS, metric_rows(summary)),
         "flaky": table_of(
             [columns[0], *of_trials],
-            [one for one in summary.variants if one.trials is not None],
+            [variant for variant in summary.variants if variant.trials is not None],
             lambda variant, case: links.trials(run.id, case, variant.name),
         ),
         "trials": trials,
@@ -161,7 +161,7 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter, *, of_trials: bool) -
     grouped = chosen.group != "none"
     several = len(choices["variant"]) > 1
     boxes = column_choices(table, chosen, several=several, trials=of_trials)
-    if {one.name for one in boxes if one.is_usual} == set(chosen.columns):
+    if {box.name for box in boxes if box.is_usual} == set(chosen.columns):
         chosen = replace(chosen, columns=())
     rows = [] if grouped else table.rows(chosen, PAGE)
     groups = cell_groups(table, chosen) if grouped else []

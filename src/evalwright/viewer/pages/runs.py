@@ -56,29 +56,31 @@ class RunChange(NamedTuple):
 
 def runs_page(shelf: Shelf, changes: ChangeTally, pairs: Iterable[tuple[str, str]]) -> Page:
     """Raises BadQuery."""
-    given = single_values(pairs, _KEYS)
-    words, sources = given.get("q", "").lower().split(), shelf.sources()
-    evals = sorted({_name(one, sources) for one in sources.values()})
-    matching = [one for one in sources.values() if all(word in f"{one.id} {one.path}".lower() for word in words)]
-    if wanted := given.get("eval"):
+    values = single_values(pairs, _KEYS)
+    words, sources = values.get("q", "").lower().split(), shelf.sources()
+    evals = sorted({_name(source, sources) for source in sources.values()})
+    matching = [
+        source for source in sources.values() if all(word in f"{source.id} {source.path}".lower() for word in words)
+    ]
+    if wanted := values.get("eval"):
         if wanted not in evals:
             raise unknown_value("eval", wanted, evals)
-        matching = [one for one in matching if _name(one, sources) == wanted]
-    first = page_start(whole_number("after", given.get("after", "0")), len(matching))
+        matching = [source for source in matching if _name(source, sources) == wanted]
+    first = page_start(whole_number("after", values.get("after", "0")), len(matching))
     shown = matching[first : first + _PAGE]
     before = runs_before(sources)
-    rows = [_compared_row(shelf, changes, one, before.get(one.id), sources) for one in shown]
+    rows = [_compared_row(shelf, changes, source, before.get(source.id), sources) for source in shown]
     drawn = [row.name for row in rows if row.rates]
     of_eval = wanted or next((name for name in drawn if drawn.count(name) > 1), None)
     context: dict[str, Any] = {
         "rows": rows,
         "total": len(sources),
         "count": len(matching),
-        "q": given.get("q", ""),
+        "q": values.get("q", ""),
         "eval": wanted or "",
         "evals": evals,
-        "next": _query(given, first + _PAGE) if first + _PAGE < len(matching) else "",
-        "previous": _query(given, max(0, first - _PAGE)) if first else "",
+        "next": _query(values, first + _PAGE) if first + _PAGE < len(matching) else "",
+        "previous": _query(values, max(0, first - _PAGE)) if first else "",
         "trend": trend_of([row for row in rows if row.name == of_eval]),
         "trend_of": of_eval,
     }
@@ -87,18 +89,18 @@ def runs_page(shelf: Shelf, changes: ChangeTally, pairs: Iterable[tuple[str, str
 
 def runs_before(sources: Mapping[str, RunSource]) -> dict[str, RunSource]:
     """The previous run of the same eval, by id; `sources` are sorted newest first."""
-    found: dict[str, RunSource] = {}
+    runs: dict[str, RunSource] = {}
     newest: dict[str, RunSource] = {}
-    for one in reversed(list(sources.values())):
-        name = _name(one, sources)
+    for source in reversed(list(sources.values())):
+        name = _name(source, sources)
         if name in newest:
-            found[one.id] = newest[name]
-        newest[name] = one
-    return found
+            runs[source.id] = newest[name]
+        newest[name] = source
+    return runs
 
 
-def _query(given: dict[str, str], after: int) -> str:
-    return f"/?{urlencode({**given, 'after': str(after)})}"
+def _query(query: dict[str, str], after: int) -> str:
+    return f"/?{urlencode({**query, 'after': str(after)})}"
 
 
 def _compared_row(
@@ -128,7 +130,7 @@ def _rates(summary: RunSummary) -> list[VariantRate]:
         for v in summary.variants
         if v.pass_rate_n and v.pass_rate is not None
     ]
-    return sorted(rated, key=lambda one: -one.rate)
+    return sorted(rated, key=lambda rate: -rate.rate)
 
 
 def run_row(summary: RunSummary, source: RunSource, ids: Collection[str] = ()) -> RunRow:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from evalwright.model.trace import Span, Trace
 from evalwright.reports.steps import outlined, recorded_in
-from evalwright.viewer.pages.blocks import Blocks, Shown
+from evalwright.viewer.pages.blocks import Blocks, ShownText
 
 __all__ = ["SpanRow", "SpanTable", "span_rows"]
 
@@ -30,10 +30,10 @@ class SpanRow(NamedTuple):
     tokens: str
     cost: float | None
     status: str
-    error: Shown | None
+    error: ShownText | None
     left: float
     width: float
-    parts: list[tuple[str, Shown]]
+    parts: list[tuple[str, ShownText]]
 
 
 class SpanTable(NamedTuple):
@@ -96,12 +96,12 @@ def _row(depth: int, span: Span, begin: float, length: float, blocks: Blocks, at
 
 def _tokens(span: Span) -> str:
     for names in _TOKENS:
-        found = [span.attributes.get(name) for name in names]
-        if any(isinstance(one, int | float) for one in found):
-            return " → ".join(f"{one:,}" if isinstance(one, int | float) else "?" for one in found)
+        attributes = [span.attributes.get(name) for name in names]
+        if any(isinstance(attribute, int | float) for attribute in attributes):
+            return " → ".join(f"{number:,}" if isinstance(number, int | float) else "?" for number in attributes)
     return ""
 
 
 def _span_cost(span: Span) -> float | None:
-    found = span.attributes.get("cost_usd", span.attributes.get("llm.cost.total"))
-    return float(found) if isinstance(found, int | float) else None
+    cost_usd = span.attributes.get("cost_usd", span.attributes.get("llm.cost.total"))
+    return float(cost_usd) if isinstance(cost_usd, int | float) else None

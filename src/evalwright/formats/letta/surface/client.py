@@ -36,7 +36,7 @@ class BaseTool(BaseModel):
     name: str = ""
 
 
-class _Partial:
+class _PartialClient:
     """A part of the client's interface; any other attribute raises an error that says there is no server."""
 
     def __getattr__(self, name: str) -> Any:
@@ -66,7 +66,7 @@ def _field(block: Any, name: str) -> Any:
     return block.get(name) if isinstance(block, dict) else getattr(block, name, None)
 
 
-class AsyncLetta(_Partial):
+class AsyncLetta(_PartialClient):
     """The part of the client's interface that agent factories and set-up functions use."""
 
     def __init__(self, **_settings: Any) -> None:
@@ -76,7 +76,7 @@ class AsyncLetta(_Partial):
     async def close(self) -> None: ...
 
 
-class _Agents(_Partial):
+class _Agents(_PartialClient):
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._agents: dict[str, Agent] = {}
@@ -136,7 +136,7 @@ class _AgentTools:
         return []
 
 
-class _Tools(_Partial):
+class _Tools(_PartialClient):
     def __init__(self) -> None:
         self._tools: dict[str, _Record] = {}
 

@@ -77,11 +77,11 @@ def reward_composer(function: F) -> F:
 
 
 def _expect(function: Callable[..., Any], names: tuple[str, ...], *, least: int | None = None, exact: bool) -> None:
-    found = list(inspect.signature(function).parameters)
+    parameters = list(inspect.signature(function).parameters)
     allowed = range(len(names) if least is None else least, len(names) + 1)
-    if len(found) not in allowed or (exact and found != list(names[: len(found)])):
+    if len(parameters) not in allowed or (exact and parameters != list(names[: len(parameters)])):
         wanted = " or ".join(f"({', '.join(names[:count])})" for count in allowed)
-        raise TypeError(f"{_function_name(function)}: expected {wanted}, found ({', '.join(found)})")
+        raise TypeError(f"{_function_name(function)}: expected {wanted}, found ({', '.join(parameters)})")
 
 
 def _expect_return(function: Callable[..., Any], names: tuple[str, ...]) -> None:

@@ -72,8 +72,8 @@ class _Extracting(Grader):
         took = {"extraction_time": perf_counter() - before}
         if not submission:
             return GradeResult(score=0.0, rationale="Empty submission - extractor found no content"), ""
-        given = self._grade(sample, submission)
-        grade = await given if isinstance(given, Awaitable) else given
+        returned = self._grade(sample, submission)
+        grade = await returned if isinstance(returned, Awaitable) else returned
         grade.metadata = {**grade.metadata, **took}
         return grade, submission
 
@@ -164,8 +164,8 @@ def build_judge_prompt(rubric: str, sample: Sample, submission: str) -> str:
     """The rubric with the data that a judge needs. Raises KeyError for a name without a value, ValueError for a
     variable with one of the three reserved names."""
     own = {"input": sample.input, "ground_truth": sample.ground_truth or "", "submission": submission}
-    if taken := sorted(own.keys() & (sample.rubric_vars or {}).keys()):
-        raise ValueError(f"rubric_vars: {taken[0]!r} is the name of one of the sample's own fields")
+    if clashing := sorted(own.keys() & (sample.rubric_vars or {}).keys()):
+        raise ValueError(f"rubric_vars: {clashing[0]!r} is the name of one of the sample's own fields")
     values = {**own, **(sample.rubric_vars or {})}
     if missing := sorted(names_in_template(rubric, doubled=True) - values.keys()):
         raise KeyError(missing[0])
@@ -206,8 +206,8 @@ def _builtin(name: str) -> Callable[[Sample, str], GradeResult]:
 
 
 def _case(sample: Sample) -> Case:
-    given = {name: getattr(sample, name) for name in ("ground_truth", "rubric_vars", "rubric")}
-    return Case(str(sample.id), sample.input, extra={key: value for key, value in given.items() if value is not None})
+    fields = {name: getattr(sample, name) for name in ("ground_truth", "rubric_vars", "rubric")}
+    return Case(str(sample.id), sample.input, extra={key: value for key, value in fields.items() if value is not None})
 
 
 def _trace(submission: str) -> Trace:

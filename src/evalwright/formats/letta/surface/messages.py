@@ -159,9 +159,9 @@ def _real_class(name: str) -> Any:
     """The class of the installed `letta_client`, if it is installed and is not our stand-in."""
     for module in ("letta_client.types", "letta_client.types.agents"):
         try:
-            found = importlib.import_module(module)
+            loaded = importlib.import_module(module)
         except ImportError:
             continue
-        if not getattr(found, "stands_in", False) and hasattr(found, name):
-            return getattr(found, name)
+        if not getattr(loaded, "stands_in", False) and hasattr(loaded, name):
+            return getattr(loaded, name)
     return None

@@ -105,8 +105,8 @@ class Listener:
         """Pass an event to the method of that name, with those keywords that its signature has. From any thread."""
         method = getattr(self._callback, event, None)
         if method is not None:
-            given = _understood(method, about)
-            self._loop.call_soon_threadsafe(self._events.put_nowait, lambda: method(*values, **given))
+            arguments = _understood(method, about)
+            self._loop.call_soon_threadsafe(self._events.put_nowait, lambda: method(*values, **arguments))
 
     def end(self) -> None:
         """No further events follow."""
@@ -115,9 +115,9 @@ class Listener:
     async def work(self) -> None:
         """Call the callback until the end. Its exceptions are raised here."""
         while (call := await self._events.get()) is not None:
-            given = call()
-            if inspect.isawaitable(given):
-                await given
+            returned = call()
+            if inspect.isawaitable(returned):
+                await returned
 
 
 def _understood(method: Callable[..., Any], about: dict[str, Any]) -> dict[str, Any]:

@@ -241,7 +241,7 @@ def load_reward_composer(reward: Any, base_dir: Path | None) -> Callable[[Reward
     )
 
     async def made(context: RewardContext) -> RewardOutput:
-        found = context.grades[reward.metric_key].score if composer is None else composer(context)
-        return coerce_reward_output(await found if inspect.isawaitable(found) else found)
+        score = context.grades[reward.metric_key].score if composer is None else composer(context)
+        return coerce_reward_output(await score if inspect.isawaitable(score) else score)
 
     return made

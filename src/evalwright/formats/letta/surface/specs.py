@@ -196,11 +196,11 @@ def section(name: str, value: Any) -> Any:
     if name not in _KINDS or not isinstance(value, dict):
         return value
     if name == "graders":
-        return {key: _of_kind(name, grader) for key, grader in value.items()}
-    return _of_kind(name, value)
+        return {key: _spec_of_kind(name, grader) for key, grader in value.items()}
+    return _spec_of_kind(name, value)
 
 
-def _of_kind(name: str, value: dict[str, Any]) -> Open:
+def _spec_of_kind(name: str, value: dict[str, Any]) -> Open:
     kind = str(value.get("kind", "simple" if name == "gate" else ""))
     try:
         return _KINDS[name].get(kind, Open).model_validate({**value, "kind": kind})

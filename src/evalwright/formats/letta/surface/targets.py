@@ -36,7 +36,7 @@ class AbstractAgentTarget(ABC):
     async def run(self, sample: Sample, progress_callback: Any = None, **more: Any) -> TargetResult: ...
 
 
-class _OnAServer(AbstractAgentTarget):
+class _ServerTarget(AbstractAgentTarget):
     def __init__(self, *_settings: Any, **settings: Any) -> None:
         self.settings: dict[str, Any] = settings
 
@@ -48,9 +48,9 @@ class _OnAServer(AbstractAgentTarget):
         )
 
 
-class LettaAgentTarget(_OnAServer):
+class LettaAgentTarget(_ServerTarget):
     """An agent on a Letta server."""
 
 
-class LettaCodeTarget(_OnAServer):
+class LettaCodeTarget(_ServerTarget):
     """An agent that Letta Code runs."""

@@ -12,7 +12,7 @@ import msgspec
 
 from evalwright import registry
 from evalwright.errors import EvaluatorError, InputError
-from evalwright.evaluators.build import Built, build_evaluator
+from evalwright.evaluators.build import BuiltEvaluator, build_evaluator
 from evalwright.formats.native.evalh_rules import lenient_keys
 from evalwright.formats.native.surface.bases import ConfigError, Evaluator
 from evalwright.formats.native.surface.moments import utc_now
@@ -59,9 +59,9 @@ class BuiltIn(Evaluator):
     ) -> EvaluationResult:
         started, error = utc_now(), None
         try:
-            found = await self._evaluation_of(case, trace, artifact)
+            evaluation = await self._evaluation_of(case, trace, artifact)
         except EvaluatorError as raised:
-            found = Evaluation(passed=False, reason=str(raised), detail=raised.detail)
+            evaluation = Evaluation(passed=False, reason=str(raised), detail=raised.detail)
             error = TraceError(type=raised.type, message=str(raised))
         finished = utc_now()
         return EvaluationResult(
@@ -70,10 +70,10 @@ class BuiltIn(Evaluator):
             variant_name=trace.variant_name,
             evaluator=self.name,
             evaluator_type=self.type,
-            passed=found.passed,
-            score=found.score,
-            reason=found.reason or ("passed" if found.passed else "failed"),
-            detail=msgspec.to_builtins(found.detail),
+            passed=evaluation.passed,
+            score=evaluation.score,
+            reason=evaluation.reason or ("passed" if evaluation.passed else "failed"),
+            detail=msgspec.to_builtins(evaluation.detail),
             started_at=started,
             finished_at=finished,
             latency_ms=max(0, int((finished - started).total_seconds() * 1000)),
@@ -81,7 +81,7 @@ class BuiltIn(Evaluator):
         )
 
     async def _evaluation_of(self, case: EvalCase, trace: Trace, artifact: FilesystemArtifact | None) -> Evaluation:
-        given: list[Any] = [
+        arguments: list[Any] = [
             msgspec.convert(case.model_dump(mode="json"), Case),
             msgspec.convert(trace.model_dump(mode="json"), OurTrace),
         ]
@@ -90,12 +90,12 @@ class BuiltIn(Evaluator):
             if artifact is not None:
                 record = msgspec.convert(artifact.model_dump(mode="json"), OurArtifact)
                 files = Artifact(record, Path(artifact.artifacts_path))
-            given.append(files)
-        found = self._built.evaluate(*given)
-        return await found if inspect.isawaitable(found) else found
+            arguments.append(files)
+        evaluation = self._built.evaluate(*arguments)
+        return await evaluation if inspect.isawaitable(evaluation) else evaluation
 
 
-def _built(type_name: str, config: dict[str, Any]) -> Built:
+def _built(type_name: str, config: dict[str, Any]) -> BuiltEvaluator:
     try:
         return build_evaluator(type_name, {**lenient_keys(type_name), **config})
     except InputError as error:
@@ -131,11 +131,11 @@ class Registry:
         if name in by_type:
             return _class(by_type[name])
         try:
-            found = registry.load("evaluators", name)
+            evaluator = registry.load("evaluators", name)
         except InputError as error:
             raise ConfigError(f"Unknown {self._kind} {name!r}. Registered: {self.names()}") from error
         # A plug-in of evalh is its own class again.
-        return getattr(found, "kind", None) or type(name, (BuiltIn,), {"type": name})
+        return getattr(evaluator, "kind", None) or type(name, (BuiltIn,), {"type": name})
 
     def names(self) -> list[str]:
         return sorted({*registry.names("evaluators"), *self._own})

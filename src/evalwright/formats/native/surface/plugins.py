@@ -43,7 +43,7 @@ def system_adapter(load: Callable[[], Any]) -> Callable[[Variant], Target]:
 
 def enricher(load: Callable[[], Any]) -> Callable[[dict[str, Any]], Enricher]:
     """An enricher of ours that has the loaded one of evalh complete the trace."""
-    return partial(_Completed, _load_kind(load))
+    return partial(_CompletingEnricher, _load_kind(load))
 
 
 def _load_kind(load: Callable[[], Any]) -> Any:
@@ -73,7 +73,9 @@ def _evalh_record(kind: type[BaseModel], data: Mapping[str, Any], what: str) -> 
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        places = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False)]
+        places = [
+            f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}" for mistake in error.errors(include_url=False)
+        ]
         raise ValueError(f"evalh has no such {what}: {'; '.join(places)}") from error
 
 
@@ -107,11 +109,11 @@ class _Judged:
         if artifact is not None:
             record = {**msgspec.to_builtins(artifact.record), "artifacts_path": str(artifact.folder)}
             files = _evalh_record(_records().FilesystemArtifact, record, "artifact")
-        found = await self._evaluator.evaluate(_case(case), _trace(trace), files)
-        detail = to_jsonable_python(found.detail)
-        if found.error is not None:
-            raise EvaluatorError(found.error.message, found.error.type, detail)
-        return Evaluation(passed=found.passed, score=found.score, reason=found.reason, detail=detail)
+        evaluation = await self._evaluator.evaluate(_case(case), _trace(trace), files)
+        detail = to_jsonable_python(evaluation.detail)
+        if evaluation.error is not None:
+            raise EvaluatorError(evaluation.error.message, evaluation.error.type, detail)
+        return Evaluation(passed=evaluation.passed, score=evaluation.score, reason=evaluation.reason, detail=detail)
 
 
 class _EvalhCase:
@@ -139,14 +141,14 @@ class _EvalhCase:
         await self._adapter.__aexit__(None, None, None)
 
 
-class _Completed:
+class _CompletingEnricher:
     def __init__(self, kind: Any, config: dict[str, Any]) -> None:
         self._enricher = _create(kind, **config)
 
     async def enrich(self, trace: Trace) -> None:
         # evalh opens an enricher once per run; ours have no such moment.
         async with self._enricher as opened:
-            found = _parts(await opened.enrich(_trace(trace)))
-        completed = msgspec.convert({**msgspec.to_builtins(trace), **found}, Trace)
+            parts = _parts(await opened.enrich(_trace(trace)))
+        completed = msgspec.convert({**msgspec.to_builtins(trace), **parts}, Trace)
         for part in _PARTS:
             setattr(trace, part, getattr(completed, part))

@@ -40,10 +40,10 @@ class RunReader:
     async def load_summary(self) -> RunSummary:
         if self._store is None:
             return _record(RunSummary, await asyncio.to_thread(_mapping, self.run_dir / "summary.yaml"), "summary.yaml")
-        found = await self._store.load_summary(self._run_id)
-        if found is None:
+        summary = await self._store.load_summary(self._run_id)
+        if summary is None:
             raise ConfigError(f"the store has no summary of the run {self._run_id!r}")
-        return found
+        return summary
 
     async def load_config(self) -> dict[str, Any]:
         return await asyncio.to_thread(_mapping, self.run_dir / _CONFIG)
@@ -69,8 +69,12 @@ class RunReader:
     async def get_results(self, case_id: str, variant_name: str) -> list[EvaluationResult]:
         """The newest one of each evaluator."""
         cell = (case_id, variant_name)
-        found = {one.evaluator: one async for one in self.iter_results() if (one.case_id, one.variant_name) == cell}
-        return [*found.values()]
+        results = {
+            result.evaluator: result
+            async for result in self.iter_results()
+            if (result.case_id, result.variant_name) == cell
+        }
+        return [*results.values()]
 
     async def list_case_ids(self) -> list[str]:
         """In the order of the traces."""
@@ -100,17 +104,17 @@ def _with_zeros(data: Any, *, nested: bool) -> Any:
     if isinstance(data, dict):
         inner = {key: _with_zeros(value, nested=True) if nested else value for key, value in data.items()}
         return {key: 0 if value is None and key in _MEASURED else value for key, value in inner.items()}
-    return [_with_zeros(one, nested=True) for one in data] if nested and isinstance(data, list) else data
+    return [_with_zeros(item, nested=True) for item in data] if nested and isinstance(data, list) else data
 
 
 def _mapping(path: Path) -> dict[str, Any]:
     try:
-        found = yaml.load(path).value
+        mapping = yaml.load(path).value
     except InputError as error:
         raise ConfigError(str(error)) from error
-    if not isinstance(found, dict):
-        raise ConfigError(f"{path}: expected a mapping, found {type(found).__name__}")
-    return found
+    if not isinstance(mapping, dict):
+        raise ConfigError(f"{path}: expected a mapping, found {type(mapping).__name__}")
+    return mapping
 
 
 def _record(kind: type[Record], data: dict[str, Any], place: str) -> Record:

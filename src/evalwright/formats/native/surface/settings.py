@@ -151,22 +151,22 @@ def load_config(path: Path) -> EvalConfig:
     try:
         config = EvalConfig.model_validate(data)
     except ValidationError as error:
-        mistakes += [f"{_dotted_path(one['loc'])}: {one['msg']}" for one in error.errors(include_url=False)]
+        mistakes += [f"{_dotted_path(mistake['loc'])}: {mistake['msg']}" for mistake in error.errors(include_url=False)]
     else:
         mistakes += _unknown_names(config)
     if mistakes:
-        raise ConfigError("\n".join([f"Invalid config {path}", *(f"  {one}" for one in mistakes)]))
+        raise ConfigError("\n".join([f"Invalid config {path}", *(f"  {mistake}" for mistake in mistakes)]))
     return config
 
 
 def _unknown_names(config: EvalConfig) -> Iterator[str]:
-    evaluators = {one.name for one in config.evaluators}
+    evaluators = {evaluator.name for evaluator in config.evaluators}
     for key in ("all_required", "any_required"):
         for name in getattr(config.pass_criteria, key):
             if name not in evaluators:
                 yield f"pass_criteria.{key}: there is no evaluator {name!r}"
     baseline = config.run.baseline_variant
-    if baseline is not None and baseline not in {one.name for one in config.systems}:
+    if baseline is not None and baseline not in {system.name for system in config.systems}:
         yield f"run.baseline_variant: there is no system {baseline!r}"
 
 

@@ -140,20 +140,20 @@ class _Judge(Grader):
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         assert isinstance(self.evaluator, ConversationJudge)
-        asked = self.evaluator.question_for(case, trace)
-        return asked if isinstance(asked, Evaluation) else self._judged_by(self.evaluator, asked)
+        question = self.evaluator.question_for(case, trace)
+        return question if isinstance(question, Evaluation) else self._judged_by(self.evaluator, question)
 
-    async def _judged_by(self, judge: ConversationJudge, asked: Question) -> Evaluation:
+    async def _judged_by(self, judge: ConversationJudge, question: Question) -> Evaluation:
         if self.completion_fn is not None:
-            reply = await _completed_by(self.completion_fn, asked.request, self._reply_model())
+            reply = await _completed_by(self.completion_fn, question.request, self._reply_model())
         else:
-            if route_of(asked.request).key is None:
-                check_key(asked.request.model)
-            reply = await session().models.chat(asked.request, "judge")
-        read = _read(asked, reply)
+            if route_of(question.request).key is None:
+                check_key(question.request.model)
+            reply = await session().models.chat(question.request, "judge")
+        read = _read(question, reply)
         if read.value is None and self.completion_fn is None:
-            session().models.forget(asked.request)
-        return judge.verdict(asked, read)
+            session().models.forget(question.request)
+        return judge.verdict(question, read)
 
     def _reply_model(self) -> type[BaseModel]:
         if self.scoring.mode == "binary":
@@ -161,9 +161,9 @@ class _Judge(Grader):
         return numeric_judge_output_model(self.scoring.min_score, self.scoring.max_score)
 
 
-def _read(asked: Question, reply: ChatReply) -> JudgeReply[Reading]:
+def _read(question: Question, reply: ChatReply) -> JudgeReply[Reading]:
     try:
-        return JudgeReply(asked.scale.read(reply.text, as_original=True), [reply], ())
+        return JudgeReply(question.scale.read(reply.text, as_original=True), [reply], ())
     except ValueError as error:
         return JudgeReply(None, [reply], (), str(error))
 
@@ -177,14 +177,14 @@ def _scale(scoring: JudgeScoringConfig | Mapping[str, Any] | None, threshold: fl
 async def _completed_by(function: CompletionFn, request: ChatRequest, reply_model: type[BaseModel]) -> ChatReply:
     messages = [{"role": "system", "content": request.system}] if request.system else []
     messages += [{"role": message.role, "content": message.content} for message in request.messages]
-    given = {
+    fields = {
         "model": request.model,
         "messages": messages,
         "temperature": request.temperature,
         "response_format": reply_model,
     }
     with kept_call(request.model, messages) as kept:
-        reply = await asyncio.to_thread(function, **given)
+        reply = await asyncio.to_thread(function, **fields)
         if inspect.isawaitable(reply):
             reply = await reply
         return ChatReply(kept.note_output(_content_of(reply)), request.model)

@@ -15,50 +15,50 @@ __all__ = [
 ]
 
 
-class _OfSteps(Grader):
+class _StepGrader(Grader):
     name: str
 
     def __init__(self) -> None:
         super().__init__(self.name, self.name)
 
 
-class BadToolFailureRecovery(_OfSteps):
+class BadToolFailureRecovery(_StepGrader):
     """After a failed tool the system says or reasons something."""
 
     name = "bad_tool_failure_recovery"
 
 
-class UnnecessaryToolLoop(_OfSteps):
+class UnnecessaryToolLoop(_StepGrader):
     """No tool is called too often with the same arguments."""
 
     name = "unnecessary_tool_loop"
 
 
-class InvalidStateTransition(_OfSteps):
+class InvalidStateTransition(_StepGrader):
     """Every change of state is allowed."""
 
     name = "invalid_state_transition"
 
 
-class RetrievalPrecisionRecall(_OfSteps):
+class RetrievalPrecisionRecall(_StepGrader):
     """What was retrieved is relevant enough, and there is enough of it."""
 
     name = "retrieval_precision_recall"
 
 
-class StepCostAttribution(_OfSteps):
+class StepCostAttribution(_StepGrader):
     """No step costs too much."""
 
     name = "step_cost_attribution"
 
 
-class StaleContextUsage(_OfSteps):
+class StaleContextUsage(_StepGrader):
     """No stale context was used."""
 
     name = "stale_context_usage"
 
 
-class FailureOrigin(_OfSteps):
+class FailureOrigin(_StepGrader):
     """Names the first step that failed."""
 
     name = "failure_origin"

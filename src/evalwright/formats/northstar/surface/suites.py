@@ -47,7 +47,7 @@ class EvalSuite:
         plan: str = "deterministic",
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        self.graders: list[Any] = grader_plan(plan) if graders is None else [_grader(given) for given in graders]
+        self.graders: list[Any] = grader_plan(plan) if graders is None else [_grader(grader) for grader in graders]
         self.plan = plan
         self.metadata: dict[str, Any] = dict(metadata or {})
 
@@ -57,7 +57,7 @@ class EvalSuite:
         Raises TypeError for objects other than EvalCase.
         """
         started = datetime.now(UTC)
-        results = settled(self._all_results([_case(given) for given in cases]))
+        results = settled(self._all_results([_case(case) for case in cases]))
         statuses = Counter(_STATUSES[result.status] for result in results)
         skipped = sum(grade.status == GradeStatus.SKIPPED for result in results for grade in result.grades)
         names = [grader.name for grader in self.graders]
@@ -107,17 +107,19 @@ def suite_from_config(configuration: Mapping[str, Any]) -> EvalSuite:
     return EvalSuite([*default_graders(), *added], plan="quality" if added else "deterministic")
 
 
-def _grader(given: Any) -> Any:
-    if isinstance(given, type) or not hasattr(given, "name") or not callable(getattr(given, "grade", None)):
-        found = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
-        raise TypeError(f"expected a grader, an object with `name` and `grade(case, run)`, found {found}")
-    return given
+def _grader(authored: Any) -> Any:
+    if isinstance(authored, type) or not hasattr(authored, "name") or not callable(getattr(authored, "grade", None)):
+        name = f"the class {authored.__name__}" if isinstance(authored, type) else type(authored).__name__
+        raise TypeError(f"expected a grader, an object with `name` and `grade(case, run)`, found {name}")
+    return authored
 
 
-def _case(given: Any) -> EvalCase:
-    if not isinstance(given, EvalCase):
-        raise TypeError(f"expected an EvalCase, found {type(given).__name__}; Dataset.from_records makes them of data")
-    return given
+def _case(authored: Any) -> EvalCase:
+    if not isinstance(authored, EvalCase):
+        raise TypeError(
+            f"expected an EvalCase, found {type(authored).__name__}; Dataset.from_records makes them of data"
+        )
+    return authored
 
 
 def _grades_as_ours(grader: Grader) -> bool:

@@ -52,7 +52,7 @@ class ScoreThreshold:
         return evaluation.score >= self.threshold and not could_not_judge(evaluation)
 
     def __call__(self, results: Matrix) -> tuple[bool, str]:
-        passing = sum(all(self.passes(one) for one in row) for row in results)
+        passing = sum(all(self.passes(evaluation) for evaluation in row) for row in results)
         total = len(results)
         share = passing / total if total else 0.0
         passed = total > 0 and share >= self.pct
@@ -78,25 +78,25 @@ async def _run(runnable: Callable[[Any], Any], note: Note) -> list[ObservationNo
     return trace
 
 
-async def _call(runnable: Callable[[Any], Any], given: Any) -> None:
+async def _call(runnable: Callable[[Any], Any], value: Any) -> None:
     if inspect.iscoroutinefunction(runnable):
-        await runnable(given)
+        await runnable(value)
         return
     threads = Threads()
     try:
-        result = await threads.call(_with_loop, runnable, given)
+        result = await threads.call(_with_loop, runnable, value)
     finally:
         threads.close()
     if inspect.isawaitable(result):
         await result
 
 
-def _with_loop(runnable: Callable[[Any], Any], given: Any) -> Any:
+def _with_loop(runnable: Callable[[Any], Any], value: Any) -> Any:
     """Call a function in a thread in which it finds an event loop."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
-        return runnable(given)
+        return runnable(value)
     finally:
         asyncio.set_event_loop(None)
         loop.close()
@@ -126,8 +126,8 @@ async def run_and_evaluate(
 
 async def _evaluations_of(note: Note, trace: list[ObservationNode] | None) -> list[Evaluation]:
     """The results of all evaluators of a note; all are called. Raises the first of their errors."""
-    asked = (evaluate_unrecorded(one, note.evaluable, trace=trace) for one in note.evaluators)
-    note.outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    pending = (evaluate_unrecorded(evaluator, note.evaluable, trace=trace) for evaluator in note.evaluators)
+    note.outcomes = await asyncio.gather(*pending, return_exceptions=True)
     return _without_exceptions(note.outcomes)
 
 
@@ -161,9 +161,9 @@ async def assert_pass(
     criteria = pass_criteria or ScoreThreshold()
     threshold = criteria.threshold if isinstance(criteria, ScoreThreshold) else PASSES
 
-    async def row(given: Any, item: Evaluable | None) -> list[Evaluation]:
+    async def row(value: Any, item: Evaluable | None) -> list[Evaluation]:
         trace: list[ObservationNode] | None = None
-        with noted(given, evaluators, threshold) as note:
+        with noted(value, evaluators, threshold) as note:
             if item is None or item.eval_output is None:
                 async with slots:
                     trace = await _run(runnable, note)
@@ -185,9 +185,13 @@ def _with_scores(
 ) -> EvalAssertionError:
     """The error with a note for each score that is too low or missing, and the input that it belongs to."""
     lines = []
-    for number, (given, row) in enumerate(zip(inputs, error.results, strict=True), 1):
-        low = [(one, said) for one, said in zip(evaluators, row, strict=True) if not threshold.passes(said)]
-        lines += [f"input {number}, {one_line(repr(given), _LONGEST)}"] if low else []
+    for number, (value, row) in enumerate(zip(inputs, error.results, strict=True), 1):
+        low = [
+            (evaluator, evaluation)
+            for evaluator, evaluation in zip(evaluators, row, strict=True)
+            if not threshold.passes(evaluation)
+        ]
+        lines += [f"input {number}, {one_line(repr(value), _LONGEST)}"] if low else []
         for one, said in low:
             score = "error" if could_not_judge(said) else f"{said.score:.2f}"
             lines.append(f"  {one_line(label_of(one))} {score}: {one_line(str(said.reasoning), _LONGEST)}")

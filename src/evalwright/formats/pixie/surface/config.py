@@ -70,10 +70,10 @@ def _is_on(value: str) -> bool:
 
 
 def _rate_limits(known: Mapping[str, str]) -> RateLimitConfig | None:
-    said = known.get("PIXIE_RATE_LIMIT_ENABLED")
-    if said is not None and not _is_on(said):
+    PIXIE_RATE_LIMIT_ENABLED = known.get("PIXIE_RATE_LIMIT_ENABLED")
+    if PIXIE_RATE_LIMIT_ENABLED is not None and not _is_on(PIXIE_RATE_LIMIT_ENABLED):
         return None
-    if said is None and not any(f"PIXIE_RATE_LIMIT_{key.upper()}" in known for key in _LIMITS):
+    if PIXIE_RATE_LIMIT_ENABLED is None and not any(f"PIXIE_RATE_LIMIT_{key.upper()}" in known for key in _LIMITS):
         return None
     return RateLimitConfig(
         **{key: _positive_number(known, f"PIXIE_RATE_LIMIT_{key.upper()}", value) for key, value in _LIMITS.items()}

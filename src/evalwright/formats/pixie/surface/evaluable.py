@@ -111,21 +111,21 @@ class Evaluable(TestCase):
         if not isinstance(given, dict) or "eval_input" in given:
             return given
         output = given.get("eval_output")
-        named = isinstance(output, list) and output and all(_is_named(one) for one in output)
+        named = isinstance(output, list) and output and all(_is_named(item) for item in output)
         return given if named else {**given, "eval_input": None}
 
 
-def _as_named_data(given: Any, name: str) -> Any:
+def _as_named_data(value: Any, name: str) -> Any:
     """A bare value as one named item; named items unchanged, an absent output as absent."""
-    if isinstance(given, list) and all(_is_named(one) for one in given):
-        return given
-    if given is None and name == "output":
+    if isinstance(value, list) and all(_is_named(item) for item in value):
+        return value
+    if value is None and name == "output":
         return None
-    return [{"name": name, "value": given}]
+    return [{"name": name, "value": value}]
 
 
-def _is_named(one: Any) -> bool:
-    return isinstance(one, NamedData) or (isinstance(one, dict) and one.keys() == {"name", "value"})
+def _is_named(value: Any) -> bool:
+    return isinstance(value, NamedData) or (isinstance(value, dict) and value.keys() == {"name", "value"})
 
 
 def collapse_named_data(items: Sequence[NamedData] | None) -> Any:

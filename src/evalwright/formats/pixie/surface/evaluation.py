@@ -63,16 +63,16 @@ async def evaluate_unrecorded(evaluator: Any, evaluable: Any, *, trace: Any = No
     """`evaluate` without a note of it."""
     keywords = {"trace": trace} if _takes_trace(evaluator) else {}
     if _is_asynchronous(evaluator):
-        given = await evaluator(evaluable, **keywords)
+        returned = await evaluator(evaluable, **keywords)
     else:
         threads = Threads()
         try:
-            given = await threads.call(lambda: evaluator(evaluable, **keywords))
+            returned = await threads.call(lambda: evaluator(evaluable, **keywords))
         finally:
             threads.close()
-        if inspect.isawaitable(given):
-            given = await given
-    return _with_bounded_score(_evaluation(given), evaluator)
+        if inspect.isawaitable(returned):
+            returned = await returned
+    return _with_bounded_score(_evaluation(returned), evaluator)
 
 
 def _is_asynchronous(evaluator: Any) -> bool:
@@ -89,17 +89,17 @@ def _takes_trace(evaluator: Any) -> bool:
     return any(p.name == "trace" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
-def _evaluation(given: Any) -> Evaluation:
-    if isinstance(given, Evaluation):
-        return given
-    if isinstance(given, Mapping) and "score" in given:
-        return Evaluation(given["score"], str(given.get("reasoning") or ""), dict(given.get("details") or {}))
-    if hasattr(given, "score"):
-        reason = str(getattr(given, "reasoning", None) or "")
-        return Evaluation(given.score, reason, dict(getattr(given, "details", None) or {}))
-    if isinstance(given, SupportsFloat):
-        return Evaluation(given, "")  # type: ignore[arg-type]  # becomes a float below
-    raise TypeError(f"the evaluator returned {type(given).__name__}, expected an Evaluation")
+def _evaluation(returned: Any) -> Evaluation:
+    if isinstance(returned, Evaluation):
+        return returned
+    if isinstance(returned, Mapping) and "score" in returned:
+        return Evaluation(returned["score"], str(returned.get("reasoning") or ""), dict(returned.get("details") or {}))
+    if hasattr(returned, "score"):
+        reason = str(getattr(returned, "reasoning", None) or "")
+        return Evaluation(returned.score, reason, dict(getattr(returned, "details", None) or {}))
+    if isinstance(returned, SupportsFloat):
+        return Evaluation(returned, "")  # type: ignore[arg-type]  # becomes a float below
+    raise TypeError(f"the evaluator returned {type(returned).__name__}, expected an Evaluation")
 
 
 def finite_score(score: Any) -> float | None:

@@ -69,7 +69,9 @@ def save_test_result(result: RunResult) -> str:
         "startedAt": result.started_at,
         "endedAt": result.ended_at,
     }
-    datasets = [{"dataset": one.dataset, "entries": [*map(_plain_entry, one.entries)]} for one in result.datasets]
+    datasets = [
+        {"dataset": dataset.dataset, "entries": [*map(_plain_entry, dataset.entries)]} for dataset in result.datasets
+    ]
     text = json.dumps({"meta": meta, "datasets": datasets}, indent=2, ensure_ascii=False)
     replace_file(path, text.encode("utf-8", "backslashreplace"))
     return str(path.resolve())
@@ -81,8 +83,8 @@ def load_test_result(test_id: str) -> RunResult:
     data = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     meta = data["meta"]
     datasets = [
-        DatasetResult(one["dataset"], [*map(_entry, one["entries"])], _analysis(folder / f"dataset-{i}.md"))
-        for i, one in enumerate(data["datasets"])
+        DatasetResult(dataset["dataset"], [*map(_entry, dataset["entries"])], _analysis(folder / f"dataset-{i}.md"))
+        for i, dataset in enumerate(data["datasets"])
     ]
     return RunResult(meta["testId"], meta["command"], meta["startedAt"], meta["endedAt"], datasets)
 
@@ -93,7 +95,7 @@ def _folder(test_id: str) -> Path:
 
 def _plain_entry(entry: EntryResult) -> dict[str, Any]:
     optional = {"expectedOutput": entry.expected_output, "description": entry.description}
-    evaluations = [vars(one) for one in entry.evaluations]
+    evaluations = [vars(evaluation) for evaluation in entry.evaluations]
     return {
         "input": entry.input,
         "output": entry.output,
@@ -103,7 +105,10 @@ def _plain_entry(entry: EntryResult) -> dict[str, Any]:
 
 
 def _entry(data: dict[str, Any]) -> EntryResult:
-    evaluations = [EvaluationResult(one["evaluator"], one["score"], one["reasoning"]) for one in data["evaluations"]]
+    evaluations = [
+        EvaluationResult(evaluation["evaluator"], evaluation["score"], evaluation["reasoning"])
+        for evaluation in data["evaluations"]
+    ]
     return EntryResult(data["input"], data["output"], data.get("expectedOutput"), data.get("description"), evaluations)
 
 

@@ -58,7 +58,7 @@ class DatasetEntryResult:
     @property
     def status(self) -> str:
         """`pass`, `fail`, or `pending` if nothing failed and a score is still missing."""
-        marks = [_mark(one) for one in self.evaluations]
+        marks = [_mark(evaluation) for evaluation in self.evaluations]
         counted = [mark for mark in marks if mark not in ("skip", "pending")]
         if any(mark != "pass" for mark in counted):
             return "fail"
@@ -97,9 +97,9 @@ def generate_dataset_scorecard_html(scorecard: DatasetScorecard, command_args: s
 def _entry(number: int, entry: DatasetEntryResult) -> str:
     mark, opened = entry.status, " open" if entry.status == "fail" else ""
     rows = "".join(
-        f'<tr><td>{_text(name)}</td><td class="{_mark(one)}">{_score(one)}</td>'
-        f"<td>{_text(one.reasoning)}{_details(one.details)}</td></tr>"
-        for name, one in zip(entry.evaluator_names, entry.evaluations, strict=False)
+        f'<tr><td>{_text(name)}</td><td class="{_mark(evaluation)}">{_score(evaluation)}</td>'
+        f"<td>{_text(evaluation.reasoning)}{_details(evaluation.details)}</td></tr>"
+        for name, evaluation in zip(entry.evaluator_names, entry.evaluations, strict=False)
     )
     values = "".join(
         f"<tr><th>{_text(str(key))}</th><td><pre>{_text(_shown_value(value))}</pre></td></tr>"
@@ -112,20 +112,20 @@ def _entry(number: int, entry: DatasetEntryResult) -> str:
     )
 
 
-def _mark(one: Evaluation) -> str:
-    if could_not_judge(one):
+def _mark(evaluation: Evaluation) -> str:
+    if could_not_judge(evaluation):
         return "error"
-    details = one.details or {}
+    details = evaluation.details or {}
     if details.get("pending"):
         return "pending"
     if details.get("skipped"):
         return "skip"
-    return "pass" if one.score >= PASSES else "fail"
+    return "pass" if evaluation.score >= PASSES else "fail"
 
 
-def _score(one: Evaluation) -> str:
-    mark = _mark(one)
-    return mark if mark in ("error", "pending", "skip") else f"{one.score:.2f}"
+def _score(evaluation: Evaluation) -> str:
+    mark = _mark(evaluation)
+    return mark if mark in ("error", "pending", "skip") else f"{evaluation.score:.2f}"
 
 
 def _text(value: str) -> str:

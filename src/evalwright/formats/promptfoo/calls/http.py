@@ -53,9 +53,9 @@ class HttpProvider:
 
     def _tools(self, call: ProviderCall) -> dict[str, Any]:
         """The names that requests have for the tools of the prompt, or else of the provider."""
-        given = {**self._config, **call.config}
-        found = {key: given[key] for key in TOOL_NAMES if given.get(key) is not None}
-        return {key: compact_json(one) if isinstance(one, (dict, list)) else one for key, one in found.items()}
+        settings = {**self._config, **call.config}
+        tools = {key: settings[key] for key in TOOL_NAMES if settings.get(key) is not None}
+        return {key: compact_json(value) if isinstance(value, (dict, list)) else value for key, value in tools.items()}
 
     async def _request(self, names: Mapping[str, Any], call: ProviderCall) -> httpx.Request:
         config = self._config
@@ -134,18 +134,18 @@ class HttpProvider:
         phrase = httpx.codes.get_reason_phrase(status)
         response = {"data": document, "status": status, "statusText": phrase, "headers": dict(headers)}
         try:
-            found = await response_of(code, whole, text, {**call.context, "response": response}, self._folder)
+            reply = await response_of(code, whole, text, {**call.context, "response": response}, self._folder)
         except ScriptError as error:
             raise TargetError(
                 f"transformResponse: {error}; the response: {shortened(text)}", "transform_error"
             ) from None
-        if isinstance(found, dict) and ("output" in found or "error" in found):
+        if isinstance(reply, dict) and ("output" in reply or "error" in reply):
             from evalwright.formats.promptfoo.calls.replies import reply_in
 
-            return reply_in(found)
-        if found is None:
+            return reply_in(reply)
+        if reply is None:
             raise TargetError(f"transformResponse returned nothing; the response: {shortened(text)}", "transform_error")
-        return ProviderReply(found)
+        return ProviderReply(reply)
 
     def asks(self) -> Iterator[ChatRequest]:
         yield from ()
@@ -157,9 +157,9 @@ class HttpProvider:
 def _filled_body(value: Any, names: Mapping[str, Any]) -> Any:
     """A body with its templates filled in; if the result is just a JSON value, the value itself."""
     if isinstance(value, dict):
-        return {key: _filled_body(one, names) for key, one in value.items()}
+        return {key: _filled_body(item, names) for key, item in value.items()}
     if isinstance(value, list):
-        return [_filled_body(one, names) for one in value]
+        return [_filled_body(item, names) for item in value]
     if not isinstance(value, str):
         return value
     text = render(value, names)
@@ -174,9 +174,11 @@ def _text_body(body: str, names: Mapping[str, Any], headers: Mapping[str, str]) 
         try:
             return _filled_body(json.loads(body), names)
         except (ValueError, RecursionError):
-            escaped = {key: compact_json(one)[1:-1] if isinstance(one, str) else one for key, one in names.items()}
-            found = (_parsed_json(render(body, values)) for values in (names, escaped))
-            return next((one for one in found if not isinstance(one, str)), render(body, names))
+            escaped = {
+                key: compact_json(value)[1:-1] if isinstance(value, str) else value for key, value in names.items()
+            }
+            bodies = (_parsed_json(render(body, values)) for values in (names, escaped))
+            return next((one for one in bodies if not isinstance(one, str)), render(body, names))
     return render(body, names)
 
 

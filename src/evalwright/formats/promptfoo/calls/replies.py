@@ -28,7 +28,9 @@ def reply_in(returned: Any) -> ProviderReply:
     if "output" not in returned:
         raise TargetError(f"the provider returned neither output nor error, but {', '.join(returned) or 'nothing'}")
     usage = returned.get("tokenUsage")
-    used = {key: n for key, one in usage.items() if (n := _count(one)) is not None} if isinstance(usage, dict) else {}
+    used = (
+        {key: n for key, value in usage.items() if (n := _count(value)) is not None} if isinstance(usage, dict) else {}
+    )
     metadata = returned.get("metadata")
     return ProviderReply(
         returned["output"],

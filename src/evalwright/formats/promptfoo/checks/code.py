@@ -75,10 +75,10 @@ def _with_promptfoo_names(reply: Any) -> Any:
     """A result with promptfoo's names, also in the results that it consists of."""
     if not isinstance(reply, dict):
         return reply
-    found = {_NAMES.get(key, key): value for key, value in reply.items()}
-    if isinstance(parts := found.get("componentResults"), list):
-        found["componentResults"] = [_with_promptfoo_names(one) for one in parts]
-    return found
+    names = {_NAMES.get(key, key): value for key, value in reply.items()}
+    if isinstance(parts := names.get("componentResults"), list):
+        names["componentResults"] = [_with_promptfoo_names(part) for part in parts]
+    return names
 
 
 def _outcome(question: AssertionInput, reply: Any) -> Evaluation:
@@ -119,25 +119,25 @@ def _evaluation_of(question: AssertionInput, reply: Mapping[str, Any]) -> Evalua
     detail: dict[str, Any] = {}
     if named := finite_scores(reply):
         detail["named_scores"] = named
-    parts = [one for one in reply.get("componentResults") or () if isinstance(one, Mapping)]
+    parts = [part for part in reply.get("componentResults") or () if isinstance(part, Mapping)]
     if parts:
         detail["components"] = [
             {
-                "passed": bool(one.get("pass")),
-                "score": finite(one.get("score")),
-                "reason": str(one.get("reason", "")),
+                "passed": bool(part.get("pass")),
+                "score": finite(part.get("score")),
+                "reason": str(part.get("reason", "")),
             }
-            for one in parts
+            for part in parts
         ]
     return Evaluation(passed, score, reply["reason"] or ("" if passed else "the code says that it fails"), detail)
 
 
 def finite_scores(reply: Mapping[str, Any]) -> dict[str, float] | None:
     """The named scores of a result; None if it has none."""
-    given = reply.get("namedScores")
-    if not isinstance(given, Mapping):
+    scores = reply.get("namedScores")
+    if not isinstance(scores, Mapping):
         return None
-    return {str(name): float(score) for name, score in given.items() if finite(score) is not None}
+    return {str(name): float(score) for name, score in scores.items() if finite(score) is not None}
 
 
 def finite(value: Any) -> float | None:

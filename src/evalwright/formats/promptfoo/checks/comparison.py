@@ -83,12 +83,12 @@ class PromptfooComparison:
         if index is None:
             index = await self._chosen_by(grader, criteria, outputs, told)
         name = cells[index][0].variant_name
-        given = []
+        messages = []
         for i, _ in enumerate(cells):
             reason = f"selected as the best: {criteria}" if i == index else f"{name} is better: {criteria}"
-            given.append(Evaluation(i == index, float(i == index), reason, {**grader.detail, "best": name}))
-        given[0].cost_usd = grader.cost_usd
-        return given
+            messages.append(Evaluation(i == index, float(i == index), reason, {**grader.detail, "best": name}))
+        messages[0].cost_usd = grader.cost_usd
+        return messages
 
     def _stored_choice(self, cells: _Cells) -> int | None:
         """The choice that an earlier session stored for some of the cells, so that there are not two."""
@@ -104,8 +104,8 @@ class PromptfooComparison:
         ]
 
         def read(reply: str) -> int:
-            found = {int(one) for one in _NUMBER.findall(reply)}
-            if len(found) != 1 or not 0 <= (index := found.pop()) < len(outputs):
+            numbers = {int(number) for number in _NUMBER.findall(reply)}
+            if len(numbers) != 1 or not 0 <= (index := numbers.pop()) < len(outputs):
                 raise BadReply(f"expected one index from 0 to {len(outputs) - 1}, found {shorten(reply.strip())!r}")
             return index
 
@@ -119,12 +119,12 @@ class PromptfooComparison:
         scores = [self._score(trace, rows, value) for trace, rows in cells]
         most, least = max(scores), value.get("threshold")
         index = scores.index(most) if least is None or most >= least else None
-        given = []
+        messages = []
         for i, score in enumerate(scores):
             message = f"its score is {score:.4g}, the highest is {most:.4g}"
             message += "" if least is None else f", the threshold is {least:g}"
-            given.append(Evaluation(i == index, float(i == index), message, {"max_score": score}))
-        return given
+            messages.append(Evaluation(i == index, float(i == index), message, {"max_score": score}))
+        return messages
 
     def _score(self, trace: Trace, rows: Sequence[EvaluationResult], value: Mapping[str, Any]) -> float:
         weights = value.get("weights") or {}

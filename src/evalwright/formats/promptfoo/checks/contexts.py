@@ -44,7 +44,7 @@ async def conversation_relevance(question: AssertionInput) -> Evaluation:
     turns = question.names.get(TURNS)
     if not isinstance(turns, list) or not turns:
         turns = [{"input": question.trace.extra["promptfoo"]["prompt"], "output": question.text}]
-    if not all(isinstance(one, Mapping) for one in turns):
+    if not all(isinstance(turn, Mapping) for turn in turns):
         raise EvaluatorError(
             f"{question.kind}: expected {TURNS} to be a list of turns with input and output", "bad_value"
         )
@@ -54,7 +54,9 @@ async def conversation_relevance(question: AssertionInput) -> Evaluation:
     grader, missed = judge_of(question), []
     for number in range(1, len(turns) + 1):
         window = turns[max(0, number - size) : number]
-        shown = "\n".join(f"User: {_turn_text(one, 'input')}\nAssistant: {_turn_text(one, 'output')}" for one in window)
+        shown = "\n".join(
+            f"User: {_turn_text(turn, 'input')}\nAssistant: {_turn_text(turn, 'output')}" for turn in window
+        )
         messages = await messages_for(question, {"messages": window}) or [
             {"role": "system", "content": _RELEVANT},
             {"role": "user", "content": f"<Conversation>\n{shown}\n</Conversation>"},
@@ -62,9 +64,9 @@ async def conversation_relevance(question: AssertionInput) -> Evaluation:
         (fits, reason), _ = await graded_reply(grader, messages, _fitting_turn)
         if not fits:
             missed.append(f"turn {number}: {reason}" if reason else f"turn {number}")
-    found = _share(question, (len(turns) - len(missed)) / len(turns), grader)
-    found.reason = found.reason and "; ".join([found.reason, *missed])
-    return found
+    share = _share(question, (len(turns) - len(missed)) / len(turns), grader)
+    share.reason = share.reason and "; ".join([share.reason, *missed])
+    return share
 
 
 def _turn_text(turn: Mapping[str, Any], part: str) -> str:
@@ -118,7 +120,7 @@ async def context_relevance(question: AssertionInput) -> Evaluation:
         if "insufficient information" in reply.lower():
             return set()
         copied = {*(_full_lines(reply) if in_lines else _sentences(reply))}
-        if not any(_folded_text(_NUMBERED.sub("", one)) in all_of_it for one in copied):
+        if not any(_folded_text(_NUMBERED.sub("", line)) in all_of_it for line in copied):
             raise BadReply("no sentence of it is in the context")
         return copied
 
@@ -130,12 +132,12 @@ async def context_relevance(question: AssertionInput) -> Evaluation:
 async def context_faithfulness(question: AssertionInput) -> Evaluation:
     """The share of statements in the output that the context supports."""
     grader, context = judge_of(question), "\n\n".join(await _context(question))
-    asked = _question_of(question)
+    question_text = _question_of(question)
     wanted = (
         "Break the answer to the question into single statements, one a line, nothing else.\n"
-        f"<Question>\n{asked}\n</Question>\n<Answer>\n{question.text}\n</Answer>"
+        f"<Question>\n{question_text}\n</Question>\n<Answer>\n{question.text}\n</Answer>"
     )
-    own = await messages_for(question, {"question": asked, "answer": parsed_output(question.text)}, 0)
+    own = await messages_for(question, {"question": question_text, "answer": parsed_output(question.text)}, 0)
     statements, _ = await graded_reply(grader, own or user_message(wanted), _statements)
     wanted = (
         "Say for each statement whether the context bears it out. End with one line: Final verdict for each statement"
@@ -171,9 +173,9 @@ async def answer_relevance(question: AssertionInput) -> Evaluation:
     wanted = f"Write the one question that this answer answers, nothing else.\n<Answer>\n{question.text}\n</Answer>"
     text = (await grader.ask(await messages_for(question, names) or user_message(wanted))).strip()
     query = question.names.get("query")
-    asked = query if isinstance(query, str) else question.trace.extra["promptfoo"]["prompt"]
-    given = await session().models.embed(model, [asked, text])
-    return _share(question, cosine(*given.vectors), grader)
+    prompt = query if isinstance(query, str) else question.trace.extra["promptfoo"]["prompt"]
+    embedding = await session().models.embed(model, [prompt, text])
+    return _share(question, cosine(*embedding.vectors), grader)
 
 
 def _share(question: AssertionInput, score: float, grader: Grader) -> Evaluation:
@@ -188,16 +190,16 @@ def _share(question: AssertionInput, score: float, grader: Grader) -> Evaluation
 async def _context(question: AssertionInput, otherwise: str = "") -> list[str]:
     """The parts of what the answer should rest on: what `contextTransform` finds in the provider's output, else the
     variable `context`. Raises EvaluatorError if there are none."""
-    found: Any = question.names.get("context") or otherwise
+    context: Any = question.names.get("context") or otherwise
     if code := question.assertion.get("contextTransform"):
         seen = question.trace.extra["promptfoo"]
         try:
             output = seen.get("provided", seen.get("output"))
-            found = await transformed(code, output, context_of(question), question.folder)
+            context = await transformed(code, output, context_of(question), question.folder)
         except ScriptError as error:
             raise EvaluatorError(f"contextTransform: {error}", "transform_error") from None
-    parts = found if isinstance(found, list) else [found]
-    if not parts or not all(isinstance(one, str) and one.strip() for one in parts):
+    parts = context if isinstance(context, list) else [context]
+    if not parts or not all(isinstance(part, str) and part.strip() for part in parts):
         where = "what contextTransform returns" if code else "the variable 'context'"
         raise EvaluatorError(f"{question.kind} needs a text or a list of texts in {where}", "bad_value")
     return parts

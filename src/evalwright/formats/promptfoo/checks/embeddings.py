@@ -44,21 +44,21 @@ async def similar(question: AssertionInput) -> Evaluation:
     """The embeddings of output and value are near enough: their cosine or dot product is at least `threshold` (0.75),
     their distance at most; for a list, with any of its values."""
     values = question.value if isinstance(question.value, list) else [question.value]
-    texts = [template_text(one) for one in values]
+    texts = [template_text(value) for value in values]
     if not any(texts):
         raise EvaluatorError(f"{question.kind} needs a value: expected text, or a list of texts", "bad_value")
     model = grader_of(question.assertion, question.options, question.folder, "embedding").model
-    given = await session().models.embed(model, [question.text, *texts])
-    own, *others = given.vectors
+    embedding = await session().models.embed(model, [question.text, *texts])
+    own, *others = embedding.vectors
     limit = 0.75 if question.threshold is None else question.threshold
     measure = _MEASURES[question.kind]
     nearness = [measure.of(own, other) for other in others]  # a distance is negative here
     wanted = -limit if measure.is_distance else limit
-    reached = [one for one in nearness if one >= wanted - EPSILON]
+    reached = [near for near in nearness if near >= wanted - EPSILON]
     nearest = reached[0] if reached and not question.negated else max(nearness)
     passed = nearest <= wanted + EPSILON if question.negated else bool(reached)
     score = 1 / (1 - nearest) if measure.is_distance else nearest
     message = "" if passed else f"the {measure.name} is {abs(nearest):.4g}, the threshold is {limit:g}"
     return Evaluation(
-        passed, 1 - score if question.negated else score, message, {"embedder": model}, cost_usd=given.cost_usd
+        passed, 1 - score if question.negated else score, message, {"embedder": model}, cost_usd=embedding.cost_usd
     )

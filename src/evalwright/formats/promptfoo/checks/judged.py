@@ -118,22 +118,22 @@ async def factuality(question: AssertionInput) -> Evaluation:
         },
     ]
     grader = judge_of(question, names)
-    (category, found), _ = await graded_reply(grader, messages, _category)
+    (category, letter), _ = await graded_reply(grader, messages, _category)
     scores = {**_DEFAULT_FACTUAL, **question.options.get("factuality", {})}
     score = float(scores[_FACTUAL[category]])
-    reason = str(found.get("reason") or f"the judge's category is {category}")
+    reason = str(letter.get("reason") or f"the judge's category is {category}")
     return Evaluation(score > 0, score, reason, {**grader.detail, "category": category}, cost_usd=grader.cost_usd)
 
 
 def _category(text: str) -> tuple[str, dict[str, Any]]:
-    found = one_object(text, ("category",))
+    reply = one_object(text, ("category",))
     letters = {(one or other).upper() for one, other in _CATEGORY.findall(text)}
-    if found:
-        letters = {str(found.get("category", "")).strip("() ").upper()[:1]}
+    if reply:
+        letters = {str(reply.get("category", "")).strip("() ").upper()[:1]}
     category = letters.pop() if len(letters) == 1 else ""
     if category not in _FACTUAL:
         raise BadReply("no category from A to E")
-    return category, found or {}
+    return category, reply or {}
 
 
 async def model_graded_closedqa(question: AssertionInput) -> Evaluation:
@@ -167,8 +167,8 @@ async def g_eval(question: AssertionInput) -> Evaluation:
     """A judge derives steps from the criteria, then scores the output by them from 0 to 10."""
     criteria = question.value if isinstance(question.value, list) else [question.value]
     grader, scores, reasons = judge_of(question), [], []
-    for one in criteria:
-        score, reason = await _g_eval(question, grader, template_text(one))
+    for criterion in criteria:
+        score, reason = await _g_eval(question, grader, template_text(criterion))
         scores.append(score)
         reasons.append(reason)
     score = sum(scores) / len(scores)
@@ -187,7 +187,7 @@ async def _g_eval(question: AssertionInput, grader: Grader, criteria: str) -> tu
     )
     own = await messages_for(question, {"criteria": criteria}, "steps")
     steps, _ = await graded_reply(grader, own or user_message(steps_wanted), _steps)
-    listed = [template_text(one) for one in steps]
+    listed = [template_text(step) for step in steps]
     lines = "\n".join(listed)
     score_wanted = (
         'Score a reply from 0 to 10 by the steps. Reply with one JSON object: {"score": number, "reason": text}.\n'

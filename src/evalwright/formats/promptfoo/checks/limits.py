@@ -24,8 +24,8 @@ def cost_limit(question: AssertionInput) -> Evaluation:
     limit, spent = _limit(question, "US dollars"), question.trace.metrics.cost_usd
     if spent is None:
         raise EvaluatorError("the provider does not say what the call cost", "not_measured")
-    found = f"{spent:g} US dollars"
-    return question.of(spent <= limit, f"{found}, the limit is {limit:g}", f"{found}, expected more than {limit:g}")
+    what = f"{spent:g} US dollars"
+    return question.of(spent <= limit, f"{what}, the limit is {limit:g}", f"{what}, expected more than {limit:g}")
 
 
 def _limit(question: AssertionInput, unit: str) -> float:

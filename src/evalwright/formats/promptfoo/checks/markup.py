@@ -51,18 +51,18 @@ _SIGNS = (
 
 def is_xml(question: AssertionInput) -> Evaluation:
     """The whole text is XML, and has the elements of the value (`root.child`)."""
-    found = _paths(question.text.strip())
-    lacking = [one for one in _wanted_elements(question) if one not in (found or ())]
-    missing = "not XML" if found is None else f"no {', '.join(lacking)}"
-    return question.of(found is not None and not lacking, missing, "the output is such XML")
+    paths = _paths(question.text.strip())
+    lacking = [element for element in _wanted_elements(question) if element not in (paths or ())]
+    missing = "not XML" if paths is None else f"no {', '.join(lacking)}"
+    return question.of(paths is not None and not lacking, missing, "the output is such XML")
 
 
 def contains_xml(question: AssertionInput) -> Evaluation:
     """Some part of the text is such XML."""
     wanted = _wanted_elements(question)
     parts = (_paths(match[0]) for match in _ELEMENT.finditer(question.text))
-    found = any(p is not None and set(wanted) <= p for p in parts)
-    return question.of(found, "there is no such XML in the output", "there is such XML in the output")
+    is_found = any(p is not None and set(wanted) <= p for p in parts)
+    return question.of(is_found, "there is no such XML in the output", "there is such XML in the output")
 
 
 def is_html(question: AssertionInput) -> Evaluation:
@@ -72,15 +72,15 @@ def is_html(question: AssertionInput) -> Evaluation:
     page.feed(text)
     page.close()
     whole = page.known and (not page.loose or bool(_BODY.search(text)))
-    found = whole and not text.lower().startswith("<?xml")
-    return question.of(found, "the output is not HTML", "the output is HTML")
+    is_found = whole and not text.lower().startswith("<?xml")
+    return question.of(is_found, "the output is not HTML", "the output is HTML")
 
 
 def contains_html(question: AssertionInput) -> Evaluation:
     """There are enough signs of HTML in the text."""
     text = question.text
     points = bool(_OPENING.search(text)) + bool(_CLOSING.search(text)) + ("-->" in text.partition("<!--")[2])
-    points += sum(given for given, pattern in _SIGNS if pattern.search(text))
+    points += sum(points_of_sign for points_of_sign, pattern in _SIGNS if pattern.search(text))
     return question.of(points >= 2, "there is no HTML in the output", "there is HTML in the output")
 
 
@@ -89,17 +89,17 @@ def _wanted_elements(question: AssertionInput) -> Sequence[str]:
     if isinstance(value, dict):
         value = value.get("requiredElements")
     if isinstance(value, str):
-        value = [one.strip() for one in value.split(",") if one.strip()]
-    return [str(one) for one in value] if isinstance(value, list) else []
+        value = [name.strip() for name in value.split(",") if name.strip()]
+    return [str(name) for name in value] if isinstance(value, list) else []
 
 
 def _paths(text: str) -> set[str] | None:
     """The paths of all elements; None if the text is not XML."""
-    parser, stack, found = expat.ParserCreate(), list[str](), set[str]()
+    parser, stack, paths = expat.ParserCreate(), list[str](), set[str]()
 
     def start(name: str, _: object) -> None:
         stack.append(name)
-        found.add(".".join(stack))
+        paths.add(".".join(stack))
 
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _: stack.pop()
@@ -108,7 +108,7 @@ def _paths(text: str) -> set[str] | None:
         parser.Parse(text, True)
     except (expat.ExpatError, ValueError):
         return None
-    return found
+    return paths
 
 
 def _refuse(*_: object) -> None:

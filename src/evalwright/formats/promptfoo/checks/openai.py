@@ -34,14 +34,16 @@ def is_refusal(question: AssertionInput) -> Evaluation:
     text = _SPACES.sub(" ", question.text.replace("’", "'")).strip().lower()
     if not text or not isinstance(question.output, str):
         return Evaluation(not question.negated, 0.0, "the output is no text, which counts as a refusal")
-    return question.of(any(one in text for one in _REFUSALS), "the output is not a refusal", "the output is a refusal")
+    return question.of(
+        any(phrase in text for phrase in _REFUSALS), "the output is not a refusal", "the output is a refusal"
+    )
 
 
 def tool_call_f1(question: AssertionInput) -> Evaluation:
     """The harmonic mean of precision and recall of the called tools is at least `threshold` (1)."""
     value = question.value
     names = value.split(",") if isinstance(value, str) else value
-    wanted = {str(one).strip() for one in names} - {""} if isinstance(names, list) else set()
+    wanted = {str(name).strip() for name in names} - {""} if isinstance(names, list) else set()
     if not wanted:
         raise EvaluatorError("tool-call-f1 needs a value: expected a list of tools", "bad_value")
     called = set(_called_tools(question.output))
@@ -59,23 +61,25 @@ def _called_tools(output: Any) -> Iterator[str]:
         try:
             yield from _called_tools(json.loads(output))
         except ValueError:
-            for one in objects_in(output):
-                yield from _called_in(one)
+            for call in objects_in(output):
+                yield from _called_in(call)
     elif isinstance(output, dict):
         yield from _called_in(output)
     elif isinstance(output, list):
-        for one in output:
-            if isinstance(one, dict):
-                inner = next((one[key] for key in ("functionCall", "function") if isinstance(one.get(key), dict)), one)
-                yield from _names([one if one.get("type") == "tool_use" else inner])
+        for call in output:
+            if isinstance(call, dict):
+                inner = next(
+                    (call[key] for key in ("functionCall", "function") if isinstance(call.get(key), dict)), call
+                )
+                yield from _names([call if call.get("type") == "tool_use" else inner])
 
 
 def _called_in(message: Mapping[str, Any]) -> Iterator[str]:
     """The same for a message, or a part of one, in the forms of OpenAI, Anthropic and Google."""
     live = message.get("toolCall")
     if isinstance(calls := message.get("tool_calls"), list):
-        for one in calls:
-            yield from _names([one.get("function"), one] if isinstance(one, dict) else [])
+        for call in calls:
+            yield from _names([call.get("function"), call] if isinstance(call, dict) else [])
     elif message.get("type") in _BLOCKS:
         yield from _names([message])
     elif "functionCall" in message:
@@ -85,7 +89,7 @@ def _called_in(message: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _names(calls: Iterable[Any]) -> Iterator[str]:
-    return (one["name"] for one in calls if isinstance(one, dict) and isinstance(one.get("name"), str))
+    return (call["name"] for call in calls if isinstance(call, dict) and isinstance(call.get("name"), str))
 
 
 def is_valid_openai_tools_call(question: AssertionInput) -> Evaluation:
@@ -99,14 +103,14 @@ def is_valid_openai_tools_call(question: AssertionInput) -> Evaluation:
     output = question.output
     calls = output["tool_calls"] if isinstance(output, dict) and "tool_calls" in output else output
     listed = calls if isinstance(calls, list) else []
-    functions = [one["function"] for one in listed if isinstance(one, dict) and _is_call(one.get("function"))]
+    functions = [call["function"] for call in listed if isinstance(call, dict) and _is_call(call.get("function"))]
     if not functions or len(functions) < len(listed):
         return _plain_evaluation(f"the output is no list of calls: {question.text:.200}")
     tools = _provider_config(question).get("tools")
     if not tools:
         return _plain_evaluation("the provider has no tools in its configuration")
-    known = [one["function"] for one in tools if isinstance(one, dict) and isinstance(one.get("function"), dict)]
-    return _plain_evaluation(next(filter(None, (_mistake(one, known) for one in functions)), ""))
+    known = [tool["function"] for tool in tools if isinstance(tool, dict) and isinstance(tool.get("function"), dict)]
+    return _plain_evaluation(next(filter(None, (_mistake(function, known) for function in functions)), ""))
 
 
 def is_valid_function_call(question: AssertionInput) -> Evaluation:
@@ -130,15 +134,20 @@ def _is_call(value: Any) -> bool:
 
 
 def _provider_config(question: AssertionInput) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = question.trace.extra["promptfoo"].get("offered", {})
-    return found
+    offered: Mapping[str, Any] = question.trace.extra["promptfoo"].get("offered", {})
+    return offered
 
 
 def _mistake(call: Mapping[str, Any], functions: Iterable[Any]) -> str:
     """What is wrong with a call; empty if nothing is."""
     name = call["name"]
     schema = next(
-        (one.get("parameters") for one in functions if isinstance(one, dict) and one.get("name") == name), None
+        (
+            function.get("parameters")
+            for function in functions
+            if isinstance(function, dict) and function.get("name") == name
+        ),
+        None,
     )
     if not schema:
         return f"called {name!r}, which the provider does not offer"

@@ -33,9 +33,9 @@ def _unreadable(grader: Grader, text: str, why: object) -> EvaluatorError:
 async def graded_reply(grader: Grader, messages: list[dict[str, Any]], read: Callable[[str], T]) -> tuple[T, str]:
     """What `read` makes of the grader's reply, and the reply. If `read` raises BadReply, the grader gets the reason
     and is called again, as often as it allows. Raises EvaluatorError."""
-    question, asked = messages, []
+    question, requests = messages, []
     for left in range(grader.reply_retries, -1, -1):
-        asked.append(question)
+        requests.append(question)
         text = await grader.ask(question)
         try:
             return read(text), text
@@ -44,8 +44,8 @@ async def graded_reply(grader: Grader, messages: list[dict[str, Any]], read: Cal
         if left:
             grader.complaints.append(problem)
             question = [*messages, *_repeated_request(text, problem)]
-    for one in asked:  # or the same unreadable replies would come from the cache for ever
-        grader.forget(one)
+    for request in requests:  # or the same unreadable replies would come from the cache for ever
+        grader.forget(request)
     raise _unreadable(grader, text, problem)
 
 
@@ -58,10 +58,10 @@ def _repeated_request(text: str, problem: str) -> list[dict[str, Any]]:
 
 def the_object(text: str, keys: Iterable[str]) -> dict[str, Any]:
     """The object in a text. Raises BadReply as `one_object` does, and if there is none."""
-    found = one_object(text, keys)
-    if found is None:
+    verdict = one_object(text, keys)
+    if verdict is None:
         raise BadReply("expected a JSON object, found none")
-    return found
+    return verdict
 
 
 def one_object(text: str, keys: Iterable[str]) -> dict[str, Any] | None:
@@ -69,12 +69,12 @@ def one_object(text: str, keys: Iterable[str]) -> dict[str, Any] | None:
 
     Raises BadReply for several that differ, one of which the judge may have quoted, and for a repeated key.
     """
-    found = list(objects_in(text, keys_once))
+    objects = list(objects_in(text, keys_once))
     wanted = frozenset(keys)
-    verdicts = [one for one in found if not wanted.isdisjoint(one)]
-    if (different := len({json.dumps(one, sort_keys=True, default=str) for one in verdicts})) > 1:
+    verdicts = [verdict for verdict in objects if not wanted.isdisjoint(verdict)]
+    if (different := len({json.dumps(verdict, sort_keys=True, default=str) for verdict in verdicts})) > 1:
         raise BadReply(f"expected one verdict, found {different} different ones")
-    return next(iter(verdicts or found), None)
+    return next(iter(verdicts or objects), None)
 
 
 def passes_and_score(reply: Mapping[str, Any]) -> tuple[bool, float]:

@@ -34,11 +34,11 @@ def guardrails(question: AssertionInput) -> Evaluation:
     if not flags.get("flagged"):
         return question.of(True, "nothing was flagged")
     part = "the prompt" if flags.get("flaggedInput") else "the output" if flags.get("flaggedOutput") else "the content"
-    found = question.of(False, str(flags.get("reason") or f"{part} was flagged"))
+    evaluation = question.of(False, str(flags.get("reason") or f"{part} was flagged"))
     purpose = (question.assertion.get("config") or {}).get("purpose")
     if purpose == "redteam" and not question.negated:
-        found.detail = {"blocked": True}
-    return found
+        evaluation.detail = {"blocked": True}
+    return evaluation
 
 
 def perplexity(question: AssertionInput) -> Evaluation:
@@ -53,27 +53,27 @@ def perplexity(question: AssertionInput) -> Evaluation:
 def perplexity_score(question: AssertionInput) -> Evaluation:
     """A score from 0 to 0.5, the inverse of one more than the perplexity, is at least `threshold`; without one, it
     passes."""
-    found = 1 / (1 + _perplexity(question))
+    value = 1 / (1 + _perplexity(question))
     limit = question.threshold
-    passed = limit is None or (found >= limit) != question.negated
-    reason = "" if passed else f"perplexity-score {found:.4g}, the threshold is {limit:g}"
-    return Evaluation(passed, 1 - found if question.negated else found, reason)
+    passed = limit is None or (value >= limit) != question.negated
+    reason = "" if passed else f"perplexity-score {value:.4g}, the threshold is {limit:g}"
+    return Evaluation(passed, 1 - value if question.negated else value, reason)
 
 
 def _remarks(question: AssertionInput) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = question.trace.extra.get("promptfoo", {}).get("remarks", {})
-    return found
+    remarks: Mapping[str, Any] = question.trace.extra.get("promptfoo", {}).get("remarks", {})
+    return remarks
 
 
 def _perplexity(question: AssertionInput) -> float:
     """From 1, if every token was certain, up to infinity. Raises EvaluatorError."""
-    found = _remarks(question).get("logProbs")
-    if not isinstance(found, list) or not found:
+    probabilities = _remarks(question).get("logProbs")
+    if not isinstance(probabilities, list) or not probabilities:
         raise EvaluatorError(f"{question.kind}: the provider returned no logProbs", "not_measured")
-    if not all(isinstance(one, (int, float)) and math.isfinite(one) for one in found):
+    if not all(isinstance(probability, (int, float)) and math.isfinite(probability) for probability in probabilities):
         raise EvaluatorError(f"{question.kind}: expected logProbs to be numbers", "not_measured")
     try:
-        return math.exp(-math.fsum(found) / len(found))
+        return math.exp(-math.fsum(probabilities) / len(probabilities))
     except OverflowError:
         return math.inf
 
@@ -83,16 +83,16 @@ def skill_used(question: AssertionInput) -> Evaluation:
 
     Inverted, none of them was called.
     """
-    names = [str(one["name"]) for one in _skill_calls(question)]
+    names = [str(call["name"]) for call in _skill_calls(question)]
     called = ", ".join(names) or "no skill"
     value = question.value
     if isinstance(value, Mapping):
         return _counted_calls(question, value, names, called)
     wanted = [value] if isinstance(value, str) else value
-    if not isinstance(wanted, list) or not wanted or not all(isinstance(one, str) and one.strip() for one in wanted):
+    if not isinstance(wanted, list) or not wanted or not all(isinstance(name, str) and name.strip() for name in wanted):
         raise _unusable(f"expected a name, a list of names or a mapping, found {value!r:.60}")
-    found = [one.strip() in names for one in wanted]
-    passed = not any(found) if question.negated else all(found)
+    used = [name.strip() in names for name in wanted]
+    passed = not any(used) if question.negated else all(used)
     reason = f"used {called}, {'forbidden' if question.negated else 'expected'} {', '.join(map(str.strip, wanted))}"
     return Evaluation(passed, float(passed), "" if passed else reason)
 
@@ -104,7 +104,7 @@ def _counted_calls(question: AssertionInput, value: Mapping[str, Any], names: Se
     least, most = (_bound(value, key) for key in ("min", "max"))
     if least is not None and most is not None and most < least:
         raise _unusable(f"max is {most}, below min, which is {least}")
-    number = sum(_fits(one, name, pattern) for one in names)
+    number = sum(_fits(used_name, name, pattern) for used_name in names)
     if question.negated:
         if least is not None or most not in (None, 0):
             raise _unusable("not-skill-used allows no number of calls")
@@ -120,9 +120,9 @@ def _counted_calls(question: AssertionInput, value: Mapping[str, Any], names: Se
 def _skill_calls(question: AssertionInput) -> list[Mapping[str, Any]]:
     calls = question.trace.extra.get("promptfoo", {}).get("metadata", {}).get("skillCalls")
     return [
-        one
-        for one in (calls if isinstance(calls, list) else ())
-        if isinstance(one, Mapping) and isinstance(one.get("name"), str) and one.get("is_error") is not True
+        call
+        for call in (calls if isinstance(calls, list) else ())
+        if isinstance(call, Mapping) and isinstance(call.get("name"), str) and call.get("is_error") is not True
     ]
 
 

@@ -77,8 +77,8 @@ def _part(prompt: Any, part: Part | None) -> Any:
         return prompt
     if not isinstance(prompt, list):
         raise EvaluatorError(f"rubricPrompt: expected a list of two prompts, found {prompt!r:.60}", "bad_value")
-    found = prompt[part] if part < len(prompt) else None
-    return found.get("content") if isinstance(found, dict) else found
+    message = prompt[part] if part < len(prompt) else None
+    return message.get("content") if isinstance(message, dict) else message
 
 
 def _rendered_prompt(prompt: str, names: Mapping[str, Any]) -> str:
@@ -96,7 +96,7 @@ def _with_texts(names: Mapping[str, Any]) -> dict[str, Any]:
     if is_on(_KEEPS_OBJECTS):
         return dict(names)
     return {
-        name: [_as_text(one) for one in value] if isinstance(value, list) else _as_text(value)
+        name: [_as_text(item) for item in value] if isinstance(value, list) else _as_text(value)
         for name, value in names.items()
     }
 

@@ -53,14 +53,14 @@ def bleu(question: AssertionInput) -> Evaluation:
 
 def gleu(question: AssertionInput) -> Evaluation:
     """GLEU with up to four words at a time, with the nearest of the texts, is at least `threshold` (0.5)."""
-    return _scored_evaluation(question, max(_gleu(question.text, one) for one in _texts(question)), 0.5)
+    return _scored_evaluation(question, max(_gleu(question.text, text) for text in _texts(question)), 0.5)
 
 
-def _scored_evaluation(question: AssertionInput, found: float, default: float) -> Evaluation:
+def _scored_evaluation(question: AssertionInput, score: float, default: float) -> Evaluation:
     limit = default if question.threshold is None else question.threshold
-    passed = (found >= limit) != question.negated
-    message = "" if passed else f"{question.kind} is {found:.4g}, the threshold is {limit:g}"
-    return Evaluation(passed, 1 - found if question.negated else found, message)
+    passed = (score >= limit) != question.negated
+    message = "" if passed else f"{question.kind} is {score:.4g}, the threshold is {limit:g}"
+    return Evaluation(passed, 1 - score if question.negated else score, message)
 
 
 def _text(question: AssertionInput) -> str:
@@ -71,7 +71,7 @@ def _text(question: AssertionInput) -> str:
 
 def _texts(question: AssertionInput) -> Sequence[str]:
     value = question.value
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and value and all(isinstance(reference, str) for reference in value):
         return value
     if not isinstance(value, str):
         raise EvaluatorError(f"{question.kind} needs a value: expected text or a list of texts", "bad_value")
@@ -110,22 +110,22 @@ def _grams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
 
 
 def _bleu(text: str, references: Sequence[str]) -> float:
-    words, others = _split(text), [_split(one) for one in references]
+    words, others = _split(text), [_split(reference) for reference in references]
     if words == [""]:
         return 0.0
     logarithms = []
     for n in range(1, _ORDERS + 1):
         grams = _grams(words, n)
         if grams:
-            common = max((grams & _grams(one, n)).total() for one in others)
+            common = max((grams & _grams(reference, n)).total() for reference in others)
             logarithms.append(math.log(common / grams.total() or _LEAST))
-    nearest = min((len(one) for one in others), key=lambda length: (abs(length - len(words)), length))
+    nearest = min((len(reference) for reference in others), key=lambda length: (abs(length - len(words)), length))
     brevity = 1.0 if len(words) > nearest else math.exp(1 - nearest / len(words))
     return brevity * math.exp(sum(logarithms) / len(logarithms))
 
 
 def _gleu(text: str, other: str) -> float:
-    words, others = ([one.rstrip(".") for one in _split(text)] for text in (text, other))
+    words, others = ([word.rstrip(".") for word in _split(text)] for text in (text, other))
     if not any(words) or not any(others):
         return 0.0
     if words == others:

@@ -28,20 +28,20 @@ _NOTHING = object()
 
 def is_json(question: AssertionInput) -> Evaluation:
     """The whole text is JSON, and valid by the schema if there is one."""
-    found = _parsed_output(question)
-    if found is _NOTHING:
+    output = _parsed_output(question)
+    if output is _NOTHING:
         return question.of(False, "the output is not JSON")
     if not question.value:
         return question.of(True, "the output is JSON")
-    return _by_schema(question, [found])
+    return _by_schema(question, [output])
 
 
 def contains_json(question: AssertionInput) -> Evaluation:
     """The text contains an object; with a schema, a valid one."""
-    found = list(_embedded_objects(question.text))
-    if not found or not question.value:
-        return question.of(bool(found), "there is no object in the output", "there is an object in the output")
-    return _by_schema(question, found)
+    objects = list(_embedded_objects(question.text))
+    if not objects or not question.value:
+        return question.of(bool(objects), "there is no object in the output", "there is an object in the output")
+    return _by_schema(question, objects)
 
 
 def _parsed_output(question: AssertionInput) -> Any:
@@ -68,7 +68,7 @@ def _embedded_objects(text: str) -> Iterator[Any]:
             if not depth:
                 end = brace.end()
                 break
-        value = _tolerant(_COMMENTS.sub(lambda found: "#" if found[1] else found[0], text[start:end] + "}" * depth))
+        value = _tolerant(_COMMENTS.sub(lambda match: "#" if match[1] else match[0], text[start:end] + "}" * depth))
         position = start + 1
         if isinstance(value, (dict, list)):
             yield value
@@ -131,14 +131,14 @@ def _tolerant(text: str) -> Any:
         return None
 
 
-def _by_schema(question: AssertionInput, found: list[Any]) -> Evaluation:
+def _by_schema(question: AssertionInput, objects: list[Any]) -> Evaluation:
     from evalwright.formats.promptfoo.ajv import validator_of
 
     try:
         if not isinstance(question.value, (str, dict, list)):
             raise ValueError(f"expected a mapping or text, found {question.value!r}")
         validator = validator_of(_schema(question.value))
-        errors = [next(iter(validator.iter_errors(one)), None) for one in found]
+        errors = [next(iter(validator.iter_errors(document)), None) for document in objects]
     except (ValueError, RecursionError) as error:
         raise EvaluatorError(f"the schema cannot be used: {error}", "bad_value") from None
     first = next((error for error in errors if error is not None), None)

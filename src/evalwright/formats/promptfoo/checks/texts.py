@@ -55,7 +55,7 @@ def starts_with(question: AssertionInput) -> Evaluation:
 def contains_any(question: AssertionInput) -> Evaluation:
     """The text contains an element of the value."""
     values = _texts(question)
-    return question.of(any(one in question.text for one in values), *_lacks(f"any of {values!r:.{_SHOWN}}"))
+    return question.of(any(value in question.text for value in values), *_lacks(f"any of {values!r:.{_SHOWN}}"))
 
 
 def contains_all(question: AssertionInput) -> Evaluation:
@@ -66,20 +66,20 @@ def contains_all(question: AssertionInput) -> Evaluation:
 def icontains_any(question: AssertionInput) -> Evaluation:
     """`contains-any`, in lower case."""
     text, values = question.text.lower(), _texts(question)
-    return question.of(any(one.lower() in text for one in values), *_lacks(f"any of {values!r:.{_SHOWN}}"))
+    return question.of(any(value.lower() in text for value in values), *_lacks(f"any of {values!r:.{_SHOWN}}"))
 
 
 def icontains_all(question: AssertionInput) -> Evaluation:
     """`contains-all`, in lower case."""
-    return _contains_all(question, question.text.lower(), [one.lower() for one in _texts(question)])
+    return _contains_all(question, question.text.lower(), [text.lower() for text in _texts(question)])
 
 
 def equals(question: AssertionInput) -> Evaluation:
     """The text equals the value; mappings and lists are compared with the parsed text."""
     value = question.value
     if isinstance(value, (dict, list)):
-        found = question.output if isinstance(question.output, (dict, list)) else _parsed_json(question.text)
-        return question.of(_is_equal(found, value), *_is_not(compact_json(value)[:_SHOWN]))
+        output = question.output if isinstance(question.output, (dict, list)) else _parsed_json(question.text)
+        return question.of(_is_equal(output, value), *_is_not(compact_json(value)[:_SHOWN]))
     return question.of(question.text == _value_text(value), *_is_not(f"{_value_text(value)!r:.{_SHOWN}}"))
 
 
@@ -92,19 +92,19 @@ def regex(question: AssertionInput) -> Evaluation:
     if not isinstance(value, str) or not value:
         raise _needs(question, "a text")
     try:
-        found = pattern_of(value).found_in(question.text)
+        is_found = pattern_of(value).found_in(question.text)
     except InvalidPattern as error:
         return Evaluation(False, 0.0, f"the pattern {value!r:.{_SHOWN}} is invalid: {error}", {"unusable": True})
     pattern = f"the pattern {value!r:.{_SHOWN}}"
-    return question.of(found, f"the output does not match {pattern}", f"the output matches {pattern}")
+    return question.of(is_found, f"the output does not match {pattern}", f"the output matches {pattern}")
 
 
 def word_count(question: AssertionInput) -> Evaluation:
     """The number of words is the value, or lies within its `min` and `max`."""
     count, value = len(question.text.split()), question.value
-    given = [value.get("min"), value.get("max")] if isinstance(value, dict) else [value, value]
+    bounds = [value.get("min"), value.get("max")] if isinstance(value, dict) else [value, value]
     try:
-        low, high = (None if one is None else _number(one) for one in given)
+        low, high = (None if bound is None else _number(bound) for bound in bounds)
     except ValueError:
         low = high = None
     if (low is None and high is None) or (low is not None and high is not None and low > high):
@@ -152,21 +152,21 @@ def listed_texts(value: Any) -> list[str]:
     """The texts to look for: those in a list, or those between commas; none if quotes in the text are unbalanced."""
     if isinstance(value, str):
         return _between_commas(value)
-    return [_value_text(one) for one in value] if isinstance(value, list) else []
+    return [_value_text(item) for item in value] if isinstance(value, list) else []
 
 
 def _between_commas(text: str) -> list[str]:
     """Nothing between two commas is no text, `""` is an empty one. A quoted text keeps its spaces and commas."""
-    found: list[str] = []
+    cells: list[str] = []
     at = _after_gap(text, 0)
     while at < len(text):
         field = _FIELD.match(text, at)
         if field is None:
             return []
         quoted, plain = field.groups()
-        found.append(plain.strip() if quoted is None else _ESCAPED.sub(lambda one: one[1] or '"', quoted))
+        cells.append(plain.strip() if quoted is None else _ESCAPED.sub(lambda escape: escape[1] or '"', quoted))
         at = _after_gap(text, field.end())
-    return found
+    return cells
 
 
 def _after_gap(text: str, at: int) -> int:
@@ -189,11 +189,11 @@ def _value_text(value: Any) -> str:
 
 
 def _contains_all(question: AssertionInput, text: str, values: list[str]) -> Evaluation:
-    lacking = [one for one in values if one not in text]
+    lacking = [value for value in values if value not in text]
     present = f"the output contains all of {values!r:.{_SHOWN}}"
-    found = question.of(not lacking, f"missing: {', '.join(lacking)}", present)
-    found.hits, found.misses = [one for one in values if one in text], lacking
-    return found
+    evaluation = question.of(not lacking, f"missing: {', '.join(lacking)}", present)
+    evaluation.hits, evaluation.misses = [phrase for phrase in values if phrase in text], lacking
+    return evaluation
 
 
 def _parsed_json(text: str) -> Any:

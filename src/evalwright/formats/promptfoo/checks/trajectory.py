@@ -71,15 +71,19 @@ def tool_used(question: AssertionInput) -> Evaluation:
     value = question.value
     if isinstance(value, Mapping):
         least, most = _range(value)
-        found = sum(_matches(step, _as_mapping(value, question.kind)) for step in tools)
+        count = sum(_matches(step, _as_mapping(value, question.kind)) for step in tools)
         least = 1 if least is None else least
         wanted = f"{least} to {most}" if most is not None else f"at least {least}"
-        message = f"{_label(value)}: called {found} times"
-        return question.of(found >= least and (most is None or found <= most), *expected_or_forbidden(message, wanted))
+        message = f"{_label(value)}: called {count} times"
+        return question.of(count >= least and (most is None or count <= most), *expected_or_forbidden(message, wanted))
     wanted_tools = [value] if isinstance(value, str) else value
-    if not isinstance(wanted_tools, list) or not wanted_tools or not all(isinstance(one, str) for one in wanted_tools):
+    if (
+        not isinstance(wanted_tools, list)
+        or not wanted_tools
+        or not all(isinstance(tool, str) for tool in wanted_tools)
+    ):
         raise _unusable(question, f"expected the name of a tool, a list of names or a mapping, found {value!r:.60}")
-    called = [any(_matches(step, {"pattern": one}) for step in tools) for one in wanted_tools]
+    called = [any(_matches(step, {"pattern": wanted_tool}) for step in tools) for wanted_tool in wanted_tools]
     passed = not any(called) if question.negated else all(called)
     reason = (
         f"called {_listed_tools(tools)}, {'forbidden' if question.negated else 'expected'} {', '.join(wanted_tools)}"
@@ -90,20 +94,22 @@ def tool_used(question: AssertionInput) -> Evaluation:
 def tool_sequence(question: AssertionInput) -> Evaluation:
     """The tools were called in this order, with others between them unless `mode` is `exact`."""
     value = question.value
-    given = {"steps": value} if isinstance(value, list) else value
-    if not isinstance(given, Mapping) or not isinstance(given.get("steps"), list) or not given["steps"]:
+    settings = {"steps": value} if isinstance(value, list) else value
+    if not isinstance(settings, Mapping) or not isinstance(settings.get("steps"), list) or not settings["steps"]:
         raise _unusable(question, f"expected a list of steps, or a mapping with steps, found {value!r:.60}")
-    if (mode := given.get("mode", "in_order")) not in ("in_order", "exact"):
+    if (mode := settings.get("mode", "in_order")) not in ("in_order", "exact"):
         raise _unusable(question, f"mode: expected in_order or exact, found {mode!r:.40}")
-    wanted = [{"pattern": one} if isinstance(one, str) else _as_mapping(one, question.kind) for one in given["steps"]]
+    wanted = [
+        {"pattern": step} if isinstance(step, str) else _as_mapping(step, question.kind) for step in settings["steps"]
+    ]
     tools = _tools(question)
     if mode == "exact":
-        found = len(tools) == len(wanted) and all(map(_matches, tools, wanted))
+        fits = len(tools) == len(wanted) and all(map(_matches, tools, wanted))
     else:
         rest = iter(tools)
-        found = all(any(_matches(step, one) for step in rest) for one in wanted)
+        fits = all(any(_matches(step, one) for step in rest) for one in wanted)
     steps = f"{', '.join(map(_label, wanted))} ({mode})"
-    return question.of(found, *expected_or_forbidden(f"called {_listed_tools(tools)}", steps))
+    return question.of(fits, *expected_or_forbidden(f"called {_listed_tools(tools)}", steps))
 
 
 def tool_args_match(question: AssertionInput) -> Evaluation:
@@ -119,14 +125,16 @@ def tool_args_match(question: AssertionInput) -> Evaluation:
     ignored = [ignored] if isinstance(ignored, str) else ignored
     if not isinstance(defaults, Mapping):
         raise _unusable(question, f"defaults: expected a mapping, found {defaults!r:.40}")
-    if not isinstance(ignored, list) or not all(isinstance(one, str) and one.strip() for one in ignored):
+    if not isinstance(ignored, list) or not all(isinstance(name, str) and name.strip() for name in ignored):
         raise _unusable(question, f"ignore: expected names of arguments, found {ignored!r:.40}")
     calls = [step for step in _tools(question) if _matches(step, _as_mapping(value, question.kind))]
-    given = [step.args for step in calls if step.args is not _NOTHING]
+    arguments = [step.args for step in calls if step.args is not _NOTHING]
     expected = _without(wanted, ignored, {})
     fits = _is_equal if mode == "exact" else _contains
-    found = any(fits(_without(one, ignored, defaults), expected) for one in given)
-    shown = "; ".join(json.dumps(one, default=str) for one in given) or ("no arguments" if calls else "no call")
+    found = any(fits(_without(actual, ignored, defaults), expected) for actual in arguments)
+    shown = "; ".join(json.dumps(actual, default=str) for actual in arguments) or (
+        "no arguments" if calls else "no call"
+    )
     message = f"{_label(value)}: found {shown:.300}"
     return question.of(found, *expected_or_forbidden(message, f"{json.dumps(wanted, default=str):.200}"))
 
@@ -137,9 +145,9 @@ def step_count(question: AssertionInput) -> Evaluation:
     if not isinstance(value, Mapping) or _range(value) == (None, None):
         raise _unusable(question, f"expected a mapping with min or max, found {value!r:.60}")
     least, most = _range(value)
-    found = sum(_matches(step, value) for step in traced_steps(question))
-    within = (least is None or found >= least) and (most is None or found <= most)
-    return question.of(within, *expected_or_forbidden(f"{found} steps", _wanted_range(least, most)))
+    count = sum(_matches(step, value) for step in traced_steps(question))
+    within = (least is None or count >= least) and (most is None or count <= most)
+    return question.of(within, *expected_or_forbidden(f"{count} steps", _wanted_range(least, most)))
 
 
 def span_count(question: AssertionInput) -> Evaluation:
@@ -148,9 +156,9 @@ def span_count(question: AssertionInput) -> Evaluation:
     if not isinstance(value, Mapping) or not value.get("pattern"):
         raise _unusable(question, f"expected a mapping with pattern, found {value!r:.60}")
     least, most = _range(value)
-    found = len(_fitting(question, value))
-    passed = (least is None or found >= least) and (most is None or found <= most)
-    return _plain_evaluation(passed, f"{found} spans fit {value['pattern']!r}, expected {_wanted_range(least, most)}")
+    count = len(_fitting(question, value))
+    passed = (least is None or count >= least) and (most is None or count <= most)
+    return _plain_evaluation(passed, f"{count} spans fit {value['pattern']!r}, expected {_wanted_range(least, most)}")
 
 
 def span_duration(question: AssertionInput) -> Evaluation:
@@ -168,8 +176,8 @@ def span_duration(question: AssertionInput) -> Evaluation:
     )
     if not took:
         return Evaluation(True, 1.0)
-    found = took[max(0, math.ceil(share / 100 * len(took)) - 1)]
-    return _plain_evaluation(found <= value["max"], f"{found:.0f} ms, expected at most {value['max']:g} ms")
+    duration = took[max(0, math.ceil(share / 100 * len(took)) - 1)]
+    return _plain_evaluation(duration <= value["max"], f"{duration:.0f} ms, expected at most {value['max']:g} ms")
 
 
 def error_spans(question: AssertionInput) -> Evaluation:
@@ -226,24 +234,28 @@ def _step(span: Span) -> TracedStep:
 
 
 def _first(known: Mapping[str, Any], keys: Sequence[str]) -> str:
-    return next((found.strip() for key in keys if isinstance(found := known.get(key), str) and found.strip()), "")
+    return next((text.strip() for key in keys if isinstance(text := known.get(key), str) and text.strip()), "")
 
 
 def _arguments(span: Span) -> Any:
-    given = next((span.attributes[key] for key in _ARGUMENTS if span.attributes.get(key) not in (None, "")), span.input)
-    if given is None:
+    arguments = next(
+        (span.attributes[key] for key in _ARGUMENTS if span.attributes.get(key) not in (None, "")), span.input
+    )
+    if arguments is None:
         return _NOTHING
-    if isinstance(given, str):
+    if isinstance(arguments, str):
         try:
-            return json.loads(given)
+            return json.loads(arguments)
         except (ValueError, RecursionError):
-            return given
-    return given
+            return arguments
+    return arguments
 
 
 def _command_in(args: Any) -> str:
-    given = next((args[key] for key in ("cmd", "command", "commands") if key in args), "") if _is_mapping(args) else ""
-    return " ".join(str(one).strip() for one in (given if isinstance(given, list) else [given])).strip()
+    command = (
+        next((args[key] for key in ("cmd", "command", "commands") if key in args), "") if _is_mapping(args) else ""
+    )
+    return " ".join(str(word).strip() for word in (command if isinstance(command, list) else [command])).strip()
 
 
 def _tools(question: AssertionInput) -> list[TracedStep]:
@@ -290,33 +302,37 @@ def _without(args: Any, ignored: Sequence[str], defaults: Mapping[str, Any]) -> 
     return {
         key: value
         for key, value in args.items()
-        if not any(_fits(str(key), one) if set("*?") & set(one) else key == one for one in ignored)
+        if not any(_fits(str(key), pattern) if set("*?") & set(pattern) else key == pattern for pattern in ignored)
         and not (key in defaults and _is_equal(value, defaults[key]))
     }
 
 
-def _contains(found: Any, wanted: Any) -> bool:
+def _contains(actual: Any, wanted: Any) -> bool:
     """Whether all that is wanted is there; lists have the same length."""
     if isinstance(wanted, list):
-        return isinstance(found, list) and len(found) == len(wanted) and all(map(_contains, found, wanted))
+        return isinstance(actual, list) and len(actual) == len(wanted) and all(map(_contains, actual, wanted))
     if _is_mapping(wanted):
-        return _is_mapping(found) and all(key in found and _contains(found[key], one) for key, one in wanted.items())
-    return _is_equal(found, wanted)
+        return _is_mapping(actual) and all(
+            key in actual and _contains(actual[key], value) for key, value in wanted.items()
+        )
+    return _is_equal(actual, wanted)
 
 
-def _is_equal(found: Any, wanted: Any) -> bool:
+def _is_equal(actual: Any, wanted: Any) -> bool:
     """Equality in which true is not 1."""
     if isinstance(wanted, list):
-        return isinstance(found, list) and len(found) == len(wanted) and all(map(_is_equal, found, wanted))
+        return isinstance(actual, list) and len(actual) == len(wanted) and all(map(_is_equal, actual, wanted))
     if _is_mapping(wanted):
         return (
-            _is_mapping(found) and found.keys() == wanted.keys() and all(_is_equal(found[k], wanted[k]) for k in wanted)
+            _is_mapping(actual)
+            and actual.keys() == wanted.keys()
+            and all(_is_equal(actual[k], wanted[k]) for k in wanted)
         )
-    return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
+    return isinstance(actual, bool) == isinstance(wanted, bool) and bool(actual == wanted)
 
 
 def _range(value: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    least, most = (found if _is_number(found := value.get(key)) else None for key in ("min", "max"))
+    least, most = (bound if _is_number(bound := value.get(key)) else None for key in ("min", "max"))
     return least, most
 
 

@@ -41,46 +41,46 @@ def treebank_words(text: str) -> list[str]:
     text = _SPACES.sub(" ", text).strip(" ")
     if not text:
         return []
-    found = _with_quotes(text).replace("...", " ... ")
-    found = re.sub(r"[:,](?!\d)", r" \g<0> ", found)
+    words = _with_quotes(text).replace("...", " ... ")
+    words = re.sub(r"[:,](?!\d)", r" \g<0> ", words)
     for pattern, meant in _PUNCTUATION:
-        found = pattern.sub(meant, found)
-    found = f" {found} "
+        words = pattern.sub(meant, words)
+    words = f" {words} "
     for pattern, meant in _ENDINGS:
-        found = pattern.sub(meant, found)
+        words = pattern.sub(meant, words)
     for pattern in _CONTRACTIONS:
-        found = pattern.sub(r" \1 \2 ", found)
-    return [word for word in found.split(" ") if word]
+        words = pattern.sub(r" \1 \2 ", words)
+    return [word for word in words.split(" ") if word]
 
 
 def _with_quotes(text: str) -> str:
     """The text with opening quotation marks as `` and closing ones as ''."""
     inside = False
 
-    def meant(found: re.Match[str]) -> str:
+    def meant(match: re.Match[str]) -> str:
         nonlocal inside
-        inside = found[0] == "``" or (not inside and _opens(text, found))
+        inside = match[0] == "``" or (not inside and _opens(text, match))
         return " `` " if inside else " '' "
 
     return _QUOTES.sub(meant, text)
 
 
-def _opens(text: str, found: re.Match[str]) -> bool:
-    before = text[found.start() - 1] if found.start() else ""
+def _opens(text: str, match: re.Match[str]) -> bool:
+    before = text[match.start() - 1] if match.start() else ""
     kind = category(before) if before else ""
-    if before and (found.end() == len(text) and not (before in " <" or kind == "Ps")):
+    if before and (match.end() == len(text) and not (before in " <" or kind == "Ps")):
         return False
-    if not (not before or before in " <" or kind[0] == "P" or text[: found.start()].endswith("``")):
+    if not (not before or before in " <" or kind[0] == "P" or text[: match.start()].endswith("``")):
         return False
     if before and before in ".!?":
         return False
-    return found[0] == '"' or _is_closed(text, found)
+    return match[0] == '"' or _is_closed(text, match)
 
 
-def _is_closed(text: str, found: re.Match[str]) -> bool:
+def _is_closed(text: str, match: re.Match[str]) -> bool:
     """Whether two apostrophes precede a word, and the next quotation mark is of the same kind."""
-    after = text[found.end() : found.end() + 1]
-    if not found.start() or not after or not (category(after)[0] in "LN" or category(after) in ("Sc", "Ps")):
+    after = text[match.end() : match.end() + 1]
+    if not match.start() or not after or not (category(after)[0] in "LN" or category(after) in ("Sc", "Ps")):
         return False
-    following = _QUOTES.search(text, found.end())
+    following = _QUOTES.search(text, match.end())
     return following is not None and following[0] == "''"

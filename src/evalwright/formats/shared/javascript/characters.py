@@ -54,14 +54,14 @@ class Characters:
         return self._expression[self._position : self._position + 1]
 
     def _take(self, text: str) -> bool:
-        found = self._expression.startswith(text, self._position)
-        self._position += len(text) if found else 0
-        return found
+        is_next = self._expression.startswith(text, self._position)
+        self._position += len(text) if is_next else 0
+        return is_next
 
     def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        found = pattern.match(self._expression, self._position)
-        self._position = found.end() if found is not None else self._position
-        return found
+        match = pattern.match(self._expression, self._position)
+        self._position = match.end() if match is not None else self._position
+        return match
 
     def _class(self) -> str:
         negated = self._take("^")
@@ -143,19 +143,19 @@ class Characters:
             if digits is None or not self._take("}") or int(digits[0], 16) > 0x10FFFF:
                 raise InvalidPattern("invalid escape \\u{")
             return int(digits[0], 16)
-        found = self._digits(2 if sign == "x" else 4)
-        if found is None:
+        code = self._digits(2 if sign == "x" else 4)
+        if code is None:
             if self._unicode:
                 raise InvalidPattern(f"invalid escape \\{sign}")
             return ord(sign)
-        if self._unicode and 0xD800 <= found < 0xDC00 and self._expression.startswith("\\u", self._position):
+        if self._unicode and 0xD800 <= code < 0xDC00 and self._expression.startswith("\\u", self._position):
             before = self._position
             self._position += 2
             low = self._digits(4)
             if low is not None and 0xDC00 <= low < 0xE000:
-                return 0x10000 + ((found - 0xD800) << 10) + (low - 0xDC00)
+                return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
             self._position = before
-        return found
+        return code
 
     def _digits(self, count: int) -> int | None:
         text = self._expression[self._position : self._position + count]
@@ -182,9 +182,9 @@ class Characters:
         if sign in "89":
             return ord(sign)
         self._position -= 1
-        found = self._match(_OCTAL)
-        assert found is not None
-        return int(found[0], 8)
+        match = self._match(_OCTAL)
+        assert match is not None
+        return int(match[0], 8)
 
 
 def escaped(point: int) -> str:

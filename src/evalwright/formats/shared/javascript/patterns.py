@@ -62,10 +62,10 @@ class ScriptPattern:
         reply = awaited_now(call_worker(command, request, on_stdio=True))
         if "error" in reply:
             raise EvaluatorError(f"searching for {self._expression!r:.80} {reply.get('message')}", reply["error"])
-        found = reply["value"]
-        if "invalid" in found:
-            raise InvalidPattern(found["invalid"])
-        return bool(found["found"])
+        value = reply["value"]
+        if "invalid" in value:
+            raise InvalidPattern(value["invalid"])
+        return bool(value["found"])
 
 
 @lru_cache(512)

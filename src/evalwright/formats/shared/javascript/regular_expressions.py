@@ -63,14 +63,14 @@ def rewritten(expression: str, flags: str = "") -> re.Pattern[str]:
     """
     if is_plain(expression, flags):
         return re.compile(f"{expression[:-1]}\\Z" if expression.endswith("$") else expression, re.ASCII)
-    given = set(flags)
-    if len(given) < len(flags) or given - _FLAGS or given >= {"u", "v"}:
+    kinds = set(flags)
+    if len(kinds) < len(flags) or kinds - _FLAGS or kinds >= {"u", "v"}:
         raise InvalidFlags(f"invalid flags {flags!r:.40}")
-    if any(given >= some for some in _FOR_NODE):
+    if any(kinds >= some for some in _FOR_NODE):
         raise BeyondPython(f"it has the flags {flags!r}")
     try:
-        text = _Reader(expression if "u" in given else code_units(expression), flags).whole()
-        return re.compile(text, re.ASCII | (re.IGNORECASE if "i" in given else re.NOFLAG))
+        text = _Reader(expression if "u" in kinds else code_units(expression), flags).whole()
+        return re.compile(text, re.ASCII | (re.IGNORECASE if "i" in kinds else re.NOFLAG))
     except (re.error, OverflowError, RecursionError) as error:
         raise BeyondPython(str(error)) from None
 
@@ -84,11 +84,11 @@ class _Reader(Characters):
         self._begin, self._end = (f"(?<![^{_BREAKS}])", f"(?![^{_BREAKS}])") if "m" in flags else ("^", r"\Z")
         self._any = r"[\x00-\U0010ffff]" if "s" in flags else f"[^{_BREAKS}]"
         self._opened = self._count = 0
-        for found in _GROUPS.finditer(expression):
-            if found[1] or found[2] is not None:
+        for group in _GROUPS.finditer(expression):
+            if group[1] or group[2] is not None:
                 self._count += 1
-            if found[2] is not None:
-                self._name(found[2], closed=bool(found[3]))
+            if group[2] is not None:
+                self._name(group[2], closed=bool(group[3]))
 
     def _name(self, name: str, *, closed: bool) -> None:
         if not closed or (name.isascii() and "\\" not in name and not _NAME.fullmatch(name)):
@@ -107,10 +107,12 @@ class _Reader(Characters):
 
     def _alternatives(self, known: Set[int]) -> tuple[list[str], Set[int]]:
         """The alternatives up to the end of the group, and the groups that have taken part after any of them."""
-        found = [self._sequence(known)]
+        alternatives = [self._sequence(known)]
         while self._take("|"):
-            found.append(self._sequence(known))
-        return [text for text, _ in found], frozenset.intersection(*(frozenset(groups) for _, groups in found))
+            alternatives.append(self._sequence(known))
+        return [text for text, _ in alternatives], frozenset.intersection(
+            *(frozenset(groups) for _, groups in alternatives)
+        )
 
     def _sequence(self, known: Set[int]) -> tuple[str, Set[int]]:
         parts, own = [], frozenset[int]()
@@ -138,14 +140,14 @@ class _Reader(Characters):
         return _Part(self._any if sign == "." else self._sign(ord(sign)))
 
     def _repeated_part(self, part: _Part) -> _Part:
-        found = self._match(_QUANTIFIER) if part.repeatable else None
-        if found is None:
+        quantifier = self._match(_QUANTIFIER) if part.repeatable else None
+        if quantifier is None:
             return part
-        sign, least, comma, most, lazy = found.groups()
+        sign, least, comma, most, lazy = quantifier.groups()
         low = int(least) if least else 1 if sign == "+" else 0
         high = int(most) if most else None if comma or sign in ("*", "+") else 1 if sign == "?" else low
         if high is not None and low > high:
-            raise InvalidPattern(f"the numbers of {found[0]} are out of order")
+            raise InvalidPattern(f"the numbers of {quantifier[0]} are out of order")
         if part.assertion:  # repetition changes nothing, except that the assertion need not hold
             if not low and part.holds_groups:
                 raise BeyondPython("a lookahead with a group is repeated")
@@ -190,9 +192,9 @@ class _Reader(Characters):
     @staticmethod
     def _behind(sign: str, alternatives: list[str], *, holds_groups: bool) -> _Part:
         """A lookbehind, whose alternatives may have different lengths."""
-        if holds_groups or any("(?:\\" in one for one in alternatives):
+        if holds_groups or any("(?:\\" in alternative for alternative in alternatives):
             raise BeyondPython("a lookbehind has groups or references")
-        each = [f"{sign}{one})" for one in alternatives]
+        each = [f"{sign}{alternative})" for alternative in alternatives]
         text = "".join(each) if sign == "(?<!" else f"(?:{'|'.join(each)})"
         return _Part(text, repeatable=False, assertion=True)
 
@@ -210,10 +212,10 @@ class _Reader(Characters):
                 return self._reference(int(digits[0]), known)
         if sign == "k" and (self._unicode or self._names):
             self._position += 1
-            found = self._match(re.compile("<([^>]*)>"))
-            if found is None or found[1] not in self._names:
+            match = self._match(re.compile("<([^>]*)>"))
+            if match is None or match[1] not in self._names:
                 raise InvalidPattern(r"\k names no group")
-            return self._reference(self._names[found[1]], known)
+            return self._reference(self._names[match[1]], known)
         point = self._character(in_class=False)
         return _Part(f"[{CLASSES[point]}]" if isinstance(point, str) else self._sign(point))
 
