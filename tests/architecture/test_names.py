@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -127,6 +128,22 @@ def test_functions_and_classes_are_not_named_after_talking() -> None:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     names = [(module, node.name) for path, module in modules() for node in nodes(path) if isinstance(node, kinds)]
     assert [(*place, SPOKEN[word]) for place in names for word in spoken_words(place[1])] == []
+
+
+def named_values(path: Path) -> Iterator[str]:
+    """Names that a module binds to values: variables, parameters and attributes."""
+    for node in nodes(path):
+        if isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+
+
+def test_values_are_not_named_after_talking() -> None:
+    """What was asked or told is a question, a request, a prompt, a message: the name of the thing says more."""
+    vague = {"asked", "heard", "said", "told"}
+    names = {(module, name) for path, module in modules() for name in named_values(path)}
+    assert sorted(place for place in names if place[1].strip("_") in vague) == []
 
 
 def test_a_verb_of_talking_is_seen_in_every_form() -> None:

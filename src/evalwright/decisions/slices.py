@@ -85,9 +85,9 @@ def _labels_of(cases: Iterable[_CaseLabels | Case], terms: Terms) -> _FoundLabel
         if terms.group is not None and terms.group in case.metadata:
             labels.groups[key] = metadata_text(case.metadata[terms.group])
         slices = [*(f"{_METADATA}{name}" for name in case.metadata), "tag"] if every else terms.slices
-        for asked in slices:
-            for value in _values(asked, case.tags, case.metadata):
-                labels.slices.setdefault((asked.removeprefix(_METADATA), value), []).append(key)
+        for wanted_slice in slices:
+            for value in _values(wanted_slice, case.tags, case.metadata):
+                labels.slices.setdefault((wanted_slice.removeprefix(_METADATA), value), []).append(key)
     labels.seen.update([*(f"{_METADATA}{name}" for name in names), *["tag"] * tagged])
     return labels
 

@@ -46,10 +46,10 @@ def _prompt(given: Any) -> list[Any]:
     """The messages of `ai.prompt`, which has a text or messages, and the instructions apart."""
     if not isinstance(given, dict):
         return []
-    told, messages = given.get("system"), given.get("messages") or given.get("prompt")
-    asked = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
-    first = [{"role": "system", "content": told}] if isinstance(told, str) else []
-    return [*first, *asked] if isinstance(asked, list) else []
+    system, messages = given.get("system"), given.get("messages") or given.get("prompt")
+    listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    first = [{"role": "system", "content": system}] if isinstance(system, str) else []
+    return [*first, *listed] if isinstance(listed, list) else []
 
 
 def _reply(given: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -59,5 +59,5 @@ def _reply(given: Mapping[str, Any]) -> dict[str, Any] | None:
     if text is None and calls is None:
         return None
     thought = [{"type": "reasoning", "content": thinking}] if isinstance(thinking, str) and thinking else []
-    said = [{"type": "text", "content": text}] if text else []
-    return {"role": "assistant", "parts": [*thought, *said], "tool_calls": calls}
+    parts = [{"type": "text", "content": text}] if text else []
+    return {"role": "assistant", "parts": [*thought, *parts], "tool_calls": calls}

@@ -21,14 +21,18 @@ _ROLES = {
 def request_messages(inputs: Any) -> list[dict[str, Any]]:
     """The messages in the inputs of a call of a model."""
     given = inputs if isinstance(inputs, dict) else {"messages": inputs}
-    told = next((given[key] for key in ("system", "instructions") if given.get(key)), None)
+    instructions = next((given[key] for key in ("system", "instructions") if given.get(key)), None)
     messages = next((given[key] for key in ("messages", "input", "contents") if given.get(key)), None)
     if isinstance(messages, list) and messages and isinstance(messages[0], list):
         messages = messages[0]  # LangChain sends batches, with one list of messages per run
     if isinstance(messages, str) and isinstance(inputs, dict):
         messages = [{"role": "user", "content": messages}]
     found = [message for dictionary in dictionaries(messages) if (message := chat_message(dictionary)) is not None]
-    return [{"role": "system", "content": told}, *found] if found and isinstance(told, str | list) else found
+    return (
+        [{"role": "system", "content": instructions}, *found]
+        if found and isinstance(instructions, str | list)
+        else found
+    )
 
 
 def reply_messages(outputs: Any) -> list[dict[str, Any]]:

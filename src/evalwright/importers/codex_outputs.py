@@ -27,8 +27,8 @@ def exec_call(item: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
         case "mcp_tool_call":
             return f"{item.get('server')}.{item.get('tool')}", arguments_of(item.get("arguments"))
         case "collab_tool_call":
-            asked = ("prompt", "receiver_thread_ids")
-            return str(item.get("tool")), {key: item[key] for key in asked if item.get(key)}
+            keys = ("prompt", "receiver_thread_ids")
+            return str(item.get("tool")), {key: item[key] for key in keys if item.get(key)}
         case "web_search":
             return "web_search", {"query": item.get("query")}
         case "todo_list":

@@ -40,7 +40,7 @@ class _Session:
         """The turn that the next text or call belongs to, until a call of it has ended."""
         self._turns: dict[str, AgentTurn] = {}
         """Turns by the id of their model call."""
-        self._said: list[AgentTurn] = []
+        self._open_turns: list[AgentTurn] = []
         """The turns with a text in the current run."""
         self._all: list[AgentTurn] = []
         self._thought = ""
@@ -97,7 +97,7 @@ class _Session:
         text = self._text(record)
         is_piece = at is not None and record.get("model_call_id") is None
         known = self._turn.text or "" if self._turn is not None else ""
-        if not is_piece and text in (known, "".join(turn.text or "" for turn in self._said)):
+        if not is_piece and text in (known, "".join(turn.text or "" for turn in self._open_turns)):
             self._turn_of(record, at)
             return
         turn = self._turn_of(record, at)
@@ -106,8 +106,8 @@ class _Session:
             self._turn = None  # a whole text after another one
             turn, known = self._turn_of({}, at), ""
         turn.texts = [text if not is_piece and text.startswith(known) else known + text]
-        if turn not in self._said:
-            self._said.append(turn)
+        if turn not in self._open_turns:
+            self._open_turns.append(turn)
             self._all.append(turn)
 
     def _call(self, record: Mapping[str, Any], at: datetime | None) -> None:
@@ -145,9 +145,9 @@ class _Session:
         if (lasted := recorded_milliseconds(record.get("duration_ms"), self._notes)) is not None:
             self._talk.latency_ms = lasted + (self._talk.latency_ms or 0)
         text = record.get("result")
-        if isinstance(text, str) and not self._said:
+        if isinstance(text, str) and not self._open_turns:
             self._talk.add_text(text)  # of `--output-format json`; else it repeats all texts of the run
-        self._turn, self._said = None, []
+        self._turn, self._open_turns = None, []
         failed = bool(record.get("is_error"))
         self._talk.error = TraceError("agent_error", str(text or "the agent ended with an error")) if failed else None
 

@@ -124,9 +124,9 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
     talk.latency_ms = recorded_milliseconds(_number(golden.get("completion_time")), reading.notes, unit=1000)
     scores = _scores(talk, golden)
     expected: dict[str, Any] = {"facts": {}}
-    for told in ("expected_output", "expected_outcome"):
-        if golden.get(told) is not None:
-            expected["facts"][told] = golden[told]
+    for expectation in ("expected_output", "expected_outcome"):
+        if golden.get(expectation) is not None:
+            expected["facts"][expectation] = golden[expectation]
     if tools := [str(call["name"]) for call in dictionaries(golden.get("expected_tools")) if call.get("name")]:
         expected["must_call_tools"] = tools
     beside = {key: golden[key] for key in ("retrieval_context", "context") if golden.get(key) is not None}

@@ -232,8 +232,8 @@ def _is_pydantic_evals(head: Head) -> bool:
 def _is_anthropic(head: Head) -> bool:
     def has_blocks(record: dict[str, Any]) -> bool:
         messages = [record, *dictionaries(record.get("messages"))]
-        said = (message for message in messages if "role" in message)  # LangChain's have a type instead
-        blocks = (block for message in said for block in dictionaries(message.get("content")))
+        with_roles = (message for message in messages if "role" in message)  # LangChain's have a type instead
+        blocks = (block for message in with_roles for block in dictionaries(message.get("content")))
         return any(str(block.get("type")).endswith(("tool_use", "tool_result")) for block in blocks)
 
     def is_response(record: Any) -> bool:

@@ -87,8 +87,8 @@ class GatheredCases:
 
     def _check_same(self, case_id: str, record: Imported, mistakes: Mistakes) -> None:
         """Records of one name are recordings of one case: all have recordings, and the same input and expectations."""
-        told = msgspec.json.encode([record.input, record.expected, record.evaluators], order="deterministic")
-        stated = hashlib.blake2b(told, digest_size=16).digest(), record.trace is not None
+        statement = msgspec.json.encode([record.input, record.expected, record.evaluators], order="deterministic")
+        stated = hashlib.blake2b(statement, digest_size=16).digest(), record.trace is not None
         where = f"{record.file}:{record.line}" if record.line else f"{record.file} {record.key}".rstrip()
         if case_id not in self._authored:
             self._authored[case_id] = stated, where

@@ -95,9 +95,9 @@ class GeminiChat:
         model = message.get("model")
         turn = self.talk.turn(None, at, model if isinstance(model, str) else None)
         for thought in dictionaries(message.get("thoughts")):
-            told = [str(thought[key]) for key in ("subject", "description") if thought.get(key)]
-            if told:
-                turn.think(": ".join(told))
+            thought_parts = [str(thought[key]) for key in ("subject", "description") if thought.get(key)]
+            if thought_parts:
+                turn.think(": ".join(thought_parts))
         if text:
             turn.add_text(text)
         calls = [*dictionaries(message.get("toolCalls"))]

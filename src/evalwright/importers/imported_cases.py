@@ -226,11 +226,11 @@ def _case_pieces(survey: _Survey) -> Iterator[bytes]:
         yield from case_pieces(_case(case_id, whole[0], traces[0].input), traces)
 
 
-def _case(case_id: str, first: Recording, asked: dict[str, Any]) -> dict[str, Any]:
+def _case(case_id: str, first: Recording, question: dict[str, Any]) -> dict[str, Any]:
     return {
         "schema_version": "1.0",
         "id": case_id,
-        "input": asked,
+        "input": question,
         "expected": {"facts": {} if first.actions is None else {"actions": first.actions}},
         "metadata": first.metadata,
     }

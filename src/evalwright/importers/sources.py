@@ -81,7 +81,7 @@ class ImportNotes:
 
     def __init__(self) -> None:
         self._lost: Counter[str] = Counter()
-        self._said: list[str] = []
+        self._lines: list[str] = []
 
     def lose(self, kind: str, number: int = 1) -> None:
         """`kind` is what is lost, in the plural: `images`, `lines of type 'x'`."""
@@ -95,11 +95,11 @@ class ImportNotes:
                 self.lose(f"keys {key!r} of {of}{f' ({meant})' if meant else ''}")
 
     def add_text(self, note: str) -> None:
-        if note not in self._said:
-            self._said.append(note)
+        if note not in self._lines:
+            self._lines.append(note)
 
     def lines(self) -> list[str]:
-        return [*self._said, *(f"lost: {kind}: {number}" for kind, number in sorted(self._lost.items()))]
+        return [*self._lines, *(f"lost: {kind}: {number}" for kind, number in sorted(self._lost.items()))]
 
 
 def expanded(paths: Iterable[Path]) -> tuple[list[Path], bool]:

@@ -43,14 +43,14 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
     recording = _Recording(tree)
     talk = recording.conversation()
     started, finished = recording.times()
-    asked, output_of = recording.input(talk), recording.output_of(talk)
+    question, output_of = recording.input(talk), recording.output_of(talk)
     trace = Trace(
         case_id=tree.top.trace_id,
         variant_name="recorded",
         started_at=_at(started) or UNKNOWN_TIME,
         finished_at=_at(finished or started) or UNKNOWN_TIME,
         latency_ms=(finished - started) // 1_000_000 if started and finished and finished >= started else None,
-        input=asked,
+        input=question,
         output=output_of,
         messages=talk.messages,
         tool_calls=recording.calls(talk),
@@ -60,7 +60,7 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
         extra={"source": "import", "trace_id": tree.top.trace_id, "imported_from": {"file": file}},
         spans=[recording.span(one) for one in tree.ordered],
     )
-    unrecorded = recording.unrecorded(asked, output_of)
+    unrecorded = recording.unrecorded(question, output_of)
     if trace.error is None and unrecorded is not None:
         trace.extra["answer_unrecorded"] = unrecorded
     if scores := recording.scores():
@@ -148,13 +148,13 @@ class _Recording:
             talk.final_answer or self._only_text(self._tree.output_messages, shown_output, "assistant"), talk.thinking
         )
 
-    def unrecorded(self, asked: dict[str, Any], output_of: Output) -> str | None:
+    def unrecorded(self, question: dict[str, Any], output_of: Output) -> str | None:
         """Why the answer is unknown; None if it is known, or known to be missing."""
         if output_of.final_answer:
             return None
         if self._tree.hides_texts:
             return f"texts were hidden before the export ({HIDDEN})"
-        return None if asked["user_message"] else "the export contains neither input nor answer"
+        return None if question["user_message"] else "the export contains neither input nor answer"
 
     def _only_text(self, messages: Any, shown: Any, role: str) -> str | None:
         """The text according to values of model calls without messages."""
@@ -165,10 +165,10 @@ class _Recording:
         """The calls with spans of tools, and further ones that models requested, ordered by time."""
         found = [(span.started_at or 0, self._executed_call(span)) for span in self._tree.of_kind("tool")]
         executed = [call for _, call in found]
-        asked = {span.span_id: self._tree.requested_calls(span) for span in self._tree.models}
-        for span in self._tree.innermost_spans([span for span in self._tree.models if asked[span.span_id]]):
+        requested = {span.span_id: self._tree.requested_calls(span) for span in self._tree.models}
+        for span in self._tree.innermost_spans([span for span in self._tree.models if requested[span.span_id]]):
             found += [
-                (span.finished_at or 0, call) for call in asked[span.span_id] if not _take_executed(call, executed)
+                (span.finished_at or 0, call) for call in requested[span.span_id] if not _take_executed(call, executed)
             ]
         if not found:
             return talk.tool_calls

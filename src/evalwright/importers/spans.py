@@ -151,8 +151,8 @@ class _Cases:
             "unrecorded": "traces were exported without the answer: their cases are skipped",
             "warned": "traces have warnings, see extra.warnings",
         }
-        told = [f"{self._counts[name]} of {self.cases} {what}" for name, what in says.items() if self._counts[name]]
-        return [*self._losses.notes(), *told]
+        counts = [f"{self._counts[name]} of {self.cases} {what}" for name, what in says.items() if self._counts[name]]
+        return [*self._losses.notes(), *counts]
 
 
 def _case(trace: Trace, about: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:

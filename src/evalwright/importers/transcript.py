@@ -57,7 +57,7 @@ class Transcript:
         self._ended: dict[str, tuple[datetime | None, bool, Any]] = {}
         self._pending: list[str] = []
         self._failed = 0
-        self._asked: list[tuple[int, int, int]] = []
+        self._questions: list[tuple[int, int, int]] = []
         """How many entries, results and failed results were before each request of the user."""
         self._first: datetime | None = None
         self._last: datetime | None = None
@@ -94,17 +94,17 @@ class Transcript:
     def user(self, text: str, *, asks: bool = True) -> None:
         """Add a message of the user; with `asks` false, one that a tool wrote in the user's name."""
         if asks:
-            self._asked.append((len(self._entries), len(self.results), self._failed))
+            self._questions.append((len(self._entries), len(self.results), self._failed))
             self.user_message = text if self.user_message is None else self.user_message
         self._entries.append(TraceMessage("user", text))
 
     def undo(self, requests: int) -> int:
         """Leave out the last requests of the user with all that followed; returns how many there were."""
-        undone = self._asked[-requests:] if requests > 0 else []
+        undone = self._questions[-requests:] if requests > 0 else []
         if undone:
             entries, results, self._failed = undone[0]
-            del self._entries[entries:], self.results[results:], self._asked[-len(undone) :]
-        if not self._asked:
+            del self._entries[entries:], self.results[results:], self._questions[-len(undone) :]
+        if not self._questions:
             self.user_message = None
         return len(undone)
 

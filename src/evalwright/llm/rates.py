@@ -131,16 +131,16 @@ class Passage:
 
     def __init__(self, rates: Rates, need: Demand) -> None:
         self.need: Demand = need
-        self._rates, self._heard = rates, False
+        self._rates, self._has_limits = rates, False
 
     def adopt(self, headers: Mapping[str, str]) -> None:
         self._rates.adopt(headers, self)
-        self._heard = True
+        self._has_limits = True
 
     def done(self, used: Demand) -> None:
         """The call is over, and used this much."""
         spare = Demand(self.need.token_input - used.token_input, self.need.token_output - used.token_output)
-        self._rates.end(self, None if self._heard else spare)
+        self._rates.end(self, None if self._has_limits else spare)
 
 
 def exhausted_for(headers: Mapping[str, str]) -> float | None:

@@ -26,7 +26,7 @@ class RecordedCall(msgspec.Struct, gc=False):
     """The instrumentation, or what tells it: one instrumentation does not record a call twice."""
     tokens: tuple[int, int]
     """Input and output; 0 for what is not known."""
-    said: str = ""
+    reply: str = ""
     """The reply in a form that can be compared; empty if it is not known."""
     response: str | None = None
 
@@ -61,7 +61,7 @@ def _is_same(outer: RecordedCall, inner: RecordedCall) -> bool:
         return False
     if outer.response is not None and outer.response == inner.response:
         return True
-    tokens, texts = {outer.tokens, inner.tokens}, {outer.said, inner.said}
+    tokens, texts = {outer.tokens, inner.tokens}, {outer.reply, inner.reply}
     differ = len(tokens - {_UNCOUNTED}) == 2 or len(texts - {""}) == 2
     agree = (len(tokens) == 1 and _UNCOUNTED not in tokens) or (len(texts) == 1 and "" not in texts)
     return inner.end <= outer.end and agree and not differ

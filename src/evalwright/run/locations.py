@@ -198,8 +198,8 @@ def is_written(place: Place) -> bool:
 
     A store of a plug-in may not know.
     """
-    asked: Callable[[str], bool] | None = getattr(place.store, "is_written", None)
-    return asked is not None and asked(place.run_id)
+    is_written: Callable[[str], bool] | None = getattr(place.store, "is_written", None)
+    return is_written is not None and is_written(place.run_id)
 
 
 def is_on_a_server(address: Path | str) -> bool:

@@ -36,7 +36,7 @@ class ChangeTally:
     def __init__(self) -> None:
         self._known: dict[_Pair, ChangeCounts | None] = {}
         self._lock = threading.Lock()
-        self._asked: SimpleQueue[tuple[_Pair, RunSource, RunSource]] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[_Pair, RunSource, RunSource]] = SimpleQueue()
         self._worker: threading.Thread | None = None
 
     def of(
@@ -55,12 +55,12 @@ class ChangeTally:
             if self._worker is None:  # a daemon: whoever stops the server does not wait for it
                 self._worker = threading.Thread(target=self._work, daemon=True, name="changed cases")
                 self._worker.start()
-        self._asked.put((pair, older, newer))
+        self._queue.put((pair, older, newer))
         return None
 
     def _work(self) -> None:
         while True:
-            pair, older, newer = self._asked.get()
+            pair, older, newer = self._queue.get()
             try:
                 counts = _change_counts(older, newer, pair.variant)
             except Exception:  # the page of the comparison reports the problem

@@ -58,11 +58,11 @@ class AgentProvider:
             seconds=float(target.get("timeout_seconds") or _SECONDS),
         )
 
-    async def ask(self, asked: PromptRequest, purpose: str) -> ProviderReply:
+    async def ask(self, question: PromptRequest, purpose: str) -> ProviderReply:
         """Raises TargetError."""
-        request = AgentRequest(_prompt(asked), self._model, args=self._args)
-        if asked.workspace is not None:
-            return _reply_of(await self._agent.ask(request, asked.workspace))
+        request = AgentRequest(_prompt(question), self._model, args=self._args)
+        if question.workspace is not None:
+            return _reply_of(await self._agent.ask(request, question.workspace))
         with temporary_folder() as folder:
             return _reply_of(await self._run_agent(request, folder / "workspace"))
 

@@ -116,8 +116,10 @@ class Cases:
         if errors:
             self.lost[case.id] = errors
             case = ForeignCase(id=named or f"{self._file.key}[{index}]", input="", evaluators=[])
-            told = [self._file.problem(index, named, path, _with_path(path, message)) for path, message in notes.errors]
-            case.extra = {"load_error": "; ".join(problem.message for problem in told)}
+            mistakes = [
+                self._file.problem(index, named, path, _with_path(path, message)) for path, message in notes.errors
+            ]
+            case.extra = {"load_error": "; ".join(problem.message for problem in mistakes)}
         return case
 
     def _valid_case(self, raw: Any, case_id: str, report: Notes) -> ForeignCase:

@@ -88,10 +88,10 @@ def _one_of(raw: Mapping[str, Any], key: str, choices: Sequence[str], report: No
 
 
 async def call_in_turns(
-    provider: Provider, asked: PromptRequest, turns: Sequence[Mapping[str, Any]], size: int | None
+    provider: Provider, opening: PromptRequest, turns: Sequence[Mapping[str, Any]], size: int | None
 ) -> tuple[ProviderReply, list[dict[str, Any]]]:
     """The last answer with the totals of all turns, and each turn's messages. Raises TargetError."""
-    history: list[dict[str, Any]] = [*asked.chat]
+    history: list[dict[str, Any]] = [*opening.chat]
     messages: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
     replies: list[ProviderReply] = []
@@ -100,8 +100,8 @@ async def call_in_turns(
         history.append(question)
         seen = window(history, size)
         prompt = str(turn["input"]) if len(seen) == 1 else transcript(seen, "@[{role}]:\n{content}", str.title)
-        request = asked._replace(
-            prompt=prompt, bare_prompt=prompt, chat=seen, messages=seen, case_id=f"{asked.case_id}/turn-{number}"
+        request = opening._replace(
+            prompt=prompt, bare_prompt=prompt, chat=seen, messages=seen, case_id=f"{opening.case_id}/turn-{number}"
         )
         reply = await provider.ask(request, "system")
         said_messages = [*reply.messages] or [{"role": "assistant", "content": reply.text}]

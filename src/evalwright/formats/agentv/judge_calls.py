@@ -114,22 +114,22 @@ class _JudgeProvider:
         workers = target.get("workers") or (1 if kind == "cli" else _MANY)
         self.turn = turns.setdefault((folder, target["name"]), asyncio.Semaphore(workers))
 
-    async def reply_text(self, asked: PromptRequest, *, apart: bool) -> str:
+    async def reply_text(self, question: PromptRequest, *, apart: bool) -> str:
         """The reply. A program that works `apart` gets an empty folder, or a copy of its own template.
 
         Calls of programs are recorded here; calls of models record themselves.
         """
         if self._program is None:
-            return (await self._ask(asked, "judge")).text
+            return (await self._ask(question, "judge")).text
         if apart and not self._has_template:
             with temporary_folder() as folder:
-                return await self._reply_with_record(asked._replace(workspace=folder))
-        return await self._reply_with_record(asked)
+                return await self._reply_with_record(question._replace(workspace=folder))
+        return await self._reply_with_record(question)
 
-    async def forget(self, asked: PromptRequest) -> None:
+    async def forget(self, question: PromptRequest) -> None:
         """Do not cache the reply to this. Only models' replies are cached."""
         if self._model is not None:
-            await self._model.forget(asked)
+            await self._model.forget(question)
 
     async def _reply_with_record(self, request: PromptRequest) -> str:
         texts = {"system": request.system, "user": request.prompt}

@@ -25,8 +25,8 @@ def trace_messages(messages: Sequence[dict[str, Any]]) -> tuple[list[TraceMessag
         listed = raw.get("tool_calls")
         calls = [traced_call(call) for call in (listed if isinstance(listed, list) else ()) if isinstance(call, dict)]
         called |= {call.id: call.name for call in calls if call.id is not None}
-        role, asked = str(raw.get("role") or "assistant"), raw.get("tool_call_id")
-        call_id = asked if isinstance(asked, str) else None
+        role, raw_id = str(raw.get("role") or "assistant"), raw.get("tool_call_id")
+        call_id = raw_id if isinstance(raw_id, str) else None
         name = raw.get("name") if isinstance(raw.get("name"), str) else called.get(call_id)
         content = _content_of(raw.get("content"))
         found.append(TraceMessage(role, content, tool_call=_as_call(calls[0]) if calls else None, name=name))

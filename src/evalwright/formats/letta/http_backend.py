@@ -25,7 +25,7 @@ class HttpBackend:
         self._url = url
 
     async def reply(self, message: str, context: Context) -> Any:
-        asked = {
+        payload = {
             "input": message,
             "messages": [m for turn in context.history for m in turn],
             "sample": context.sample.model_dump(mode="json"),
@@ -36,7 +36,7 @@ class HttpBackend:
         try:
             async with (
                 httpx.AsyncClient(timeout=None, trust_env=False) as client,  # the runner limits the time
-                client.stream("POST", self._url, json=asked) as response,
+                client.stream("POST", self._url, json=payload) as response,
                 aclosing(pieces(response, _CAP)) as body,
             ):
                 received = b"".join([piece async for piece in body])

@@ -136,9 +136,9 @@ class LettaAgent:
             raise TargetError(f"{self._cached} has no result of this sample, and no --target answers it", "no_backend")
         raise TargetError(_NO_BACKEND, "no_backend")
 
-    async def _converse(self, backend: Backend, context: Context, asked: Any, emit: Emit) -> list[Turn]:
+    async def _converse(self, backend: Backend, context: Context, messages_sent: Any, emit: Emit) -> list[Turn]:
         turns: list[Turn] = []
-        messages = asked if isinstance(asked, list) else [asked]
+        messages = messages_sent if isinstance(messages_sent, list) else [messages_sent]
         for i, message in enumerate(messages):
             context.turn = i
             emit("message_sending", i + 1, len(messages), agent_id=context.agent_id)

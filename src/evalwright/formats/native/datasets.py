@@ -237,14 +237,14 @@ def case_in(line: bytes) -> Case | None:
         return None
     if line.count(b"[") + line.count(b"{") > _DEEPEST:
         return None
-    asked = read.expected or _NOTHING
+    expectations = read.expected or _NOTHING
     expected = Expected(
-        asked.must_call_tools or [],
-        asked.answer_should_include or [],
-        asked.answer_should_not_include or [],
-        asked.facts or {},
-        asked.must_modify_files or [],
-        asked.must_not_modify_files or [],
+        expectations.must_call_tools or [],
+        expectations.answer_should_include or [],
+        expectations.answer_should_not_include or [],
+        expectations.facts or {},
+        expectations.must_modify_files or [],
+        expectations.must_not_modify_files or [],
         None,
     )
     return Case(

@@ -146,8 +146,8 @@ class PromptfooTarget:
             reply = ProviderReply(own["provider_output"], cost=0.0)
         else:
             inner = {"__evalId": "evalwright", "__evalStepId": case.id, "__repeatIndex": trial}
-            told = {**context, "vars": {**context["vars"], **inner}, "test": _test_for_code(case, own)}
-            reply = await self._caller_for(own)(ProviderCall(prompt, told, config, trial, self._environment))
+            hook_context = {**context, "vars": {**context["vars"], **inner}, "test": _test_for_code(case, own)}
+            reply = await self._caller_for(own)(ProviderCall(prompt, hook_context, config, trial, self._environment))
         # A test's own provider merely replaces the column's, whose transform and delay still apply.
         turn |= {"output": reply.output or "", "metadata": reply.metadata}
         output = await self._transformed_output(reply, options, context, seen)

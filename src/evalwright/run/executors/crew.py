@@ -59,7 +59,7 @@ class Crew:
         self._kept_free: CrewMember | None = None
         """A worker that gets no more calls until it has none left, and then takes one alone."""
         self._has_any = False
-        self._said = False
+        self._is_reported = False
         self._given_up = ""
 
     async def run(self, case: Case, trial: int) -> Answer:
@@ -117,9 +117,9 @@ class Crew:
     def arrived(self) -> None:
         """A worker is ready."""
         self._has_any = True
-        if self._said:
+        if self._is_reported:
             _log.warning("%r has a worker again", self.name)
-            self._said = False
+            self._is_reported = False
         if not self._there.done():
             self._there.set_result(None)
         while self._waiting:
@@ -179,8 +179,8 @@ class Crew:
         if self._has_any:
             return False
         alone = time.monotonic() - self._alone_since
-        if alone > min(_SAID_AFTER, self._wait / 2) and not self._said:
-            self._said = True
+        if alone > min(_SAID_AFTER, self._wait / 2) and not self._is_reported:
+            self._is_reported = True
             _log.warning(
                 "%r has no worker left; the cluster began with %s. Waiting for one for at most %g seconds",
                 self.name,

@@ -29,25 +29,25 @@ class ModelsOfRun:
 
     def __init__(self, send: Callable[[ModelCall], None]) -> None:
         self._send = send
-        self._asked: dict[int, asyncio.Future[ModelReply]] = {}
+        self._requests: dict[int, asyncio.Future[ModelReply]] = {}
         self._number = 0
 
     async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply:
         self._number += 1
         number, reply = self._number, asyncio.get_running_loop().create_future()
-        self._asked[number] = reply
+        self._requests[number] = reply
         self._send(ModelCall(number, request, purpose, asking.get()))
         try:
             answer: ModelReply = await reply
         finally:
-            self._asked.pop(number, None)
+            self._requests.pop(number, None)
         if answer.reply is None:
             raise target_error(answer.error or TraceError("bad_reply", "the run had no reply of the model"))
         return answer.reply
 
     def resolve(self, reply: ModelReply) -> None:
         """Give a call the run's reply."""
-        waiting = self._asked.get(reply.id)
+        waiting = self._requests.get(reply.id)
         if waiting is not None and not waiting.done():
             waiting.set_result(reply)
 

@@ -109,18 +109,18 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
     def _watched_steps(self, gen: PQGen[V]) -> PQGen[V]:
         """The same steps; a statement may take as long as it needs while the server answers at all."""
-        heard = time.monotonic()
+        last_answer = time.monotonic()
         try:
             state = next(gen)
             while True:
                 ready = yield state
                 if ready:
-                    heard = time.monotonic()
-                elif time.monotonic() - heard > self.database.patience(_SILENCE):
+                    last_answer = time.monotonic()
+                elif time.monotonic() - last_answer > self.database.patience(_SILENCE):
                     if not self._answers():
                         self.pgconn.finish()
                         raise psycopg.OperationalError("the server has stopped answering")
-                    heard = time.monotonic()
+                    last_answer = time.monotonic()
                 state = gen.send(ready)
         except StopIteration as end:
             value: V = end.value

@@ -167,7 +167,7 @@ class Agent:
             error = TraceError("agent_error", f"what {self.name} printed breaks off before its end")
         if error is None:
             return None
-        texts = " ".join([error.message, stderr, stream.odd, *sorted(stream.said)])
+        texts = " ".join([error.message, stderr, stream.odd, *sorted(stream.error_words)])
         return TraceError(SIGN_IN, error.message, status=401) if _SIGN_IN.search(texts) else error
 
     def _too_late(self, reported: TraceError | None) -> TraceError:

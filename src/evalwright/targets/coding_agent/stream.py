@@ -45,7 +45,7 @@ class AgentStream:
         """The whole stream, without secrets."""
         self.ended: bool = False
         """Whether the agent reported its end, and did nothing afterwards."""
-        self.said: set[str] = set()
+        self.error_words: set[str] = set()
         """The words that its records use for errors."""
         self.empty: bool = True
         """Whether it has no records so far."""
@@ -104,7 +104,7 @@ class AgentStream:
             if isinstance(kind, str):
                 self.ended = kind in self._program.ends or (self.ended and kind not in self._program.works)
             if isinstance(value.get("error"), str):
-                self.said.add(value["error"])
+                self.error_words.add(value["error"])
             line = self._masker.mask_bytes(line)
             self._write(1, line + b"\n")
             self.empty = False

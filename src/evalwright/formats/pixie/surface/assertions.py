@@ -192,9 +192,9 @@ def _with_scores(
             if not threshold.passes(evaluation)
         ]
         lines += [f"input {number}, {one_line(repr(value), _LONGEST)}"] if low else []
-        for one, said in low:
-            score = "error" if could_not_judge(said) else f"{said.score:.2f}"
-            lines.append(f"  {one_line(label_of(one))} {score}: {one_line(str(said.reasoning), _LONGEST)}")
+        for one, reached in low:
+            score = "error" if could_not_judge(reached) else f"{reached.score:.2f}"
+            lines.append(f"  {one_line(label_of(one))} {score}: {one_line(str(reached.reasoning), _LONGEST)}")
     if len(lines) > _MOST_SHOWN:
         lines[_MOST_SHOWN:] = [f"... and {len(lines) - _MOST_SHOWN} more lines"]
     for line in lines:

@@ -49,34 +49,37 @@ class RateLimiter:
 class _Window:
     def __init__(self, seconds: float, requests: float, tokens: float) -> None:
         self._seconds, self._requests, self._tokens = seconds, requests, tokens
-        self._asked: deque[tuple[float, int]] = deque()
+        self._recent_requests: deque[tuple[float, int]] = deque()
 
     def free(self, moment: float, tokens: int) -> float:
         """`moment`, or the next one at which enough has left the window."""
-        while self._asked and self._asked[0][0] + self._seconds <= moment:
-            self._asked.popleft()
-        full = len(self._asked) + 1 > self._requests or sum(n for _, n in self._asked) + tokens > self._tokens
-        return self._asked[0][0] + self._seconds if self._asked and full else moment
+        while self._recent_requests and self._recent_requests[0][0] + self._seconds <= moment:
+            self._recent_requests.popleft()
+        full = (
+            len(self._recent_requests) + 1 > self._requests
+            or sum(n for _, n in self._recent_requests) + tokens > self._tokens
+        )
+        return self._recent_requests[0][0] + self._seconds if self._recent_requests and full else moment
 
     def add(self, moment: float, tokens: int) -> None:
-        self._asked.append((moment, tokens))
+        self._recent_requests.append((moment, tokens))
 
 
 class _Configured:
     """The limiter of this process: as the program configured it, else from the environment."""
 
     def __init__(self) -> None:
-        self._said = False
+        self._is_reported = False
         self._limits: RateLimitConfig | None = None
         self._limiters: dict[RateLimitConfig, RateLimiter] = {}
 
     def set_limits(self, limits: RateLimitConfig | None) -> None:
-        self._said, self._limits = True, limits
+        self._is_reported, self._limits = True, limits
         self._limiters.clear()
 
     def limiter(self) -> RateLimiter | None:
         """Runs with the same limits share one limiter: the provider counts what they send together."""
-        limits = self._limits if self._said else get_config().rate_limits
+        limits = self._limits if self._is_reported else get_config().rate_limits
         return None if limits is None else self._limiters.setdefault(limits, RateLimiter(limits))
 
 

@@ -77,11 +77,11 @@ class PromptfooComparison:
         except TemplateError as error:
             raise EvaluatorError(str(error), "template_error") from None
         outputs = [_output(trace) for trace, _ in cells]
-        told = {**names, "criteria": criteria, "outputs": [*map(parsed_output, outputs)]}
-        grader = grader_of(self._assertion, self._options, self._folder, "text", told)
+        variables = {**names, "criteria": criteria, "outputs": [*map(parsed_output, outputs)]}
+        grader = grader_of(self._assertion, self._options, self._folder, "text", variables)
         index = self._stored_choice(cells)
         if index is None:
-            index = await self._chosen_by(grader, criteria, outputs, told)
+            index = await self._chosen_by(grader, criteria, outputs, variables)
         name = cells[index][0].variant_name
         messages = []
         for i, _ in enumerate(cells):
@@ -96,9 +96,11 @@ class PromptfooComparison:
         known = {trace.variant_name: i for i, (trace, _) in enumerate(cells)}
         return next((known[name] for name in earlier if name in known), None)
 
-    async def _chosen_by(self, grader: Grader, criteria: str, outputs: Sequence[str], told: Mapping[str, Any]) -> int:
+    async def _chosen_by(
+        self, grader: Grader, criteria: str, outputs: Sequence[str], variables: Mapping[str, Any]
+    ) -> int:
         listed = "\n".join(f'<Text index="{i}">\n{output}\n</Text>' for i, output in enumerate(outputs))
-        messages = await own_messages(self._assertion, self._options, told, self._folder) or [
+        messages = await own_messages(self._assertion, self._options, variables, self._folder) or [
             {"role": "system", "content": _BEST},
             {"role": "user", "content": f"<Criterion>\n{criteria}\n</Criterion>\n{listed}"},
         ]
