@@ -157,7 +157,9 @@ def test_the_tables_of_variants_are_the_same(shown: Shown) -> None:
 
 
 def test_a_narrow_terminal_is_wide_enough(shown: Shown) -> None:
-    assert max(map(width, shown.texts["narrow terminal"].splitlines())) <= 80
+    # Warnings stay in one line each, so that they can be searched for; a loaded machine has one about latencies.
+    lines = [line for line in shown.texts["narrow terminal"].splitlines() if not line.startswith("warning: ")]
+    assert max(map(width, lines)) <= 80
 
 
 def test_a_comparison_sees_the_same_trials(shown: Shown) -> None:
