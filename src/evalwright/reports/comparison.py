@@ -35,7 +35,7 @@ def comparison_of_runs(comparison: RunComparison, paint: Paint) -> list[str]:
         _changes(comparison.variants, paint),
         _only("A", _cells_only(comparison, "a"), paint),
         _only("B", _cells_only(comparison, "b"), paint),
-        [row for line in _warnings(comparison) for row in _wrapped(f"warning: {one_line(line)}", paint)],
+        [f"warning: {one_line(line)}" for line in _warnings(comparison)],
     ]
     return [line for part in parts if part for line in [*part, ""]][:-1]
 
