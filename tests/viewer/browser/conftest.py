@@ -23,13 +23,13 @@ from viewer.browser.pages import CHROMIUM, TOKEN, when_read
 from viewer.runs import cut_short, made_run
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("browsed")
     return made_run(folder, trials=1), made_run(folder, trials=1, lost=1)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def origin(runs):
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
@@ -43,9 +43,10 @@ def origin(runs):
         thread.join()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser(origin):
-    """Opened after the runs are made: while it is open, this thread has an event loop that runs."""
+    """Closed after each module: while it is open, this thread has an event loop that runs, and tests of other folders
+    that come next could run none of their own."""
     del origin
     from playwright.sync_api import sync_playwright
 
@@ -93,7 +94,7 @@ def visit(browser, origin):
     assert [url for url in asked if not url.startswith((origin, "data:", "file:"))] == []
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def written(runs, tmp_path_factory):
     """Pages as files, and the run as one file."""
     folder = tmp_path_factory.mktemp("written")
