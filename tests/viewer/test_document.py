@@ -241,6 +241,7 @@ def test_a_folder_gets_pages_and_a_large_run_the_command_for_them(tmp_path: Path
 
 def test_a_partial_run_says_so() -> None:
     assert "Partial: 4 of 100 cells have not been run." in rendered(cells_missing=4).text
+    assert "Partial: 1 of 97 cells has not been run." in rendered(cells_missing=1).text
 
 
 def test_of_several_attempts_only_the_last_is_shown() -> None:

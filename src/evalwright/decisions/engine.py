@@ -185,7 +185,8 @@ def _warnings(decision: Decision, identity: Identity, ground: Ground, counting: 
     lines += approximations_of(decision, ground, counting)
     for name, side in (("A", decision.a), ("B", decision.b)):
         if decision.n * 2 < side.n:
-            lines.append(f"only {decision.n:,} of the {side.n:,} cases of {name} are paired")
+            few = f"only {decision.n:,} of the {side.n:,} cases of {name} are paired"
+            lines.append(f"the only case of {name} is not paired" if side.n == 1 else few)
     if decision.method == BETTING and "errors" in decision.errors.missing:
         both = [errors.target + errors.evaluator for errors in (decision.errors.a, decision.errors.b)]
         lines.append("errors (A {:,}, B {:,}) count as the worst that they could have been".format(*both))

@@ -144,7 +144,8 @@ def _head(summary: RunSummary, context: ReportContext) -> list[str]:
     if comparison is not None:
         lines.append(f"compared with {code(comparison.a, 200)} (A); every change is B − A")
     if summary.cells_missing:
-        lines += ["", f"**Partial: {summary.cells_missing:,} of {cells} have not been run.**"]
+        have = "has" if summary.cells_missing == 1 else "have"
+        lines += ["", f"**Partial: {summary.cells_missing:,} of {cells} {have} not been run.**"]
     return lines
 
 
