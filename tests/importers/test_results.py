@@ -1,10 +1,8 @@
-"""Results and datasets of other tools: promptfoo, lm-evaluation-harness, deepeval, pydantic_evals, Inspect."""
+"""Results and datasets of other tools: lm-evaluation-harness, deepeval, pydantic_evals, SWE-agent."""
 
 from __future__ import annotations
 
-import gzip
 import json
-from pathlib import Path
 
 import pytest
 import yaml
@@ -16,99 +14,6 @@ from evalwright.importers.file_heads import head_of
 from importers.transcripts import imported, written
 
 ANSWER = "output.final_answer"
-
-
-def row(test: int, prompt: int, provider: str, *, index: int | None = None, **more: object) -> dict:
-    graded = {"componentResults": [{"pass": True, "score": 1, "reason": "r", "assertion": {"type": "contains"}}]}
-    return {
-        "promptIdx": prompt, "testIdx": test if index is None else index, "provider": {"id": "echo", "label": provider},
-        "prompt": {"raw": f"say {test}", "label": f"p{prompt % 2}"}, "vars": {"n": test}, "success": True, "score": 1,
-        "testCase": {"vars": {"n": test}, "metadata": {"team": "a", "_promptfooFileMetadata": {}}},
-        "response": {"output": "hi", "tokenUsage": {"total": 0, "prompt": 0}}, "cost": 0, "latencyMs": 5,
-        "gradingResult": graded, "failureReason": 0, **more,
-    }  # fmt: skip
-
-
-def promptfoo(folder: Path, rows: list[dict]):
-    columns = [{"label": "p0", "provider": "a"}, {"label": "p1", "provider": "a"}]
-    (folder / "out.json").write_text(json.dumps({"evalId": "e", "results": {"prompts": columns, "results": rows}}))
-    return imported(folder, "promptfoo-results", folder / "out.json")
-
-
-def test_rows_of_one_test_and_prompt_are_a_case_whatever_their_numbers(tmp_path):
-    rows = [row(1, 0, "a", index=3), row(0, 1, "a"), row(1, 0, "a", index=1), row(0, 2, "b")]
-    done, cases = promptfoo(tmp_path, rows)
-    assert {case["id"] for case in cases} == {"test-2/prompt-1", "test-1/prompt-2", "test-1/prompt-1"}
-    again = next(case for case in cases if case["id"] == "test-2/prompt-1")
-    assert [trace["trial"] for trace in again["embedded_trace"]] == [0, 1]
-    assert again["metadata"] == {"team": "a"}
-    assert again["embedded_trace"][0]["extra"]["recorded_scores"][0]["name"] == "contains"
-    systems = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())["systems"]
-    assert [(system["name"], system["variant"]) for system in systems] == [("a", "a"), ("b", "b")]
-    assert done.trials == 2
-
-
-@pytest.mark.parametrize("label", ["say {{n}}: {said}", ""])
-def test_prompts_are_told_apart_by_their_columns(tmp_path, label):
-    rows = [row(0, i, "a") | {"prompt": {"raw": f"say {i}", "label": label.format(said=i)}} for i in (0, 1)]
-    done, cases = promptfoo(tmp_path, rows)
-    assert ([case["id"] for case in cases], done.trials) == (["test-1/prompt-1", "test-1/prompt-2"], 1)
-
-
-def test_a_failed_assertion_is_no_error_and_zeros_are_no_measurement(tmp_path):
-    failed = row(0, 0, "a", success=False, error="Expected x", failureReason=1, gradingResult=None)
-    broken = row(1, 0, "a", success=False, error="no such host", failureReason=2, response=None, gradingResult=None)
-    _, cases = promptfoo(tmp_path, [failed, broken])
-    traces = {case["id"]: case["embedded_trace"] for case in cases}
-    assert traces["test-1/prompt-1"]["error"] is None
-    metrics = traces["test-1/prompt-1"]["metrics"]
-    assert (metrics["custom"]["reward"], metrics["token_input"], metrics["cost_usd"]) == (0, None, None)
-    assert traces["test-2/prompt-1"]["error"]["type"] == "provider_error"
-    assert "reward" not in traces["test-2/prompt-1"]["metrics"]["custom"]
-
-
-def test_two_providers_of_one_name_are_no_trials(tmp_path):
-    with pytest.raises(InputError, match="two providers are called 'a'"):
-        promptfoo(tmp_path, [row(0, 0, "a"), row(0, 2, "a")])
-
-
-def test_results_may_be_lines_of_json_or_yaml(tmp_path):
-    rows = [row(1, 0, "a", index=1), row(0, 1, "a"), row(1, 0, "a", index=0)]
-    document = {"evalId": "e", "results": {"version": 3, "prompts": [], "results": rows}}
-    texts = {
-        "out.json": json.dumps(document, indent=2),
-        "out.jsonl": "".join(json.dumps(one) + "\n" for one in rows),
-        "one.jsonl": json.dumps(rows[0]),
-        "out.yaml": yaml.safe_dump(document, sort_keys=False),
-    }
-    found = {}
-    for name, text in texts.items():
-        file = tmp_path / name
-        file.write_text(text)
-        assert detected(head_of(file)) == "promptfoo-results"
-        _, cases = imported(tmp_path / name.replace(".", "_"), "promptfoo-results", file)
-        found[name] = json.dumps(cases).replace(name, "out")
-    assert found["out.json"] == found["out.jsonl"] == found["out.yaml"]
-    [case] = json.loads(found["one.jsonl"])
-    assert case["embedded_trace"]["output"]["final_answer"] == "hi"
-
-
-def test_a_table_of_promptfoo_says_what_to_import_instead(tmp_path):
-    file = tmp_path / "out.csv"
-    file.write_text("n,[echo] say {{n}},Status,Score,Named Scores,Grader Reason,Comment\n1,say 1,PASS,1.00,,ok,\n")
-    assert detected(head_of(file)) == "promptfoo-results"
-    with pytest.raises(InputError, match=r"\.json, \.jsonl or \.yaml"):
-        imported(tmp_path, "promptfoo-results", file)
-
-
-def test_rows_that_are_no_objects_are_mistakes(tmp_path):
-    with pytest.raises(InputError) as raised:
-        promptfoo(tmp_path, [row(0, 0, "a"), 5, row(1, 0, "a"), None])
-    listed = [(problem.key, problem.message) for problem in raised.value.problems]
-    assert listed == [
-        ("results.results[1]", "expected an object, found the number 5"),
-        ("results.results[3]", "expected an object, found nothing"),
-    ]
 
 
 def sample(doc: int, **more: object) -> dict:
@@ -333,103 +238,6 @@ def test_goldens_that_ask_and_expect_the_same_are_trials(tmp_path):
     (tmp_path / "f.json").write_text(json.dumps(goldens))
     _, (case,) = imported(tmp_path, "deepeval", tmp_path / "f.json")
     assert [one["output"]["final_answer"] for one in case["embedded_trace"]] == ["a", "b"]
-
-
-@pytest.mark.slow("imports inspect_ai")
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_log_of_inspect_is_read_by_inspect(tmp_path):
-    pytest.importorskip("inspect_ai", reason="needs the extra inspect")
-    from inspect_ai.log import EvalConfig, EvalDataset, EvalError, EvalLog, EvalSample, EvalSpec, write_eval_log
-    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelUsage
-    from inspect_ai.scorer import Score
-
-    def sampled(id: str | int, epoch: int, **more: object) -> EvalSample:
-        messages = [ChatMessageUser(content="Q"), ChatMessageAssistant(content="yes")]
-        usage = {"m": ModelUsage(input_tokens=3, output_tokens=1, input_tokens_cache_read=4)}
-        scores = {"match": Score(value="C", explanation="same")}
-        settings = {"scores": scores, "model_usage": usage, "total_time": 1.5, **more}
-        return EvalSample(id=id, epoch=epoch, input="Q", target="yes", messages=messages, **settings)
-
-    at = "2026-03-04T10:00:00+00:00"
-    spec = EvalSpec(created=at, task="asks", dataset=EvalDataset(), model="lab/m", config=EvalConfig())
-    error = EvalError(message="boom", traceback="", traceback_ansi="")
-    samples = [sampled("one", 2), sampled("one", 1, scores={"match": Score(value="I")}), sampled(7, 1, error=error)]
-    write_eval_log(EvalLog(eval=spec, samples=samples, status="cancelled"), str(tmp_path / "log.eval"))
-    done, cases = imported(tmp_path, "inspect", tmp_path / "log.eval")
-    by_id = {case["id"]: case for case in cases}
-    first, second = by_id["one"]["embedded_trace"]
-    assert [trace["metrics"]["custom"]["reward"] for trace in (first, second)] == [0, 1]
-    assert (first["variant_name"], by_id["one"]["expected"]["facts"]) == ("lab/m", {"target": "yes"})
-    assert (second["metrics"]["token_input"], second["latency_ms"]) == (7, 1500)
-    assert by_id["7"]["embedded_trace"]["error"]["type"] == "sample_error"
-    assert any("cancelled" in note for note in done.notes)
-
-
-@pytest.mark.slow("imports inspect_ai")
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("suffix", [".eval", ".json", ".json.gz"])
-def test_a_log_of_inspect_of_any_size_keeps_every_sample_in_order(tmp_path, suffix):
-    pytest.importorskip("inspect_ai", reason="needs the extra inspect")
-    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec, write_eval_log
-    from inspect_ai.model import ChatMessageUser
-
-    spec = EvalSpec(
-        created="2026-03-04T10:00:00+00:00", task="t", dataset=EvalDataset(), model="lab/m", config=EvalConfig()
-    )
-    samples = [
-        EvalSample(id=id, epoch=epoch, input="q", target="", messages=[ChatMessageUser(content=f"{id} in {epoch}")])
-        for id in [*range(1, 40), "a"]
-        for epoch in (1, 2)
-    ]
-    file = (tmp_path / f"log{suffix}").with_suffix("") if suffix == ".json.gz" else tmp_path / f"log{suffix}"
-    write_eval_log(EvalLog(eval=spec, samples=samples, status="success"), str(file))
-    if suffix == ".json.gz":
-        file = tmp_path / "log.json.gz"
-        file.write_bytes(gzip.compress((tmp_path / "log.json").read_bytes()))
-    _, cases = imported(tmp_path, "inspect", file)
-    assert [case["id"] for case in cases] == [*map(str, range(1, 40)), "a"]
-    messages = [[trace["messages"][0]["content"] for trace in case["embedded_trace"]] for case in cases]
-    assert messages == [[f"{case['id']} in {epoch}" for epoch in (1, 2)] for case in cases]
-    file.write_bytes(file.read_bytes()[:-400])
-    with pytest.raises(InputError, match="is not a log of Inspect"):
-        imported(tmp_path / "cut", "inspect", file)
-
-
-@pytest.mark.slow("imports inspect_ai")
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_logs_of_several_tasks_and_of_retries_are_not_mixed_up(tmp_path):
-    """Tasks number their samples from 1, and the log of a retry has what the first run finished, too."""
-    pytest.importorskip("inspect_ai", reason="needs the extra inspect")
-    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec, write_eval_log
-    from inspect_ai.model import ChatMessageUser
-    from inspect_ai.scorer import Score
-
-    def write(name: str, task: str, *uuids: str) -> None:
-        spec = EvalSpec(
-            created="2026-03-04T10:00:00+00:00", task=task, dataset=EvalDataset(), model="lab/m", config=EvalConfig()
-        )
-        samples = [
-            EvalSample(
-                id=number, epoch=1, uuid=uuid, input=task, target="", messages=[ChatMessageUser(content=task)],
-                scores={"tone": Score(value="rude"), "parts": Score(value=[1, 0])},
-            )
-            for number, uuid in enumerate(uuids, 1)
-        ]  # fmt: skip
-        write_eval_log(EvalLog(eval=spec, samples=samples, status="success"), str(tmp_path / "logs" / name))
-
-    (tmp_path / "logs").mkdir()
-    write("1.eval", "sums", "a")
-    write("2-retried.eval", "sums", "a", "b")
-    write("3.json", "words", "c")
-    done, cases = imported(tmp_path, "inspect", *sorted((tmp_path / "logs").iterdir()))
-    asked = {case["id"]: (case["group"], case["input"]["user_message"]) for case in cases}
-    assert asked == {"sums/1": ("sums", "sums"), "sums/2": ("sums", "sums"), "words/1": ("words", "words")}
-    assert done.traces == 3
-    assert "lost: samples that an earlier log has, too: 1" in done.notes
-    assert "lost: scores 'parts' that are no numbers: 3" in done.notes
-    assert [score.get("label") for score in cases[0]["embedded_trace"]["extra"]["recorded_scores"]] == ["rude", None]
-    _, (one, two) = imported(tmp_path / "alone", "inspect", tmp_path / "logs" / "2-retried.eval")
-    assert (one["id"], two["id"]) == ("1", "2")
 
 
 def test_a_trajectory_of_swe_agent_leaves_its_demonstrations_out(tmp_path):
