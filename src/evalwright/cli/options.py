@@ -209,10 +209,10 @@ def _without_suite_flags(args: Sequence[str], flags: Mapping[str, Format], known
             yield arg
             yield from rest
         elif flag in flags:
-            one = flags[flag]
+            suite_format = flags[flag]
             value = value if equals else next(rest, "")
-            if value and (flag not in known or _may_be_suite(Path(value), one, further=named)):
-                joining = one.joining_flag
+            if value and (flag not in known or _may_be_suite(Path(value), suite_format, further=named)):
+                joining = suite_format.joining_flag
                 for file in _files_of(value) if joining else [value]:
                     yield f"{joining}={file}" if named and joining else file
                     named = True
@@ -231,7 +231,7 @@ def _files_of(pattern: str) -> list[str]:
     return sorted(glob.glob(pattern, recursive=True)) or [pattern]  # noqa: PTH207 - takes absolute patterns too
 
 
-def _may_be_suite(path: Path, one: Format, *, further: bool) -> bool:
+def _may_be_suite(path: Path, suite_format: Format, *, further: bool) -> bool:
     """Whether it is a file of the format, or none at all: then it is a pattern, or a misspelt name of a suite.
 
     A `further` file may have a part of a suite only, which no format recognises.
@@ -242,9 +242,9 @@ def _may_be_suite(path: Path, one: Format, *, further: bool) -> bool:
     try:
         if path.stat().st_size > _LARGEST_SUITE:
             return False
-        if further and one.joining_flag and path.suffix in one.suffixes:
-            return one.excluded_by.isdisjoint(top_level(path) or ())
-        return format_at(path).name == one.name
+        if further and suite_format.joining_flag and path.suffix in suite_format.suffixes:
+            return suite_format.excluded_by.isdisjoint(top_level(path) or ())
+        return format_at(path).name == suite_format.name
     except FileNotFoundError:
         return True
     except (InputError, OSError, ValueError):

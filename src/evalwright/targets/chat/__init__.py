@@ -222,7 +222,7 @@ def _doubts(last: ChatReply) -> Iterator[Doubt]:
     if last.refusal:
         yield Doubt("the model refused")
     elif is_unfinished(last.finish_reason):
-        # in the words that do not end in an example, as the replies of one system may end for several reasons
+        # The reason is part of what is counted: an example would seem to be the reason of all.
         yield Doubt(f"the reply was cut off, ending with {last.finish_reason!r:.40},")
 
 
