@@ -1,6 +1,7 @@
 """A public name has one home: a reader who meets it knows where it comes from."""
 
 import ast
+import builtins
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -144,6 +145,36 @@ def test_values_are_not_named_after_talking() -> None:
     vague = {"asked", "heard", "said", "told"}
     names = {(module, name) for path, module in modules() for name in named_values(path)}
     assert sorted(place for place in names if place[1].strip("_") in vague) == []
+
+
+ERRORS = re.compile(r"\b[Rr]ais(?:es|e|ing) ((?:`?[A-Z]\w+`?(?:, and |, or |, | and | or )?)+)")
+
+
+def raised_names(text: str) -> set[str]:
+    """The exceptions that a docstring says are raised."""
+    return {name for match in ERRORS.finditer(text) for name in re.findall(r"[A-Z]\w+", match[1])}
+
+
+def test_a_docstring_names_only_exceptions_that_exist() -> None:
+    """A class that was renamed keeps its old name in prose, which no type checker reads."""
+    existing, raised = set(dir(builtins)), set[tuple[str, str]]()
+    for path, module in modules():
+        for node in nodes(path):
+            if isinstance(node, ast.ClassDef):
+                existing.add(node.name)
+            elif isinstance(node, ast.ImportFrom):
+                existing.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.Attribute):
+                existing.add(node.attr)
+            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                raised.update((module, name) for name in raised_names(str(node.value.value)))
+    assert len(raised) > 100
+    assert sorted(place for place in raised if place[1] not in existing) == []
+
+
+def test_every_exception_of_a_docstring_is_seen() -> None:
+    text = "All raise StorageError. Raises InputError, `BadQuery` and KeyError for a file. What raises is stored."
+    assert raised_names(text) == {"StorageError", "InputError", "BadQuery", "KeyError"}
 
 
 def test_a_verb_of_talking_is_seen_in_every_form() -> None:

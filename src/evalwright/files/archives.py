@@ -12,7 +12,7 @@ __all__ = ["unpack"]
 def unpack(archive: IO[bytes], folder: Path) -> None:
     """Write the files and folders of a tar archive, read from where it stands, into a folder.
 
-    Raises TarError for what would be written elsewhere, and OSError.
+    Raises tarfile.TarError for what would be written elsewhere, and OSError.
     """
     with tarfile.open(fileobj=archive, mode="r") as tar:
         if hasattr(tarfile, "data_filter"):

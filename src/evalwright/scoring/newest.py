@@ -51,7 +51,7 @@ def streamed_cells(reader: RunReader, evaluators: int, *, errored: int) -> Itera
 
     A cell has `evaluators` results, one whose system errored `errored`. Traces and results are read side by side. Only
     cells with records still unread are kept in memory; of all others eight bytes remain, a hash that reveals a second
-    trace. Raises Superseded, possibly after the last cell.
+    trace. Raises SupersededRecords, possibly after the last cell.
     """
     seen = Repeats()
     unread: dict[CellKey, _Cell] = {}

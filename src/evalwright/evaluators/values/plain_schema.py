@@ -80,7 +80,7 @@ def _step(step: str | int) -> str:
 def plain_check(schema: Any) -> Check | None:
     """The check for a schema; None if it has a keyword that only `jsonschema` knows, or is malformed.
 
-    A check raises NotPlain.
+    A check raises NotPlainJson.
     """
     if not isinstance(schema, Mapping):
         return None
@@ -129,7 +129,7 @@ def _check(keyword: str, wanted: Any) -> Check | None:
 
 
 def _is(value: Any, kind: type) -> bool:
-    """Whether a value is of this class. Raises NotPlain."""
+    """Whether a value is of this class. Raises NotPlainJson."""
     if value.__class__ is kind:
         return True
     if value.__class__ not in _PLAIN:

@@ -208,7 +208,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _checks(text: str, key: str, sound: Callable[[Any], bool]) -> _Checks:
-    """The checks by rubric. Raises Unreadable if two checks of a rubric differ."""
+    """The checks by rubric. Raises UnreadableReply if two checks of a rubric differ."""
     reply = reply_object(text)
     checks, overall = reply.get("checks"), reply.get("overall_reasoning")
     if not isinstance(checks, list):

@@ -169,7 +169,7 @@ class Lease:
     async def do(self, work: Callable[..., Any], *given: Any) -> Any:
         """What `work` returns, which uses the ledger, in a thread; repeated while the ledger is unreachable.
 
-        Raises Unsent once nothing more is to be started, be it because of that.
+        Raises UnsentCall once nothing more is to be started, be it because of that.
         """
         why = "it does not answer"
         try:

@@ -38,7 +38,7 @@ class LedgerUnreachable(EvalwrightError):
 class Ledger(ABC):
     """What shards hold of the limits of a run. Several processes use it at the same time; each call is a transaction.
 
-    All methods raise Unreachable.
+    All methods raise LedgerUnreachable.
     """
 
     @abstractmethod

@@ -80,7 +80,10 @@ def clean_profile(profile: Profile) -> bool:
 
 
 def profile_of(alike: Rejudgement) -> tuple[Profile, bytes | None]:
-    """The profile of a judged cell, and the numbers that it leaves out. Raises Odd if an evaluator has two results."""
+    """The profile of a judged cell, and the numbers that it leaves out.
+
+    Raises Unindexable if an evaluator has two results.
+    """
     codes = {row.evaluator: code_of(row) for row in alike.results}
     if len(codes) < len(alike.results):
         raise Unindexable("an evaluator has two results")

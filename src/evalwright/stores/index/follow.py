@@ -86,8 +86,8 @@ class Follower:
         Unless it is the `last` time, cells need not be found by their names quickly afterwards, and what follows the
         last stretch is left to the next time.
 
-        Raises Odd for records that an index would report differently from a scan, Replaced, sqlite3.Error, and whatever
-        the source raises.
+        Raises Unindexable for records that an index would report differently from a scan, RecordsReplaced,
+        sqlite3.Error, and whatever the source raises.
         """
         with self._source.moment() as moment:
             starts = {name: self.covered.get(name, CoveredRecords()).length for name in RECORDS}

@@ -34,7 +34,10 @@ _LONGEST = 0xFFFF
 
 
 def microseconds(moment: datetime | None) -> int | None:
-    """A time as a whole number. Raises Odd for a time in another zone, which would be read back as another text."""
+    """A time as a whole number.
+
+    Raises Unindexable for a time in another zone, which would be read back as another text.
+    """
     if moment is None:
         return None
     if moment.tzinfo is not UTC:

@@ -66,11 +66,11 @@ class RecordsAtMoment(Protocol):
         """The whole lines that start from one position up to another, and where the next one starts."""
 
     def covered(self, name: str, at: int) -> CoveredRecords:
-        """What to note about records that were read up to a position. Raises Replaced."""
+        """What to note about records that were read up to a position. Raises RecordsReplaced."""
 
 
 class Source(Protocol):
-    """The records of one run. Reading raises OSError, InputError, and Replaced."""
+    """The records of one run. Reading raises OSError, InputError, and RecordsReplaced."""
 
     location: str
 

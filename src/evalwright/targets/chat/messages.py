@@ -17,7 +17,7 @@ from evalwright.targets.templates import Template
 __all__ = ["GOING_ON", "as_chat", "as_trace", "opening"]
 
 GOING_ON = "evalwright.conversation"
-"""In `Case.extra`: the TraceMessages of a conversation so far, including tool use."""
+"""In `Case.extra`: each TraceMessage of a conversation so far, including tool use."""
 
 
 def opening(case: Case, user_template: Template | None) -> list[ChatMessage]:

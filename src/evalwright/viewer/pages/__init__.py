@@ -83,7 +83,7 @@ class StillReading(Exception):
 
 
 def table_of_cells(run: ShownRun) -> CellTable:
-    """Raises StillReading while it is being made, and NotThere if it cannot be."""
+    """Raises StillReading while it is being made, and PageNotFound if it cannot be."""
     table = run.table
     if table is not None:
         return table

@@ -57,7 +57,7 @@ class Trial(NamedTuple):
 
 
 def find_row(run: ShownRun, key: str) -> CellRow:
-    """Raises NotThere and StillReading."""
+    """Raises PageNotFound and StillReading."""
     table = table_of_cells(run)
     row = table.by_key(key)
     if row is None:
@@ -83,7 +83,7 @@ def stored_records(run: ShownRun, key: str) -> dict[str, Any]:
 
 
 def whole_text(records: dict[str, Any], part: str) -> str:
-    """One text of a cell in full, by its place in the records: `trace/messages/3/content`. Raises NotThere."""
+    """One text of a cell in full, by its place in the records: `trace/messages/3/content`. Raises PageNotFound."""
     value: Any = records
     try:
         for step in part.split("/"):
@@ -95,7 +95,7 @@ def whole_text(records: dict[str, Any], part: str) -> str:
 
 
 def cell_page(run: ShownRun, key: str, pairs: Sequence[tuple[str, str]], links: Links, labels: LabelFile) -> Page:
-    """Raises NotThere, StillReading and BadQuery."""
+    """Raises PageNotFound, StillReading and BadQuery."""
     chosen, wanted = Filter.of(pairs, ("messages",)), dict(pairs).get("messages") or ""
     if wanted not in ("", "all"):
         raise unknown_value("messages", wanted, ("all",))
@@ -116,7 +116,7 @@ def page_of_cell(
     whole: bool = False,
     halved: int = 0,
 ) -> Page:
-    """The page of a cell, with room for texts and rows halved that many times. Raises NotThere."""
+    """The page of a cell, with room for texts and rows halved that many times. Raises PageNotFound."""
     room, rows = (_ROOM_OF_ALL, None) if whole else (ROOM >> halved, MOST_ON_A_PAGE >> halved)
     context = cell_context(run, row, chosen, links, place, room, rows)
     smaller = None

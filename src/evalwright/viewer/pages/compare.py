@@ -102,7 +102,7 @@ def query_pairs(pairs: Iterable[tuple[str, str]], also: Sequence[str] = ()) -> t
 
 
 def chosen_sides(shelf: Shelf, given: dict[str, str]) -> Sides | None:
-    """The runs and variants of an address; None if one is still to be chosen. Raises NotThere."""
+    """The runs and variants of an address; None if one is still to be chosen. Raises PageNotFound."""
     for side in ("a", "b"):
         if given.get(side) and shelf.source(given[side]) is None:
             raise PageNotFound(f"There is no run {given[side][:200]!r}.", "/")
@@ -149,7 +149,7 @@ def _choice(shelf: Shelf, choice: dict[str, str]) -> dict[str, Any]:
 
 
 def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, str]]) -> Page:
-    """Raises BadQuery, NotThere."""
+    """Raises BadQuery, PageNotFound."""
     choice, listed = query_pairs(pairs)
     sides = chosen_sides(shelf, choice)
     if sides is None:

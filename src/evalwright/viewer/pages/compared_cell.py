@@ -77,7 +77,7 @@ class ComparedSide(NamedTuple):
 def compared_cell_page(
     shelf: Shelf, pairings: Pairings, key: str, pairs: Iterable[tuple[str, str]], links: Links
 ) -> Page:
-    """Raises BadQuery, NotThere."""
+    """Raises BadQuery, PageNotFound."""
     choice, listed = query_pairs(pairs, ("view",))
     view = choice.get("view", "")
     if view not in ("", "side"):

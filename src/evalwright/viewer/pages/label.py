@@ -56,7 +56,7 @@ def _id(row: CellRow) -> tuple[str, str, int]:
 
 
 def _state(run: OpenRun, form: Mapping[str, str], labeller: str) -> _State:
-    """Raises BadQuery, NotThere, StillReading."""
+    """Raises BadQuery, PageNotFound, StillReading."""
     table = table_of_cells(run)
     judged = table.values("evaluator")
     names = [spec.name for spec in run.plan.evaluators if spec.name in judged] or judged
@@ -109,7 +109,7 @@ def _scores(run: OpenRun, evaluator: str) -> tuple[float, float] | None:
 
 
 def _place_of(state: _State, key: str, elsewhere: str) -> int:
-    """The place of the answer that is named. Raises NotThere, with the address of the sample."""
+    """The place of the answer that is named. Raises PageNotFound, with the address of the sample."""
     for place, row in enumerate(state.rows):
         if row.key == key:
             return place
@@ -124,7 +124,7 @@ def _next(state: _State) -> int | None:
 
 
 def label_page(run: OpenRun, pairs: Iterable[tuple[str, str]], labelling: Labelling, links: ServerLinks) -> Page:
-    """Raises BadQuery, NotThere, StillReading."""
+    """Raises BadQuery, PageNotFound, StillReading."""
     values = single_values(pairs, _KEYS)
     for name in values.keys() & {"show", "replaced"}:
         _one_of(name, values[name], ("1",))
@@ -223,7 +223,7 @@ def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> d
 
 
 def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, links: ServerLinks) -> str:
-    """Store a submitted form and return the address of the next answer. Raises BadQuery, NotThere,
+    """Store a submitted form and return the address of the next answer. Raises BadQuery, PageNotFound,
     StillReading, StorageError."""
     state = _state(run, form, labelling.labeller)
     order, verdict = state.order, _one_of("verdict", form.get("verdict", ""), list(VERDICTS))
@@ -257,7 +257,7 @@ def _onward(order: LabelOrder) -> dict[str, str]:
 
 
 def _with_stratum(label: StoredLabel, run: OpenRun, row: CellRow) -> StoredLabel:
-    """The label with what its weight is computed from. Raises NotThere if the answer has lost its verdict."""
+    """The label with what its weight is computed from. Raises PageNotFound if the answer has lost its verdict."""
     strata = {} if run.table is None else run.table.strata(label.evaluator)
     for (variant, outcome), keys in strata.items():
         if variant == row.variant and row.key in keys:

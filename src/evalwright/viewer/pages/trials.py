@@ -30,7 +30,7 @@ class ShownTrial(NamedTuple):
 
 
 def trials_page(run: OpenRun, pairs: Iterable[tuple[str, str]]) -> Page:
-    """Raises BadQuery, NotThere, StillReading."""
+    """Raises BadQuery, PageNotFound, StillReading."""
     values = single_values(pairs, ("case", "variant"))
     case = values.get("case", "")
     rows = table_of_cells(run).of_case(case, values.get("variant"))
