@@ -11,6 +11,7 @@ import pytest
 from evalwright.errors import TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
+from evalwright.processes import finished
 from evalwright.registry import load
 from living import left_after_a_moment, living
 
@@ -203,3 +204,11 @@ def test_a_loop_that_ends_in_the_middle_of_a_call_takes_the_command_along(mark):
 
     assert asyncio.run(leave()).cancelled()
     assert left_after_a_moment(mark) == []
+
+
+@pytest.mark.parametrize("then", ["exit", "exec sleep 600"])
+def test_a_process_that_left_the_session_of_a_short_command_does_not_hold_it_up(mark, then):
+    words = ["/bin/sh", "-c", f'setsid sh -c "sleep 600; exit" $0 & {then}', mark]
+    with pytest.raises(TimeoutError):
+        finished(words, env=os.environ, patience=0.5)
+    assert not left_after_a_moment(mark)

@@ -120,11 +120,20 @@ def finished(command: Sequence[str], *, env: Mapping[str, str], patience: float)
         raise TimeoutError from None
     finally:
         if process.returncode is None:
-            kill_session(process.pid)
-            process.communicate()
+            _end(process)
         ties.untie(*tied)
     outputs = [CapturedOutput(bytearray(text), len(text), text[-_LAST_WORDS:]) for text in streams]
     return FinishedCommand(process.returncode, *outputs)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process with all that writes to its pipes, which are not read: who has left the session may hold them."""
+    pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe is not None and not pipe.closed]
+    kill_session(process.pid)
+    kill(writers({os.fstat(pipe.fileno()).st_ino for pipe in pipes}))
+    for pipe in pipes:
+        pipe.close()
+    process.wait()
 
 
 _endings: set[asyncio.Task[None]] = set()
