@@ -32,6 +32,11 @@ def native(given: int, said: int) -> Span:
     return Span("n", "chat small", kind="llm", attributes={"gen_ai.request.model": "small", **used})
 
 
+def openinference(given: int, said: int, **more: int) -> Span:
+    used = {"llm.token_count.prompt": given, "llm.token_count.completion": said}
+    return Span("o", "ChatModel", kind="llm", attributes={"llm.model_name": "small", **used, **more})
+
+
 @pytest.mark.parametrize(
     ("spans", "dollars"),
     [
@@ -47,6 +52,8 @@ def native(given: int, said: int) -> Span:
         ([call(), call(0, 0)], None),
         ([call(cache_read_tokens=1_000_000)], 0.25),
         ([native(1_000_000, 1_000_000)], 3.0),
+        ([openinference(1_000_000, 1_000_000)], 3.0),
+        ([openinference(1_000_000, 0, **{"llm.token_count.prompt_details.cache_read": 1_000_000})], 0.25),
     ],
 )
 def test_captured_calls_are_summed_if_each_has_a_price_and_tokens(spans, dollars):

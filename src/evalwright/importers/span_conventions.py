@@ -19,6 +19,7 @@ __all__ = [
     "SpanUsage",
     "input_messages",
     "kind_of",
+    "models_of",
     "output_messages",
     "shown_input",
     "shown_output",
@@ -42,6 +43,7 @@ _SHOWN_OUTPUTS = (
     "output.value", "gen_ai.tool.call.result", "traceloop.entity.output", "tool_response", "final_result",
 )  # fmt: skip
 _COSTS = ("llm.cost.total", "gen_ai.usage.cost", "operation.cost")
+_MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
 _ROLE_EVENTS = {
     "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
@@ -79,6 +81,11 @@ def kind_of(span: WireSpan) -> str:
         if kind is not None:
             return kind
     return "tool" if "gen_ai.tool.name" in span.attributes else "span"
+
+
+def models_of(attributes: Mapping[str, Any]) -> list[str]:
+    """The names of the model that a span reports: the one that replied, then the one that was asked for."""
+    return [name for key in _MODELS if isinstance(name := attributes.get(key), str) and name]
 
 
 def usage_of(attributes: Mapping[str, Any]) -> SpanUsage | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalwright.importers.span_conventions import SpanUsage, models_of, usage_of
 from evalwright.llm.prices import dollars
 from evalwright.model.plan import Plan, Price, Variant
 from evalwright.model.trace import Span, Trace
@@ -14,13 +15,13 @@ __all__ = ["Pricing"]
 _MILLION = 1_000_000
 _CHATS = ("anthropic", "chat", "openai_chat")
 """Targets whose services count all tokens: if a count is missing, the other one is not the whole cost."""
-_MODELS = ("gen_ai.response.model", "gen_ai.request.model")
-_COUNTS = (("input_tokens", "gen_ai.usage.input_tokens"), ("output_tokens", "gen_ai.usage.output_tokens"))
-_CACHED = (
-    ("cache_read_tokens", "gen_ai.usage.cache_read.input_tokens"),
-    ("cache_creation_tokens", "gen_ai.usage.cache_creation.input_tokens"),
-)
-"""Attributes of captured calls: our own, and those of OpenTelemetry's conventions."""
+_CAPTURED = {
+    "input_tokens": "gen_ai.usage.input_tokens",
+    "output_tokens": "gen_ai.usage.output_tokens",
+    "cache_read_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cache_creation_tokens": "gen_ai.usage.cache_creation.input_tokens",
+}
+"""Attributes of captured calls, with their names in OpenTelemetry's conventions."""
 
 
 class Pricing:
@@ -60,35 +61,38 @@ class Pricing:
         return sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
 
     def _cost_of_call(self, call: Span) -> float | None:
-        known = call.attributes
-        models = (known.get(key) for key in ("response_model", "request_model", *_MODELS))
+        models = _models_of_call(call)
         price = next((self._by_model[model] for model in models if model in self._by_model), None)
-        input_tokens, output = (known.get(ours, known.get(theirs)) for ours, theirs in _COUNTS)
-        if price is None or not isinstance(input_tokens, int) or not isinstance(output, int):
+        usage = _usage(call)
+        if price is None or usage.input is None or usage.output is None:
             return None
-        if not (input_tokens or output) and call.status != "error":
+        if not (usage.input or usage.output) and call.status != "error":
             return None  # a stream whose end does not count its tokens
-        read, written = (_custom_count(known, ours) or _custom_count(known, other_name) for ours, other_name in _CACHED)
-        return dollars(price, input_tokens, output, read, written)
+        return dollars(price, usage.input, usage.output, usage.cache_read or 0, usage.cache_write or 0)
 
 
 def _calls(spans: Sequence[Span]) -> list[Span]:
     """The captured model calls. Those below each other are one call: the innermost that counts tokens stands for it."""
     parents = {span.id: span.parent_id for span in spans}
-    calls = [
-        span for span in spans if span.kind == "llm" and not {"request_model", *_MODELS}.isdisjoint(span.attributes)
-    ]
-    counted = {
-        call.id: _above(call, parents)
-        for call in calls
-        if any(_custom_count(call.attributes, key) for pair in _COUNTS for key in pair)
-    }
+    calls = [span for span in spans if span.kind == "llm" and _models_of_call(span)]
+    counted = {call.id: _above(call, parents) for call in calls if _usage(call).input or _usage(call).output}
     around = {id for ids in counted.values() for id in ids}
     return [
         call
         for call in calls
         if call.id not in around and (call.id in counted or counted.keys().isdisjoint(_above(call, parents)))
     ]
+
+
+def _models_of_call(call: Span) -> list[str]:
+    captured = (call.attributes.get(key) for key in ("response_model", "request_model"))
+    return [*(name for name in captured if isinstance(name, str)), *models_of(call.attributes)]
+
+
+def _usage(call: Span) -> SpanUsage:
+    """The tokens of a call, by the names of captured calls or of the conventions of spans."""
+    captured = {theirs: call.attributes[ours] for ours, theirs in _CAPTURED.items() if ours in call.attributes}
+    return usage_of({**call.attributes, **captured}) or SpanUsage()
 
 
 def _above(span: Span, parents: Mapping[str, str | None]) -> list[str]:
