@@ -67,15 +67,31 @@ def test_cases_that_would_miss_a_rare_failure_are_named_where_they_let_ship() ->
     decision = decided(a, b, margin=0.02)
     assert (decision.method, decision.verdict) == ("t", "ship")
     assert lines(decision, "cases") == [
-        "cases: if 2 % of all cases failed in every trial with B, a sample of 100 cases would miss them all with a "
-        "chance of 13 %"
+        "cases: if 2 % of all cases failed in every trial with B, 100 cases that otherwise vary as little as these "
+        "would still show SHIP with a chance of 8 %"
     ]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (side([0.8, *[1.0] * 9] * 20, 5), side([1.0, 0.8, *[1.0] * 8] * 20, 5)),  # Student's t
+        (side([1.0] * 300, 5), side([1.0] * 300, 5)),  # guarded
+        (side([1.0] * 300, 1), side([1.0] * 300, 1)),
+    ],
+)
+def test_a_sample_that_holds_some_rare_failures_is_named_if_few_are_taken_for_none(
+    a: SideCounts, b: SideCounts
+) -> None:
+    decision = decided(a, b, margin=0.02)
+    assert decision.verdict == "ship"
+    assert lines(decision, "cases")
 
 
 @pytest.mark.parametrize(
     ("cases", "terms"),
     [
-        (200, {"margin": 0.02}),  # a rare failure would be among them
+        (1000, {"margin": 0.02}),  # enough rare failures would be among them
         (100, {"margin": 0.0}),
         (100, {"margin": 0.02, "better": True}),
         (100, {"margin": 0.02, "population": "suite"}),

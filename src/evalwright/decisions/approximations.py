@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from evalwright.decisions.pairing import Counting, Ground
+from evalwright.decisions.pairing import Counting, Ground, Pairs
 from evalwright.decisions.sides import PASS_RATE
+from evalwright.errors import counted
 from evalwright.model.decision import Decision
+from evalwright.statistics.rare_losses import rare_loss_risk
 
 __all__ = ["approximations_of"]
 
@@ -15,19 +17,21 @@ _FEW_GROUPS = 8
 """With fewer effective groups, error rates only approximate those asked for."""
 _MANY_TRIALS = 2
 """So many times the other side's trials are harmless."""
+_OF_A_SAMPLE = ("t", "sign_flip", "guarded", "mcnemar")
+"""Methods for which the cases are a sample, of a size that their results did not decide."""
 _FEW_RARE = 15
 """Of the side with fewer trials, so many are expected to have the rarer outcome where alpha still holds."""
 
 
-def approximations_of(decision: Decision, ground: Ground, counting: Counting) -> Iterator[str]:
+def approximations_of(decision: Decision, ground: Ground, counting: Counting, pairs: Pairs) -> Iterator[str]:
     """What makes the error rates of a decision approximate, one line each."""
     if decision.units < decision.n and decision.effective_units < _FEW_GROUPS:
         effective = f"{decision.effective_units:.1f} effective groups of {decision.units}"
         yield f"units: only {effective}: error rates are approximate"
     if decision.method in ("t", "sign_flip"):
         yield from _unlike_trials(ground, counting)
-    if decision.method == "t" and decision.verdict == "ship" and not decision.better:
-        yield from _unseen_failures(decision, ground)
+    if decision.method in _OF_A_SAMPLE and decision.verdict == "ship" and not decision.better:
+        yield from _rare_losses(decision, ground, pairs)
 
 
 def _unlike_trials(ground: Ground, counting: Counting) -> Iterator[str]:
@@ -64,14 +68,25 @@ def _trials_of_both(ground: Ground, counting: Counting) -> tuple[_Trials, _Trial
     return _Trials(total_a, int(number_a)), _Trials(total_b, int(number_b))
 
 
-def _unseen_failures(decision: Decision, ground: Ground) -> Iterator[str]:
-    """Student's t knows only what these cases show: a loss that falls on few cases may have missed them all."""
+def _rare_losses(decision: Decision, ground: Ground, pairs: Pairs) -> Iterator[str]:
+    """A loss that falls on few cases may have missed them all, or all but few, and the others vary too little to tell.
+
+    B fails 2 % of 200 cases, and a fifth of the others in 1 trial of 10: 6.3 % false SHIP at alpha .05, not 2.5 %.
+    """
+    if not decision.margin or not ground.scale.width:
+        return
     share = decision.margin / ground.scale.width
-    chance = (1 - share) ** decision.effective_units
-    if share and chance > decision.alpha / decision.family:
-        of = f"{decision.n:,} cases" if decision.units == decision.n else f"{decision.units:,} groups"
+    risk = rare_loss_risk(
+        pairs.units,
+        decision.margin,
+        ground.alpha,
+        ground.scale.width,
+        guarded=decision.method in ("guarded", "mcnemar"),
+    )
+    if risk > ground.alpha:
+        of = counted(decision.n, "case") if decision.units == decision.n else counted(decision.units, "group")
         what = "failed in every trial" if ground.terms.metric == PASS_RATE else "fell from the best score to the worst"
         yield (
-            f"cases: if {100 * share:.3g} % of all cases {what} with B, a sample of {of} would miss them "
-            f"all with a chance of {100 * chance:.0f} %"
+            f"cases: if {100 * share:.3g} % of all cases {what} with B, {of} that otherwise vary as little as these "
+            f"would still show SHIP with a chance of {100 * risk:.0f} %"
         )

@@ -81,7 +81,7 @@ def decision_of(
     if looks is not None:
         _leave_fixed_numbers_out(decision)
     _settle(decision, terms.slice_margin)
-    decision.warnings = list(_warnings(decision, identity, ground, counting))
+    decision.warnings = list(_warnings(decision, identity, ground, counting, pairs))
     if decision.verdict == "undecided" and looks is None:
         decision.next = next_part(decision, pairs, b, better=terms.better)
     return decision
@@ -163,7 +163,7 @@ def _cases_of_one_side(one: Mapping[str, CaseTotal], other: Mapping[str, CaseTot
     return sorted(one.keys() - other.keys()), sorted(other.keys() - one.keys())
 
 
-def _warnings(decision: Decision, identity: Identity, ground: Ground, counting: Counting) -> list[str]:
+def _warnings(decision: Decision, identity: Identity, ground: Ground, counting: Counting, pairs: Pairs) -> list[str]:
     """What a reader must know besides the numbers."""
     lines = []
     terms, scale = ground.terms, ground.scale
@@ -182,7 +182,7 @@ def _warnings(decision: Decision, identity: Identity, ground: Ground, counting: 
         lines.append("whether cases or evaluators changed was not checked: no hashes")
     if decision.n and not scale.width:
         lines.append("no spread: all scores of both sides are the same, and their type declares no range")
-    lines += approximations_of(decision, ground, counting)
+    lines += approximations_of(decision, ground, counting, pairs)
     for name, side in (("A", decision.a), ("B", decision.b)):
         if decision.n * 2 < side.n:
             few = f"only {decision.n:,} of the {side.n:,} cases of {name} are paired"

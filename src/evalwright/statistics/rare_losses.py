@@ -1,0 +1,40 @@
+"""How often a loss that falls wholly on a few units is taken for none, because most samples hold too few of them."""
+
+from __future__ import annotations
+
+from math import fsum, sqrt
+
+from evalwright.statistics.distributions import binomial_mass, normal_cdf, t_quantile
+from evalwright.statistics.units import Units
+
+__all__ = ["rare_loss_risk"]
+
+_FAR = 8
+"""So many standard deviations above its mean, and as many units, no number of losses is to be expected."""
+
+
+def rare_loss_risk(units: Units, margin: float, alpha: float, scale: float = 1.0, *, guarded: bool = False) -> float:
+    """The chance of an interval above -`margin` if B lost exactly that, as a share margin/scale of units that fall by
+    the whole `scale`.
+
+    All others vary about 0 as much as the gains in `units` do, for a gain is no loss, and as many losses are noise. The
+    interval is Student's t, or `guarded`, of the level 1 - alpha. Where noise is large, the chance is alpha/2. Raises
+    ValueError without units.
+    """
+    if not units.n:
+        raise ValueError("expected values, found none")
+    gains = fsum(times * unit.total**2 / unit.size for unit, times in units.parts.items() if unit.total > 0)
+    noise = 2 * gains / units.n / scale**2
+    n, limit = round(units.effective), margin / scale
+    t = t_quantile(1 - alpha / 2, units.df)
+    added = 2 if guarded else 0
+
+    def shown(lost: int) -> float:
+        weight = n + added
+        centre = lost / weight
+        variance = ((n * noise + lost + added) / weight - centre**2) / max(1, weight - (not guarded))
+        room = limit - centre - t * sqrt(max(0.0, variance))
+        return normal_cdf(room / sqrt(noise / n)) if noise else float(room > 0)
+
+    most = min(n, round(limit * n + _FAR * sqrt(limit * n) + _FAR))
+    return fsum(binomial_mass(lost, n, limit) * shown(lost) for lost in range(most + 1))
