@@ -9,10 +9,10 @@ sum over the process tree. Every run's verdicts are counted and compared with th
 figure with a wrong count is void.
 
 `limit` is the least that the work needs, measured in the same session and in turns with ours: decoding the same records
-(W1, W4), a loop that decodes, calls, checks and writes (W2), as many bare sleeps (W3), a program that checks and writes
-one case (W5), a comparison of runs of one case (W6). Goals are ratios to it, as machines differ by a factor of two and
-more, and so do hours of one machine. Wall-clock figures need a quiet machine. Without byte code every start compiles
-all modules: the first line says how evalwright is installed.
+(W1, which holds them, and W4), a loop that decodes, calls, checks and writes (W2), as many bare sleeps (W3), a program
+that checks and writes one case (W5), a comparison of runs of one case (W6). Goals are ratios to it, as machines differ
+by a factor of two and more, and so do hours of one machine. Wall-clock figures need a quiet machine. Without byte code
+every start compiles all modules: the first line says how evalwright is installed.
 
 W1 load and check cases      W2 run with an instant target    W3 run with a target that takes 200 ms
 W4 judge stored traces anew  W5 start                         W6 compare two runs

@@ -7,6 +7,7 @@ import resource
 import shutil
 import sys
 import time
+from collections import deque
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -194,7 +195,10 @@ def stored_run(folder: Path, checks: list[dict[str, Any]], traces: Path) -> Path
 
 
 def decode_only(path: Path, kind: str) -> Clock:
-    """Decode each line of a file of `cases` or `traces` and do nothing else: what no program can be below."""
+    """Decode each line of a file of `cases` or `traces` and do nothing else.
+
+    Cases are held, as by a program without streams, and as in the measurement from which the goal of W1 comes.
+    """
     import msgspec
 
     from evalwright.model.snapshot import Case
@@ -202,8 +206,8 @@ def decode_only(path: Path, kind: str) -> Clock:
 
     decode = msgspec.json.Decoder(Case if kind == "cases" else Trace).decode
     with Clock() as clock, path.open("rb") as file:
-        for line in file:
-            decode(line)
+        records = map(decode, file)
+        deque(records, maxlen=None if kind == "cases" else 0)
     return clock
 
 
