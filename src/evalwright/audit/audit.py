@@ -31,6 +31,7 @@ from evalwright.run.locations import Place, find_run
 from evalwright.run.missing_keys import must_have_keys
 from evalwright.run.models import live_models
 from evalwright.run.re_evaluation import plan_to_judge, suite_to_judge
+from evalwright.run.recorded_plan import as_traces_record
 from evalwright.run.stored_artifacts import StoredArtifacts
 from evalwright.run.stored_run import CaseOf, case_finder
 from evalwright.session import Session, owns_process, session
@@ -66,7 +67,7 @@ def audit_run(
     place = find_run(run, secrets)
     with Signals(owns_process()) as signals, closing(place.store.open(place.run_id)) as writer:
         stored, plan, secrets = plan_to_judge(writer, None, suite, secrets, trust_run=trust_run)
-        evaluators = AuditedEvaluators(plan, judges=judges)
+        evaluators = AuditedEvaluators(as_traces_record(plan, writer), judges=judges)
         plan = evaluators.plan
         state = RunState(warnings=plan.warnings)
         here = Session(

@@ -273,7 +273,8 @@ class RunWriter(RunReader, Protocol):
     and the disk after `sync`. Order matters: trace, then results, then verdict, so that a crash leaves at most a
     cell without its verdict. A writer with a method `hold(later)` may keep appends until `later` calls the function it
     gets, or the caller calls the one that `hold` returned; after `hold(None)` appends are written at once again.
-    One with a method `mask_cases()` reads cases from then on with a mask in place of each secret, as traces have one.
+    One with a method `mask_cases(masked=True)` reads cases from then on with a mask in place of each secret, as traces
+    have one, and with False as they are.
     One with a method `hurry()` may wait for something that does not answer; from that call on, which may come from any
     thread and from a signal handler, it does so for a few seconds at most.
     """

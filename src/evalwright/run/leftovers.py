@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
 
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
@@ -34,10 +35,25 @@ async def judge_leftovers(
     for row in writer.results(EvaluationResult):
         if _key(row) in wanted:
             rows.setdefault(_key(row), {})[row.evaluator] = row
-    for number, trace in traces.items():
-        await asyncio.sleep(0)  # signals and limits rely on a loop that turns, also if no evaluator waits
-        known = list(rows.get(_key(trace), {}).values())
-        await pipeline.judge_stored(trace, known, finished=number in beside)
+    with _masked_cases(writer):
+        for number, trace in traces.items():
+            await asyncio.sleep(0)  # signals and limits rely on a loop that turns, also if no evaluator waits
+            known = list(rows.get(_key(trace), {}).values())
+            await pipeline.judge_stored(trace, known, finished=number in beside)
+
+
+@contextmanager
+def _masked_cases(writer: RunWriter) -> Iterator[None]:
+    """Cases as stored traces record them; those that run afterwards need their secrets."""
+    mask = getattr(writer, "mask_cases", None)
+    if mask is None:
+        yield
+        return
+    mask()
+    try:
+        yield
+    finally:
+        mask(False)
 
 
 def _key(record: Trace | EvaluationResult) -> tuple[str, str, int, int]:

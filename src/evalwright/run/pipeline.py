@@ -238,5 +238,5 @@ class Pipeline:
             await self._verdicts.compare(case, trace, [], known, finished=True)
             return
         artifact = None if self._sites is None else self._sites.stored(trace)
-        if (rest := self._verdicts.judge(case, trace, artifact, known)) is not None:
+        if (rest := self._verdicts.judge(case, trace, artifact, known, stored=True)) is not None:
             await rest

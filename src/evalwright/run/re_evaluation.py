@@ -27,6 +27,7 @@ from evalwright.run.missing_keys import must_have_keys
 from evalwright.run.models import live_models
 from evalwright.run.origin import judged_by_suite, may_judge, suite_here, with_evaluators
 from evalwright.run.outcomes import Outcome, conclude
+from evalwright.run.recorded_plan import as_traces_record
 from evalwright.run.stored_run import case_finder, has_lost_its_plan, plan_of_run, revealed
 from evalwright.session import Session, owns_process
 from evalwright.session.signals import Signals
@@ -67,7 +68,7 @@ def re_evaluate(
         if batch and not (plan.evaluators_by_case or evaluators_call_models(plan)):
             raise InputError("--batch: no evaluator of this run calls a model")
         masker = Masker.of(secrets, os.environ)
-        calls = JudgeCalls(plan, models, concurrency)
+        calls = JudgeCalls(as_traces_record(plan, writer), models, concurrency)
         calls = in_batches(calls, writer) if batch else calls
         models = calls.models
         here = Session(

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from evalwright.model.artifact import Artifact
@@ -97,6 +98,8 @@ class Verdicts:
     def close(self) -> None:
         """No evaluator is called in a thread any more."""
         self._judge.close()
+        if "_judge_of_stored" in self.__dict__:
+            self._judge_of_stored.close()
 
     def release(self) -> None:
         """Write and count everything that is held, at the end of the session; what is not judged by then is left."""
@@ -137,23 +140,38 @@ class Verdicts:
         return JudgeQueue(self.judge, self._state.running, self._write_records, self.write, self._later)
 
     def judge(
-        self, case: Case, trace: Trace, artifact: Artifact | None = None, known: Sequence[EvaluationResult] = ()
+        self,
+        case: Case,
+        trace: Trace,
+        artifact: Artifact | None = None,
+        known: Sequence[EvaluationResult] = (),
+        *,
+        stored: bool = False,
     ) -> Awaitable[None] | None:
-        """Judge a stored trace, except for the results that are `known`, and mark its cell as finished."""
-        lines = None if known or self._state.listener is not None else self._lines
+        """Judge a trace, except for the results that are `known`, and mark its cell as finished.
+
+        One that was read from the store has a mask in place of each secret.
+        """
+        judge = self._judge_of_stored if stored else self._judge
+        lines = None if known or self._state.listener is not None or judge is not self._judge else self._lines
         if lines is not None and (status := lines.judge(case, trace)) is not None:
             self._state.count(status, trace.metrics.cost_usd)
             return None
         begun = time.monotonic()
-        results, pending = self._judge.evaluate(
-            case, trace, [row.evaluator for row in known] if known else (), artifact
-        )
+        results, pending = judge.evaluate(case, trace, [row.evaluator for row in known] if known else (), artifact)
         self.judging_seconds += (took := time.monotonic() - begun)
         if took > _COUNTED:
             self.busy_milliseconds.update({row.evaluator: row.latency_ms for row in results})
         if pending or self._judge.comparisons(case):
             return self._finish(case, trace, results, pending, known)
         return self._conclude(case, trace, results, known)
+
+    @cached_property
+    def _judge_of_stored(self) -> Judge:
+        from evalwright.run.recorded_plan import as_traces_record
+
+        recorded = as_traces_record(self._plan, self._writer)
+        return self._judge if recorded is self._plan else Judge(recorded, self._judge.watchdog, self._clock)
 
     async def _finish(
         self,

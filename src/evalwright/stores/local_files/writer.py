@@ -93,9 +93,9 @@ class LocalWriter(LocalReader):
         self.unresolved: list[str] = sorted(self._placeholders)
         return named
 
-    def mask_cases(self) -> None:
+    def mask_cases(self, masked: bool = True) -> None:
         """See `RunWriter`."""
-        self._recorded = True
+        self._recorded = masked
 
     def _clear_up(self) -> None:
         from evalwright.stores.local_files.judgements import drop_abandoned, finish_commit

@@ -196,9 +196,9 @@ class TableWriter(TableReader):
         self.unresolved: list[str] = sorted(self._placeholders)
         return named
 
-    def mask_cases(self) -> None:
+    def mask_cases(self, masked: bool = True) -> None:
         """See `RunWriter`."""
-        self._recorded = True
+        self._recorded = masked
 
     def append_trace(self, trace: Trace) -> None:
         rows = self._encoder.rows([trace])
