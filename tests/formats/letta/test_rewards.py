@@ -19,6 +19,48 @@ def test_what_is_no_reward_is_an_error(project, composer, told):
     assert (error.type, error.message) == ("grader_error", f"the reward composer returned no reward: {told}")
 
 
+READERS = """
+
+@reward_composer
+def reads_grades(ctx):
+    assert ctx.grades["plain"].metadata == {"x": 1}
+    return ctx.grades["plain"].score
+
+
+@reward_composer
+def reads_turns(ctx):
+    return sum(turn.score for turn in ctx.grades["right"].per_turn_grades) / 4
+
+
+@reward_composer
+def reads_usage(ctx):
+    assert (ctx.usage.completion_tokens, ctx.usage.cached_input_tokens) == (2, 0)
+    return ctx.usage.prompt_tokens / 10
+
+
+@reward_composer
+def reads_timing(ctx):
+    assert ctx.timing.total >= ctx.timing.target >= 0 and ctx.timing.extraction is None
+    return len(ctx.timing.per_grader) / 4
+
+
+def counts_tokens(message, ctx):
+    ctx.usage = {"token_input": 5, "token_output": 2}
+    return "It is Paris"
+"""
+
+
+@pytest.mark.parametrize("composer", ["reads_grades", "reads_turns", "reads_usage", "reads_timing"])
+def test_a_composer_reads_what_the_original_gives_it(project, composer):
+    suite = REWARDED.replace("NAME", composer).replace("ascii_printable_only", "agent.py:halves")
+    (project / "agent.py").write_text((project / "agent.py").read_text() + READERS)
+    data = '{"input": "of France?", "ground_truth": "Paris"}\n'
+    if composer == "reads_turns":
+        data = '{"input": ["a", "b"], "ground_truth": ["Paris", "Paris"]}\n'
+    row = rows(run(project, suite, data, target="agent.py:counts_tokens"))["0", "reward composer"]
+    assert (row.error, row.score) == (None, 0.5)
+
+
 @pytest.mark.parametrize("grader", ["kind: tool, function: 'agent.py:explodes'", "kind: model_judge, prompt: '?'"])
 @pytest.mark.parametrize("reward", ["kind: custom, function: 'agent.py:halved'", "kind: metric, metric_key: right"])
 def test_a_grade_that_was_not_measured_enters_no_reward(project, monkeypatch, grader, reward):

@@ -200,7 +200,7 @@ FORMAT = Format(
             example={"function": "graders.py:grade"},
         ),
         "python_reward": entry(
-            "evalwright.formats.letta.functions:PythonReward",
+            "evalwright.formats.letta.rewards:PythonReward",
             "Score from your `@reward_composer` function, which sees all grades of a sample.",
             see={"composite": "a fixed rule, evaluators of its own"},
             example={"function": "graders.py:reward"},

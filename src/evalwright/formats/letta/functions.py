@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 from pydantic import ValidationError
 
 from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
-from evalwright.evaluators.conversation.turns import Turn, blocks_of, turns_of
+from evalwright.evaluators.conversation.turns import Turn
 from evalwright.files.paths import near_file
 from evalwright.formats import shims
 from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.surface.decorators import role_of
 from evalwright.formats.letta.surface.messages import trajectory_of
-from evalwright.formats.letta.surface.models import AgentState, Block, GradeResult, RewardOutput, sample_of
-from evalwright.formats.letta.totals import grades_of
+from evalwright.formats.letta.surface.models import AgentState, Block, GradeResult, sample_of
 from evalwright.formats.shared.findings import expectation
-from evalwright.model.result import Evaluation, EvaluationResult
+from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.session import import_from
 from evalwright.session.imports import module_at
 from evalwright.session.parsed_modules import NotExecuted
 
-__all__ = ["PythonExtractor", "PythonGrader", "PythonReward", "function_at"]
+__all__ = ["PythonExtractor", "PythonGrader", "final_state_of", "first_mistake", "function_at"]
 
 
 def function_at(place: str, role: str | None, key: str = "function") -> Callable[..., Any]:
@@ -104,66 +103,20 @@ def _evaluation(returned: Any) -> Evaluation:
     try:
         graded = GradeResult.model_validate(returned, from_attributes=True)
     except ValidationError as error:
-        raise EvaluatorError(f"the grader returned no GradeResult: {_first(error)}", "grader_error") from error
+        raise EvaluatorError(f"the grader returned no GradeResult: {first_mistake(error)}", "grader_error") from error
     turns = [turn.model_dump() for turn in graded.per_turn_grades or ()]
     detail = {**({"metadata": graded.metadata} if graded.metadata else {}), **({"per_turn": turns} if turns else {})}
     return Evaluation(graded.score >= 1.0, graded.score, graded.rationale or "", detail)
 
 
-def _first(error: ValidationError) -> str:
+def first_mistake(error: ValidationError) -> str:
     """The first mistake in the value that a user's function returned."""
     wrong = error.errors(include_url=False)[0]
     where = "".join(f"{step}: " for step in wrong["loc"])
     return f"{where}{expectation(wrong['msg'])}, found {wrong['input']!r:.80}"
 
 
-class PythonReward:
-    """A `@reward_composer` function: one score for a sample, made from all its grades. `function` is `path.py:name`.
-
-    It is not called for a sample with a missing grade: a grader that failed has measured nothing, not 0, and neither
-    has a first grader that found nothing to grade.
-    """
-
-    uses_results = True
-
-    imports_code = True
-
-    def __init__(self, function: str) -> None:
-        self._function = function_at(function, "reward_composer", "reward")
-
-    async def evaluate(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> Evaluation:
-        counted = grades_of(results, first=results[0].evaluator if results else "")
-        if counted is None:
-            failed = ", ".join(repr(row.evaluator) for row in results if row.error is not None)
-            raise EvaluatorError(f"no reward, because grades are missing: {failed}", "not_measured")
-        grades = {r.evaluator: GradeResult(counted[r.evaluator], r.reason, metadata=r.detail) for r in results}
-        context = SimpleNamespace(
-            sample=sample_of(case),
-            grades=grades,
-            submissions={row.evaluator: row.detail.get("submission", "") for row in results},
-            trajectory=trajectory_of(turns_of(trace)),
-            agent_id=trace.extra.get("agent_id"),
-            model_handle=trace.extra.get("model"),
-            agent_state=_state(blocks_of(trace)),
-            usage=trace.extra.get("usage"),
-            timing={"total": None if trace.latency_ms is None else trace.latency_ms / 1000},
-        )
-        try:
-            given = self._function(context)
-            given = await given if isinstance(given, Awaitable) else given
-        except Exception as error:
-            raise EvaluatorError(
-                f"the reward composer raised {type(error).__name__}: {error}", "grader_error"
-            ) from error
-        try:
-            returned = {"score": given} if given is None or isinstance(given, (int, float, str)) else given
-            reward = RewardOutput.model_validate(returned, from_attributes=True)
-        except ValidationError as error:
-            raise EvaluatorError(f"the reward composer returned no reward: {_first(error)}", "grader_error") from error
-        return Evaluation(True, reward.score, "", {"metadata": reward.metadata} if reward.metadata else {})
-
-
-def _state(blocks: dict[str, str] | None) -> AgentState | None:
+def final_state_of(blocks: dict[str, str] | None) -> AgentState | None:
     """The agent's final state; None if the trace does not say it, as in the original."""
     return None if blocks is None else AgentState(blocks=[Block(label=k, value=v) for k, v in blocks.items()])
 
@@ -179,6 +132,6 @@ class PythonExtractor:
         self._wants_state = len(inspect.signature(self._function).parameters) > 2
 
     def extract(self, turns: list[Turn], blocks: dict[str, str] | None) -> str:
-        more = (_state(blocks),) if self._wants_state else ()
+        more = (final_state_of(blocks),) if self._wants_state else ()
         text: str = self._function(trajectory_of(turns), dict(self._config), *more)
         return text

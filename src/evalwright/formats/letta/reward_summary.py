@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from statistics import mean, stdev
 from typing import Any
 
-from evalwright.formats.letta.rows import SampleRow
+from evalwright.formats.letta.rows import SampleRow, sample_timing, sample_usage
 
 __all__ = ["RunTally", "summary_of"]
 
@@ -40,11 +40,12 @@ class RunTally:
 
     def _add(self, row: SampleRow) -> None:
         self.rows += 1
-        self._totals.append(row.timing["total"])
-        self._target.add(row.timing["target"])
+        timing = sample_timing(row.trace, row.grading)
+        self._totals.append(timing["total"])
+        self._target.add(timing["target"])
         for key, seconds in row.grading.items():
             self._grading[key].add(seconds)
-        for key, value in (row.usage or {}).items():
+        for key, value in (sample_usage(row.trace) or {}).items():
             if key == "cost":
                 self.cost = (self.cost or 0.0) + value
             else:

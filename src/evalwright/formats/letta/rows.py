@@ -15,7 +15,7 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
 
-__all__ = ["SampleRow", "masked", "row_of", "sample_fields"]
+__all__ = ["SampleRow", "grade_of", "masked", "row_of", "sample_fields", "sample_timing", "sample_usage"]
 
 _APART = ("submission", "per_turn", "metadata")
 """The parts of a result's detail that have a place of their own in a grade."""
@@ -71,35 +71,11 @@ class SampleRow:
             "submissions": self.submissions,
             "grades": self.grades or {},
             "reward": self.reward,
-            "usage": self.usage,
-            "timing": self.timing,
+            "usage": sample_usage(self.trace),
+            "timing": sample_timing(self.trace, self.grading),
             "error": self.failure,
         }
         return {key: value for key, value in row.items() if value is not None}
-
-    @property
-    def usage(self) -> dict[str, Any] | None:
-        """Tokens and US dollars; None if none are known."""
-        metrics = self.trace.metrics
-        row = {
-            "prompt_tokens": metrics.token_input,
-            "completion_tokens": metrics.token_output,
-            "reasoning_tokens": metrics.token_thinking,
-            "cost": metrics.cost_usd,
-        }
-        return {key: value for key, value in row.items() if value is not None} or None
-
-    @property
-    def timing(self) -> dict[str, Any]:
-        """Seconds. Graders run concurrently, so the longest one determines the total."""
-        latency = self.trace.latency_ms
-        lasted = self.trace.finished_at - self.trace.started_at
-        target = lasted.total_seconds() if latency is None else latency / 1000
-        return {
-            "total": target + max(self.grading.values(), default=0.0),
-            "target": target,
-            "per_grader": self.grading,
-        }
 
     @property
     def failure(self) -> dict[str, str] | None:
@@ -143,11 +119,30 @@ def row_of(plan: Plan, variant: Variant, case: Case, trace: Trace, results: Sequ
         case=case,
         trace=trace,
         submissions={key: str(by_evaluator[key].detail.get("submission") or "") for key in order},
-        grades=None if shown is None else {key: _grade(by_evaluator[key], shown[key]) for key in order},
+        grades=None if shown is None else {key: grade_of(by_evaluator[key], shown[key]) for key in order},
         error=_error(trace, results) if counted is None else None,
         reward=None if counted is None else _reward((plan.gate or {}).get("metric_key", ""), counted, by_evaluator),
         grading={key: by_evaluator[key].latency_ms / 1000 for key in order},
     )
+
+
+def sample_usage(trace: Trace) -> dict[str, Any] | None:
+    """Tokens and US dollars; None if none are known."""
+    metrics = trace.metrics
+    row = {
+        "prompt_tokens": metrics.token_input,
+        "completion_tokens": metrics.token_output,
+        "reasoning_tokens": metrics.token_thinking,
+        "cost": metrics.cost_usd,
+    }
+    return {key: value for key, value in row.items() if value is not None} or None
+
+
+def sample_timing(trace: Trace, grading: Mapping[str, float]) -> dict[str, Any]:
+    """Seconds, those of `grading` by grader. Graders run concurrently, so the longest one determines the total."""
+    lasted = trace.finished_at - trace.started_at
+    target = lasted.total_seconds() if trace.latency_ms is None else trace.latency_ms / 1000
+    return {"total": target + max(grading.values(), default=0.0), "target": target, "per_grader": dict(grading)}
 
 
 def _reward(
@@ -173,7 +168,8 @@ def masked(value: Any, mask: Callable[[str], str]) -> Any:
     return [masked(item, mask) for item in value] if isinstance(value, list) else value
 
 
-def _grade(row: EvaluationResult, score: float) -> dict[str, Any]:
+def grade_of(row: EvaluationResult, score: float) -> dict[str, Any]:
+    """The fields of a `GradeResult`."""
     metadata = {key: value for key, value in row.detail.items() if key not in _APART}
     metadata |= row.detail.get("metadata") or {}
     if row.error is not None:
