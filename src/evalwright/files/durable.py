@@ -30,10 +30,12 @@ from typing import BinaryIO
 import msgspec
 
 from evalwright.errors import InputError, StorageError
+from evalwright.files.drafts import open_draft
 
 __all__ = [
     "PRIVATE",
     "PRIVATE_FOLDER",
+    "SHARED",
     "AppendFile",
     "create_file",
     "make_folder",
@@ -51,7 +53,7 @@ __all__ = [
 
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 """Modes of files and folders that may contain answers or keys: only the owner can read them, whatever the umask is."""
-_SHARED = 0o666
+SHARED = 0o666
 _BLOCK = 1 << 16
 _NO_PLACE = (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 
@@ -59,7 +61,7 @@ _NO_PLACE = (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 class AppendFile:
     """One file that only grows, open for the life of a run. Used by one thread; `sync` may be called from another."""
 
-    def __init__(self, path: Path, mode: int = _SHARED) -> None:
+    def __init__(self, path: Path, mode: int = SHARED) -> None:
         self.path = path
         self._failure: StorageError | InputError | None = None
         self._unsynced = False
@@ -224,39 +226,42 @@ def private_file(path: Path) -> None:
 def create_file(path: Path, data: bytes) -> None:
     """Make a file that only its owner may read, complete from the start; an existing one stays. Raises OSError."""
     private_folder(path.parent)
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-    try:
-        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE)) as file:
+    with open_draft(path, PRIVATE) as file:
+        try:
             file.write(data)
-        with suppress(FileExistsError):
-            os.link(temporary, path)  # unlike a rename it replaces nothing that another process has just made
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            file.flush()
+            with suppress(FileExistsError):
+                os.link(file.name, path)  # unlike a rename it replaces nothing that another process has just made
+        finally:
+            _remove(file.name)
 
 
-def replace_file(path: Path, data: bytes, mode: int = _SHARED) -> None:
+def replace_file(path: Path, data: bytes, mode: int = SHARED) -> None:
     """Replace a file's content at once and durably: readers see the old or the new one. Raises StorageError."""
     replace_lines(path, (data,), mode)
 
 
-def replace_lines(path: Path, lines: Iterable[bytes], mode: int = _SHARED) -> None:
+def replace_lines(path: Path, lines: Iterable[bytes], mode: int = SHARED) -> None:
     """Like `replace_file`, for pieces that need not be held together. If `lines` raises, the file stays as it was."""
-    # In the same folder, because a rename is atomic only within one file system; the random part keeps two writers
-    # apart.
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
-        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)  # after the fsync: otherwise a power cut could leave the new name on an empty file
+        with open_draft(path, mode) as file:  # in the same folder: a rename is atomic only within one file system
+            try:
+                file.writelines(lines)
+                file.flush()
+                os.fsync(file.fileno())
+                # After the fsync: otherwise a power cut could leave the new name on an empty file.
+                Path(file.name).replace(path)
+            finally:
+                _remove(file.name)
         sync_folder(path.parent)
     except OSError as error:
         raise storage_error("replace", path, error) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+
+
+def _remove(draft: str) -> None:
+    """Remove a draft that has not become a file."""
+    with suppress(OSError):
+        Path(draft).unlink()
 
 
 def write_output(path: Path, lines: Iterable[bytes]) -> None:

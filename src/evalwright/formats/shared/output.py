@@ -7,11 +7,13 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.durable import storage_error
+from evalwright.files.drafts import open_draft
+from evalwright.files.durable import SHARED, storage_error
 
 __all__ = ["OutputFolder", "Written"]
 
@@ -38,24 +40,23 @@ class OutputFolder(AbstractContextManager["OutputFolder"]):
     def __init__(self) -> None:
         self.files: list[Path] = []
         self._folders: list[Path] = []
-        self._open: list[tuple[IO[Any], Path, Path]] = []
-        """Each file with its present and its final path."""
+        self._open: list[tuple[IO[Any], Path]] = []
+        """Each file, named after its draft, with its final path."""
 
     def text(self, path: Path) -> IO[str]:
         """A new text file. Raises InputError if a file of that name exists, StorageError if it cannot be made."""
-        return self._open_draft(path, lambda draft: draft.open("x", encoding="utf-8", newline="\n"))
+        return self._open_draft(path, lambda draft: TextIOWrapper(draft, encoding="utf-8", newline="\n"))
 
     def binary(self, path: Path) -> IO[bytes]:
         """The same for bytes."""
-        return self._open_draft(path, lambda draft: draft.open("xb"))
+        return self._open_draft(path, lambda draft: draft)
 
-    def _open_draft(self, path: Path, opened: Callable[[Path], F]) -> F:
-        draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    def _open_draft(self, path: Path, in_form: Callable[[BinaryIO], F]) -> F:
         try:
             self._make_folder(path.parent)
             if os.path.lexists(path) or path in self.files:
                 raise FileExistsError
-            file = opened(draft)
+            file = in_form(open_draft(path, SHARED))
         except NotADirectoryError:
             raise InputError(Problem(str(path.parent), "is not a folder; name another place with --out")) from None
         except FileExistsError:
@@ -63,33 +64,34 @@ class OutputFolder(AbstractContextManager["OutputFolder"]):
         except OSError as error:
             raise storage_error("write", path, error) from error
         self.files.append(path)
-        self._open.append((file, draft, path))
+        self._open.append((file, path))
         return file
 
     def finish(self) -> None:
         """Flush everything to the operating system, and give the files their names. Raises StorageError."""
-        for file, _, path in self._open:
+        for file, path in self._open:
             try:
-                file.close()
+                file.flush()
             except OSError as error:
                 raise storage_error("write", path, error) from error
         while self._open:
-            _, draft, path = self._open[-1]
+            file, path = self._open[-1]
             try:
-                draft.rename(path)
+                Path(file.name).rename(path)
+                file.close()
             except OSError as error:
                 raise storage_error("write", path, error) from error
             self._open.pop()
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        for file, draft, _ in self._open:
+        for file, _ in self._open:
+            with suppress(OSError):
+                Path(file.name).unlink()
             with suppress(OSError):
                 file.close()
-            with suppress(OSError):
-                draft.unlink()
         if error is None:
             return
-        unnamed = [path for _, _, path in self._open]
+        unnamed = [path for _, path in self._open]
         for path in filter(lambda one: one not in unnamed, self.files):
             with suppress(OSError):
                 path.unlink()
