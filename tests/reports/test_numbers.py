@@ -32,6 +32,40 @@ def test_only_all_are_100_percent_and_only_none_are_0(share: float, text: str) -
     assert numbers.percent(share) == text
 
 
+@pytest.mark.parametrize(
+    ("ends", "text"),
+    [
+        ((0.551, 0.88), "55.1–88.0%"),
+        ((0.99972, 0.999991), ">99.9–100.0%"),
+        ((0.000009, 0.00028), "0.0–<0.1%"),
+        ((0.0, 0.5), "0.0–50.0%"),
+        ((1.0, 1.0), "100.0–100.0%"),
+        ((0.0, 0.0), "0.0–0.0%"),
+    ],
+)
+def test_a_rounded_interval_holds_the_rate(ends: tuple[float, float], text: str) -> None:
+    assert numbers.interval(ends) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "limit", "unit", "text"),
+    [
+        (0.81, (0.7, 0.9), 0.8, "rate", "81.0% [70.0, 90.0], at least 80%"),
+        (0.79996, (0.7, 0.9), 0.8, "rate", "79.996% [70.0, 90.0], at least 80%"),
+        (0.9, (0.79996, 0.95), 0.8, "rate", "90.0% [79.996, 95.0], at least 80%"),
+        (0.8, (0.7, 0.9), 0.8, "rate", "80.0% [70.0, 90.0], at least 80%"),
+        (0.99995, (0.999, 1.0), 0.8, "rate", "99.995% [99.9, 100.0], at least 80%"),
+        (-0.01, (-0.0202, 0.01), -0.02, "points", "−1.0 pp [−2.02, +1.0], at least −2 pp"),
+        (1.05, (1.0, 1.10004), 1.1, "ratio", "+5.0 % [0.0, +10.004], at least +10 %"),
+    ],
+)
+def test_a_claim_that_misses_its_limit_does_not_look_like_it(
+    value: float, ends: tuple[float, float], limit: float, unit: str, text: str
+) -> None:
+    part = GatePart("rate", False, value, "gte", limit, 50, ends, unit=unit)
+    assert numbers.condition(part) == f"rate: {text} (50 cases)"
+
+
 @pytest.mark.parametrize(("value", "text"), [(0.5, "0.500"), (4.25, "4.250"), (1.04e308, "1.04e+308")])
 def test_scores(value: float, text: str) -> None:
     assert numbers.score(value) == text

@@ -175,9 +175,10 @@ def _rate(side: SideRate, metric: str) -> str:
         return "no case judged"
     points = metric == PASS_RATE
     value = numbers.percent(side.rate).replace("%", " %") if points else f"{side.rate:.3f}"
-    factor, digits = (100, 1) if points else (1, 3)
-    ends = "" if side.ci is None else f" [{factor * side.ci[0]:.{digits}f}, {factor * side.ci[1]:.{digits}f}]"
-    return f"{value}{ends}"
+    if side.ci is None:
+        return value
+    ends = numbers.rate_ends(side.ci) if points else [f"{end:.3f}" for end in side.ci]
+    return f"{value} [{', '.join(ends)}]"
 
 
 def _errors(decision: Decision) -> list[str]:

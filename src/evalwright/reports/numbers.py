@@ -27,6 +27,7 @@ __all__ = [
     "percent",
     "points",
     "probability",
+    "rate_ends",
     "results",
     "score",
     "share",
@@ -60,7 +61,17 @@ def interval(ends: tuple[float, float] | None) -> str:
         return ""
     if ends[0] < 0:
         return f"{signed(100 * ends[0], 1)} to {signed(100 * ends[1], 1)} %"
-    return f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}%"
+    return "–".join(rate_ends(ends)) + "%"
+
+
+def rate_ends(ends: tuple[float, float]) -> tuple[str, str]:
+    """The ends of an interval of a rate in percent. Rounded, they still hold it: `>99.9` and `100.0`, `0.0` and
+    `<0.1`."""
+    low, high = (f"{100 * end:.1f}" for end in ends)
+    return (
+        ">99.9" if low == "100.0" and ends[0] < 1 - _ROUNDING else low,
+        "<0.1" if high == "0.0" and ends[1] > _ROUNDING else high,
+    )
 
 
 def results(rate: EvaluatorRate) -> str:
@@ -102,26 +113,42 @@ _LIMITS = {"gt": "above", "gte": "at least", "lt": "below", "lte": "at most", "e
 
 def _claim_text(part: GatePart) -> str:
     """`pass_rate of v not worse than baseline: −12.0 pp [−21.8, −2.2], above −2 pp (54 cases)`."""
-    texts = [] if part.value is None else [part.value, *(part.ci or ())]
-    shown, unit = _in_unit(texts, part.unit)
+    values = [] if part.value is None else [part.value, *(part.ci or ())]
+    limits = [] if part.threshold is None else [part.threshold]
+    shown, unit = _in_unit(values, part.unit, [*limits, 0, 1] if part.unit == "rate" else limits)
     ends = f" [{', '.join(shown[1:])}]" if shown[1:] else ""
     measured = f"{shown[0]}{unit}{ends}" if shown else "not measured"
     wanted = ""
     if part.threshold is not None:
-        (limit,), unit = _in_unit([part.threshold], part.unit, exact=True)
+        limit, unit = _limit_in_unit(part.threshold, part.unit)
         wanted = f", {_LIMITS.get(part.op, part.op)} {limit}{unit}"
     why = f"; no interval: {part.interval_reason}" if part.interval_reason else ""
     of = f" ({counted(part.n, 'case')})" if part.n else ""
     return f"{part.name}: {measured}{wanted}{of}{why}"
 
 
-def _in_unit(values: Sequence[float], unit: str, *, exact: bool = False) -> tuple[list[str], str]:
-    """Shares in percent, differences of them in points, ratios as a change in percent; limits as they were written."""
-    if unit == "rate":
-        return [f"{100 * value:.6g}" if exact else f"{100 * value:.1f}" for value in values], "%"
-    shown = [100 * (value - 1) if unit == "ratio" else 100 * value for value in values]
-    texts = [f"{value:+.6g}".replace("-", "−") if exact else signed(value, 1) for value in shown]
-    return ["0" if text == "+0" else text for text in texts], " %" if unit == "ratio" else " pp"
+def _in_unit(values: Sequence[float], unit: str, limits: Sequence[float]) -> tuple[list[str], str]:
+    """Shares in percent, differences of them in points, ratios as a change in percent; each in as many digits as it
+    takes not to look like one of the `limits` that it is not."""
+    scaled, far = ([_scaled(value, unit) for value in some] for some in (values, limits))
+    digits = [next((n for n in range(1, 9) if value in far or round(value, n) not in far), 9) for value in scaled]
+    shown = [f"{x:.{n}f}" if unit == "rate" else signed(x, n) for x, n in zip(scaled, digits, strict=True)]
+    return shown, _UNITS.get(unit, " pp")
+
+
+def _limit_in_unit(limit: float, unit: str) -> tuple[str, str]:
+    """A limit as it was written."""
+    scaled = _scaled(limit, unit)
+    text = f"{scaled:.6g}" if unit == "rate" else f"{scaled:+.6g}".replace("-", "−")
+    return "0" if text == "+0" else text, _UNITS.get(unit, " pp")
+
+
+_UNITS = {"rate": "%", "ratio": " %"}
+
+
+def _scaled(value: float, unit: str) -> float:
+    """In percent or points, without what the sum of shares may lack of a whole number."""
+    return round(100 * (value - 1 if unit == "ratio" else value), 9)
 
 
 def outcome(gate: GateOutcome) -> tuple[str, str]:
