@@ -30,7 +30,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "report": ("evalwright.cli.report:command", "Write a report of a run (Markdown, HTML, JSON, JUnit, …)."),
         "export": ("evalwright.cli.export:command", "Write a run as the result files of its original program."),
         "list": ("evalwright.cli.list:command", "List evaluators, targets, formats, … or stored runs."),
-        "index": ("evalwright.cli.index:command", "Build the index in which commands find cells."),
+        "index": ("evalwright.cli.index:command", "Build the index that speeds up commands on a large run."),
     },
     "Compare and decide": {
         "compare": ("evalwright.cli.compare:command", "Compare two runs case by case, with confidence intervals."),
@@ -44,7 +44,7 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "promote": ("evalwright.cli.promote:command", "Make a run the baseline for later comparisons."),
         "drift": ("evalwright.cli.drift:command", "Compare a run with the promoted baseline of its suite."),
-        "audit": ("evalwright.cli.audit:command", "Measure which wrong answers the evaluators of a run notice."),
+        "audit": ("evalwright.cli.audit:command", "Measure which wrong answers a run's evaluators notice."),
         "calibrate": ("evalwright.cli.calibrate:command", "Measure how well a run's judges agree with human labels."),
     },
     "Write suites": {
@@ -58,10 +58,16 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "completion": ("evalwright.cli.completion:command", "Print the completion script of a shell."),
     },
     _ORIGINALS: {
-        "install-commands": ("evalwright.cli.install_commands:command", "Install their names as commands, too."),
+        "install-commands": (
+            "evalwright.cli.install_commands:command",
+            "Install the originals' commands under their own names.",
+        ),
     },
 }
 """The commands under the headings of `--help`: where the code of each is, and one line about it."""
+
+_PROGRAMS = {"letta": "letta-evals", "pixie": "pixie-qa"}
+"""Formats with a command line, where the program has another name."""
 
 _OTHER_NAMES = {"retry-failed": "retry"}
 """Names of originals for commands of ours, which take the same arguments; `--help` does not list them."""
@@ -82,7 +88,7 @@ def _sections() -> dict[str, dict[str, str]]:
     from evalwright import registry
 
     sections = {heading: {name: line for name, (_, line) in rows.items()} for heading, rows in _SECTIONS.items()}
-    of_formats = {name: f"The command line of the original, for {name} suites." for name in registry.WITH_COMMAND}
+    of_formats = {name: f"The command line of {_PROGRAMS.get(name, name)}." for name in registry.WITH_COMMAND}
     return sections | {_ORIGINALS: of_formats | sections[_ORIGINALS]}
 
 

@@ -118,7 +118,7 @@ _MODEL_OPTIONS = (
         "budget_usd",
         type=NumberRange(min=0),
         metavar="USD",
-        help="Make no model call that could raise their total cost above USD.",
+        help="Make no model call that could raise the total cost of model calls above USD.",
     ),
     click.option("--allow-unpriced", is_flag=True, help="With --budget: also call models without a price."),
     click.option(

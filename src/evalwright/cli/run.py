@@ -72,7 +72,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     multiple=True,
     metavar="GLOB|PATH=VALUE",
     shell_complete=complete_cases,
-    help="Only cases whose id matches GLOB, or with this value, as in metadata.tier=gold (repeatable).",
+    help="Only cases whose id matches GLOB, or that have this value, such as metadata.tier=gold (repeatable).",
 )
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag (repeatable).")
 @click.option("--limit", type=_COUNT, metavar="N", help="At most N cases.")
@@ -97,7 +97,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     "concurrency",
     type=_COUNT,
     metavar="N",
-    help="At most N cells at the same time (default: the suite's).",
+    help="At most N cells at the same time (default: the suite's, else its format's: 4 for an eval.yaml).",
 )
 @click.option(
     "--executor",
@@ -110,7 +110,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     "retried",
     type=PathParam(),
     metavar="RUN",
-    help="Run again the errored cells of RUN, like `retry`.",
+    help="Run again the cells of RUN that ended in an error, like `retry`.",
 )
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: also cells that failed.")
 @click.option(
@@ -131,10 +131,10 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     "--seed",
     type=int,
     metavar="N",
-    help="With --until-decided: take the cases in another order, as a test of its own.",
+    help="With --until-decided: seed of the order of cases; each seed is a new test.",
 )
 @keep_going
-@click.option("--no-index", is_flag=True, help="Keep no index of a large run; commands then read all of it.")
+@click.option("--no-index", is_flag=True, help="Build no index of a large run; commands then read all of its records.")
 @exit_zero
 @allow_empty
 @click.option("--github", is_flag=True, help="Also write annotations, job summary and outputs for GitHub Actions.")

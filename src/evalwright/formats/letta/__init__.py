@@ -176,7 +176,12 @@ FORMAT = Format(
         Option(("--strict-rubric",), "flag", help="Reject unknown names in rubrics."),
         Option(("--allow-empty",), "flag", help="Allow a dataset or a selection without cases."),
         Option(
-            ("--max-error-rate",), "float", minimum=0, maximum=1, metavar="F", help="Fail above this share of errors."
+            ("--max-error-rate",),
+            "float",
+            minimum=0,
+            maximum=1,
+            metavar="F",
+            help="Fail if more than this share of samples had errors (default: no limit).",
         ),
         Option(
             ("--display",),
