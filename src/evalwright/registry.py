@@ -181,8 +181,8 @@ KINDS: dict[str, dict[str, str]] = {
 
 NATIVE = "evalh"
 """The name under which records know the native format."""
-WITH_COMMAND = ("letta", NATIVE, "pixie")
-"""Our formats with a command line of their own, for `--help`, which loads no format. The native one's is evalh's."""
+WITH_COMMAND = {"letta": "letta-evals", NATIVE: "evalh", "pixie": "pixie"}
+"""Our formats with the command line of their original, and its name, for `--help`, which loads no format."""
 _STORED = {NATIVE: "native"}
 """Names in records and older command lines, with the formats' present names."""
 _OF_FORMATS = ("targets", "evaluators", "extractors", "exports", "reports", "mirrors")

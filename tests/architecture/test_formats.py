@@ -95,7 +95,9 @@ def test_a_format_has_what_the_registry_says(one):
 
 
 def test_help_lists_the_formats_with_a_command():
-    names = tuple(
-        suite_format.original or suite_format.name for suite_format in FORMATS if suite_format.command is not None
-    )
-    assert names == registry.WITH_COMMAND
+    programs = {
+        suite_format.original or suite_format.name: suite_format.stands_for
+        for suite_format in FORMATS
+        if suite_format.command is not None
+    }
+    assert programs == registry.WITH_COMMAND

@@ -136,4 +136,4 @@ def test_a_copy_gets_what_a_killed_session_had_stored_and_not_sent(tmp_path, kin
     assert outcome.summary.sink_errors == []
     assert records(run) == whole
     assert records(copy) == whole
-    assert "mirrors were not updated: they keep the earlier judgements" in re_evaluate(run, suite=mirrored).notes
+    assert "mirrors were not updated: they keep the earlier results" in re_evaluate(run, suite=mirrored).notes

@@ -66,9 +66,6 @@ _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
 }
 """The commands under the headings of `--help`: where the code of each is, and one line about it."""
 
-_PROGRAMS = {"letta": "letta-evals", "pixie": "pixie-qa"}
-"""Formats with a command line, where the program has another name."""
-
 _OTHER_NAMES = {"retry-failed": "retry"}
 """Names of originals for commands of ours, which take the same arguments; `--help` does not list them."""
 
@@ -88,7 +85,7 @@ def _sections() -> dict[str, dict[str, str]]:
     from evalwright import registry
 
     sections = {heading: {name: line for name, (_, line) in rows.items()} for heading, rows in _SECTIONS.items()}
-    of_formats = {name: f"The command line of {_PROGRAMS.get(name, name)}." for name in registry.WITH_COMMAND}
+    of_formats = {name: f"The command line of {program}." for name, program in registry.WITH_COMMAND.items()}
     return sections | {_ORIGINALS: of_formats | sections[_ORIGINALS]}
 
 

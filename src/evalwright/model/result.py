@@ -34,11 +34,15 @@ NOT_PASSED: tuple[Status, ...] = (*FAILED, "error")
 
 
 class Evaluation(msgspec.Struct, gc=False):
-    """What an evaluator returns: no ids, no times, no status; the runner adds those.
+    """What an evaluator returns; the runner adds ids, times and the status.
 
-    `score` is in the evaluator's own range (0 to 1 for deterministic ones), null if there is none. `skipped` says that
-    the case does not ask for this check. `cost_usd` is the cost of judging (US dollars), which is kept apart from the
+    `passed` says whether the answer passes, and `reason` why or why not. `score` is in the evaluator's own range (0 to
+    1 for deterministic ones), None if there is none. `detail` is kept with the result. `skipped` says that the
+    evaluator does not apply to the case. `cost_usd` is the cost of judging (US dollars), which is kept apart from the
     system's cost. `hits` and `misses` name what was found and what was not, if there is a list.
+
+    Example:
+        `Evaluation(passed=False, score=0.4, reason="two of five steps are missing")`
     """
 
     passed: bool

@@ -28,7 +28,12 @@ __all__ = ["Case", "Expected", "case_digest", "evaluator_digests", "metadata_tex
 
 
 class Expected(msgspec.Struct, gc=False, repr_omit_defaults=True):
-    """What the author expects of an answer; see `ExpectedBehavior`."""
+    """What the author of a case expects of the answer. Every part is optional.
+
+    `must_call_tools` are names of tools that must each be called at least once. `answer_should_include` and
+    `answer_should_not_include` are texts to be found in the answer, or not. `facts` is the ground truth by name.
+    `must_modify_files` and `must_not_modify_files` are paths in the workspace.
+    """
 
     must_call_tools: list[str] = []
     answer_should_include: list[str] = []
@@ -41,9 +46,14 @@ class Expected(msgspec.Struct, gc=False, repr_omit_defaults=True):
 
 
 class Case(msgspec.Struct, gc=False, repr_omit_defaults=True):
-    """One case of a run.
+    """One case: an input for the system, and what is expected of the answer.
 
-    `recorded` is the raw JSON of a recorded trace, decoded by the replay target only.
+    `input` is anything that JSON can hold. `metadata` is for filters, slices and reports, `tags` for `--tag`. Cases
+    with the same `group` are not independent of each other, and count as one unit in intervals. `extra` has what only
+    the case's format has. `recorded` is the raw JSON of a recorded trace, decoded by the replay target only.
+
+    Example:
+        `Case("refund", "I want my money back", expected=Expected(answer_should_include=["refund"]))`
     """
 
     id: str

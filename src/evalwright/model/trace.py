@@ -158,9 +158,15 @@ class Doubt(msgspec.Struct, frozen=True, gc=False):
 class Answer(msgspec.Struct, gc=False):
     """What a target returns for one case; the runner turns it into a trace.
 
-    `started_at`, `finished_at`, `latency_ms` and `input` are set by replay only; for everything else the runner
-    measures the times, and the input is the case's. `doubts` are not stored with the trace. Without a call (`called`
-    is false) there is no latency: 0 would lower the mean.
+    `output` has the answer: `final_answer` (text), `structured` (a mapping) and `thinking` (text). `metrics` has token
+    counts and `cost_usd` (US dollars). `extra` is kept with the trace.
+
+    `started_at`, `finished_at`, `latency_ms` (milliseconds) and `input` are set by replay only; for everything else the
+    runner measures the times, and the input is the case's. `doubts` are not stored with the trace. Without a call
+    (`called` is false) there is no latency: 0 would lower the mean.
+
+    Example:
+        `Answer.of("It is on its way.", tool_calls=[ToolCall("find_order", arguments={"number": "1001"})])`
     """
 
     output: Output = msgspec.field(default_factory=Output)
@@ -192,7 +198,22 @@ class Answer(msgspec.Struct, gc=False):
         extra: dict[str, Any] | None = None,
         doubts: Sequence[Doubt] = (),
     ) -> "Answer":
-        """An answer made of the parts that most systems report; `cost_usd` is the cost of the call, US dollars."""
+        """An answer made of the parts that most systems report.
+
+        Args:
+            text: The answer as text.
+            thinking: What the model thought before it answered.
+            structured: The answer as a mapping.
+            tool_calls: The calls of tools, in order.
+            tokens_in: Tokens of the input, cached ones included.
+            tokens_out: Tokens of the output.
+            cost_usd: The cost of the call, US dollars.
+            extra: Anything else to be kept with the trace.
+            doubts: What the target could not use in the reply; a warning at the end of the run counts them.
+
+        Returns:
+            The answer; parts that are None are unknown.
+        """
         return cls(
             output=Output(text, thinking, structured),
             tool_calls=tool_calls or [],

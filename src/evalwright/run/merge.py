@@ -47,8 +47,8 @@ __all__ = ["merge"]
 
 _DOCUMENTS = ("config.yaml", "config_hash.txt")
 _OTHER_LABELS = (
-    "the shards have labels that the run which was merged from them before has not; they are left out, as its own may "
-    "be newer: merge into another --out to have them"
+    "the merged run that is already there lacks some labels of its shards; they were not copied, as its own labels may "
+    "be newer: merge into another --out to include them"
 )
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plan_to_judge", "re_evaluate", "suite_to_judge"]
 
-_MIRRORS = "mirrors were not updated: they keep the earlier judgements"
+_MIRRORS = "mirrors were not updated: they keep the earlier results"
 
 
 def re_evaluate(

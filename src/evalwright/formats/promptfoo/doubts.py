@@ -240,10 +240,10 @@ def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
     elif base == "regex" and isinstance(value, str) and not holds_template(value) and (why := _mistake(value)):
         origin.at("value").warn(f"{value!r:.60} is not a pattern: {why}")
     elif base in ("is-json", "contains-json") and isinstance(value, dict) and (why := _schema_mistake(value)):
-        origin.at("value").warn(f"is no JSON Schema that can be used, so that each of its cells is an error: {why}")
+        origin.at("value").warn(f"is not a JSON Schema that can be used; each of its cells will be an error: {why}")
     elif base in ("javascript", "python") and _returns_nothing(base, value):
         origin.at("value").warn(
-            "has line breaks, so that it is the body of a function, and returns nothing: this assertion fails"
+            "has line breaks, so it is the body of a function, and returns nothing: this assertion fails"
         )
     if base in _SHARES and isinstance(threshold, (int, float)) and not 0 <= threshold <= 1:
         origin.at("threshold").warn(f"{one['type']} scores from 0 to 1, and the threshold is {threshold:g}")
