@@ -40,6 +40,7 @@ __all__ = [
     "code_of_others",
     "counted",
     "did_you_mean",
+    "in_seconds",
     "money",
     "user_place",
     "with_others",
@@ -276,6 +277,12 @@ class UnsentCall(Interrupted):
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A count in a message: `1 case`, `24 cases`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def in_seconds(limit: float) -> str:
+    """A time limit in a message: `1 second`, `0.5 seconds`."""
+    number = f"{limit:g}"
+    return f"{number} second{'' if number == '1' else 's'}"
 
 
 def money(dollars: float) -> str:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.errors import money
+from evalwright.errors import in_seconds, money
 from evalwright.model.summary import EvaluatorRate, GatePart
 from evalwright.reports import numbers
 from evalwright.testing import a_summary
@@ -153,3 +153,11 @@ def test_a_change_of_time_has_a_sign() -> None:
 )
 def test_a_large_number_has_no_more_digits_than_it_is_worth(value: float, shown: str) -> None:
     assert numbers.signed(value, 1) == shown
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [(1, "1 second"), (1.0, "1 second"), (0.9999999, "1 second"), (0.1, "0.1 seconds"), (2, "2 seconds")],
+)
+def test_a_limit_of_one_second_is_in_the_singular(limit, text):
+    assert in_seconds(limit) == text

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
+from evalwright.errors import in_seconds
 from evalwright.llm.connections import headers_to
 from evalwright.llm.failures import CallFailed
 from evalwright.llm.rates import NOTHING, Demand, Rates
@@ -205,5 +206,5 @@ async def _attempt(call: Callable[[], Awaitable[T]], rules: Rules) -> T:
         async with asyncio.timeout(rules.attempt_seconds):
             return await call()
     except TimeoutError:
-        message = f"no answer within {rules.attempt_seconds:g} seconds"
+        message = f"no answer within {in_seconds(rules.attempt_seconds)}"
         raise CallFailed("timeout", message, retryable=True) from None

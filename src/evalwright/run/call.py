@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from evalwright.errors import InputError, Interrupted, LimitExceeded
+from evalwright.errors import InputError, Interrupted, LimitExceeded, in_seconds
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
@@ -178,7 +178,7 @@ async def set_up(variant: Variant, opening: Callable[[], Awaitable[object]]) -> 
             with held_to(end_of(bound)):
                 await opening()
     except (TimeoutError, LimitExceeded):
-        raise InputError(f"{variant.name!r} was not set up within {limit:g} seconds") from None
+        raise InputError(f"{variant.name!r} was not set up within {in_seconds(limit)}") from None
     except InputError as error:
         raise InputError(f"{variant.name!r} cannot be set up: {error}") from error
     except BaseException as error:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded, TargetError
+from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded, TargetError, in_seconds
 from evalwright.evaluators.onlooker import own_copy
 from evalwright.evaluators.wording import shown
 from evalwright.files.plain import plain
@@ -293,7 +293,7 @@ def evaluator_failure(error: BaseException, limit: float) -> TraceError:
 
 def timed_out(limit: float) -> TraceError:
     """The error of a call that was stopped after this many seconds."""
-    return TraceError(type="timeout", message=f"no answer within {limit:g} seconds")
+    return TraceError(type="timeout", message=f"no answer within {in_seconds(limit)}")
 
 
 def no_evaluation(outcome: object) -> TraceError:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Set
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
-from evalwright.errors import StorageError, UnsentCall
+from evalwright.errors import StorageError, UnsentCall, in_seconds
 from evalwright.llm.patience import stops
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
@@ -271,7 +271,7 @@ class Runner:
         assert call.cell is not None
         call.abandoned, call.deadline = True, None
         limit = call.cell.variant.timeout_seconds
-        stuck = TraceError("timeout", f"no answer within {limit:g} seconds, and the call ignored its cancellation")
+        stuck = TraceError("timeout", f"no answer within {in_seconds(limit)}, and the call ignored its cancellation")
         try:
             trace = self._pipeline.trace(call.cell, stuck, call.started, time.monotonic(), call.retried)
             if (rest := self._pipeline.record(call.cell, trace)) is not None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
-from evalwright.errors import AllMistakes, InputError, Problem
+from evalwright.errors import AllMistakes, InputError, Problem, in_seconds
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
@@ -137,7 +137,7 @@ class Health:
                 return
             if asyncio.get_running_loop().time() > until:
                 probe = "port" if self._path is None else f"{self._method} {self._path}"
-                raise InputError(f"the service is not up after {self._seconds:g} seconds: {probe}: {answered}")
+                raise InputError(f"the service is not up after {in_seconds(self._seconds)}: {probe}: {answered}")
             await asyncio.sleep(_PAUSE)
 
     async def _state_of(self, port: int) -> str | None:

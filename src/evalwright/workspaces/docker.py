@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import InputError
+from evalwright.errors import InputError, in_seconds
 from evalwright.model.snapshot import Case
 from evalwright.processes import run_command
 from evalwright.processes.ties import command, tie, untie
@@ -82,7 +82,7 @@ async def docker(*words: str, env: Mapping[str, str] = os.environ, patience: flo
     except FileNotFoundError:
         raise InputError("Docker is needed, but there is no command 'docker' in the PATH") from None
     except TimeoutError:
-        raise InputError(f"docker {words[0]}: no answer within {patience:g} seconds") from None
+        raise InputError(f"docker {words[0]}: no answer within {in_seconds(patience)}") from None
     except OSError as error:
         raise InputError(f"docker {words[0]}: {error.strerror}") from None
     if finished.exit_code != 0:

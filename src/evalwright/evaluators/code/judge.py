@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
-from evalwright.errors import EvaluatorError, Problem
+from evalwright.errors import EvaluatorError, Problem, in_seconds
 from evalwright.evaluators.code.payload import judge_payload, workspace_of
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.judges.replies import BadReply, keys_once
@@ -76,7 +76,7 @@ class CodeJudge(msgspec.Struct, frozen=True):
                     command, self.cwd, document, extra, self.env, plain=self.newer, lenient=lenient
                 )
         except TimeoutError:
-            raise EvaluatorError(f"the code judge timed out after {limit:g} seconds", "timeout") from None
+            raise EvaluatorError(f"the code judge timed out after {in_seconds(limit)}", "timeout") from None
         return banded(reply.score, reply.hits, reply.misses, reply.reasoning, detail=reply.details)
 
 

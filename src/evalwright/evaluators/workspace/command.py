@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from evalwright.errors import EvaluatorError, Problem
+from evalwright.errors import EvaluatorError, Problem, in_seconds
 from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.artifact import Artifact
 from evalwright.model.result import Evaluation
@@ -65,7 +65,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
                         self.cmd, env=self._environment_of(detail), cwd=str(folder), output_limit=_SHOWN
                     )
             except TimeoutError:
-                message = f"{self.cmd[0]!r} did not end within {self.timeout_seconds:g} seconds"
+                message = f"{self.cmd[0]!r} did not end within {in_seconds(self.timeout_seconds)}"
                 raise EvaluatorError(message, "timeout", detail) from None
             except OSError as error:
                 raise self._not_started(error, detail) from None

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import InputError, TargetError
+from evalwright.errors import InputError, TargetError, in_seconds
 from evalwright.files.temporary import TemporaryFolder, remove_tree
 from evalwright.formats.agentv.file_changes import changes_between
 from evalwright.formats.agentv.workspace_settings import WorkspaceSettings
@@ -127,7 +127,7 @@ async def _run_hooks(settings: WorkspaceSettings, name: str, workspace: Path, ca
                     words, env=environment(), cwd=hook["cwd"], stdin=json.dumps(values).encode()
                 )
         except TimeoutError:
-            raise _hook_error(name, f"no end within {hook['seconds']:g} seconds") from None
+            raise _hook_error(name, f"no end within {in_seconds(hook['seconds'])}") from None
         except OSError as error:
             raise _hook_error(
                 name, f"{words[0]!r} cannot be started in {hook['cwd']}: {error.strerror or error}"

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from evalwright.errors import InputError, TargetError
+from evalwright.errors import InputError, TargetError, in_seconds
 from evalwright.model.plan import Placement
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
@@ -80,7 +80,7 @@ class Crew:
         while not self._there.done():
             await asyncio.wait([self._there], timeout=_LOOK)
             if self._has_waited():
-                raise InputError(f"no worker of {self.name!r} could be started within {self._wait:g} seconds")
+                raise InputError(f"no worker of {self.name!r} could be started within {in_seconds(self._wait)}")
         self._there.result()
         # A short run would be over before the other workers, which start at the same time, are ready.
         now = time.monotonic()
@@ -161,7 +161,7 @@ class Crew:
 
     def why_gone(self) -> str:
         """Why it has no workers."""
-        return self._given_up or f"it had no workers for {self._wait:g} seconds"
+        return self._given_up or f"it had no workers for {in_seconds(self._wait)}"
 
     def _chosen_member(self, alone: bool) -> CrewMember | None:
         there = [worker for worker in self._workers if worker.places]

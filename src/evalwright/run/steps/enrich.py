@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from evalwright.errors import in_seconds
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import Enricher
 from evalwright.model.trace import Doubt, Trace
@@ -45,7 +46,7 @@ class EnrichersOfPlan:
                 async with asyncio.timeout(limit):
                     doubts += await enricher.enrich(trace) or ()
             except TimeoutError:
-                doubts.append(_failure_doubt(trace, name, f"no reply within {limit:g} seconds"))
+                doubts.append(_failure_doubt(trace, name, f"no reply within {in_seconds(limit)}"))
             except BaseException as error:  # a plug-in may raise anything: the cell continues
                 if ends_the_run(error):
                     raise

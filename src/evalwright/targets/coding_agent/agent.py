@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from evalwright.errors import TargetError
+from evalwright.errors import TargetError, in_seconds
 from evalwright.files.masker import Masker
 from evalwright.files.temporary import temporary_folder
 from evalwright.model.trace import Answer, TraceError
@@ -172,7 +172,7 @@ class Agent:
 
     def _too_late(self, reported: TraceError | None) -> TraceError:
         """That its time was up, and its last error: many agents keep retrying for as long as they may."""
-        late = f"{self.name} had not ended within {self.seconds:g} seconds"
+        late = f"{self.name} had not ended within {in_seconds(self.seconds)}"
         if reported is None:
             return TraceError("timeout", late)
         if _SIGN_IN.search(reported.message):
