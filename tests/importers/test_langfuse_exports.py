@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+import pytest
+
+from evalwright.errors import InputError
 from evalwright.importers.detection import detected
 from evalwright.importers.file_heads import head_of
 from importers.test_platforms import OBSERVATIONS, observation
@@ -95,3 +98,28 @@ def test_a_total_of_zero_is_no_cost_and_hides_none(tmp_path):
     _, [case] = imported(tmp_path, "langfuse", written(tmp_path / "x.jsonl", [model, below]))
     used = case["embedded_trace"]["metrics"]
     assert (used["token_input"], used["token_output"], used["cost_usd"]) == (10, 3, None)
+
+
+LISTED = {"id": "t", "timestamp": "2026-03-04T09:00:00Z", "name": "shop", "input": ASKED, "output": "In Bonn",
+          "observations": [one["id"] for one in OBSERVATIONS], "scores": []}  # fmt: skip
+
+
+def test_a_listed_trace_is_completed_by_its_observations(tmp_path):
+    listed = {"data": [{**LISTED, "observations": [*LISTED["observations"], "absent"]}]}
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps(listed))
+    assert detected(head_of(path)) == "langfuse"
+    _, [case] = imported(tmp_path, "langfuse", path, written(tmp_path / "o.jsonl", [*OBSERVATIONS]))
+    trace = case["embedded_trace"]
+    assert (trace["output"]["final_answer"], trace["metrics"]["token_input"]) == ("In Bonn", 15)
+    assert trace["extra"]["warnings"] == ["span absent: is listed, but the span itself is missing"]
+
+
+def test_a_listed_trace_without_its_observations_is_refused_with_what_to_export(tmp_path):
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps({"data": [LISTED]}))
+    with pytest.raises(InputError) as refused:
+        imported(tmp_path, "langfuse", path)
+    [problem] = refused.value.problems
+    assert problem.message.startswith("trace t: none of its spans is in the file")
+    assert problem.message.endswith("export the spans, too")

@@ -102,11 +102,19 @@ def _is_langfuse(head: Head) -> bool:
             for marks in ({"trace_id", "parent_observation_id"}, {"trace_id", "data_type"}, {"bookmarked", "timestamp"})
         )
 
+    def is_listed(trace: dict[str, Any]) -> bool:
+        """Whether it is a trace in a list of the API, with the ids of its observations."""
+        ids = trace.get("observations")
+        return (
+            {"id", "timestamp"} <= trace.keys() and isinstance(ids, list) and bool(ids) and set(map(type, ids)) == {str}
+        )
+
     listed = [*head.records, *dictionaries(head.mapping.get("data"))]
     return any(
         ("traceId" in record and is_observation(record))
         or any(map(is_observation, dictionaries(record.get("observations"))))
         or is_row(record)
+        or is_listed(record)
         for record in listed
     )
 

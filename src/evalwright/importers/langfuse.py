@@ -48,7 +48,9 @@ def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
         listed = trace.get("data") if isinstance(trace.get("data"), list) else [trace]
         for item in map(_as_api, dictionaries(listed)):
             trace_id = text_of(item.get("traceId"))
-            if isinstance(item.get("observations"), list):
+            if ids := _listed_ids(item):
+                yield from _listed_trace(item, ids, place, lose)
+            elif isinstance(item.get("observations"), list):
                 yield from _spans_of_trace(item, place, lose)
             elif trace_id is not None and "dataType" in item and "startTime" not in item:
                 for observation, score in langfuse_scores([item], place, lose):
@@ -72,6 +74,22 @@ def _as_api(item: dict[str, Any]) -> dict[str, Any]:
     if "project_id" not in item and "trace_id" not in item:
         return item
     return {_WORD.sub(lambda found: found[1].upper(), key): value for key, value in item.items() if value != ""}
+
+
+def _listed_ids(trace: Mapping[str, Any]) -> list[str]:
+    """The ids that a trace in a list of the API has in place of its observations."""
+    listed = trace.get("observations")
+    ids = [id for id in listed if isinstance(id, str)] if isinstance(listed, list) else []
+    return ids if isinstance(listed, list) and len(ids) == len(listed) and text_of(trace.get("id")) else []
+
+
+def _listed_trace(trace: Mapping[str, Any], ids: Sequence[str], place: str, lose: Lose) -> Iterator[WireSpan]:
+    """What such a trace says of itself, and of observations that may be elsewhere in the files."""
+    id = str(trace["id"])
+    for observation, score in langfuse_scores(trace.get("scores"), place, lose):
+        yield WireSpan(id, observation or "", scores=[score])
+    yield WireSpan(id, "", attributes=_attributes(trace))
+    yield from (WireSpan(id, observation) for observation in ids)
 
 
 def _spans_of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterator[WireSpan]:

@@ -80,8 +80,8 @@ class SpanTree:
     def _complete(self, span: WireSpan | None, record: WireSpan) -> None:
         """Add what was exported apart from a span."""
         if span is None:
-            what = "scores" if record.scores else "events"
-            self.warnings.append(f"span {record.span_id}: has {what}, but the span itself is missing")
+            what = "has scores" if record.scores else "has events" if record.events else "is listed"
+            self.warnings.append(f"span {record.span_id}: {what}, but the span itself is missing")
             return
         span.attributes = {**record.attributes, **span.attributes}
         span.events += record.events

@@ -127,7 +127,8 @@ class _Cases:
             records = [decode(record) for record in encoded]
             if not any(record.name is not None for record in records):
                 self._losses.add(
-                    f"trace {records[0].trace_id}", "none of its spans is in the file, but what belongs to them"
+                    f"trace {records[0].trace_id}",
+                    "none of its spans is in the file, only what belongs to them; export the spans, too",
                 )
                 continue
             trace, about, facts = trace_of_spans(records, self._origin)
