@@ -115,6 +115,7 @@ REFUSED = {
         ["repo_path", "branch", "start_command", "inner_adapter", "inner_config"],
     ),
     "no such branch": ({"branch": "nope"}, ["branch"]),
+    "no name of a branch": ({"branch": "ma\0in"}, ["branch"]),
     "no folder": ({"repo_path": "nowhere"}, ["repo_path"]),
     "no repository": ({"repo_path": "."}, ["repo_path"]),
     "command a text": ({"start_command": "make run"}, ["start_command"]),

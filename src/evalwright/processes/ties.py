@@ -10,6 +10,7 @@ its session, which its own children share.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -68,8 +69,10 @@ def start(words: Sequence[str], *, mark: int, **options: Any) -> tuple[subproces
     tie(*ties)
     try:
         process: subprocess.Popen[bytes] = subprocess.Popen(words, start_new_session=True, **options)
-    except BaseException:
+    except BaseException as error:
         untie(*ties)
+        if isinstance(error, ValueError):  # NUL, or half of a surrogate pair, which no argument can contain
+            raise OSError(errno.EINVAL, f"it cannot be passed to a program: {error}") from None
         raise
     ties.append(session(process.pid))
     tie(ties[-1])

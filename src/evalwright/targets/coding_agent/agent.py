@@ -136,14 +136,14 @@ class Agent:
             return None
         except OSError as error:
             raise TargetError(self._not_started(error, started)) from None
-        except ValueError as error:  # NUL, or half of a surrogate pair, which no argument can contain
-            raise TargetError(f"the prompt cannot be an argument of {self.name}: {error}") from None
         finally:
             await where.clear_up()
 
     def _not_started(self, error: OSError, started: AgentCommand) -> str:
         if error.errno == errno.E2BIG:
             return f"the prompt is too long for the command line of {self.name}"
+        if error.errno == errno.EINVAL:
+            return f"the prompt cannot be an argument of {self.name}: {error.strerror}"
         if error.errno == errno.ENOENT:
             return not_found(started.command[0], started.env)
         return f"cannot start {started.command[0]!r}: {error.strerror or error}"
