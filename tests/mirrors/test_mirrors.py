@@ -223,3 +223,7 @@ def test_every_mistake_of_an_exporter_is_reported_at_its_key(config, keys):
     with pytest.raises(InputError) as raised:
         load("mirrors", "otel")(config)
     assert [problem.key for problem in raised.value.problems] == keys
+
+
+def test_an_exporter_that_never_started_is_closed_without_an_error():
+    load("mirrors", "otel")({"endpoint": "http://127.0.0.1:9/v1/traces"}).close()

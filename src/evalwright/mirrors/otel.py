@@ -59,6 +59,7 @@ class OpenTelemetry:
         self._exporter = _exporter(config)
         self._started: dict[tuple[str, str, int, int], Any] = {}
         self._failures = self._unflushed = 0
+        self._provider: Any = None
 
     def start(self, plan: Plan) -> None:
         from opentelemetry.sdk.resources import Resource
@@ -149,7 +150,8 @@ class OpenTelemetry:
         self._failures += 1
 
     def close(self) -> None:
-        self._provider.shutdown()
+        """End the export; before `start`, only the connection."""
+        (self._provider or self._exporter).shutdown()
 
 
 class _WatchedExporter:
