@@ -123,3 +123,28 @@ def test_a_listed_trace_without_its_observations_is_refused_with_what_to_export(
     [problem] = refused.value.problems
     assert problem.message.startswith("trace t: none of its spans is in the file")
     assert problem.message.endswith("export the spans, too")
+
+
+@pytest.mark.parametrize(
+    ("output", "answer"),
+    [
+        ({"role": "assistant", "content": "In Bonn"}, "In Bonn"),
+        ({"role": "assistant", "content": [{"type": "text", "text": "In Bonn"}]}, "In Bonn"),
+        ({"output": {"type": "ai", "content": "In Bonn", "additional_kwargs": {}}}, "In Bonn"),
+        ({"lc": 1, "id": ["langchain", "AIMessage"], "kwargs": {"content": "In Bonn"}}, "In Bonn"),
+        ({"role": "admin", "content": "In Bonn"}, '{"role":"admin","content":"In Bonn"}'),
+        ({"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": "track"}}]}, None),
+    ],
+)
+def test_a_trace_whose_output_is_a_message_answers_with_its_text(tmp_path, output, answer):
+    whole = {"id": "t", "name": "shop", "input": ASKED, "output": output, "observations": [OBSERVATIONS[2]]}
+    _, [case] = imported(tmp_path, "langfuse", written(tmp_path / "t.jsonl", [whole]))
+    assert case["embedded_trace"]["output"]["final_answer"] == answer
+
+
+@pytest.mark.parametrize(("unit", "tokens"), [("TOKENS", 10), (None, 10), ("CHARACTERS", None)])
+def test_only_tokens_are_counted_as_tokens(tmp_path, unit, tokens):
+    model = {key: value for key, value in OBSERVATIONS[1].items() if key != "usageDetails"}
+    model |= {"usage": {"input": 10, "output": 3, "unit": unit}}
+    _, [case] = imported(tmp_path, "langfuse", written(tmp_path / "o.jsonl", [OBSERVATIONS[0], model]))
+    assert case["embedded_trace"]["metrics"]["token_input"] == tokens

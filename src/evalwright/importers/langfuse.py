@@ -202,7 +202,8 @@ def _usage(observation: Mapping[str, Any]) -> dict[str, Any]:
     """Tokens and dollars; the input is the sum of all its kinds, cached or not."""
     details, costs = observation.get("usageDetails"), observation.get("costDetails")
     usage = observation.get("usage")
-    counts = details if isinstance(details, dict) else usage if isinstance(usage, dict) else {}
+    older = usage if isinstance(usage, dict) and usage.get("unit") in (None, "TOKENS") else {}
+    counts = details if isinstance(details, dict) else older
     tokens = {name: _sum(counts, words) for name, words in _KINDS_OF_TOKENS.items()}
     tokens["llm.cost.total"] = number_under(costs, "total") if isinstance(costs, dict) else None
     for name, keys in _OLDER.items():

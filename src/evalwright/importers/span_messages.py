@@ -31,7 +31,12 @@ def content_of(messages: Iterable[Message], role: str) -> str | None:
 
 
 def text_content(value: Any, role: str) -> str | None:
-    """The text in an input or output of an application: a string, messages, or an object with a single string."""
+    """The text in an input or output of an application: a string, messages, or an object with a single string.
+
+    None for a message without a text of this role.
+    """
+    if (message := _sole_message(value)) is not None:
+        return content_of(plain_messages([message], role), role)
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         value = value["messages"]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
@@ -45,6 +50,16 @@ def text_content(value: Any, role: str) -> str | None:
         if len(texts) == 1:
             return texts[0]
     return msgspec.json.encode(value).decode()
+
+
+def _sole_message(value: Any) -> Message | None:
+    """The message that a value is, or that is all it has; None for anything else."""
+    if isinstance(value, dict) and len(value) == 1:
+        [value] = value.values()
+    message = chat_message(value) if isinstance(value, dict) else None
+    if message is None or _ROLES.get(message["role"], message["role"]) not in _KNOWN_ROLES:
+        return None
+    return message if message["content"] is not None or not message.keys().isdisjoint(("tool_calls", "parts")) else None
 
 
 def json_content(value: Any) -> Any:
