@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from evalwright.errors import InputError
 from formats.promptfoo.runs import asserted, run
 
 TEXT = "The Quick brown fox, 42"
@@ -142,6 +143,23 @@ def test_values_come_from_files(tmp_path):
         **{"e.json": '{"a": 1}', "t.txt": '"a"\n'},
     )  # fmt: skip
     assert result.judged() == ["equals#0 pass", "contains#1 pass"]
+
+
+def test_elements_of_lists_come_from_files(tmp_path):
+    result = asserted(
+        tmp_path, "so {{q}} it is, asked",
+        {"type": "contains-all", "value": ["file://t.txt", "file://w.json", "{{q}}"]},
+        **{"t.txt": " so {{q}}\n", "w.json": '"it"'},
+    )  # fmt: skip
+    assert result.judged() == ["contains-all#0 pass"]
+
+
+@pytest.mark.parametrize(
+    ("element", "message"), [("file://none.txt", "there is no file"), ("file://c.py", "cannot be code")]
+)
+def test_an_element_without_readable_file_is_refused(tmp_path, element, message):
+    with pytest.raises(InputError, match=message):
+        asserted(tmp_path, "x", {"type": "contains-any", "value": ["x", element]}, **{"c.py": ""})
 
 
 SAYING = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import did_you_mean
@@ -214,6 +215,8 @@ class Assertions:
         if assertion.get("rubricPrompt") is not None:
             assertion["rubricPrompt"] = self.rubric(assertion["rubricPrompt"], origin)
         value, place = assertion.get("value"), origin.at("value")
+        if isinstance(value, list):
+            return self._with_listed_files(assertion, value, place)
         if not in_file(value) or holds_template(str(value)):
             return assertion
         path, _ = split_function(str(value))
@@ -228,7 +231,20 @@ class Assertions:
             assertion |= {"value": self._file_content(file, place), "as_is": True}
         return assertion
 
-    def _file_content(self, path: Any, origin: Origin) -> Any:
+    def _with_listed_files(self, assertion: dict[str, Any], values: list[Any], origin: Origin) -> dict[str, Any]:
+        """The elements of a list that name files become what is in them; unlike a value by itself, never code."""
+        contents: dict[int, Any] = {}
+        for i, value in enumerate(values):
+            if in_file(value) and (file := self._sources.path(value, origin.at(i))) is not None:
+                if file.suffix in SCRIPTS:
+                    origin.at(i).report(f"an element of a list cannot be code: expected text or data, found {value!r}")
+                contents[i] = self._file_content(file, origin.at(i))
+        if not contents:
+            return assertion
+        merged = [contents.get(i, value) for i, value in enumerate(values)]
+        return assertion | {"value": merged, "as_is": list(contents)}
+
+    def _file_content(self, path: Path, origin: Origin) -> Any:
         if path.suffix in (".json", ".yaml", ".yml"):
             document = self._sources.document(path, origin)
             return None if document is None else as_javascript(document.value)

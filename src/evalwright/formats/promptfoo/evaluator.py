@@ -12,7 +12,7 @@ from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.kinds import CHECKS, SET, base_of, calls_judge
 from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
-from evalwright.formats.promptfoo.templates import render, render_all
+from evalwright.formats.promptfoo.templates import render
 from evalwright.formats.promptfoo.values import shown_text
 from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
@@ -136,16 +136,25 @@ class PromptfooAssertion:
         seen: Mapping[str, Any] = trace.extra.get("promptfoo", {})
         output = seen.get("output", trace.output.final_answer)
         names: Mapping[str, Any] = _names(seen)
-        value = self._assertion.get("value")
-        if not self._assertion.get("as_is") and not in_file(value):
-            try:
-                value = render_all(value, names) if isinstance(value, (str, list)) else value
-            except TemplateError as error:
-                raise EvaluatorError(str(error), "template_error") from None
         return AssertionInput(
-            self._kind, self._negated, value, self._assertion, self._options, output, shown_text(output), names, case,
-            trace, self._folder,
+            self._kind, self._negated, self._value(names), self._assertion, self._options, output, shown_text(output),
+            names, case, trace, self._folder,
         )  # fmt: skip
+
+    def _value(self, names: Mapping[str, Any]) -> Any:
+        """The value with the variables of the cell; what was read from a file holds no templates."""
+        value, as_is = self._assertion.get("value"), self._assertion.get("as_is")
+        if as_is is True or in_file(value):
+            return value
+        try:
+            if isinstance(value, list):
+                return [
+                    render(item, names) if isinstance(item, str) and i not in (as_is or ()) else item
+                    for i, item in enumerate(value)
+                ]
+            return render(value, names) if isinstance(value, str) else value
+        except TemplateError as error:
+            raise EvaluatorError(str(error), "template_error") from None
 
     async def _awaited_evaluation(self, case: Case, trace: Trace) -> Evaluation:
         if self._check is None:
