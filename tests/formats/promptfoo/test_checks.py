@@ -162,6 +162,11 @@ def test_an_element_without_readable_file_is_refused(tmp_path, element, message)
         asserted(tmp_path, "x", {"type": "contains-any", "value": ["x", element]}, **{"c.py": ""})
 
 
+@pytest.mark.parametrize("kind", ["is-json", "not-is-json", "contains-json"])
+def test_an_empty_list_is_no_schema(tmp_path, kind):
+    assert asserted(tmp_path, '{"a": 1}', {"type": kind, "value": []}).statuses == ["error"]
+
+
 SAYING = """
 def call_api(prompt, options, context):
     return {"output": "x", **context["vars"]["said"]}

@@ -31,7 +31,7 @@ def is_json(question: AssertionInput) -> Evaluation:
     output = _parsed_output(question)
     if output is _NOTHING:
         return question.of(False, "the output is not JSON")
-    if not question.value:
+    if not _has_schema(question):
         return question.of(True, "the output is JSON")
     return _by_schema(question, [output])
 
@@ -39,9 +39,14 @@ def is_json(question: AssertionInput) -> Evaluation:
 def contains_json(question: AssertionInput) -> Evaluation:
     """The text contains an object; with a schema, a valid one."""
     objects = list(_embedded_objects(question.text))
-    if not objects or not question.value:
+    if not objects or not _has_schema(question):
         return question.of(bool(objects), "there is no object in the output", "there is an object in the output")
     return _by_schema(question, objects)
+
+
+def _has_schema(question: AssertionInput) -> bool:
+    """Whether the value counts as one in JavaScript, where an empty list or mapping is true."""
+    return bool(question.value) or isinstance(question.value, (dict, list))
 
 
 def _parsed_output(question: AssertionInput) -> Any:
