@@ -167,6 +167,10 @@ def test_an_empty_list_is_no_schema(tmp_path, kind):
     assert asserted(tmp_path, '{"a": 1}', {"type": kind, "value": []}).statuses == ["error"]
 
 
+def test_equals_without_a_value_compares_nothing(tmp_path):
+    assert asserted(tmp_path, "null", {"type": "equals"}).statuses == ["error"]
+
+
 SAYING = """
 def call_api(prompt, options, context):
     return {"output": "x", **context["vars"]["said"]}

@@ -77,6 +77,8 @@ def icontains_all(question: AssertionInput) -> Evaluation:
 def equals(question: AssertionInput) -> Evaluation:
     """The text equals the value; mappings and lists are compared with the parsed text."""
     value = question.value
+    if "value" not in question.assertion:
+        raise _needs(question, "what the output must equal")
     if isinstance(value, (dict, list)):
         output = question.output if isinstance(question.output, (dict, list)) else _parsed_json(question.text)
         return question.of(_is_equal(output, value), *_is_not(compact_json(value)[:_SHOWN]))
