@@ -5,21 +5,24 @@ from __future__ import annotations
 import pickle
 import sys
 from datetime import timedelta
+from itertools import permutations
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.model.facts import TraceFacts
 from evalwright.model.plan import Plan, RunSettings, Variant
 from evalwright.model.result import Status
 from evalwright.model.trace import Metrics, TraceError
+from evalwright.scoring.counts import Measures
 from evalwright.scoring.newest import newest_cells
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
 from evalwright.statistics.rates import wilson
 from evalwright.testing import a_result, a_trace, a_verdict
-from scoring.histories import EVALUATORS, MOMENT, Record, counted, histories, plan, plan_of_one, plans, stored
+from scoring.histories import EVALUATORS, MOMENT, Record, counted, histories, plan, plan_of_one, plans, repeated, stored
 
 
 @given(histories(), plans, st.data())
@@ -136,16 +139,63 @@ def test_cells_of_a_system_that_the_plan_does_not_name_are_counted_apart() -> No
     assert [(variant.name, variant.pass_rate) for variant in summary.variants] == [("v0", 1.0), ("older", 0.0)]
 
 
-def test_a_run_ends_with_its_last_record_whatever_the_order() -> None:
+@pytest.mark.parametrize(("shared", "end_of_a_trace"), [(False, 7), (False, 12), (True, 7)])
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_a_run_ends_with_its_last_record_whatever_the_order(
+    order: tuple[int, ...], shared: bool, end_of_a_trace: int
+) -> None:
     of = plan_of_one(cases_total=3, started_at=MOMENT)
-    moments = [MOMENT + timedelta(seconds=seconds) for seconds in (2, 9, 5)]
-    one = counted([("c0", "v0", "pass")], of, finished_at=moments[1])
-    one.merge(counted([("c1", "v0", "pass")], of, finished_at=moments[2]))
-    for case, moment in zip(("c1", "c2"), (moments[0], moments[2]), strict=True):
-        cell: dict[str, Any] = {"case_id": case, "variant_name": "v0", "finished_at": moment}
-        rows = [a_result(case_id=case, variant_name="v0", evaluator="e0", finished_at=moments[0])]
-        one.add(a_trace(**cell), rows, a_verdict(case_id=case, variant_name="v0"))
-    assert one.summary(of, MOMENT).finished_at == moments[1]
+    seconds = [(2, 9, 4), (end_of_a_trace, 3, None), (8, None, 1)]  # of the trace and its results
+    tally = Tally.of(of)
+    for number in order:
+        share = Tally.of(of) if shared else tally
+        ends = [None if after is None else MOMENT + timedelta(seconds=after) for after in seconds[number]]
+        cell: dict[str, Any] = {"case_id": f"c{number}", "variant_name": "v0"}
+        rows = [a_result(**cell, evaluator=f"e{nth}", finished_at=end) for nth, end in enumerate(ends[1:])]
+        share.add(a_trace(**cell, finished_at=ends[0]), rows, a_verdict(**cell))
+        if shared:
+            tally.merge(share)
+    assert tally.summary(of, MOMENT).finished_at == MOMENT + timedelta(seconds=max(9, end_of_a_trace))
+
+
+def test_a_run_whose_traces_do_not_tell_when_they_ended_ends_with_its_last_result() -> None:
+    of = plan_of_one(cases_total=1, started_at=MOMENT)
+    tally, end = Tally.of(of), MOMENT + timedelta(seconds=9)
+    trace = TraceFacts(case_id="c0", variant_name="v0")
+    tally.count(trace, [a_result(finished_at=end)], "pass")
+    tally.count(trace, [], "pass")
+    assert tally.summary(of, MOMENT).finished_at == end
+
+
+def test_what_cells_took_and_cost_is_counted_together_as_one_by_one() -> None:
+    of = plan_of_one(cases_total=3, started_at=MOMENT)
+    one_by_one, together, measures = Tally.of(of), Tally.of(of), Measures()
+    for nth in (1, 3, 2):
+        metrics = Metrics(100 * nth, 7, cost_usd=nth / 4) if nth > 1 else Metrics()
+        end = MOMENT + timedelta(seconds=nth)
+        trace = a_trace(case_id=f"c{nth}", variant_name="v0", latency_ms=10 * nth, metrics=metrics, finished_at=end)
+        one_by_one.count(trace, [], "pass")
+        measures.add(trace)
+    together.count_alike(TraceFacts(case_id="c", variant_name="v0"), [], "pass", 3)
+    together.count_measures("v0", measures)
+    assert together.summary(of, MOMENT) == one_by_one.summary(of, MOMENT)
+
+
+def test_a_case_that_is_there_twice_although_the_plan_repeats_none_is_one_case() -> None:
+    of = plan_of_one(cases_total=1)
+    tally = Tally.of(of, repeated=True)
+    for status in ("pass", "fail"):
+        tally.count(a_trace(case_id="c0", variant_name="v0"), [], status)  # type: ignore[arg-type]
+    (variant,) = tally.summary(of, MOMENT).variants
+    assert (variant.cases_total, variant.pass_rate, variant.pass_rate_n) == (1, 0.5, 1)
+
+
+def test_a_summary_names_a_hundred_mixed_cases_and_counts_all() -> None:
+    of = plan_of_one(cases_total=101, run=RunSettings(trials=2))
+    cells = [cell for case in range(101) for cell in repeated(f"c{case}", "pass", "fail")]
+    trials = counted(cells, of).summary(of, MOMENT).variants[0].trials
+    assert trials is not None
+    assert (trials.mixed_cases, len(trials.mixed)) == (101, 100)
 
 
 def test_totals_of_a_format_are_those_of_all_shares() -> None:

@@ -86,7 +86,7 @@ class Tally:
 
     def count_extra(self, variant: str, extra: Mapping[str, Any]) -> None:
         """Count what a counted cell's verdict contains for the totals of its format."""
-        if self._totals is not None and (add := getattr(self._totals, "add_extra", None)) is not None:
+        if (add := getattr(self._totals, "add_extra", None)) is not None:
             add(variant, extra)
 
     def count(
