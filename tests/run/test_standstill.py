@@ -1,14 +1,16 @@
 """Systems that give nothing but one and the same error are called no more; the run can go on once they are mended."""
 
+import msgspec
 import pytest
 
 from evalwright.errors import TargetError
 from evalwright.model.plan import RetryRule, Variant
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Output, Trace, TraceError
 from evalwright.run.options import RunOptions
 from evalwright.run.resumption import resume, retry
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from evalwright.testing import a_trace
 from run.suites import suite
 
 
@@ -114,3 +116,14 @@ def test_the_most_likely_cure_is_named(tmp_path, agents, error, cure):
     once = RetryRule(max_attempts=1, once=True)
     outcome = ran(tmp_path, "agents:raises_error", cells=8, stop_after_errors=3, retry=once)
     assert cure in outcome.summary.warnings[0]
+
+
+def test_a_recording_of_an_account_that_was_not_signed_in_leaves_the_others_to_be_judged(tmp_path):
+    error = TraceError("sign_in", "log in first")
+    traces = [a_trace(output=Output("done"), error=None if number else error) for number in range(3)]
+    recorded = suite(tmp_path, [1, 2, 3], variants=[Variant("main", "replay")], max_concurrency=1)
+    for case, trace in zip(recorded.cases, traces, strict=True):
+        case.recorded = msgspec.to_builtins(trace)
+    outcome = run_suite(recorded)
+    cells = outcome.summary.variants[0].cells
+    assert (cells["error"], cells["pass"], outcome.summary.cells_missing, outcome.notes) == (1, 2, 0, [])

@@ -46,19 +46,16 @@ class Standstill:
     def add(self, trace: Trace) -> None:
         """Count the outcome of one cell; a system that has answered once is never stopped, and a stopped one
         continues."""
-        counts, error = self._unproven.get(trace.variant_name), trace.error
-        if error is not None and error.type == _SIGN_IN and self._limit:
-            self._stop_account(trace.variant_name, error)
-            return
-        if counts is None and not self._reasons:
-            return
-        if error is None or trace.extra.get("source") == "replay":
+        error = None if trace.extra.get("source") == "replay" else trace.error  # a recorded one stops no recording
+        if error is None:
             self._unproven.pop(trace.variant_name, None)
             self._reasons.pop(trace.variant_name, None)  # a cell that was in flight when it was stopped
             return
-        if counts is None:
+        if error.type == _SIGN_IN and self._limit:
+            self._stop_account(trace.variant_name, error)
             return
-        if error.type in _NOT_ITS_OWN:
+        counts = self._unproven.get(trace.variant_name)
+        if counts is None or error.type in _NOT_ITS_OWN:
             return
         kind = error.type, _CHANGING.sub("#", error.message.replace(trace.case_id, "#"))[:_LONGEST]
         if kind in counts or len(counts) < _MOST_KINDS:
