@@ -7,6 +7,7 @@ import re
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 
@@ -72,6 +73,45 @@ def test_what_the_program_does_with_the_signal_is_put_back() -> None:
         assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def test_blocking_code_exceeds_its_limit_by_a_fraction_of_a_second_only() -> None:
+    with Watchdog():
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[1] <= 0.25
+
+
+def test_a_process_of_the_caller_keeps_its_signal_and_timer() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    with Watchdog(owns_process=False) as watchdog:
+        assert not watchdog.watches
+        assert signal.getsignal(signal.SIGALRM) is before
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_thread_that_gets_no_signals_watches_nothing() -> None:
+    def watches() -> bool:
+        with Watchdog() as watchdog:
+            return watchdog.watches
+
+    with ThreadPoolExecutor(1) as threads:
+        assert not threads.submit(watches).result()
+
+
+def test_code_that_was_interrupted_can_take_its_time_to_end() -> None:
+    tidied = threading.Event()
+
+    def tidies_up() -> None:
+        try:
+            busy()
+        finally:
+            time.sleep(0.5)
+            tidied.set()
+
+    with Watchdog() as watchdog:
+        watchdog.until = time.monotonic() + 0.1
+        with pytest.raises(LimitExceeded):
+            tidies_up()
+    assert tidied.is_set()
 
 
 def test_code_without_a_deadline_is_left_alone_however_long_it_holds_the_loop_up():
