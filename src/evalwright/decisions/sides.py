@@ -13,6 +13,7 @@ import msgspec
 
 from evalwright.decisions.kinds import HeldIndex, KindCells, KindOutcomes, tallied
 from evalwright.decisions.measures import MEASURES, KindMeasured, MeasuredValues, both_tokens
+from evalwright.model.cell import AttemptKey, attempt_key
 from evalwright.model.cell_index import CellEntry, CellPlaces, CellSelection, index_of
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
@@ -183,13 +184,13 @@ def units_of_cases(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str])
 class _Judging(NamedTuple):
     plan: Plan
     needed: list[str]
-    stored: Mapping[tuple[str, str, int, int], Status]
+    stored: Mapping[AttemptKey, Status]
     """The verdicts as stored, if only they tell the status of a cell."""
 
     def status(self, trace: TraceFacts, rows: Collection[ResultFacts]) -> Status | None:
         """The verdict of a cell; None if the run ended before its results were written."""
         if self.plan.needs_verdicts:
-            return self.stored.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))
+            return self.stored.get(attempt_key(trace))
         return status_by_results(self.plan, self.needed, trace.error is not None, rows)
 
 

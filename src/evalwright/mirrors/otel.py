@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.model.cell import AttemptKey, attempt_key
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
@@ -57,7 +58,7 @@ class OpenTelemetry:
         if problems := [Problem("", message, key=key) for key, message in _mistakes(config)]:
             raise InputError(problems)
         self._exporter = _exporter(config)
-        self._started: dict[tuple[str, str, int, int], Any] = {}
+        self._started: dict[AttemptKey, Any] = {}
         self._failures = self._unflushed = 0
         self._provider: Any = None
 
@@ -83,12 +84,12 @@ class OpenTelemetry:
         span_context = span.get_span_context()
         trace.extra = {**trace.extra, "span_id": f"{span_context.span_id:016x}"}
         trace.extra.setdefault("trace_id", f"{span_context.trace_id:032x}")
-        self._started[_key(trace)] = span
+        self._started[attempt_key(trace)] = span
 
     def trace(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
         from opentelemetry import trace as api
 
-        span = self._started.pop(_key(trace), None)
+        span = self._started.pop(attempt_key(trace), None)
         if span is None:
             return
         inside = api.set_span_in_context(span)
@@ -276,10 +277,6 @@ def _response(trace: Trace) -> dict[str, str]:
     _, attributes = max(calls, key=lambda call: call[0], default=(None, {}))
     response_id = attributes.get("gen_ai.response.id", attributes.get("response_id"))
     return {"gen_ai.response.id": response_id} if isinstance(response_id, str) and response_id else {}
-
-
-def _key(trace: Trace) -> tuple[str, str, int, int]:
-    return (trace.case_key, trace.variant_name, trace.trial, trace.attempt)
 
 
 def _ns(moment: datetime) -> int:

@@ -12,6 +12,7 @@ import msgspec
 
 from evalwright.files.credentials import credentials
 from evalwright.files.masker import Masker
+from evalwright.model.cell import attempt_key
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader, RunWriter, Store
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -73,14 +74,14 @@ class StoreMirror:
         """Copy the cells of sessions that were killed before they had sent them: of each cell, the newest attempt."""
         if self._writer is None:
             return
-        copied = set(map(_key, self._writer.verdicts(CaseVerdict)))
-        if all(_key(verdict) in copied for verdict in run.verdicts(CaseVerdict)):
+        copied = set(map(attempt_key, self._writer.verdicts(CaseVerdict)))
+        if all(attempt_key(verdict) in copied for verdict in run.verdicts(CaseVerdict)):
             return
         with OrderedCells(run) as cells:
             for trace, results, verdict in cells.all(
                 [variant.name for variant in run.plan.variants] if run.plan else []
             ):
-                if verdict is not None and _key(verdict) not in copied:
+                if verdict is not None and attempt_key(verdict) not in copied:
                     self.trace(trace, results, verdict)
 
     def trace(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
@@ -104,10 +105,6 @@ class StoreMirror:
 
 def _is_same_plan(stored: Plan | None, plan: Plan) -> bool:
     return stored is not None and (stored.started_at, stored.config_hash) == (plan.started_at, plan.config_hash)
-
-
-def _key(verdict: CaseVerdict) -> tuple[str, str, int, int]:
-    return verdict.case_key, verdict.variant_name, verdict.trial, verdict.attempt
 
 
 def _credentials(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 
-__all__ = ["Attempt", "OfCase", "case_key", "cell_key"]
+__all__ = ["Attempt", "AttemptKey", "OfCase", "attempt_key", "case_key", "cell_key"]
 
 
 Attempt = Annotated[int, msgspec.Meta(ge=0, le=0xFFFF)]
 """The number of an attempt at a cell in its records. A larger one is damage: each retry of a run adds one, and what
 counts attempts cell by cell has two bytes for each."""
+
+AttemptKey = tuple[str, str, int, int]
+"""The key of the case, the name of the variant, the trial, the number of the attempt."""
 
 
 def case_key(case_id: str, occurrence: int | msgspec.UnsetType) -> str:
@@ -36,3 +39,17 @@ class OfCase(msgspec.Struct, gc=False, kw_only=True, repr_omit_defaults=True):
     @property
     def case_key(self) -> str:
         return case_key(self.case_id, self.occurrence)
+
+
+class _OfAttempt(Protocol):
+    variant_name: str
+    trial: int
+    attempt: Attempt
+
+    @property
+    def case_key(self) -> str: ...
+
+
+def attempt_key(record: _OfAttempt) -> AttemptKey:
+    """What the trace, the results and the verdict of one attempt at a cell have in common, and no other record has."""
+    return record.case_key, record.variant_name, record.trial, record.attempt

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from evalwright.model.cell import AttemptKey, attempt_key
 from evalwright.model.cell_index import CellIndex
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -15,8 +16,6 @@ from evalwright.reports.failures import indexed_or_scanned, newest_verdicts
 from evalwright.reports.order import order_of
 
 __all__ = ["JsonReport"]
-
-_Key = tuple[str, str, int, int]
 
 _BEFORE, _AFTER = len("[\n  [\n"), len("\n  ]\n]")
 
@@ -58,15 +57,15 @@ def _looked_up(index: CellIndex) -> Iterator[bytes]:
 
 
 def _scanned_cells(reader: RunReader, verdicts: list[CaseVerdict]) -> Iterator[bytes]:
-    wanted = {_key(verdict) for verdict in verdicts}
+    wanted = {attempt_key(verdict) for verdict in verdicts}
     # encoded at once: structs of a large run take several times the memory
-    traces = {key: _raw(trace) for trace in reader.traces(Trace) if (key := _key(trace)) in wanted}
-    results: dict[_Key, dict[str, msgspec.Raw]] = {}
+    traces = {key: _raw(trace) for trace in reader.traces(Trace) if (key := attempt_key(trace)) in wanted}
+    results: dict[AttemptKey, dict[str, msgspec.Raw]] = {}
     for row in reader.results(EvaluationResult):
-        if (key := _key(row)) in wanted:
+        if (key := attempt_key(row)) in wanted:
             results.setdefault(key, {})[row.evaluator] = _raw(row)
     for verdict in verdicts:
-        key = _key(verdict)
+        key = attempt_key(verdict)
         yield _cell(verdict, traces.get(key), list(results.get(key, {}).values()))
 
 
@@ -78,7 +77,3 @@ def _cell(verdict: CaseVerdict, trace: Trace | msgspec.Raw | None, results: Sequ
 
 def _raw(record: Trace | EvaluationResult) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(record))
-
-
-def _key(record: CaseVerdict | Trace | EvaluationResult) -> _Key:
-    return record.case_key, record.variant_name, record.trial, record.attempt

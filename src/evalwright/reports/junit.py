@@ -11,7 +11,7 @@ from typing import ClassVar
 from xml.etree import ElementTree
 
 from evalwright.errors import InputError
-from evalwright.model.cell import Attempt, OfCase
+from evalwright.model.cell import Attempt, OfCase, attempt_key
 from evalwright.model.cell_index import CellIndex, DamagedIndex, StaleIndex
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
@@ -130,11 +130,10 @@ def _counted_cells(reader: RunReader, summary: RunSummary) -> tuple[Counter[str]
 
 def _scanned_cells(reader: RunReader, summary: RunSummary) -> tuple[Counter[str], float, Iterator[_Cell]]:
     counts: Counter[str] = Counter()
-    times = {(t.case_key, t.variant_name, t.trial, t.attempt): t.latency_ms for t in reader.traces(_Time)}
+    times = {attempt_key(trace): trace.latency_ms for trace in reader.traces(_Time)}
     cells: list[_Cell] = []
     for verdict in sorted(newest_verdicts(reader), key=order_of(summary.variants)):
-        key = (verdict.case_key, verdict.variant_name, verdict.trial, verdict.attempt)
-        cells.append((verdict, times.get(key)))
+        cells.append((verdict, times.get(attempt_key(verdict))))
         counts[_KINDS.get(verdict.status, "")] += 1
     counts["tests"] = len(cells)
     return counts, sum(latency or 0 for _, latency in cells), iter(cells)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from evalwright.model.cell import AttemptKey, attempt_key
 from evalwright.model.cell_index import Rejudgement
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgedBlocks, JudgementShare, Part, RunWriter
@@ -199,19 +200,18 @@ class _KeptRows:
 
     def __init__(self, writer: RunWriter) -> None:
         self._rows = writer.results(EvaluationResult)
-        self._waiting: dict[tuple[str, str, int, int], dict[str, EvaluationResult]] = {}
+        self._waiting: dict[AttemptKey, dict[str, EvaluationResult]] = {}
 
     def beside(
         self, trace: Trace, names: Sequence[str], others: Sequence[str], new: list[EvaluationResult]
     ) -> list[EvaluationResult]:
         """The kept rows of a trace and its new ones, in the order of `names`: its cell is judged by these."""
-        key = (trace.case_key, trace.variant_name, trace.trial, trace.attempt)
+        key = attempt_key(trace)
         while any(name not in self._waiting.get(key, ()) for name in others):
             row = next(self._rows, None)
             if row is None:
                 break
-            row_key = (row.case_key, row.variant_name, row.trial, row.attempt)
-            self._waiting.setdefault(row_key, {})[row.evaluator] = row
+            self._waiting.setdefault(attempt_key(row), {})[row.evaluator] = row
         kept = self._waiting.pop(key, {})
         rows = [kept[name] for name in others if name in kept] + new
         return sorted(rows, key=lambda row: names.index(row.evaluator))

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
 
+from evalwright.model.cell import AttemptKey, attempt_key
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.model.result import EvaluationResult
-from evalwright.model.trace import Trace
 from evalwright.run.cells import Grid
 from evalwright.run.comparisons import finished_beside
 from evalwright.run.history import History, newest_traces, unjudged_traces
@@ -30,15 +30,15 @@ async def judge_leftovers(
         traces |= newest_traces(writer, grid, history, beside)
     if not traces:
         return
-    rows: dict[tuple[str, str, int, int], dict[str, EvaluationResult]] = {}
-    wanted = {_key(trace) for trace in traces.values()}
+    rows: dict[AttemptKey, dict[str, EvaluationResult]] = {}
+    wanted = {attempt_key(trace) for trace in traces.values()}
     for row in writer.results(EvaluationResult):
-        if _key(row) in wanted:
-            rows.setdefault(_key(row), {})[row.evaluator] = row
+        if attempt_key(row) in wanted:
+            rows.setdefault(attempt_key(row), {})[row.evaluator] = row
     with _masked_cases(writer):
         for number, trace in traces.items():
             await asyncio.sleep(0)  # signals and limits rely on a loop that turns, also if no evaluator waits
-            known = list(rows.get(_key(trace), {}).values())
+            known = list(rows.get(attempt_key(trace), {}).values())
             await pipeline.judge_stored(trace, known, finished=number in beside)
 
 
@@ -54,7 +54,3 @@ def _masked_cases(writer: RunWriter) -> Iterator[None]:
         yield
     finally:
         mask(False)
-
-
-def _key(record: Trace | EvaluationResult) -> tuple[str, str, int, int]:
-    return (record.case_key, record.variant_name, record.trial, record.attempt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalwright.model.artifact import Artifact
+from evalwright.model.cell import attempt_key
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.trace import Trace
@@ -26,9 +27,7 @@ class StoredArtifacts:
     def of(self, trace: Trace) -> Artifact | None:
         """What a cell did to its files; None if that is unknown."""
         trials = self._trials.get(trace.variant_name, 1)
-        return read_artifact(
-            self._reader.artifacts, trace.case_key, trace.variant_name, trace.trial, trace.attempt, trials
-        )
+        return read_artifact(self._reader.artifacts, *attempt_key(trace), trials)
 
     def path(self, cell: Cell, case_key: str) -> str:
         name = cell.variant.name

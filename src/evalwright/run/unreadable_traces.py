@@ -9,6 +9,7 @@ from contextlib import closing
 
 import msgspec
 
+from evalwright.model.cell import attempt_key
 from evalwright.model.cell_index import CellSelection, index_of, rereading
 from evalwright.model.protocols import JudgementShare, RunWriter
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -75,7 +76,7 @@ class _Attempts:
         self._most = 0
 
     def add(self, trace: Trace) -> None:
-        self._hashes.append(hash((trace.case_key, trace.variant_name, trace.trial, trace.attempt)))
+        self._hashes.append(hash(attempt_key(trace)))
         self._most = max(self._most, trace.attempt)
 
     def sort(self) -> None:

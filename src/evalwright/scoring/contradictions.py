@@ -10,6 +10,7 @@ from contextlib import closing
 from itertools import islice
 
 from evalwright.errors import counted
+from evalwright.model.cell import attempt_key
 from evalwright.model.cell_index import CellIndex, CellSelection, index_of, rereading
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
@@ -66,7 +67,7 @@ def _scanned_names(reader: RunReader, plan: Plan, needed: Sequence[str]) -> Iter
         lambda cells: [
             f"{trace.case_key} of {trace.variant_name} ({verdict}, by results {status})"
             for trace, rows in cells
-            if (verdict := stored.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))) is not None
+            if (verdict := stored.get(attempt_key(trace))) is not None
             and (status := status_by_results(plan, needed, trace.error is not None, rows)) not in (None, verdict)
         ],
     )

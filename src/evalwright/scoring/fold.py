@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from evalwright.model.cell import Attempt, OfCase
+from evalwright.model.cell import Attempt, OfCase, attempt_key
 from evalwright.model.cell_index import index_of, rereading
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
@@ -58,9 +58,9 @@ def _count(
 
 def _as_judged(reader: RunReader, tally: Tally) -> Tally:
     """The count from the stored verdicts; see `Plan.needs_verdicts`."""
-    verdicts = {(v.case_key, v.variant_name, v.trial, v.attempt): v for v in reader.verdicts(_VerdictFacts)}
+    verdicts = {attempt_key(verdict): verdict for verdict in reader.verdicts(_VerdictFacts)}
     for trace, results in newest_cells(reader):
-        verdict = verdicts.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))
+        verdict = verdicts.get(attempt_key(trace))
         if verdict is None:
             continue
         if verdict.extra is not UNSET:

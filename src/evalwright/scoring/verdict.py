@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from evalwright.model.cell import Attempt, OfCase
+from evalwright.model.cell import Attempt, AttemptKey, OfCase, attempt_key
 from evalwright.model.facts import ReasonedResult, ResultLike
 from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.protocols import RunReader
@@ -32,9 +32,9 @@ class _Stored(OfCase, gc=False):
     attempt: Attempt = 1
 
 
-def stored_statuses(reader: RunReader) -> dict[tuple[str, str, int, int], Status]:
-    """The statuses of the stored verdicts, by key of the case, variant, trial and attempt."""
-    return {(v.case_key, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_Stored)}
+def stored_statuses(reader: RunReader) -> dict[AttemptKey, Status]:
+    """The statuses of the stored verdicts."""
+    return {attempt_key(verdict): verdict.status for verdict in reader.verdicts(_Stored)}
 
 
 def names_needed(reader: RunReader, plan: Plan) -> list[str]:

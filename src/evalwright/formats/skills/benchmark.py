@@ -18,6 +18,7 @@ from evalwright.files.durable import make_folder, must_be_writable, replace_file
 from evalwright.formats.skills import FORMAT
 from evalwright.formats.skills.grading import GradedCell
 from evalwright.formats.skills.variants import WITH
+from evalwright.model.cell import attempt_key
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
@@ -87,9 +88,7 @@ def _graded_cells(run: RunReader, plan: Plan) -> Iterator[GradedCell]:
     for cell in chosen_cells(run, plan, names_needed(run, plan), Choice()):
         trace = cell.trace
         case = cases.get(-1 if trace.case_index is None else trace.case_index, Case(trace.case_id, trace.input))
-        artifact = read_artifact(
-            run.artifacts, trace.case_key, trace.variant_name, trace.trial, trace.attempt, trials[trace.variant_name]
-        )
+        artifact = read_artifact(run.artifacts, *attempt_key(trace), trials[trace.variant_name])
         yield GradedCell(case, int(case.id) if numbered else case.id, cell, artifact)
 
 

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import msgspec
 
 from evalwright.errors import InputError
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import OfCase, attempt_key
 from evalwright.model.cell_index import (
     CellAttempts,
     CellCount,
@@ -300,11 +300,7 @@ class RunIndex:
             return []
         found = self._read(name, kind, decode, places)
         wanted = (entry.case_key, entry.variant, entry.trial, entry.attempt)
-        records = [
-            record
-            for record in found
-            if record is not None and (record.case_key, record.variant_name, record.trial, record.attempt) == wanted
-        ]
+        records = [record for record in found if record is not None and attempt_key(record) == wanted]
         if len(records) < len(places):
             raise self._stale(f"{name} at {places[0][0]:,}: another record")
         return records

@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright.files.masker import MASKED
 from evalwright.model.artifact import FilesystemArtifact
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import OfCase, attempt_key
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -65,15 +65,13 @@ class RowEncoder(LineEncoder):
             return row_of_line(line)
         evaluator = record.evaluator if isinstance(record, EvaluationResult) else ""
         started_at = record.started_at if isinstance(record, (Trace, EvaluationResult)) else None
-        key = (record.case_key, record.variant_name, record.trial, record.attempt)
-        return Row(*key, evaluator, started_at, line.decode())
+        return Row(*attempt_key(record), evaluator, started_at, line.decode())
 
 
 def row_of_line(line: bytes) -> Row:
     """The row of a stored line; the columns are read from the record."""
     key = _key_decoder.decode(line)
-    cell = (key.case_key, key.variant_name, key.trial, key.attempt)
-    return Row(*cell, key.evaluator, key.started_at, line.rstrip(b"\n").decode())
+    return Row(*attempt_key(key), key.evaluator, key.started_at, line.rstrip(b"\n").decode())
 
 
 class Batch:
