@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from evalwright.files.numbers import is_number
 from evalwright.model.trace import Output, Span, ToolCall, Trace
 
 __all__ = [
@@ -65,7 +66,7 @@ def _with_other_numbers(value: Any) -> Any:
     """A JSON value with other digits in its texts and numbers; keys stay."""
     if isinstance(value, str):
         return value.translate(_OTHER_DIGITS)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if is_number(value):
         return json.loads(json.dumps(value).translate(_OTHER_DIGITS))
     if isinstance(value, list):
         return [_with_other_numbers(item) for item in value]
@@ -203,7 +204,7 @@ def _times_more(value: Any) -> Any:
     """A number, or the numbers in a mapping; all else stays as it is."""
     if isinstance(value, dict):
         return {key: _times_more(item) for key, item in value.items()}
-    return value * _MORE if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+    return value * _MORE if is_number(value) else value
 
 
 USE_MUTATIONS: Mapping[str, Callable[[Trace], Trace]] = {

@@ -1,11 +1,16 @@
-"""Numbers that may also be given as text."""
+"""What counts as a number in data that files and programs give, where it may also be text."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeGuard
 
-__all__ = ["finite_number_in", "whole_number_in"]
+__all__ = ["finite_number_in", "is_number", "whole_number_in"]
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a value is a number; `True` and `False` are numbers in Python, but not in data."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def finite_number_in(value: Any) -> float | None:

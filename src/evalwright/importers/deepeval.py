@@ -14,6 +14,7 @@ import msgspec
 
 from evalwright.errors import counted
 from evalwright.files.csv_records import CsvError, csv_records
+from evalwright.files.numbers import is_number
 from evalwright.files.packed import opened
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.file_heads import columns_of
@@ -222,7 +223,7 @@ def _score(metric: dict[str, Any]) -> dict[str, Any]:
     return {
         "name": str(metric.get("name", "metric")),
         "passed": passed if isinstance(passed, bool) and not error else None,
-        "score": score if isinstance(score, int | float) and not isinstance(score, bool) else None,
+        "score": score if is_number(score) else None,
         "reason": error or metric.get("reason"),
     }
 

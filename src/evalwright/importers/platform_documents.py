@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from evalwright.files.numbers import is_number
 from evalwright.importers.placed_records import placed_records
 from evalwright.importers.recordings import described, too_deep
 from evalwright.importers.sources import Mistakes
@@ -37,7 +38,7 @@ def number_under(holder: Mapping[str, Any], key: str) -> float | None:
             value = float(value)
         except ValueError:
             return None
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return value if is_number(value) else None
 
 
 def text_of(value: Any) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.numbers import is_number
 from evalwright.files.yaml import parse
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.file_heads import columns_of
@@ -271,7 +272,7 @@ def _stated_cost(row: Mapping[str, Any]) -> Any:
 def recorded_cost(row: Mapping[str, Any]) -> float | None:
     """What a call cost, in US dollars."""
     cost = _stated_cost(row)
-    usable = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
+    usable = is_number(cost) and math.isfinite(cost) and cost >= 0
     return float(cost) if usable and cost is not None else None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any
 
+from evalwright.files.numbers import is_number
 from evalwright.importers.recordings import described
 
 __all__ = ["EvaluatorReading", "expected_field"]
@@ -82,7 +83,7 @@ class EvaluatorReading:
 
     def _contains(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
         value = arguments["value"]
-        if arguments.get("as_strings") and isinstance(value, int | float) and not isinstance(value, bool):
+        if arguments.get("as_strings") and is_number(value):
             value = str(value)
         if not isinstance(value, str):
             self.lose("evaluators 'Contains' of a value that is not text")

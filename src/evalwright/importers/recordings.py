@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Protocol
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.numbers import is_number
 from evalwright.files.packed import is_packed, opened, unpacked_name
 from evalwright.files.paths import unreadable
 from evalwright.importers.mapping import MISSING, RecordMapping
@@ -227,7 +228,7 @@ def moment(value: Any, per_second: int = 1) -> datetime | None:
     try:
         if isinstance(value, str) and value:
             return in_utc(datetime.fromisoformat(value))
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_number(value):
             return datetime.fromtimestamp(value / per_second, UTC)
     except (ValueError, OverflowError, OSError):
         pass

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.errors import InputError
+from evalwright.files.numbers import is_number
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.sources import ImportNotes, json_document
@@ -113,7 +114,7 @@ def _record(
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if is_number(value) else None
 
 
 class SkillBenchmarks(TraceImporter):

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.files.numbers import is_number
 from evalwright.importers.sources import ImportNotes
 
 __all__ = ["Tokens", "recorded_dollars", "recorded_milliseconds", "token_count"]
@@ -57,7 +58,7 @@ def token_count(value: Any, notes: ImportNotes) -> int | None:
 
 def recorded_dollars(value: Any, notes: ImportNotes) -> float | None:
     """A cost in US dollars; a value that cannot be one is counted as lost."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+    if is_number(value) and 0 <= value < math.inf:
         return value
     if value is not None:
         notes.lose("costs that are negative or not numbers")
@@ -67,7 +68,7 @@ def recorded_dollars(value: Any, notes: ImportNotes) -> float | None:
 def recorded_milliseconds(value: Any, notes: ImportNotes, *, unit: int = 1) -> int | None:
     """A duration in whole milliseconds; `unit` is how many the recorded unit has. What cannot be one is counted as
     lost."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value * unit < _LONGEST:
+    if is_number(value) and 0 <= value * unit < _LONGEST:
         return round(value * unit)
     if value is not None:
         notes.lose("durations that are negative or not numbers")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.errors import counted
+from evalwright.files.numbers import is_number
 from evalwright.importers.gathered_cases import GatheredCases
 from evalwright.importers.imported_records import Imported, ImportFindings, Read, StartOver
 from evalwright.importers.mapping import MISSING, RecordMapping, compile_mapping
@@ -140,7 +141,7 @@ class _MappedTraces:
 def _set(record: Imported, part: str, value: Any) -> bool:
     """Set this part of the record, and return True, if the value can be that part."""
     prefix, _, name = part.partition(".")
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = is_number(value)
     trace = record.trace
     if part == "id" and ((isinstance(value, str) and value) or (number and isinstance(value, int))):
         record.case_id = str(value)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.files.numbers import is_number
 from evalwright.importers.ai_sdk_spans import with_gen_ai_names
 from evalwright.importers.recordings import described
 
@@ -245,7 +246,7 @@ def moment_ns(value: Any, key: str, faults: list[str]) -> int | None:
             nanoseconds = max(0, int(read.timestamp() * 1_000_000) * 1000)
             if nanoseconds <= _LAST_NS:  # in UTC the last hours of the year 9999 may be those of the next one
                 return nanoseconds or None
-        elif isinstance(value, int | float) and not isinstance(value, bool) and 0 < value * 1_000_000 <= _LAST_NS:
+        elif is_number(value) and 0 < value * 1_000_000 <= _LAST_NS:
             return int(value * 1_000_000)
     except (ValueError, OverflowError):
         pass

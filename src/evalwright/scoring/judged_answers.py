@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.files.numbers import is_number
 from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.facts import CellKey, ResultFacts
 from evalwright.model.protocols import RunReader
@@ -136,4 +137,4 @@ def _orders(comparisons: Any) -> tuple[tuple[str, str], ...]:
 
 def _number(value: Any) -> float | None:
     # `true` is a number in Python, but not a score.
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if is_number(value) else None

@@ -17,6 +17,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.evaluators.conversation.documents import case_document, run_document
 from evalwright.evaluators.conversation.messages import conversation_of
 from evalwright.evaluators.wording import shown
+from evalwright.files.numbers import is_number
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -113,6 +114,6 @@ def _wrong(result: Any) -> str | None:
 
 
 def _wrong_score(score: Any) -> str | None:
-    if score is None or (isinstance(score, int | float) and not isinstance(score, bool) and 0 <= score <= 1):
+    if score is None or (is_number(score) and 0 <= score <= 1):
         return None
     return f"'score' is {shown(score, 80)}, expected a number from 0 to 1"

@@ -16,6 +16,7 @@ from evalwright.evaluators.code.judge import call_program, script_of
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.combined.members import MemberResult
 from evalwright.evaluators.wording import shown
+from evalwright.files.numbers import is_number
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -149,19 +150,15 @@ def aggregator_problems(config: Mapping[str, Any], members: Sequence[str], *, le
 
 def _number_problems(config: Mapping[str, Any]) -> Iterator[Problem]:
     threshold = config.get("threshold")
-    if threshold is not None and not (_is_number(threshold) and 0 <= threshold <= 1):
+    if threshold is not None and not (is_number(threshold) and 0 <= threshold <= 1):
         yield Problem("", f"expected a number from 0 to 1, found {shown(threshold, 80)}", key="threshold")
     weights = config.get("weights")
     if weights is not None and not isinstance(weights, dict):
         yield Problem("", f"expected a mapping of members to weights, found {shown(weights, 80)}", key="weights")
     for name, weight in weights.items() if isinstance(weights, dict) else ():
-        if not (_is_number(weight) and 0 <= weight < math.inf):
+        if not (is_number(weight) and 0 <= weight < math.inf):
             expected = "expected a number that is not negative"
             yield Problem("", f"{expected}, found {shown(weight, 80)}", key=f"weights.{name}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _name_problems(config: Mapping[str, Any], members: Sequence[str], *, lenient: bool) -> Iterator[Problem]:

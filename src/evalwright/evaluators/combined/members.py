@@ -12,6 +12,7 @@ from evalwright.errors import EvaluatorError, InputError, Problem, below
 from evalwright.evaluators.build import BuiltEvaluator, build, build_extractor, config_doubts, undeclared
 from evalwright.evaluators.combined.banded import details_of
 from evalwright.evaluators.wording import shown
+from evalwright.files.numbers import is_number
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation, band
 from evalwright.model.trace import TraceError
@@ -114,7 +115,7 @@ async def evaluated_member(member: Member, evaluate: Callable[..., Any], *argume
 
 
 def _must_be_within(score: Any, low: float, high: float) -> None:
-    usable = isinstance(score, (int, float)) and not isinstance(score, bool) and low <= score <= high
+    usable = is_number(score) and low <= score <= high
     if score is not None and not usable:
         raise EvaluatorError(f"the score is {shown(score, 80)}, expected a number from {low:g} to {high:g}")
 

@@ -13,6 +13,7 @@ from evalwright.evaluators.conversation.messages import expected_of
 from evalwright.evaluators.conversation.outcomes import graded
 from evalwright.evaluators.steps.steps import in_order, steps_of_trace
 from evalwright.evaluators.wording import listed, number
+from evalwright.files.numbers import is_number
 from evalwright.model.conversation import TraceExpected
 from evalwright.model.recordings import json_text
 from evalwright.model.result import Evaluation
@@ -257,7 +258,7 @@ class StepCostAttribution(msgspec.Struct, frozen=True):
 
 def _cost(span: Step) -> float | None:
     cost = span.attributes.get("cost_usd")
-    return cost if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
+    return cost if is_number(cost) else None
 
 
 def _cost_row(span: Step, cost: float) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from evalwright.files.numbers import is_number
 from evalwright.model.trace import Span, ToolCall, Trace
 
 __all__ = ["TracedCall", "calls_of", "messages_of", "traced_call"]
@@ -89,7 +90,7 @@ def _parsed_arguments(arguments: Any) -> Any:
 def _duration(raw: dict[str, Any]) -> float | None:
     for key in ("duration_ms", "durationMs"):
         value = raw.get(key)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+        if is_number(value) and value >= 0:
             return float(value)
     start, end = (_moment(raw, *keys) for keys in (("start_time", "startTime"), ("end_time", "endTime")))
     if start is None or end is None or (start.tzinfo is None) != (end.tzinfo is None):

@@ -16,6 +16,7 @@ import msgspec
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.values.equality import deeply_equal
 from evalwright.evaluators.values.json_text import as_text, loaded_json
+from evalwright.files.numbers import is_number
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -146,7 +147,7 @@ def _matches(field: Field, expected: Any, actual: Any) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if is_number(value):
         return float(value) if abs(value) <= sys.float_info.max else math.inf if value > 0 else -math.inf
     match = _NUMBER.match(value) if isinstance(value, str) else None
     return float(match[0]) if match else None

@@ -17,6 +17,7 @@ from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
 from evalwright.evaluators.values.plain_schema import Check, NotPlainJson, asks_for_size, plain_check
 from evalwright.evaluators.values.schema_patterns import with_bounded_patterns
 from evalwright.evaluators.wording import number, shorten, shown
+from evalwright.files.numbers import is_number
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -265,9 +266,9 @@ class FieldCheck(Onlooker, frozen=True):
         """The first comparison that does not hold, in words."""
         if self.equals is not msgspec.UNSET and (value is ABSENT or value != self.equals):
             return shown(self.equals)
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        numeric = is_number(value)
         for words, holds, bound in self._bounds:
-            if not is_number or not holds(value, bound):
+            if not numeric or not holds(value, bound):
                 return f"a number {words} {number(bound)}"
         if self._pattern is not None and not (isinstance(value, str) and search(self._pattern, value)):
             return f"a text that matches {shown(self.matches)}"

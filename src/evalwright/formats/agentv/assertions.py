@@ -11,6 +11,7 @@ from evalwright.evaluators.build import build_evaluator, config_doubts
 from evalwright.evaluators.tools.trajectory import TrajectoryCall
 from evalwright.evaluators.values.field_accuracy import Field
 from evalwright.files.boundary import OutsideError
+from evalwright.files.numbers import is_number
 from evalwright.formats.agentv.aggregators import read_aggregator
 from evalwright.formats.agentv.booleans import boolean_mistake, meant
 from evalwright.formats.agentv.custom_types import custom_command
@@ -340,4 +341,4 @@ class Evaluators:
 
 
 def _is_share(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1
+    return is_number(value) and 0 < value <= 1

@@ -13,6 +13,7 @@ from evalwright.errors import TargetError
 from evalwright.evaluators.values.json_text import as_text
 from evalwright.files.boundary import Boundary
 from evalwright.files.images import LARGEST_IMAGE, image_url
+from evalwright.files.numbers import is_number
 
 __all__ = ["PromptRequest", "ProviderReply", "read_provider_reply", "reply_in", "text_of"]
 
@@ -115,7 +116,7 @@ def _fits(reply: dict[str, Any]) -> bool:
     usage = reply.get("token_usage")
     counts = [usage.get("input"), usage.get("output")] if isinstance(usage, dict) else []
     numbers = [reply.get("cost_usd"), reply.get("duration_ms"), *counts]
-    sound = all(n is None or (isinstance(n, (int, float)) and not isinstance(n, bool)) for n in numbers)
+    sound = all(n is None or is_number(n) for n in numbers)
     return sound and (usage is None or isinstance(usage, dict)) and _are_messages(_messages(reply))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.jsonl import exact, lines_of
+from evalwright.files.numbers import is_number
 from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
 from evalwright.formats.agentv.notes import OF_FILE
 from evalwright.formats.shared.findings import kind_found
@@ -201,13 +202,13 @@ def first_target(execution: Mapping[Any, Any]) -> str | None:
 
 def above_zero(value: Any) -> float | None:
     """A finite number above 0; None for anything else."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
+    number = is_number(value) and 0 < value <= sys.float_info.max
     return float(value) if number else None
 
 
 def share_in(value: Any) -> float | None:
     """A number from 0 to 1; None for anything else."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+    number = is_number(value) and 0 <= value <= 1
     return float(value) if number else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from evalwright.files.numbers import is_number
 from evalwright.formats.agentv.booleans import meant
 from evalwright.formats.agentv.notes import Notes
 
@@ -95,7 +96,7 @@ def _with_operator(raw: dict[str, Any], place: str, item_id: str, report: Notes)
 
 
 def _weight(value: Any, place: str, item_id: str, report: Notes) -> float:
-    sound = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    sound = is_number(value) and math.isfinite(value) and value >= 0
     if not sound:
         report(f"{place}.weight", f"rubric {item_id!r}: expected a weight that is not negative, found {value!r}")
         return 1.0
@@ -115,7 +116,7 @@ def _least(raw: dict[str, Any], place: str, item_id: str, report: Notes) -> floa
         value = raw.get(key)
         if value is None:
             continue
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        number = is_number(value)
         if not number or not 0 <= value <= top or (top == TOP and value != int(value)):
             report(f"{place}.{key}", f"rubric {item_id!r}: {key}: expected a number from 0 to {top}, found {value!r}")
             return None

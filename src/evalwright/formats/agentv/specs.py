@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalwright.files.numbers import is_number
 from evalwright.formats.agentv.notes import OF_FILE, Notes
 
 __all__ = ["Spec", "spec_name", "unique", "uses_default_judge", "weighs_texts", "weight_in"]
@@ -37,7 +38,7 @@ def weighs_texts(place: str) -> bool:
 def weight_in(raw: Mapping[str, Any], place: str, name: str, report: Notes) -> float:
     """The weight of an evaluator, 1 if it has none; a mistake in it is reported."""
     weight = raw.get("weight", 1.0)
-    sound = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+    sound = is_number(weight)
     if not sound or not math.isfinite(weight) or weight < 0:
         report(f"{place}.weight", f"weight of {name!r}: expected a number that is not negative, found {weight!r}")
         return 1.0

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from jinja2 import Undefined
 
+from evalwright.files.numbers import is_number
 from evalwright.formats.promptfoo.javascript_operators import (
     loosely_equal,
     number_of,
@@ -219,7 +220,7 @@ TESTS: dict[str, Callable[[Any], bool]] = {
     "falsy": lambda value: not value,
     "iterable": lambda value: isinstance(value, (str, list, tuple, Iterator)),
     "null": lambda value: value is None,
-    "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "number": is_number,
     "odd": lambda value: _remainder(value) == 1,
     "truthy": bool,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
+from evalwright.files.numbers import is_number
 from evalwright.files.plain import not_finite
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.shared.findings import kind_found
@@ -46,10 +47,6 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _is_whole(least: int) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
@@ -77,7 +74,7 @@ def _mapping_of(kind: str) -> Mapping[str, Any]:
 ANYTHING = KeyKind("a value", lambda value: True, {})
 TEXT = KeyKind("a text", _is_text, _SCALAR)
 NAME = KeyKind("a text", _instance_of(str), _STRING)
-NUMBER = KeyKind("a number", _is_number, {"type": "number"})
+NUMBER = KeyKind("a number", is_number, {"type": "number"})
 FLAG = KeyKind("true or false", _instance_of(bool), {"type": "boolean"})
 LIST = KeyKind("a list", _instance_of(list), {"type": "array"})
 MAPPING = KeyKind("a mapping", _instance_of(dict), {"type": "object"})
@@ -88,10 +85,10 @@ SCALARS = KeyKind(
     _mapping_of("string number boolean null"),
 )
 FILES = KeyKind("a mapping of names of files", _is_mapping_of(_instance_of(str)), _mapping_of("string null"))
-NUMBERS = KeyKind("a mapping of numbers", _is_mapping_of(_is_number), _mapping_of("number null"))
+NUMBERS = KeyKind("a mapping of numbers", _is_mapping_of(is_number), _mapping_of("number null"))
 MILLISECONDS = KeyKind(
     "milliseconds, a number from 0",
-    lambda value: _is_number(value) and value >= 0,
+    lambda value: is_number(value) and value >= 0,
     {"type": "number", "minimum": 0},
 )
 ENTRY = KeyKind("a text or a mapping", _instance_of(str, dict), {"type": ["string", "object"]})

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 from evalwright.decisions.terms import guard_of, margin_of
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.key_paths import Place
+from evalwright.files.numbers import is_number
 from evalwright.formats.shared.gates import checked_gate, unread_gate_keys, written_gate
 from evalwright.statistics.levels import LEAST_ALPHA
 
@@ -157,7 +158,7 @@ class _Reading:
         self, key: str, default: float | None, least: float, most: float | None, *, closed: bool = False
     ) -> float:
         value = self._raw.get(key, default)
-        sound = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+        sound = is_number(value) and value == value
         if sound:
             inside = least <= value if closed else least < value
             sound = inside and (most is None or (value <= most if closed else value < most))

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
-from evalwright.files.numbers import finite_number_in
+from evalwright.files.numbers import finite_number_in, is_number
 from evalwright.scoring.gate import AGGREGATIONS, OPERATORS
 
 __all__ = [
@@ -105,7 +105,7 @@ def values_out_of_reach(gate: Any, place: Place = ("gate",)) -> Iterator[tuple[P
 
 def is_beyond(value: Any) -> TypeGuard[float]:
     """Whether a value is a number outside the range that scores usually have."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 <= value <= 1
+    return is_number(value) and not 0 <= value <= 1
 
 
 def as_share(value: float) -> str:

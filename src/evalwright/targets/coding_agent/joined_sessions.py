@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalwright.errors import counted
+from evalwright.files.numbers import is_number
 from evalwright.importers.imported_records import Imported
 from evalwright.model.trace import Metrics, Span, Trace
 
@@ -96,4 +97,4 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_cost(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+    return is_number(value) and 0 <= value < float("inf")

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from evalwright.errors import TargetError
+from evalwright.files.numbers import is_number
 from evalwright.files.plain import plain
 from evalwright.formats.promptfoo.calls import ProviderReply
 from evalwright.formats.promptfoo.values import as_javascript
@@ -46,7 +47,7 @@ def reply_in(returned: Any) -> ProviderReply:
 
 
 def _cost_of(value: Any) -> float | None:
-    usable = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    usable = is_number(value) and math.isfinite(value) and value >= 0
     return float(value) if usable else None
 
 

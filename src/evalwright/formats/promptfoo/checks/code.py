@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from evalwright.errors import EvaluatorError
+from evalwright.files.numbers import is_number
 from evalwright.formats.promptfoo.evaluator import AssertionInput, context_of
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.javascript_code import javascript_body
@@ -142,5 +143,5 @@ def finite_scores(reply: Mapping[str, Any]) -> dict[str, float] | None:
 
 def finite(value: Any) -> float | None:
     """A finite number, or None."""
-    usable = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    usable = is_number(value) and math.isfinite(value)
     return float(value) if usable else None

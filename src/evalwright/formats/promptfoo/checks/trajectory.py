@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError
+from evalwright.files.numbers import is_number
 from evalwright.formats.promptfoo.evaluator import AssertionInput, expected_or_forbidden
 from evalwright.model.result import Evaluation
 from evalwright.model.trace import Span, Trace
@@ -164,10 +165,10 @@ def span_count(question: AssertionInput) -> Evaluation:
 def span_duration(question: AssertionInput) -> Evaluation:
     """The spans, or their `percentile`, took at most `max` ms."""
     value = question.value
-    if not isinstance(value, Mapping) or not _is_number(value.get("max")):
+    if not isinstance(value, Mapping) or not is_number(value.get("max")):
         raise _unusable(question, f"expected a mapping with max, in milliseconds, found {value!r:.60}")
     share = value.get("percentile", 100)
-    if not _is_number(share) or not 0 <= share <= 100:
+    if not is_number(share) or not 0 <= share <= 100:
         raise _unusable(question, f"percentile: expected a number from 0 to 100, found {share!r:.40}")
     took = sorted(
         (span.finished_at - span.started_at).total_seconds() * 1000
@@ -183,7 +184,7 @@ def span_duration(question: AssertionInput) -> Evaluation:
 def error_spans(question: AssertionInput) -> Evaluation:
     """At most `max_count` spans failed, by default none, or at most `max_percentage` of them."""
     value = question.value
-    limits = {"max_count": value} if _is_number(value) else value if isinstance(value, Mapping) else {}
+    limits = {"max_count": value} if is_number(value) else value if isinstance(value, Mapping) else {}
     most, share = limits.get("max_count"), limits.get("max_percentage")
     if most is None and share is None:
         most = 0
@@ -332,7 +333,7 @@ def _is_equal(actual: Any, wanted: Any) -> bool:
 
 
 def _range(value: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    least, most = (bound if _is_number(bound := value.get(key)) else None for key in ("min", "max"))
+    least, most = (bound if is_number(bound := value.get(key)) else None for key in ("min", "max"))
     return least, most
 
 
@@ -340,10 +341,6 @@ def _wanted_range(least: float | None, most: float | None) -> str:
     if least is None or most is None:
         return f"at most {most}" if least is None else f"at least {least}"
     return f"{least} to {most}"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_mapping(value: Any) -> bool:
