@@ -17,7 +17,7 @@ from evalwright.formats.promptfoo.checks.replies import (
     the_object,
 )
 from evalwright.formats.promptfoo.checks.rubrics import Messages, judge_of, messages_for, parsed_output, user_message
-from evalwright.formats.promptfoo.checks.trajectory import traced_steps
+from evalwright.formats.promptfoo.checks.traced_steps import traced_steps
 from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.graders import Grader
 from evalwright.formats.promptfoo.values import compact_json, template_text

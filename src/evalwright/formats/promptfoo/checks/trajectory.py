@@ -6,64 +6,22 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from evalwright.errors import EvaluatorError
 from evalwright.files.numbers import is_number
+from evalwright.formats.promptfoo.checks.traced_steps import NO_ARGUMENTS, TracedStep, traced_spans, traced_steps
 from evalwright.formats.promptfoo.evaluator import AssertionInput, expected_or_forbidden
 from evalwright.model.result import Evaluation
-from evalwright.model.trace import Span, Trace
+from evalwright.model.trace import Span
 
 __all__ = [
-    "TracedStep", "error_spans", "span_count", "span_duration", "step_count", "tool_args_match",
-    "tool_sequence", "tool_used", "traced_steps",
+    "error_spans", "span_count", "span_duration", "step_count", "tool_args_match", "tool_sequence", "tool_used",
 ]  # fmt: skip
 
-_NAMES = (
-    "gen_ai.tool.name", "tool.name", "tool_name", "tool", "function.name", "function_name", "ai.toolCall.name",
-    "agent.tool_name", "agent.tool", "codex.mcp.tool",
-)  # fmt: skip
-"""Attributes with the name of the tool that a span called."""
-_ARGUMENTS = (
-    "gen_ai.tool.call.arguments", "gen_ai.tool.call.args", "gen_ai.tool.arguments", "tool.arguments", "tool.args",
-    "tool.input", "tool_arguments", "tool_args", "tool_input", "function.arguments", "function.args",
-    "ai.toolCall.arguments", "ai.toolCall.args", "arguments", "args", "input",
-)  # fmt: skip
-_COMMANDS = ("codex.command", "command", "command.name", "command_name")
-_SEARCHES = ("codex.search.query", "search.query", "search_query")
-_SHELLS = frozenset({"exec_command", "local_shell", "shell"})
-"""Tools whose calls are steps of the type `command`."""
 _FLAGS = ("error", "exception", "failed", "failure")
 _STATUS = ("http.status_code", "http.response.status_code")
 _FAILED = re.compile(r"error|failed|failure|exception|timeout|abort", re.IGNORECASE)
-_UNDATED = datetime.min.replace(tzinfo=UTC)
-_NOTHING: Any = object()
-"""Arguments of a call that has none."""
-
-
-class TracedStep(NamedTuple):
-    """One step: its type (tool, command, search, reasoning, message or span), its name, all names by which it can be
-    matched, and the arguments of a call."""
-
-    type: str
-    name: str
-    aliases: tuple[str, ...]
-    args: Any = _NOTHING
-
-    def __str__(self) -> str:
-        return f"{self.type}:{self.name}"
-
-
-def traced_steps(question: AssertionInput) -> list[TracedStep]:
-    """The steps of the cell in the order in which they began: its spans, then the calls that models requested and that
-    have no span of their own. Raises EvaluatorError if nothing was traced."""
-    spans = sorted(_spans(question), key=lambda span: span.started_at or _UNDATED)
-    steps = [_step(span) for span in spans]
-    if any(step.type in ("tool", "command") for step in steps):
-        return steps
-    calls = question.trace.tool_calls
-    return steps + [TracedStep("tool", call.name, (call.name,), call.arguments) for call in calls]
 
 
 def tool_used(question: AssertionInput) -> Evaluation:
@@ -129,7 +87,7 @@ def tool_args_match(question: AssertionInput) -> Evaluation:
     if not isinstance(ignored, list) or not all(isinstance(name, str) and name.strip() for name in ignored):
         raise _unusable(question, f"ignore: expected names of arguments, found {ignored!r:.40}")
     calls = [step for step in _tools(question) if _matches(step, _as_mapping(value, question.kind))]
-    arguments = [step.args for step in calls if step.args is not _NOTHING]
+    arguments = [step.args for step in calls if step.args is not NO_ARGUMENTS]
     expected = _without(wanted, ignored, {})
     fits = _is_equal if mode == "exact" else _contains
     found = any(fits(_without(actual, ignored, defaults), expected) for actual in arguments)
@@ -202,63 +160,6 @@ def _plain_evaluation(passed: bool, reason: str) -> Evaluation:
     return Evaluation(passed, float(passed), "" if passed else reason)
 
 
-def _spans(question: AssertionInput) -> Sequence[Span]:
-    trace: Trace = question.trace
-    if not trace.spans and not trace.tool_calls:
-        raise EvaluatorError(
-            f"{question.kind}: nothing was traced: the provider has to make spans in Python, with OpenTelemetry for"
-            " example",
-            "not_measured",
-        )
-    return trace.spans
-
-
-def _step(span: Span) -> TracedStep:
-    known = span.attributes
-    tool = _first(known, _NAMES) or (span.name.removeprefix("execute_tool ") if span.kind == "tool" else "")
-    args = _arguments(span)
-    command = _first(known, _COMMANDS) or (_command_in(args) if tool.lower() in _SHELLS else "")
-    if command and (not tool or tool.lower() in _SHELLS):
-        program = command.split()[0]
-        names = (span.name, command, program, *([tool] if tool else []))
-        return TracedStep("command", command, names, args if tool else _NOTHING)
-    if tool:
-        return TracedStep("tool", tool, (span.name, tool), args)
-    if query := _first(known, _SEARCHES):
-        return TracedStep("search", query, (span.name, query))
-    item = known.get("codex.item.type")
-    if item == "reasoning" or re.match(r"reasoning([_\s]|$)", span.name, re.IGNORECASE):
-        return TracedStep("reasoning", span.name, (span.name, "reasoning"))
-    if item == "agent_message" or span.name in ("agent response", "send input"):
-        return TracedStep("message", span.name, (span.name, "message"))
-    return TracedStep("span", span.name, (span.name,))
-
-
-def _first(known: Mapping[str, Any], keys: Sequence[str]) -> str:
-    return next((text.strip() for key in keys if isinstance(text := known.get(key), str) and text.strip()), "")
-
-
-def _arguments(span: Span) -> Any:
-    arguments = next(
-        (span.attributes[key] for key in _ARGUMENTS if span.attributes.get(key) not in (None, "")), span.input
-    )
-    if arguments is None:
-        return _NOTHING
-    if isinstance(arguments, str):
-        try:
-            return json.loads(arguments)
-        except (ValueError, RecursionError):
-            return arguments
-    return arguments
-
-
-def _command_in(args: Any) -> str:
-    command = (
-        next((args[key] for key in ("cmd", "command", "commands") if key in args), "") if _is_mapping(args) else ""
-    )
-    return " ".join(str(word).strip() for word in (command if isinstance(command, list) else [command])).strip()
-
-
 def _tools(question: AssertionInput) -> list[TracedStep]:
     return [step for step in traced_steps(question) if step.type == "tool"]
 
@@ -286,7 +187,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 def _fitting(question: AssertionInput, value: Mapping[str, Any]) -> list[Span]:
     pattern = str(value.get("pattern") or "*")
-    return [span for span in _spans(question) if _fits(span.name, pattern)]
+    return [span for span in traced_spans(question) if _fits(span.name, pattern)]
 
 
 def _has_failed(span: Span) -> bool:
