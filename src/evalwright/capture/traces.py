@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.capture.model_calls import CapturedSpan, call_tokens, innermost, nested, requested_calls
 from evalwright.capture.spans import LLMSpan, StepSpan
-from evalwright.capture.values import JsonText, stored
+from evalwright.capture.values import recorded_value, stored
 from evalwright.model.trace import Answer, Metrics, Span, ToolCall
 
 __all__ = ["complete", "metrics_of", "spans_of", "tool_calls_of"]
@@ -50,7 +50,7 @@ def _span(one: CapturedSpan) -> Span:
         span.attributes = {key: getattr(one, key) for key in _KEPT}
     else:
         span = _blank(one, one.name or "(unnamed)", "span", one.error)
-        span.input, span.output = _value(one.input), _value(one.output)
+        span.input, span.output = recorded_value(one.input), recorded_value(one.output)
         span.attributes = stored(one.metadata)
     return span
 
@@ -69,10 +69,6 @@ def _plain_message(message: Any) -> dict[str, Any]:
 
 def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _value(kept: Any) -> Any:
-    return json.loads(kept) if isinstance(kept, JsonText) else stored(kept)
 
 
 def tool_calls_of(captured: Sequence[CapturedSpan]) -> list[ToolCall]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["OBJECT", "JsonText", "served", "stored"]
+__all__ = ["OBJECT", "JsonText", "recorded_value", "served", "stored"]
 
 OBJECT = "py/object"
 """The key under which an object names its class."""
@@ -41,6 +41,11 @@ def stored(value: Any) -> Any:
     of what comes after 100,000 lists and objects.
     """
     return value if value is None or isinstance(value, bool) else _StoredForm().value(value, 0)
+
+
+def recorded_value(value: Any) -> Any:
+    """The input or output of a span as JSON, whether the span keeps it as text or as the application gave it."""
+    return json.loads(value) if isinstance(value, JsonText) else stored(value)
 
 
 class _StoredForm:

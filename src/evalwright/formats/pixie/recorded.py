@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -11,7 +10,7 @@ from typing import Any
 from evalwright.capture.listeners import add_handler, flush, init, remove_handler
 from evalwright.capture.spans import LLMSpan, ObserveSpan, TextContent
 from evalwright.capture.tree import MemoryTraceHandler, ObservationNode
-from evalwright.capture.values import JsonText, stored
+from evalwright.capture.values import recorded_value, stored
 from evalwright.formats.pixie.surface.evaluable import Evaluable
 
 __all__ = ["as_evaluable", "capture_traces", "last_llm_call", "root"]
@@ -36,11 +35,7 @@ def as_evaluable(span: ObserveSpan | LLMSpan) -> Evaluable:
     if isinstance(span, LLMSpan):
         questions = [_parts_as_lists(asdict(message)) for message in span.input_messages]
         return _evaluable(questions, _reply_text(span), {**ids, **_about(span)})
-    return _evaluable(_value(span.input), _value(span.output), {**stored(span.metadata), **ids})
-
-
-def _value(kept: Any) -> Any:
-    return json.loads(kept) if isinstance(kept, JsonText) else stored(kept)
+    return _evaluable(recorded_value(span.input), recorded_value(span.output), {**stored(span.metadata), **ids})
 
 
 def _evaluable(inputs: Any, output: Any, metadata: dict[str, Any]) -> Evaluable:
