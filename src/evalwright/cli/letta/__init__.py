@@ -59,9 +59,16 @@ def _ignored_option(name: str) -> Callable[[Callable[..., int]], Callable[..., i
 @click.option("--output", "-o", type=_FOLDER, metavar="DIR", help="Folder for the result files.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the verdict only.")
 @click.option("--display", default="rich", metavar="STYLE", help=f"One of {', '.join(_DISPLAYS)}.")
-@click.option("--max-concurrent", type=WholeRange(min=1), metavar="N", help="At most N samples at the same time.")
+@click.option(
+    "--max-concurrent",
+    type=WholeRange(min=1),
+    metavar="N",
+    help="At most N samples at the same time (default: the suite's, else 15).",
+)
 @click.option("--cached", "-c", type=_FOLDER, metavar="DIR", help="Replay recorded results.")
-@click.option("--num-runs", type=WholeRange(min=1), metavar="N", help="Run the suite N times.")
+@click.option(
+    "--num-runs", type=WholeRange(min=1), metavar="N", help="Run the suite N times (default: the suite's, else 1)."
+)
 @click.option("--model-handle", metavar="MODEL", help="Use this model instead of those of the suite.")
 @_ours("--target", "--max-error-rate", *_OF_READING)
 @_ignored_option("--api-key")
