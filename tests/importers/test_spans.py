@@ -202,6 +202,12 @@ def test_sums_that_spans_around_repeat_are_counted_once(tmp_path):
     assert recorded["metrics"]["token_input"] == 12
 
 
+@pytest.mark.parametrize(("count", "tokens"), [("12", 12), ("1.5", None), ("many", None), ("9" * 20, None)])
+def test_counts_that_were_exported_as_text_are_read(tmp_path, count, tokens):
+    recorded = trace(tmp_path, exported(span(1, "ask", {"gen_ai.usage.input_tokens": count})))
+    assert recorded["metrics"]["token_input"] == tokens
+
+
 def test_spans_of_a_trace_are_gathered_from_all_lines(tmp_path):
     other = {**span(1, "other"), "traceId": "ab" * 16}
     imported(tmp_path, exported(model_call("messages")), exported(other), exported(span(1, "ask")))

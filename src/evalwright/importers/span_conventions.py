@@ -48,6 +48,7 @@ _ROLE_EVENTS = {
     "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }  # fmt: skip
+_DIGITS = 17
 _MOST = 10_000
 """Messages of a span that are read at most."""
 _LONGEST = 64 * 1024
@@ -262,6 +263,8 @@ def _lists(value: Any) -> Any:
 def _tokens(attributes: Mapping[str, Any], *keys: str) -> int | None:
     for key in keys:
         value = attributes.get(key)
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _DIGITS:
+            value = int(value)  # some exporters write all attributes as text
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53:
