@@ -137,12 +137,19 @@ def test_own_entries_override_single_ones_of_a_preset():
         (1.5, "1.5"),
         (True, "True"),
         (["a", "b"], "a\nb"),
+        (["a", None, "b"], "a\nb"),
         (["a", 1], "['a', 1]"),
         ({"k": 1}, "{'k': 1}"),
     ],
 )
 def test_any_value_becomes_a_text(value, text):
     assert mapped({"v": value}, final_answer="$.v").output.final_answer == text
+
+
+def test_parts_without_text_beside_a_tool_call_are_no_answer():
+    document = {"parts": [{"text": None}, {"text": None}], "calls": [{"name": "find", "arguments": {}}]}
+    answer = mapped(document, final_answer="$.parts[*].text", tool_calls="$.calls")
+    assert (answer.output.final_answer, len(answer.tool_calls)) == (None, 1)
 
 
 @pytest.mark.parametrize(("parts", "text"), [(["a"], "a"), (["a", "b"], "a\nb")])

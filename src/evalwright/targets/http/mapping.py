@@ -147,12 +147,14 @@ def answer_of_parts(answer: str | None, thinking: str | None, strip_think: bool,
 
 
 def text_of(value: Any) -> str | None:
-    """A found value as text: several strings as lines, anything else as Python prints it."""
+    """A found value as text: several strings as lines, anything else as Python prints it. Nulls in a list, as of parts
+    without text, are no text."""
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return "\n".join(value)
-    return str(value)
+    texts = [item for item in value if item is not None] if isinstance(value, list) else [value]
+    if not texts:
+        return None
+    return "\n".join(texts) if all(isinstance(text, str) for text in texts) else str(value)
 
 
 def tool_call_items(value: Any) -> Iterator[dict[str, Any]]:
