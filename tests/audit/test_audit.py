@@ -11,7 +11,7 @@ import pytest
 
 from audit.runs import CALLS, audited, evaluator, mutation, says, stored
 from evalwright.audit.audit import audit_run
-from evalwright.errors import InputError
+from evalwright.errors import InputError, StorageError
 from evalwright.formats.loading import load_suite
 from evalwright.model.audit import Survivor
 
@@ -173,6 +173,17 @@ def test_records_stay_as_they_are(tmp_path: Path) -> None:
     before = digests()
     audit_run(run, limit=100)
     assert digests() == before
+
+
+def test_a_run_that_cannot_be_locked_is_to_be_copied(tmp_path: Path) -> None:
+    run = stored(tmp_path, THREE, says("open", "is open"))
+    lock = run / ".lock"
+    lock.unlink()
+    lock.mkdir()  # which nobody can lock, not even root, who may write everywhere
+    with pytest.raises(
+        StorageError, match=r"cannot lock .*; an audit changes no record, but it locks the run: audit a co"
+    ):
+        audit_run(run, limit=100)
 
 
 def test_the_system_is_not_called(tmp_path: Path) -> None:

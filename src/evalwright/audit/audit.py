@@ -17,7 +17,7 @@ from evalwright.audit.evaluators import AuditedEvaluators
 from evalwright.audit.mutants import Mutant, mutants_of, use_mutants_of
 from evalwright.audit.mutations import USE_MUTATIONS
 from evalwright.audit.samples import Donors, Sample
-from evalwright.errors import InputError, counted
+from evalwright.errors import InputError, StorageError, counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.audit import AuditReport
@@ -65,7 +65,7 @@ def audit_run(
     suite = suite_to_judge(run, suite, trust_run=trust_run)
     secrets: Mapping[str, str] = suite.secrets if suite else {}
     place = find_run(run, secrets)
-    with Signals(owns_process()) as signals, closing(place.store.open(place.run_id)) as writer:
+    with Signals(owns_process()) as signals, closing(_opened(place)) as writer:
         stored, plan, secrets = plan_to_judge(writer, None, suite, secrets, trust_run=trust_run)
         evaluators = AuditedEvaluators(as_traces_record(plan, writer), judges=judges)
         plan = evaluators.plan
@@ -84,6 +84,15 @@ def audit_run(
                 audit = _Audit(evaluators, writer, case_of, Sample(writer, limit), state)
                 audit.work()
     return audit.report(stored)
+
+
+def _opened(place: Place) -> RunWriter:
+    try:
+        return place.store.open(place.run_id)
+    except StorageError as error:
+        raise StorageError(
+            f"{error}; an audit changes no record, but it locks the run: audit a copy of it that you may write to"
+        ) from error
 
 
 class _Audit:
