@@ -108,6 +108,8 @@ def _user() -> str:
 def _page(stored_runs: Sequence[StoredRun], places: int, cell: str | None, earlier: Sequence[StoredRun]) -> str:
     """The page to open first: a single run's own, or the list."""
     if earlier:
+        if cell is not None:
+            raise InputError("--cell and --compare open different pages: leave one of them out")
         return f"/compare?{urlencode({'a': earlier[0].id, 'b': stored_runs[0].id})}"
     if places != 1 or len(stored_runs) != 1:
         if cell is not None:
