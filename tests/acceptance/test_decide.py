@@ -311,3 +311,31 @@ def test_an_alpha_too_low_to_compute_with_is_refused(made: Project) -> None:
     (made.folder / "eval.yaml").write_text((made.folder / "eval.yaml").read_text() + gate)
     ended = made.evalwright("validate", "eval.yaml")
     assert (ended.code, "expected a number of at least 1e-09" in ended.err) == (2, True)
+
+
+def test_all_mistakes_of_a_decision_are_named_at_once(made: Project) -> None:
+    a, b = ran(made, "1x2"), ran(made, "1x2")
+    ended = made.evalwright("decide", a, b, "--margin", "x", "--guard", "z=1", "--slices", "y", "--variant", "other")
+    for mistake in ("found 'x'", "no 'z'", "no slices by 'y'", "no variant 'other'", "4 problems"):
+        assert mistake in ended.err
+    assert ended.code == 2
+
+
+@pytest.mark.parametrize("command", ["decide", "compare"])
+def test_both_runs_that_do_not_exist_are_named(made: Project, command: str) -> None:
+    ended = made.evalwright(command, "first", "second")
+    assert (ended.code, ended.err.count("does not exist")) == (2, 2)
+
+
+def test_a_margin_and_a_level_that_cannot_be_are_named_at_once(made: Project) -> None:
+    ended = made.evalwright("compare", "first", "second", "--margin", "x", "--alpha", "7")
+    assert "found 'x'" in ended.err
+    assert "found '7'" in ended.err
+    assert ended.code == 2
+
+
+def test_all_mistakes_of_a_plan_are_named_at_once(made: Project) -> None:
+    ended = made.evalwright("plan", "nowhere.yaml", "--detect", "x", "--trials", "y", "--at-least", "3")
+    for mistake in ("found 'x'", "found 'y'", "found '3'", "nowhere.yaml", "4 problems"):
+        assert mistake in ended.err
+    assert ended.code == 2

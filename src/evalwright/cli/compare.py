@@ -10,7 +10,7 @@ import click
 from evalwright.cli.options import as_json, color, reject_options
 from evalwright.cli.pairs import opened_pair, pair_options, warn_of_same_run
 from evalwright.cli.stored_runs import run_argument, store_options
-from evalwright.cli.values import NumberRange, alpha_option
+from evalwright.cli.values import NumberRange, PointsParam, alpha_option
 from evalwright.errors import InputError
 
 __all__ = ["command"]
@@ -32,6 +32,7 @@ _Scores = tuple[dict[str, float], int]
 )
 @click.option(
     "--margin",
+    type=PointsParam(),
     metavar="M",
     help="The largest loss that does not matter: 2pp, 0.02 (default: 2pp for the verdict, 0 for --fail-on-regression).",
 )
@@ -54,7 +55,7 @@ def command(
     b: Path,
     as_json: bool,
     fail_on_regression: bool,
-    margin: str | None,
+    margin: float | None,
     alpha: float,
     group: str | None,
     labels: Path | None,
@@ -77,11 +78,10 @@ def command(
     from evalwright.cli.screen import print_out, screen_paint
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.comparison import comparison_of, regressions
-    from evalwright.decisions.terms import Terms, margin_of
+    from evalwright.decisions.terms import Terms
     from evalwright.reports.comparison import comparison_of_runs
 
-    loss = None if margin is None else margin_of(margin)
-    terms = Terms(margin=loss, alpha=alpha, group=group, keep_changed=allow_changed)
+    terms = Terms(margin=margin, alpha=alpha, group=group, keep_changed=allow_changed)
     with opened_pair(a, b, terms, labels) as opened:
         runs = opened.runs
         with runs.mistakes:
@@ -94,7 +94,7 @@ def command(
         comparison = comparison_of(runs, str(a), str(b))
         decisions = [variant.decision for variant in comparison.variants]
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
-        worse = regressions(runs, decisions, loss or 0.0) if fail_on_regression else []
+        worse = regressions(runs, decisions, margin or 0.0) if fail_on_regression else []
         warn_of_same_run(opened, a, [(name, name) for name in runs.a])
     if as_json:
         print_out([msgspec.json.encode(comparison).decode()])

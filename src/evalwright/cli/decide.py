@@ -12,6 +12,7 @@ from evalwright.cli.options import as_json, color
 from evalwright.cli.pairs import opened_pair, pair_options, warn_of_same_run
 from evalwright.cli.stored_runs import run_argument, store_options
 from evalwright.cli.values import PathParam, alpha_option
+from evalwright.errors import AllMistakes
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -99,9 +100,12 @@ def command(
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.terms import Terms, margin_of
 
+    mistakes, loss = AllMistakes(), None
+    with mistakes:
+        loss = None if margin is None else margin_of(margin, metric=metric)
     terms = Terms(
         metric=metric,
-        margin=None if margin is None else margin_of(margin, metric=metric),
+        margin=loss,
         alpha=alpha,
         better=better,
         slices=tuple(filter(None, map(str.strip, (slices or "").split(",")))),
@@ -111,11 +115,7 @@ def command(
     )
     with opened_pair(a, b, terms, labels) as opened:
         runs = opened.runs
-        if not allow_changed:
-            with runs.mistakes:
-                runs.refuse_changed(cases=True)
-        with runs.mistakes:
-            runs.terms = _with_guards(runs, guard)
+        _check(runs, guard, mistakes, allow_changed=allow_changed)
         pairs = _pairs(runs, variant, variants)
         decisions = _decisions(runs, pairs)
         explain(opened.before, opened.after, decisions)
@@ -128,6 +128,17 @@ def command(
 
         write_plot(plot, decision_svg(decisions))
     return _code(decisions)
+
+
+def _check(runs: TwoRuns, guard: str | None, earlier: AllMistakes, *, allow_changed: bool) -> None:
+    """Take the guards into the terms; what is wrong is added to the mistakes of the runs, as are `earlier` ones."""
+    with runs.mistakes:
+        earlier.refuse()
+    if not allow_changed:
+        with runs.mistakes:
+            runs.refuse_changed(cases=True)
+    with runs.mistakes:
+        runs.terms = _with_guards(runs, guard)
 
 
 def _with_guards(runs: TwoRuns, guard: str | None) -> Terms:

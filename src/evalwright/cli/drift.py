@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.stored_runs import RunPath, run_argument, store_options
-from evalwright.cli.values import PathParam
+from evalwright.cli.values import PathParam, PointsParam
 
 __all__ = ["command"]
 
@@ -37,6 +37,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--margin",
+    type=PointsParam(),
     metavar="M",
     help="With --fail-on-regression: the largest loss that does not matter, 2pp or 0.02.",
 )
@@ -47,7 +48,7 @@ def command(
     runs_root: Path | None,
     exit_nonzero_on_regression: bool,
     fail_on_regression: bool,
-    margin: str | None,
+    margin: float | None,
     allow_changed: bool,
 ) -> int:
     """Compare RUN with its baseline: Markdown on standard output, `drift.yaml` in the run folder.
@@ -61,7 +62,7 @@ def command(
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.comparison import regressions
     from evalwright.decisions.drift import drift
-    from evalwright.decisions.terms import Terms, margin_of
+    from evalwright.decisions.terms import Terms
     from evalwright.files.durable import replace_file
     from evalwright.files.yaml import dump
     from evalwright.model.summary import decisions_of
@@ -70,7 +71,6 @@ def command(
     from evalwright.run.locations import Place, find_run
     from evalwright.run.stored_run import open_run
 
-    loss = None if margin is None else margin_of(margin)
     place = find_run(run)
     reader, plan = open_run(place)
     with closing(reader):
@@ -81,7 +81,7 @@ def command(
     if against is None:
         print_out([f"{why_no_baseline(folder, plan.name, runs_root)}, or pass --baseline RUN"])
         return 3 if fail_on_regression else 0
-    with opened_pair(against, place, Terms(margin=loss, keep_changed=allow_changed)) as opened:
+    with opened_pair(against, place, Terms(margin=margin, keep_changed=allow_changed)) as opened:
         with opened.runs.mistakes:
             if not allow_changed:
                 opened.runs.refuse_changed()
@@ -89,7 +89,7 @@ def command(
         drifted = drift(opened.before, opened.after, opened.plan_before.run_id, opened.runs)
         decisions = decisions_of(drifted.report)
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
-        worse = regressions(opened.runs, decisions, loss or 0.0) if fail_on_regression else []
+        worse = regressions(opened.runs, decisions, margin or 0.0) if fail_on_regression else []
     if opened.before.location == opened.after.location:
         warn([f"{plan.run_id} is its own baseline: `drift` compares a later run with it"])
     print_out(drift_lines(drifted, plan.run_id))

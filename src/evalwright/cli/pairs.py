@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from evalwright.cli.values import PathParam
+from evalwright.errors import AllMistakes
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -44,16 +45,21 @@ def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | N
     from evalwright.run.judged_pairs import judges_of_runs
     from evalwright.run.stored_run import open_run
 
-    reader_a, plan_a = open_run(a)
-    with closing(reader_a):
-        reader_b, plan_b = open_run(b)
-        with closing(reader_b):
-            runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
-            with runs.mistakes:
-                runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels))
-            yield OpenedPair(runs.before, reader_b, plan_a, plan_b, runs)
-            for reader in (reader_a, reader_b):
-                print_damage(reader)
+    mistakes = AllMistakes()
+    sides: list[tuple[RunReader, Plan]] = []
+    with ExitStack() as stack:
+        for place in (a, b):
+            with mistakes:
+                reader, plan = open_run(place)
+                sides.append((stack.enter_context(closing(reader)), plan))
+        mistakes.refuse()
+        (reader_a, plan_a), (reader_b, plan_b) = sides
+        runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
+        with runs.mistakes:
+            runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels))
+        yield OpenedPair(runs.before, reader_b, plan_a, plan_b, runs)
+        for reader in (reader_a, reader_b):
+            print_damage(reader)
 
 
 def warn_of_same_run(opened: OpenedPair, a: object, pairs: Iterable[tuple[str, str]]) -> None:

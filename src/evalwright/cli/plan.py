@@ -12,7 +12,7 @@ import click
 from evalwright.cli.options import as_json, dialect, suite_argument
 from evalwright.cli.stored_runs import RunPath
 from evalwright.cli.values import NumberRange, PathParam, alpha_option, variables
-from evalwright.errors import InputError
+from evalwright.errors import AllMistakes, InputError
 
 if TYPE_CHECKING:
     from evalwright.decisions.planning import Aim, SuitePlan
@@ -75,7 +75,6 @@ def command(
 
     from evalwright.cli.screen import print_out, write_plot
     from evalwright.decisions.planning import Aim
-    from evalwright.decisions.terms import margin_of
     from evalwright.formats.loading import load_suite
     from evalwright.reports.planning import planning_lines
 
@@ -87,14 +86,17 @@ def command(
         raise InputError("expected --detect, the difference to see (3pp), or --at-least, the rate of a gate (0.8)")
     if detect is None and (plot or margin):
         raise InputError("--margin and --plot belong to --detect: the difference to see (3pp)")
-    difference = None if detect is None else margin_of(detect, "--detect")
-    loss = 0.0 if margin is None else margin_of(margin)
-    if difference is not None and not difference + loss:
-        raise InputError("--detect: expected a difference above 0, found 0")
-    rate = None if at_least is None else _rate(at_least)
-    numbers = _trials(trials)
-    suite = load_suite(path, dialect, variables, to_run=False)
-    planned_suite = _planned_suite(path.name, suite, runs, numbers, Aim(difference or 0.0, loss, alpha, power), rate)
+    mistakes, difference, loss = AllMistakes(), 0.0, 0.0
+    with mistakes:
+        difference, loss = _difference(detect, margin)
+    with mistakes:
+        rate = None if at_least is None else _rate(at_least)
+    with mistakes:
+        numbers = _trials(trials)
+    with mistakes:
+        suite = load_suite(path, dialect, variables, to_run=False)
+    mistakes.refuse()
+    planned_suite = _planned_suite(path.name, suite, runs, numbers, Aim(difference, loss, alpha, power), rate)
     if as_json:
         print_out([msgspec.json.encode(planned_suite).decode()])
     else:
@@ -104,6 +106,17 @@ def command(
 
         write_plot(plot, plan_svg(planned_suite))
     return 0 if planned_suite.reached else 1
+
+
+def _difference(detect: str | None, margin: str | None) -> tuple[float, float]:
+    """The difference to see and the loss that does not matter, as fractions. Raises InputError."""
+    from evalwright.decisions.terms import margin_of
+
+    difference = 0.0 if detect is None else margin_of(detect, "--detect")
+    loss = 0.0 if margin is None else margin_of(margin)
+    if detect is not None and not difference + loss:
+        raise InputError("--detect: expected a difference above 0, found 0")
+    return difference, loss
 
 
 def _planned_suite(

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import click
 
+from evalwright.errors import InputError
 from evalwright.statistics.levels import LEAST_ALPHA
 
-__all__ = ["NumberRange", "PathParam", "WholeRange", "alpha_option", "variables"]
+__all__ = ["NumberRange", "PathParam", "PointsParam", "WholeRange", "alpha_option", "variables"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NO_PATH = {
@@ -49,6 +50,20 @@ def _within(known: click.FloatRange | click.IntRange) -> str:
     high = "" if known.max is None else f"{'below' if known.max_open else 'of at most'} {known.max:,.12g}"
     message = " and ".join(filter(None, (low, high)))
     return f" {message}" if message else ""
+
+
+class PointsParam(click.ParamType[float]):
+    """A difference of rates, such as `2pp` or `0.02`, as a fraction."""
+
+    name = "points"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from evalwright.decisions.terms import margin_of
+
+        try:
+            return margin_of(value, "")
+        except InputError as error:
+            return self.fail(str(error).removeprefix(": "), param, ctx)
 
 
 def alpha_option(meaning: str) -> Callable[[F], F]:
