@@ -28,10 +28,10 @@ class _TooSlow(BaseException):
     pass
 
 
-def compiled_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+def compiled_pattern(text: str) -> re.Pattern[str]:
     """A user's regular expression. Raises ValueError for text that is none, also if it is too large or too deep."""
     try:
-        return re.compile(text, flags)
+        return re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(str(error)) from error
 

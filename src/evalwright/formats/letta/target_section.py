@@ -63,7 +63,7 @@ class TargetSection:
         self._backend, self.cached = self._answering(options, environment)
         self._cache: Cache | None = None
         self._cleanup = self._cleans_up()
-        self.attempts: int = 1 + self._whole_number("max_retries", 0)
+        self.attempts: int = 1 + self._retries()
 
     def variants(self, to_run: bool, take: Callable[[Place, Callable[[], object]], None]) -> list[Variant]:
         """One for each model; without models, a single one."""
@@ -229,7 +229,7 @@ class TargetSection:
             name=name,
             adapter="letta_agent",
             config={key: value for key, value in config.items() if value is not None},
-            timeout_seconds=self._seconds("timeout"),
+            timeout_seconds=self._timeout_seconds(),
         )
 
     def _script(self, named: Any, place: Place) -> str | None:
@@ -242,19 +242,19 @@ class TargetSection:
         self._report(("cleanup",), f"cleanup: expected true or false, found {value!r}")
         return None
 
-    def _whole_number(self, key: str, default: int) -> int:
-        value = self._raw.get(key, default)
+    def _retries(self) -> int:
+        value = self._raw.get("max_retries", 0)
         number = whole_number_in(value)
         if number is None or number < 0:
-            self._report(("target", key), f"{key}: expected a whole number from 0, found {value!r}")
-            return default
+            self._report(("target", "max_retries"), f"max_retries: expected a whole number from 0, found {value!r}")
+            return 0
         return number
 
-    def _seconds(self, key: str) -> float:
-        value = self._raw.get(key, _TIMEOUT)
+    def _timeout_seconds(self) -> float:
+        value = self._raw.get("timeout", _TIMEOUT)
         seconds = finite_number_in(value)
         if seconds is None or seconds <= 0:
-            self._report(("target", key), f"{key}: expected seconds, more than 0, found {value!r}")
+            self._report(("target", "timeout"), f"timeout: expected seconds, more than 0, found {value!r}")
             return _TIMEOUT
         return seconds
 
