@@ -166,6 +166,21 @@ def test_the_highest_attempt_counts_wherever_it_stands_and_cells_without_a_trace
     assert (cell.number, decoded(cell.trace)[0]["attempt"], cell.results) == (0, 2, b"")
 
 
+def test_of_an_attempt_that_is_there_twice_the_last_records_count(tmp_path: Path) -> None:
+    plan = a_plan(cases_total=2, evaluators=[EvaluatorSpec(name, "contains_text") for name in NAMES])
+    with closing(LocalFiles(tmp_path).create(plan, [a_case(id=name) for name in "ab"], {})) as writer:
+        for name, score, names in (("a", 0.1, NAMES[:1]), ("b", 0.2, NAMES), ("a", 0.3, NAMES)):
+            writer.append_trace(a_trace(case_id=name, case_index="ab".index(name), latency_ms=int(10 * score)))
+            writer.append_results([a_result(case_id=name, evaluator=one, score=score) for one in names])
+            writer.append_verdict(a_verdict(case_id=name, case_index="ab".index(name), score=score))
+    scanned = ScannedShard(writer.folder, Grid(plan), renaming(writer.folder.name, "whole"), NAMES, keep_open=True)
+    first, second = scanned.cells()
+    for cell, score in ((first, 0.3), (second, 0.2)):
+        rows = decoded(cell.results)
+        assert [(row["evaluator"], row["score"]) for row in rows] == [(name, score) for name in NAMES]
+        assert (decoded(cell.trace)[0]["latency_ms"], decoded(cell.verdict)[0]["score"]) == (int(10 * score), score)
+
+
 def test_a_cell_that_was_not_judged_has_no_verdict_in_an_indexed_shard(tmp_path: Path) -> None:
     shard = retried(tmp_path, judged="a")
     with closing(LocalFiles(tmp_path).read(shard.name)) as reader, closing(reader.index("to_keep")):

@@ -69,13 +69,12 @@ class _Places:
 
     def put(self, number: int, start: int, length: int) -> None:
         self.start[number], self.length[number] = start, length
-        self.more.pop(number, None)
 
     def add(self, number: int, start: int, length: int) -> None:
         """Add after the lines that are already there."""
         if not self.length[number]:
             self.put(number, start, length)
-        elif number not in self.more and self.start[number] + self.length[number] == start:
+        elif self.start[number] + self.length[number] == start:
             self.length[number] += length
         else:
             self.more.setdefault(number, []).append((start, length))
@@ -119,7 +118,7 @@ class ScannedShard:
             if number is not None and row.attempt == attempts[number]:
                 self._results.add(number, start, length)
                 place = tidy[number]
-                in_order = place < len(names) and row.evaluator == names[place] and number not in self._results.more
+                in_order = place < len(names) and row.evaluator == names[place]
                 tidy[number] = place + 1 if in_order else _UNTIDY
         states = bytearray(cells)
         for start, length, verdict in _marks(self._folder, VERDICTS, VerdictFacts, self.damage):
