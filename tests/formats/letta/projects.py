@@ -88,6 +88,11 @@ def boasts(sample, submission):
 
 
 @grader
+def overrates(sample, submission):
+    return GradeResult(score=1.5, rationale=3)
+
+
+@grader
 def agrees(sample, submission):
     return GradeResult(score=sample.ground_truth in submission)
 

@@ -210,13 +210,21 @@ def test_keys_that_are_numbers_are_their_text(project):
     [
         ("boasts", "score: expected less than or equal to 1, found 2.0"),
         ("forgets", "score: the key is missing, found {'rationale': 'fine'}"),
-        ("says_nothing", "expected a mapping or object to extract fields from, found None"),
+        ("says_nothing", "expected a GradeResult, found None"),
     ],
 )
 def test_what_is_no_score_is_an_error_however_it_came_about(project, grader, told):
     outcome = run(project, SUITE.replace("function: contains}", f"function: agent.py:{grader}}}"))
     error = rows(outcome)["0", "right"].error
     assert (error.type, error.message) == ("grader_error", f"the grader returned no GradeResult: {told}")
+
+
+def test_a_grade_that_cannot_be_created_is_told_on_one_line(project):
+    outcome = run(project, SUITE.replace("function: contains}", "function: agent.py:overrates}"))
+    assert rows(outcome)["0", "right"].error.message == (
+        "the grader raised ValidationError: GradeResult: score: expected less than or equal to 1, found 1.5; "
+        "rationale: expected a string, found 3"
+    )
 
 
 def test_a_truth_value_is_a_score_as_in_the_original(project):
