@@ -130,6 +130,20 @@ def test_the_last_line_of_a_stream_says_how_it_ended(tmp_path, end, error, stopp
     assert (trace["latency_ms"], trace["metrics"]["cost_usd"], trace["metrics"]["token_input"]) == (70, 0.5, 9)
 
 
+def test_an_error_is_that_of_the_conversation_in_which_it_came_last(tmp_path):
+    session = [session_line(0, "user", "fix"), session_line(1, "assistant", "Fixed.", "m1")]
+    broken = session_line(2, "assistant", "API Error: 529", "m2", isApiErrorMessage=True)
+    inner = {"isSidechain": True, "agentId": "a"}
+    _, trace, _ = claude_session(tmp_path / "inner", [*session, {**broken, **inner}])
+    assert (trace["error"], trace["spans"][-1]["status"], trace["spans"][-1]["error"]) == (
+        None, "error", "API Error: 529",
+    )  # fmt: skip
+    _, trace, _ = claude_session(
+        tmp_path / "main", [*session, broken, session_line(3, "assistant", "Found it.", "m3", **inner)]
+    )
+    assert (trace["error"]["type"], trace["spans"][-1]["status"]) == ("api_error", "unset")
+
+
 @pytest.mark.parametrize(("broke", "error"), [(True, "api_error"), (False, None)])
 def test_what_the_tool_says_in_the_name_of_the_assistant_is_no_answer(tmp_path, broke, error):
     own = {"message": {"model": "<synthetic>", **used(0, 0)}}

@@ -120,11 +120,10 @@ class ClaudeSession:
         return {"imported_from": {"file": self._file.name, "format": "claude-code"}, **self._extra}
 
     def finished(self) -> Transcript:
-        main, others, error, outcome = self._conversations(self._abandoned_lines() if self._forks else set())
+        main, others, outcome = self._conversations(self._abandoned_lines() if self._forks else set())
         for at in self._at:
             main.talk.at(at)
         talk = main.counted(self._notes)
-        talk.error = error
         for name, other in others.items():
             talk.subagent(name, other.counted(self._notes))
         if outcome is not None:
@@ -133,10 +132,9 @@ class ClaudeSession:
 
     def _conversations(
         self, abandoned: set[Any]
-    ) -> tuple[_Conversation, dict[str, _Conversation], TraceError | None, tuple[int, SessionLine] | None]:
+    ) -> tuple[_Conversation, dict[str, _Conversation], tuple[int, SessionLine] | None]:
         main = _Conversation()
         others: dict[str, _Conversation] = {}
-        error: TraceError | None = None
         outcome: tuple[int, SessionLine] | None = None
         report, doubt, agents = self._report, self._doubt, _Agents()
         for number, line in self._lines:
@@ -158,7 +156,7 @@ class ClaudeSession:
                 self._notes.lose(f"lines of type {line.type!r} without a message")
                 message = _NOTHING
             if line.isApiErrorMessage or line.is_api_error_message:
-                error = TraceError("api_error", "\n".join(_texts(message.content)))
+                talk.talk.error = TraceError("api_error", "\n".join(_texts(message.content)))
                 continue
             if message.model == _BY_THE_TOOL:
                 self._notes.lose("messages of the assistant that the tool wrote itself")
@@ -168,11 +166,11 @@ class ClaudeSession:
                     self._number = number
                     user_blocks(talk.talk, message.content, self._notes, report, at, doubt)
                 else:
-                    error = None
+                    talk.talk.error = None
                     self._add_message(talk, message, line, number, at)
             except RecursionError:
                 self._mistakes.add_depth(self._file, number)
-        return main, others, error, outcome
+        return main, others, outcome
 
     def _add_message(
         self, talk: _Conversation, message: SessionMessage, line: SessionLine, number: int, at: datetime | None

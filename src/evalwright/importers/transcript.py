@@ -201,6 +201,8 @@ class Transcript:
                 kind="agent",
                 started_at=other._first,
                 finished_at=other._last,
+                status="unset" if other.error is None else "error",
+                error=None if other.error is None else other.error.message,
                 output={"messages": msgspec.to_builtins(other._laid_out().messages)},
             )
         )
