@@ -130,6 +130,22 @@ def test_the_last_line_of_a_stream_says_how_it_ended(tmp_path, end, error, stopp
     assert (trace["latency_ms"], trace["metrics"]["cost_usd"], trace["metrics"]["token_input"]) == (70, 0.5, 9)
 
 
+STOPPED = [{"type": "text", "text": "[Request interrupted by user for tool use]"}]
+
+
+@pytest.mark.parametrize("stop", ["[Request interrupted by user]", STOPPED])
+def test_a_session_that_the_user_stopped_is_an_error_unless_it_goes_on(tmp_path, stop):
+    begun = [
+        session_line(0, "user", "fix"),
+        session_line(1, "assistant", "Looking.", "m1"),
+        session_line(2, "user", stop),
+        session_line(3, "assistant", "No response requested.", "m2", message={"model": "<synthetic>"}),
+    ]
+    assert claude_session(tmp_path / "a", begun)[1]["error"]["type"] == "aborted"
+    gone_on = [*begun, session_line(4, "user", "go on"), session_line(5, "assistant", "Fixed.", "m3")]
+    assert claude_session(tmp_path / "b", gone_on)[1]["error"] is None
+
+
 def test_an_error_is_that_of_the_conversation_in_which_it_came_last(tmp_path):
     session = [session_line(0, "user", "fix"), session_line(1, "assistant", "Fixed.", "m1")]
     broken = session_line(2, "assistant", "API Error: 529", "m2", isApiErrorMessage=True)

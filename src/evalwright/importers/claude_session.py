@@ -6,6 +6,7 @@ again; usage counts once for each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +34,8 @@ _LEFT_OUT = {
 _BY_THE_TOOL = "<synthetic>"
 """The model of messages that the tool writes in the name of the assistant, such as `No response requested.`"""
 _STOPPED = ("error_max_turns", "error_max_budget_usd")
+_INTERRUPTED = re.compile(r"\[(Request interrupted by user[^\]]*)\]\s*")
+"""What the tool writes in the name of a user who stopped the agent."""
 CUT = "the last line breaks off and was left out"
 
 
@@ -165,6 +168,7 @@ class ClaudeSession:
                 if line.type == "user":
                     self._number = number
                     user_blocks(talk.talk, message.content, self._notes, report, at, doubt)
+                    talk.talk.error = _interruption(message.content) or talk.talk.error
                 else:
                     talk.talk.error = None
                     self._add_message(talk, message, line, number, at)
@@ -273,6 +277,12 @@ def _is_request(line: SessionLine) -> bool:
         kinds = [block.type for block in content]
         return "text" in kinds and "tool_result" not in kinds
     return isinstance(content, str)
+
+
+def _interruption(content: Content) -> TraceError | None:
+    """The error of a conversation that ends with this message of a user; None if it does not stop the agent."""
+    stop = next(filter(None, map(_INTERRUPTED.fullmatch, _texts(content))), None)
+    return stop and TraceError("aborted", stop[1])
 
 
 def _texts(content: Content) -> list[str]:
