@@ -50,6 +50,30 @@ def test_the_newer_api_of_langfuse_gives_messages_as_text(tmp_path):
     assert trace["spans"][0]["attributes"]["llm.model_name"] == "claude-sonnet-4-5"
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"usage": {"promptTokens": 15, "completionTokens": 3, "totalTokens": 18, "totalCost": 0.5}},
+        {"usage": {"input": 15, "output": 3, "unit": "TOKENS", "inputCost": 0.25, "totalCost": 0.5}},
+        {"usageDetails": {"input": 15, "output": 3}, "costDetails": {"input": 0.25, "output": 0.25}},
+    ],
+)
+def test_usage_of_langfuse_is_read_in_all_its_forms(tmp_path, usage):
+    model = observation("model", "GENERATION", None, 0, 4, input=ASKED, output="In Bonn", **usage)
+    _, [case] = imported(tmp_path, "langfuse", written(tmp_path / "x.jsonl", [model]))
+    metrics = case["embedded_trace"]["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["cost_usd"]) == (15, 3, 0.5)
+
+
+def test_usage_of_langfuse_in_another_unit_is_no_number_of_tokens_and_told(tmp_path):
+    usage = {"input": 15, "output": 3, "unit": "CHARACTERS", "totalCost": 0.5}
+    model = observation("model", "GENERATION", None, 0, 4, input=ASKED, output="In Bonn", usage=usage, promptTokens=15)
+    done, [case] = imported(tmp_path, "langfuse", written(tmp_path / "x.jsonl", [model]))
+    metrics = case["embedded_trace"]["metrics"]
+    assert (metrics["token_input"], metrics["cost_usd"]) == (None, 0.5)
+    assert done.notes[0] == "lost: line 1: usage: expected the unit TOKENS, found the string 'CHARACTERS'"
+
+
 def langsmith(id: str, kind: str, parent: str | None, start: int, end: int, **more: object) -> dict[str, object]:
     named = {"id": id, "trace_id": "t", "run_type": kind, "name": id, "parent_run_id": parent}
     return {**named, "start_time": AT.format(start), "end_time": AT.format(end), "inputs": {}, "outputs": {}, **more}

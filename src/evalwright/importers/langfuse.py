@@ -15,6 +15,7 @@ from typing import Any
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
 from evalwright.importers.platform_scores import langfuse_scores
+from evalwright.importers.recordings import described
 from evalwright.importers.span_files import Lose
 from evalwright.importers.span_messages import json_content
 from evalwright.importers.spans import import_spans
@@ -56,7 +57,7 @@ def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
                 for observation, score in langfuse_scores([item], place, lose):
                     yield WireSpan(trace_id, observation or "", scores=[score])
             elif trace_id is not None:
-                span = _observation(item, None)
+                span = _observation(item, None, place, lose)
                 span.scores = [score for _, score in langfuse_scores(item.get("scores"), place, lose)]
                 yield span
             elif "bookmarked" in item and (id := text_of(item.get("id"))) is not None:
@@ -98,7 +99,7 @@ def _spans_of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterato
     if id is None or len(listed) < len(trace["observations"]):
         lose(place, "expected a trace with an id, whose observations are objects")
         return
-    spans = [_observation({"traceId": id, **one}, id) for one in listed]
+    spans = [_observation({"traceId": id, **one}, id, place, lose) for one in listed]
     ids = {span.span_id for span in spans}
     scores: dict[str | None, list[dict[str, Any]]] = {}
     for observation, score in langfuse_scores(trace.get("scores"), place, lose):
@@ -133,7 +134,7 @@ def _spans_of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterato
     yield from spans
 
 
-def _observation(observation: Mapping[str, Any], trace_id: str | None) -> WireSpan:
+def _observation(observation: Mapping[str, Any], trace_id: str | None, place: str, lose: Lose) -> WireSpan:
     faults: list[str] = []
     kind = str(observation.get("type", "SPAN")).upper()
     started = moment_ns(observation.get("startTime"), "startTime", faults)
@@ -152,7 +153,7 @@ def _observation(observation: Mapping[str, Any], trace_id: str | None) -> WireSp
             **({"llm.model_name": model} if (model := _model(observation)) is not None else {}),
             **(_messages(observation) if kind == "GENERATION" else {}),
             **_attributes(observation),
-            **_usage(observation),
+            **_usage(observation, place, lose),
         },
         faults=faults,
     )
@@ -198,19 +199,29 @@ _OLDER = {
 }
 
 
-def _usage(observation: Mapping[str, Any]) -> dict[str, Any]:
+def _usage(observation: Mapping[str, Any], place: str, lose: Lose) -> dict[str, Any]:
     """Tokens and dollars; the input is the sum of all its kinds, cached or not."""
-    details, costs = observation.get("usageDetails"), observation.get("costDetails")
-    usage = observation.get("usage")
-    older = usage if isinstance(usage, dict) and usage.get("unit") in (None, "TOKENS") else {}
-    counts = details if isinstance(details, dict) else older
-    tokens = {name: _sum(counts, words) for name, words in _KINDS_OF_TOKENS.items()}
-    tokens["llm.cost.total"] = number_under(costs, "total") if isinstance(costs, dict) else None
+    details, costs, usage = (observation.get(key) for key in ("usageDetails", "costDetails", "usage"))
+    older = usage if isinstance(usage, dict) else {}
+    tokens: dict[str, float | None] = {"llm.cost.total": _total(costs if isinstance(costs, dict) else {})}
+    if isinstance(details, dict) or (unit := older.get("unit")) in (None, "TOKENS"):
+        counts = details if isinstance(details, dict) else older
+        tokens |= {name: _sum(counts, words) for name, words in _KINDS_OF_TOKENS.items()}
+    else:
+        lose(place, f"usage: expected the unit TOKENS, found {described(unit)}")
     for name, keys in _OLDER.items():
-        if tokens[name] is None:
+        if name in tokens and tokens[name] is None:
             # zeros are those of observations that nothing was counted for, or whose model has no price
-            tokens[name] = next((number for key in keys if (number := number_under(observation, key))), None)
+            numbers = (number_under(holder, key) for holder in (observation, older) for key in keys)
+            tokens[name] = next(filter(None, numbers), None)
     return {key: value for key, value in tokens.items() if value is not None}
+
+
+def _total(costs: Mapping[str, Any]) -> float | None:
+    """The total of costs; without one it is their sum, as in Langfuse."""
+    total = number_under(costs, "total")
+    parts = [part for key in costs if (part := number_under(costs, key)) is not None]
+    return total if total is not None or not parts else sum(parts)
 
 
 def _sum(counts: Mapping[str, Any], words: Sequence[str]) -> float | None:
