@@ -161,6 +161,14 @@ def test_a_response_with_its_input_is_one_conversation(tmp_path):
     assert (trace["metrics"]["token_thinking"], trace["error"], case["id"]) == (2, None, "r1")
 
 
+def test_a_response_took_the_time_from_its_creation_to_its_completion(tmp_path):
+    said = {"type": "message", "role": "assistant", "content": "Done."}
+    times = {"created_at": 1_767_225_600, "completed_at": 1_767_225_607}
+    response = {"id": "r1", "object": "response", "output": [said], **times}
+    _, (case,) = imported(tmp_path, "openai-responses", written(tmp_path / "r.jsonl", [response]))
+    assert case["embedded_trace"]["latency_ms"] == 7000
+
+
 def test_a_tool_of_a_server_has_its_own_name(tmp_path):
     call = {
         "type": "mcp_call",

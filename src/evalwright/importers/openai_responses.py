@@ -153,7 +153,8 @@ def _outcome(talk: Transcript, response: dict[str, Any], notes: ImportNotes) -> 
         talk.tokens = Tokens(*(token_count(count, notes) for count in message))
     if response.get("model") is not None:
         talk.extra["model"] = response["model"]
-    talk.at(moment(response.get("created_at")))
+    for key in ("created_at", "completed_at"):
+        talk.at(moment(response.get(key)))
     error = response.get("error")
     if response.get("status") == "failed" or isinstance(error, dict):
         fields = error if isinstance(error, dict) else {}
