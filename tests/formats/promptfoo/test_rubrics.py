@@ -116,3 +116,15 @@ def test_a_file_that_makes_no_prompt_is_a_mistake(tmp_path, prompt, key, said):
     with pytest.raises(InputError, match=said) as refusal:
         asserted(tmp_path, "x", one, own__py="def get_prompt():\n    return 'a'\n")
     assert f"tests[0].assert[0].{key}" in str(refusal.value)
+
+
+@pytest.mark.parametrize("category", ["Contradiction", "Disagree", "a subset", "E or D", "AB"])
+def test_a_word_is_no_category_of_factuality(category):
+    with pytest.raises(EvaluatorError, match="no category from A to E"):
+        given("factuality", [json.dumps({"category": category})])
+
+
+@pytest.mark.parametrize("category", ["D", "d", "(D)", " D ", "D) they disagree", "(D) they disagree", "D: differs"])
+def test_a_letter_that_is_marked_as_one_is_a_category_of_factuality(category):
+    evaluation, _ = given("factuality", [json.dumps({"category": category})])
+    assert evaluation.detail["category"] == "D"

@@ -30,6 +30,8 @@ __all__ = [
 _KEPT = 2000
 """Characters of a reply that the result keeps."""
 _CATEGORY = re.compile(r"\A\s*([A-E])\)|\(([A-E])\)", re.IGNORECASE)
+_WRITTEN_CATEGORY = re.compile(r"\(?([A-E])(?:[).:].*)?", re.IGNORECASE | re.DOTALL)
+"""A `category` in JSON: a letter, alone or marked as one. The first letter of a word such as Disagree is none."""
 _LAST_LETTER = re.compile(r"\b([YN])\Z")
 _FACTUAL = {"A": "subset", "B": "superset", "C": "agree", "D": "disagree", "E": "differButFactual"}
 _DEFAULT_FACTUAL = {"subset": 1, "superset": 1, "agree": 1, "disagree": 0, "differButFactual": 1}
@@ -129,7 +131,8 @@ def _category(text: str) -> tuple[str, dict[str, Any]]:
     reply = one_object(text, ("category",))
     letters = {(one or other).upper() for one, other in _CATEGORY.findall(text)}
     if reply:
-        letters = {str(reply.get("category", "")).strip("() ").upper()[:1]}
+        written = _WRITTEN_CATEGORY.fullmatch(str(reply.get("category", "")).strip())
+        letters = {written[1].upper()} if written else set()
     category = letters.pop() if len(letters) == 1 else ""
     if category not in _FACTUAL:
         raise BadReply("no category from A to E")
