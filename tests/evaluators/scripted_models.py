@@ -56,7 +56,15 @@ class Scripted:
     def forget(self, request: ChatRequest) -> None:
         pass
 
-    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
+    async def embed(
+        self,
+        model: str,
+        texts: Sequence[str],
+        purpose: Purpose = "judge",
+        *,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+    ) -> Embedding:
         if unknown := [text for text in texts if text not in self._vectors]:
             raise EvaluatorError(f"unknown: {unknown}", "bad_request")
         return Embedding([self._vectors[text] for text in texts], model, cost_usd=0.001)

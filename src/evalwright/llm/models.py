@@ -196,8 +196,24 @@ class LiveModels:
         self._spending.settle(fare, cost, reply.usage)
         return msgspec.structs.replace(reply, cost_usd=cost)
 
-    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
-        request = writable(ChatRequest(model, [ChatMessage("user", list(texts))], tool_choice="embed"))
+    async def embed(
+        self,
+        model: str,
+        texts: Sequence[str],
+        purpose: Purpose = "judge",
+        *,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+    ) -> Embedding:
+        request = writable(
+            ChatRequest(
+                model,
+                [ChatMessage("user", list(texts))],
+                tool_choice="embed",
+                base_url=base_url,
+                api_key_env=api_key_env,
+            )
+        )
         route = route_of(request, self._environment)
 
         def call(_: Fare, again: Again) -> Awaitable[Embedding]:

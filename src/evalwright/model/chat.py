@@ -162,7 +162,17 @@ class Models(Protocol):
     def forget(self, request: ChatRequest) -> None:
         """Remove a judge's reply that cannot be used from the cache, so that the model is called again next time."""
 
-    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding: ...
+    async def embed(
+        self,
+        model: str,
+        texts: Sequence[str],
+        purpose: Purpose = "judge",
+        *,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+    ) -> Embedding:
+        """A vector for each text. `base_url` and `api_key_env` override what the name and the environment say."""
+        ...
 
     async def moderate(self, model: str, text: str) -> Moderation: ...
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evalwright.formats.loading import load_suite
-from formats.promptfoo.runs import run, write
+from formats.promptfoo.runs import ECHO, asserted, run, write
 from llm.providers import KEY, providing_in_a_thread
 
 
@@ -214,3 +214,28 @@ def test_a_models_key_and_address_may_be_variables_of_its_provider(tmp_path, ser
     assert (result.statuses, len(server.requests)) == (["pass"], 1)
     files = [path for path in result.outcome.run_dir.rglob("*") if path.is_file()]
     assert not any(KEY.encode() in path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("keys", [{"type": "similar", "value": "a"}, {"type": "answer-relevance"}])
+def test_texts_are_embedded_at_the_address_and_with_the_key_of_the_embedding_provider(
+    tmp_path, server, monkeypatch, keys
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-1")
+    monkeypatch.setenv("SHOP_TOKEN", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    there = {"apiBaseUrl": f"http://127.0.0.1:{server.port}/v1", "apiKeyEnvar": "SHOP_TOKEN"}
+    graders = {
+        "text": {"id": "openai:chat:gpt-4o", "config": there},
+        "embedding": {"id": "openai:embedding:e", "config": there},
+    }
+    result = asserted(tmp_path, "a", {**keys, "provider": graders})
+    assert result.statuses == ["pass"]
+    assert server.requests[-1][1] == "/v1/embeddings"
+
+
+def test_settings_that_no_embedding_provider_reads_are_warned_of(tmp_path):
+    grader = {"embedding": {"id": "openai:embedding:e", "config": {"apiHost": "a.example", "dimensions": 9}}}
+    path = write(tmp_path, {**ECHO, "tests": [{"assert": [{"type": "similar", "value": "a", "provider": grader}]}]})
+    assert [warning.key for warning in load_suite(path).warnings if "config" in warning.key] == [
+        "tests[0].assert[0].provider.embedding.config.dimensions"
+    ]

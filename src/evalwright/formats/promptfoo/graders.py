@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,11 +14,11 @@ import msgspec
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.evaluators.judges.calls import unheard
 from evalwright.formats.promptfoo.calls import ProviderCall, caller_of
-from evalwright.formats.promptfoo.models import embedding_model, request_of
+from evalwright.formats.promptfoo.models import embedding_request, request_of
 from evalwright.formats.promptfoo.providers import REPLY_RETRIES, Provider, called_of, provider_kind
 from evalwright.formats.promptfoo.values import compact_json, shown_text
 from evalwright.llm.kept_calls import kept_call
-from evalwright.model.chat import ChatRequest
+from evalwright.model.chat import ChatRequest, Embedding
 from evalwright.session import environment, session
 
 __all__ = ["Grader", "grader_of", "grader_requests"]
@@ -51,8 +51,16 @@ class Grader:
         return {"judge": self.name, **({"asked_again": self.complaints} if self.complaints else {})}
 
     @property
-    def model(self) -> str:
-        return embedding_model(self._provider)
+    def embedder(self) -> ChatRequest:
+        """The request of a provider that embeds, without texts."""
+        return embedding_request(self._provider)
+
+    async def embed(self, texts: Sequence[str]) -> Embedding:
+        """A vector for each text. Raises EvaluatorError."""
+        request = self.embedder
+        return await session().models.embed(
+            request.model, texts, base_url=request.base_url, api_key_env=request.api_key_env
+        )
 
     async def ask(self, messages: list[dict[str, Any]]) -> str:
         """The reply. Raises EvaluatorError."""
@@ -137,7 +145,7 @@ def grader_requests(
     """The calls that judging will need, without their text."""
     grader = grader_of(assertion, options, folder, kind)
     if kind == "embedding":
-        return [ChatRequest(grader.model, [])]
+        return [grader.embedder]
     if not grader._is_model:
         return []
     return [msgspec.structs.replace(request_of(grader._provider, "", {}, folder), messages=[])]

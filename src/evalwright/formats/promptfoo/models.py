@@ -25,7 +25,7 @@ from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.trace import ToolCall
 from evalwright.session import environment, hide, learn
 
-__all__ = ["embedding_model", "messages_in", "model_of", "offered_tools", "request_of"]
+__all__ = ["embedding_request", "messages_in", "model_of", "offered_tools", "request_of"]
 
 _WORDS = ("chat", "responses", "messages", "completion", "embedding", "embeddings")
 _LITELLM = {"vertex": "vertex_ai", "bedrock": "bedrock", "together": "together_ai", "togetherai": "together_ai"}
@@ -47,10 +47,16 @@ def model_of(provider: Provider) -> tuple[str, str]:
     return prefix, str(provider.get("config", {}).get("model") or model)
 
 
-def embedding_model(provider: Provider) -> str:
-    """The same as one name, as the model layer uses it."""
+def embedding_request(provider: Provider) -> ChatRequest:
+    """The model that embeds, its address and its key, without texts."""
     prefix, model = model_of(provider)
-    return model if "/" in model else f"{COMPANIES.get(prefix, prefix)}/{model}"
+    company, config = "openai" if prefix == "ollama" else COMPANIES[prefix], provider.get("config", {})
+    return ChatRequest(
+        model if "/" in model else f"{company}/{model}",
+        [],
+        base_url=_company_address(prefix, model, config),
+        api_key_env=_key(provider, config),
+    )
 
 
 def messages_in(prompt: str) -> list[dict[str, Any]]:
@@ -93,7 +99,7 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
         most if most is None or most > 0 else None,  # for Ollama, a negative number is no limit
         repeat=trial,
         provider=company if company in ("openai", "anthropic", "azure") else None,
-        base_url=_azure(model, config) if company == "azure" else _address(prefix, config),
+        base_url=_company_address(prefix, model, config),
         api_key_env=_key(provider, config),
         extra=extra,
     )
@@ -118,6 +124,10 @@ def _model_name(prefix: str, company: str, model: str) -> str:
     if company in ("openai", "anthropic", "azure"):
         return model
     return f"openai/{model}" if prefix == "ollama" else f"{company}/{model}"
+
+
+def _company_address(prefix: str, model: str, config: Mapping[str, Any]) -> str | None:
+    return _azure(model, config) if COMPANIES[prefix] == "azure" else _address(prefix, config)
 
 
 def _address(prefix: str, config: Mapping[str, Any]) -> str | None:

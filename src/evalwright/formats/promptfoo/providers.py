@@ -63,6 +63,7 @@ _READ = (
     "apiBaseUrl", "apiHost", "apiVersion", "apiKey", "apiKeyEnvar", "omitDefaults", "showThinking", REPLY_RETRIES,
     *PASSED_ON,
 )  # fmt: skip
+_READ_OF_EMBEDDERS = ("model", "apiBaseUrl", "apiHost", "apiVersion", "apiKey", "apiKeyEnvar")
 _AGENT = (
     "in an eval.yaml, the target coding_agent calls {}; here, a Python provider can (docs/promptfoo.md, Coding agents)"
 )
@@ -209,7 +210,9 @@ def _config(config: dict[str, Any], kind: str, named: str, sources: Sources, ori
     prefix = named.partition(":")[0]
     if kind in ("chat", "embedding"):
         config = what_fits(config, CHAT, origin)
-        if kind == "chat":
+        if kind == "embedding":
+            warn_of_others(config, _READ_OF_EMBEDDERS, origin)
+        else:
             own, inner = KEYS_OF_COMPANIES.get(prefix, {}), _INNER.get(prefix, "")
             warn_of_others(config, (*_READ, *own, inner), origin)
             if isinstance(settings := config.get(inner), dict):

@@ -54,7 +54,15 @@ class ModelsOfRun:
     def forget(self, request: ChatRequest) -> None:
         """Nothing to do: replies to systems are not cached."""
 
-    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
+    async def embed(
+        self,
+        model: str,
+        texts: Sequence[str],
+        purpose: Purpose = "judge",
+        *,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+    ) -> Embedding:
         raise TargetError("systems on other machines cannot ask for embeddings")
 
     async def moderate(self, model: str, text: str) -> Moderation:

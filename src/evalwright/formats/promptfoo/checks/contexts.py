@@ -20,7 +20,6 @@ from evalwright.formats.promptfoo.prompts import TURNS
 from evalwright.formats.promptfoo.transforms import transformed
 from evalwright.formats.promptfoo.values import compact_json, template_text
 from evalwright.model.result import Evaluation
-from evalwright.session import session
 
 __all__ = [
     "answer_relevance", "context_faithfulness", "context_recall", "context_relevance", "conversation_relevance",
@@ -169,12 +168,12 @@ async def answer_relevance(question: AssertionInput) -> Evaluation:
     """How similar the questions that the output answers are to the one that was asked."""
     names = {"answer": parsed_output(question.text)}
     grader = judge_of(question, names)
-    model = grader_of(question.assertion, question.options, question.folder, "embedding").model
+    embedder = grader_of(question.assertion, question.options, question.folder, "embedding")
     wanted = f"Write the one question that this answer answers, nothing else.\n<Answer>\n{question.text}\n</Answer>"
     text = (await grader.ask(await messages_for(question, names) or user_message(wanted))).strip()
     query = question.names.get("query")
     prompt = query if isinstance(query, str) else question.trace.extra["promptfoo"]["prompt"]
-    embedding = await session().models.embed(model, [prompt, text])
+    embedding = await embedder.embed([prompt, text])
     return _share(question, cosine(*embedding.vectors), grader)
 
 

@@ -12,7 +12,6 @@ from evalwright.formats.promptfoo.evaluator import AssertionInput
 from evalwright.formats.promptfoo.graders import grader_of
 from evalwright.formats.promptfoo.values import template_text
 from evalwright.model.result import Evaluation
-from evalwright.session import session
 
 __all__ = ["EPSILON", "similar"]
 
@@ -47,8 +46,8 @@ async def similar(question: AssertionInput) -> Evaluation:
     texts = [template_text(value) for value in values]
     if not any(texts):
         raise EvaluatorError(f"{question.kind} needs a value: expected text, or a list of texts", "bad_value")
-    model = grader_of(question.assertion, question.options, question.folder, "embedding").model
-    embedding = await session().models.embed(model, [question.text, *texts])
+    embedder = grader_of(question.assertion, question.options, question.folder, "embedding")
+    embedding = await embedder.embed([question.text, *texts])
     own, *others = embedding.vectors
     limit = 0.75 if question.threshold is None else question.threshold
     measure = _MEASURES[question.kind]
@@ -58,7 +57,7 @@ async def similar(question: AssertionInput) -> Evaluation:
     nearest = reached[0] if reached and not question.negated else max(nearness)
     passed = nearest <= wanted + EPSILON if question.negated else bool(reached)
     score = 1 / (1 - nearest) if measure.is_distance else nearest
+    detail = {"embedder": embedder.embedder.model}
     message = "" if passed else f"the {measure.name} is {abs(nearest):.4g}, the threshold is {limit:g}"
-    return Evaluation(
-        passed, 1 - score if question.negated else score, message, {"embedder": model}, cost_usd=embedding.cost_usd
-    )
+    score = 1 - score if question.negated else score
+    return Evaluation(passed, score, message, detail, cost_usd=embedding.cost_usd)
