@@ -240,6 +240,29 @@ def test_a_skill_is_there_without_its_evals_while_the_agent_works_and_is_no_work
     assert kept == lines(*CLAUDE, RESULT), "the raw stream"
 
 
+@pytest.mark.parametrize("cancellations", [1, 2])
+def test_a_call_that_is_cancelled_while_its_skill_is_copied_leaves_none_of_it(tmp_path, cancellations):
+    skill, workspace = tmp_path / "skill", tmp_path / "cell"
+    for folder in (skill, workspace):
+        folder.mkdir()
+    for name in ("SKILL.md", *map(str, range(300))):
+        (skill / name).write_text("x")
+    agent = target("claude", command=printing(b"", tmp_path), skills=[str(skill)])
+
+    async def cancelled():
+        call = asyncio.ensure_future(agent.run(CASE, 0))
+        while not (workspace / ".claude/skills/skill").exists():
+            await asyncio.sleep(0)
+        for _ in range(cancellations):
+            call.cancel()
+            await asyncio.sleep(0)
+        await asyncio.wait([call])
+        return [*workspace.iterdir()]
+
+    with working_in(workspace):
+        assert asyncio.run(cancelled()) == []
+
+
 def test_login_tokens_are_in_no_trace_and_no_stream(tmp_path):
     leak = {"type": "text", "text": f"my token is tok-{MARK}-secret"}
     stream = lines({**CLAUDE[3], "message": {**CLAUDE[3]["message"], "content": [leak]}}, {**RESULT, "result": None})

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+
+from evalwright.errors import TargetError
 
 __all__ = ["installed", "left_out", "skill_name"]
 
@@ -27,25 +30,40 @@ def skill_name(folder: Path) -> str:
     return folder.resolve().name
 
 
-@contextmanager
-def installed(skills: Sequence[tuple[str, Path]], workspace: Path, place: str) -> Iterator[None]:
-    """Copies of the skills, by name, below `place` in a workspace, for the duration of a block. Raises OSError.
+@asynccontextmanager
+async def installed(skills: Sequence[tuple[str, Path]], workspace: Path, place: str) -> AsyncIterator[None]:
+    """Copies of the skills, by name, below `place` in a workspace, for the duration of a block. Raises TargetError.
 
     What the agent puts beside them stays.
     """
     made: list[Path] = []
+    copying = asyncio.get_running_loop().run_in_executor(None, _install_all, skills, workspace / place, made)
     try:
-        for name, skill in skills:
-            _install(skill, workspace / place / _safe(name), made)
+        try:
+            await asyncio.shield(copying)
+        except OSError as error:
+            raise TargetError(f"the skill cannot be copied: {error.strerror or error}", "workspace_error") from None
         yield
     finally:
-        for path in reversed(made):
-            with suppress(OSError):
-                if path.is_dir() and not path.is_symlink():
-                    path.rmdir()
-                else:
-                    path.unlink()
+        while not copying.done():  # its thread goes on, however often the call is cancelled
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([copying])
+        _remove(made)
         _prune(workspace, place)
+
+
+def _install_all(skills: Sequence[tuple[str, Path]], place: Path, made: list[Path]) -> None:
+    for name, skill in skills:
+        _install(skill, place / _safe(name), made)
+
+
+def _remove(made: Sequence[Path]) -> None:
+    for path in reversed(made):
+        with suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                path.rmdir()
+            else:
+                path.unlink()
 
 
 def _safe(name: str) -> str:

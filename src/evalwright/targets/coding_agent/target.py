@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -186,15 +185,8 @@ class CodingAgent:
             config.max_budget_usd,
             config.args,
         )
-        skills = installed(self._skills, workspace, self._place)
-        try:
-            await asyncio.to_thread(skills.__enter__)
-        except OSError as error:
-            raise TargetError(f"the skill cannot be copied: {error.strerror or error}", "workspace_error") from None
-        try:
+        async with installed(self._skills, workspace, self._place):
             answer = await self._agent.ask(request, workspace, keep)
-        finally:
-            skills.__exit__(None, None, None)
         if self._skills:
             answer.extra[SKILLS] = [name for name, _ in self._skills]
         return answer
