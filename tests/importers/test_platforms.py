@@ -296,6 +296,13 @@ def test_traces_of_mlflow_keep_their_calls_usage_and_feedback(tmp_path):
     assert case["metadata"] == {"session.id": "s", "tier": "gold"}
 
 
+@pytest.mark.parametrize("key", ["state", "status"])
+def test_a_trace_of_mlflow_that_its_application_called_failed_is_an_error(tmp_path, key):
+    record = {"info": {key: "ERROR"}, "data": {"spans": MLFLOW}}
+    _, [case] = imported(tmp_path, "mlflow", written(tmp_path / "traces.jsonl", [record]))
+    assert case["embedded_trace"]["error"]["message"] == "the state of the trace is ERROR"
+
+
 def test_a_trace_of_mlflow_2_that_failed_is_an_error(tmp_path):
     failed = {
         "name": "bad", "context": {"span_id": "0x1f", "trace_id": "0x2f"}, "parent_id": None,

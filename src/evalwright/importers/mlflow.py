@@ -74,6 +74,9 @@ def _with_scores(spans: list[WireSpan], info: Mapping[str, Any], place: str, los
     if top is not None:
         top.facts |= mlflow_facts(info.get("assessments"))
         top.attributes |= _about(info)
+        if top.status != "error" and "ERROR" in (info.get("state"), info.get("status")):
+            # applications may say so of a whole trace, none of whose steps failed
+            top.status, top.message = "error", "the state of the trace is ERROR"
     return spans
 
 
