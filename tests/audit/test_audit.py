@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
+import os
 import re
 import sys
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from audit.runs import CALLS, audited, evaluator, mutation, says, stored
 from evalwright.audit.audit import audit_run
-from evalwright.errors import InputError, StorageError
+from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.audit import Survivor
+from evalwright.run.locations import find_run
 
 THREE = {"a": "Order 1 is open.", "b": "Order 2 is open.", "c": "Order 3 is open."}
 
@@ -164,26 +167,74 @@ def test_the_limit_bounds_what_is_audited_and_the_choice_is_always_the_same(tmp_
     assert few == audit_run(run, limit=5)
 
 
-def test_records_stay_as_they_are(tmp_path: Path) -> None:
-    def digests() -> dict[str, str]:
-        files = sorted(path for path in run.iterdir() if path.name != ".lock")
-        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+def entries(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """When each file and folder below a folder was changed, and the content of the files."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for path in [folder, *folder.rglob("*")]
+    }
 
+
+def test_a_run_folder_stays_as_it_is_with_a_last_line_that_is_not_whole(tmp_path: Path) -> None:
     run = stored(tmp_path, THREE, says("open", "is open"))
-    before = digests()
-    audit_run(run, limit=100)
-    assert digests() == before
+    with (run / "traces.jsonl").open("ab") as traces:
+        traces.write(b'{"case_id":"torn')
+    before = entries(run)
+    assert audit_run(run, limit=100).traces == 3
+    assert entries(run) == before
 
 
-def test_a_run_that_cannot_be_locked_is_to_be_copied(tmp_path: Path) -> None:
-    run = stored(tmp_path, THREE, says("open", "is open"))
-    lock = run / ".lock"
-    lock.unlink()
-    lock.mkdir()  # which nobody can lock, not even root, who may write everywhere
-    with pytest.raises(
-        StorageError, match=r"cannot lock .*; an audit changes no record, but it locks the run: audit a co"
-    ):
-        audit_run(run, limit=100)
+def audited_as_nobody(run: Path) -> str:
+    """The traces that an audit judged, or its error, for a user who may only read."""
+    receive, send = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            if os.getuid() == 0:  # who may write everything
+                os.setuid(65534)
+            os.write(send, str(audit_run(run, limit=100).traces).encode())
+        except BaseException as error:
+            os.write(send, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(send)
+    with os.fdopen(receive) as told:
+        answer = told.read()
+    os.waitpid(child, 0)
+    return answer
+
+
+@pytest.mark.parametrize("store", ["local_files", "sqlite"])
+def test_a_run_is_audited_where_nothing_can_be_written(store: str) -> None:
+    with TemporaryDirectory() as name:  # not in the folders of pytest, which only their owner may enter
+        folder = Path(name)
+        path = folder / ("runs" if store == "local_files" else "runs.sqlite")
+        run = stored(folder, THREE, says("open", "is open"), output={"type": store, "path": str(path)})
+        for entry in folder.rglob("*"):
+            entry.chmod(0o555 if entry.is_dir() else 0o444)
+        folder.chmod(0o555)
+        before = entries(folder)
+        try:
+            assert audited_as_nobody(run) == "3"
+            assert entries(folder) == before
+        finally:
+            for entry in [folder, *folder.rglob("*")]:
+                if entry.is_dir():
+                    entry.chmod(0o755)
+
+
+@pytest.mark.parametrize("store", ["local_files", "sqlite"])
+def test_a_run_that_is_being_written_is_audited(tmp_path: Path, store: str) -> None:
+    path = tmp_path / ("runs" if store == "local_files" else "runs.sqlite")
+    run = stored(tmp_path, THREE, says("open", "is open"), output={"type": store, "path": str(path)})
+    place = find_run(run)
+    with closing(place.store.open(place.run_id)):
+        assert audit_run(run, limit=100).traces == 3
+
+
+def test_evaluators_that_look_for_a_secret_find_its_mask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "sk-canary-4711")
+    report = audited(tmp_path, {"a": "It is sk-canary-4711."}, says("told", "${SHOP_API_KEY}"))
+    assert mutation(report, "answer emptied").caught.value == 1.0
 
 
 def test_the_system_is_not_called(tmp_path: Path) -> None:

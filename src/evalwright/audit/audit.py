@@ -17,12 +17,12 @@ from evalwright.audit.evaluators import AuditedEvaluators
 from evalwright.audit.mutants import Mutant, mutants_of, use_mutants_of
 from evalwright.audit.mutations import USE_MUTATIONS
 from evalwright.audit.samples import Donors, Sample
-from evalwright.errors import InputError, StorageError, counted
+from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.audit import AuditReport
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import RunWriter
+from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.cells import RunState
@@ -32,7 +32,7 @@ from evalwright.run.missing_keys import must_have_keys
 from evalwright.run.models import live_models
 from evalwright.run.re_evaluation import plan_to_judge, suite_to_judge
 from evalwright.run.recorded_plan import as_traces_record
-from evalwright.run.stored_artifacts import StoredArtifacts
+from evalwright.run.stored_artifacts import StoredArtifacts, unpacked_artifacts
 from evalwright.run.stored_run import CaseOf, case_finder
 from evalwright.session import Session, owns_process, session
 from evalwright.session.signals import Signals
@@ -65,9 +65,13 @@ def audit_run(
     suite = suite_to_judge(run, suite, trust_run=trust_run)
     secrets: Mapping[str, str] = suite.secrets if suite else {}
     place = find_run(run, secrets)
-    with Signals(owns_process()) as signals, closing(_opened(place)) as writer:
-        stored, plan, secrets = plan_to_judge(writer, None, suite, secrets, trust_run=trust_run)
-        evaluators = AuditedEvaluators(as_traces_record(plan, writer), judges=judges)
+    with (
+        Signals(owns_process()) as signals,
+        closing(place.store.read(place.run_id)) as reader,
+        unpacked_artifacts(reader) as artifacts,
+    ):
+        stored, plan, secrets = plan_to_judge(reader, None, suite, secrets, trust_run=trust_run)
+        evaluators = AuditedEvaluators(as_traces_record(plan, reader), judges=judges)
         plan = evaluators.plan
         state = RunState(warnings=plan.warnings)
         here = Session(
@@ -77,39 +81,36 @@ def audit_run(
         with here, watch(state) if watch else nullcontext():
             here.import_paths(plan.import_paths)
             if judges:
-                must_have_keys(plan, writer, models, judging="", suite=suite)
+                must_have_keys(plan, reader, models, judging="", suite=suite)
             with signals.raising(KeyboardInterrupt):
-                case_of = case_finder(writer, stored, suite)
-                writer.plan = stored  # by it, verdicts are derived in a folder that another program wrote
-                audit = _Audit(evaluators, writer, case_of, Sample(writer, limit), state)
+                case_of = case_finder(reader, stored, suite)
+                reader.plan = stored  # by it, verdicts are derived in a folder that another program wrote
+                audit = _Audit(evaluators, reader, case_of, Sample(reader, limit), state, artifacts)
                 audit.work()
     return audit.report(stored)
-
-
-def _opened(place: Place) -> RunWriter:
-    try:
-        return place.store.open(place.run_id)
-    except StorageError as error:
-        raise StorageError(
-            f"{error}; an audit changes no record, but it locks the run: audit a copy of it that you may write to"
-        ) from error
 
 
 class _Audit:
     """The traces of a sample, each with all its mutants."""
 
     def __init__(
-        self, evaluators: AuditedEvaluators, writer: RunWriter, case_of: CaseOf, sample: Sample, state: RunState
+        self,
+        evaluators: AuditedEvaluators,
+        reader: RunReader,
+        case_of: CaseOf,
+        sample: Sample,
+        state: RunState,
+        artifacts: Path | None,
     ) -> None:
-        self._evaluators, self._writer, self._case_of = evaluators, writer, case_of
-        self._sample, self._state = sample, state
+        self._evaluators, self._reader, self._case_of = evaluators, reader, case_of
+        self._sample, self._state, self._artifacts = sample, state, artifacts
         self._counts = Counts()
         self._cost_usd = 0.0
         state.total = len(sample)
 
     def work(self) -> None:
         if not self._sample.passed:
-            raise InputError(f"no cell of {self._writer.location} passed: there is no answer to make mutants of")
+            raise InputError(f"no cell of {self._reader.location} passed: there is no answer to make mutants of")
         watchdog = Watchdog(session().owns_process)
         bench = Bench(self._evaluators.plan, watchdog)
         with watchdog, closing(bench), closing(new_loop()) as loop:
@@ -121,7 +122,8 @@ class _Audit:
         self._cost_usd = bench.cost_usd
 
     async def _judge(self, bench: Bench) -> None:
-        artifacts = StoredArtifacts(self._evaluators.plan, self._writer) if bench.uses_artifact else None
+        plan = self._evaluators.plan
+        artifacts = StoredArtifacts(plan, self._reader, self._artifacts) if bench.uses_artifact else None
         donors = Donors(self._sample.traces())
         while batch := [*islice(donors.traces, _TOGETHER)]:
             audits = [self._audited(bench, trace, passed, donors, artifacts) for trace, passed in batch]

@@ -227,6 +227,9 @@ class Extractor(Protocol):
 class RunReader(Protocol):
     """One stored run, read only. Records come in the order in which they were written, superseded ones included.
 
+    One with a method `mask_cases(masked=True)` reads cases from then on with a mask in place of each secret, as traces
+    have one, and with False as they are.
+
     `kind` may be any msgspec struct with some of the record's fields; decoding fewer is faster.
     Lines that cannot be read are left out and appended to `damage`.
     """
@@ -263,6 +266,17 @@ class RunReader(Protocol):
     def document(self, name: str) -> bytes | None:
         """A document that the run was created with, such as `config.yaml`; None if there is none."""
 
+    def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Replace `${NAME}`, which is stored for secrets, by their values in the plan and the cases, to call systems
+        and judges.
+
+        A run that is only looked at keeps its placeholders. Returns the variables that the plan names; they are masked
+        from now on in everything that is written.
+        """
+
+    def mask(self, text: str) -> str:
+        """The text without secrets: for what is compared with records, and for files that are written beside them."""
+
     def close(self) -> None: ...
 
 
@@ -273,19 +287,9 @@ class RunWriter(RunReader, Protocol):
     and the disk after `sync`. Order matters: trace, then results, then verdict, so that a crash leaves at most a
     cell without its verdict. A writer with a method `hold(later)` may keep appends until `later` calls the function it
     gets, or the caller calls the one that `hold` returned; after `hold(None)` appends are written at once again.
-    One with a method `mask_cases(masked=True)` reads cases from then on with a mask in place of each secret, as traces
-    have one, and with False as they are.
     One with a method `hurry()` may wait for something that does not answer; from that call on, which may come from any
     thread and from a signal handler, it does so for a few seconds at most.
     """
-
-    def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """Replace `${NAME}`, which is stored for secrets, by their values in the plan and the cases, to call systems
-        and judges.
-
-        A run that is only looked at keeps its placeholders. Returns the variables that the plan names; they are masked
-        from now on in everything that is written.
-        """
 
     def append_trace(self, trace: Trace) -> int | None:
         """Append a trace. Returns about how many bytes its record has, None if that is not known."""
@@ -300,9 +304,6 @@ class RunWriter(RunReader, Protocol):
 
     def save_summary(self, summary: RunSummary) -> None:
         """Replace the summary atomically."""
-
-    def mask(self, text: str) -> str:
-        """The text without secrets, for files that are written beside the records."""
 
     def save_artifact(self, artifact: FilesystemArtifact) -> None:
         """Write `artifact.json` into the cell's folder of artifacts, replacing an earlier attempt's."""

@@ -17,7 +17,7 @@ from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.damage import MendedDamage
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import RunWriter
+from evalwright.model.protocols import RunReader
 from evalwright.run.batches import JudgeCalls, forget, in_batches
 from evalwright.run.cells import RunState
 from evalwright.run.judge import evaluators_call_models
@@ -122,14 +122,14 @@ def suite_to_judge(run: Path | Place, suite: Suite | None, *, trust_run: bool) -
 
 
 def plan_to_judge(
-    writer: RunWriter, add: str | None, suite: Suite | None, secrets: Mapping[str, str], *, trust_run: bool
+    reader: RunReader, add: str | None, suite: Suite | None, secrets: Mapping[str, str], *, trust_run: bool
 ) -> tuple[Plan, Plan, Mapping[str, str]]:
     """The stored plan, the plan to judge by, and the secrets in it."""
-    if (mask_cases := getattr(writer, "mask_cases", None)) is not None:
+    if (mask_cases := getattr(reader, "mask_cases", None)) is not None:
         mask_cases()  # or a secret that a case expects would never be found in traces, which have a mask
-    stored = plan_of_run(writer)
-    if not may_judge(writer, stored, suite, trust_run):
+    stored = plan_of_run(reader)
+    if not may_judge(reader, stored, suite, trust_run):
         return stored, judged_by_suite(stored, add, suite), secrets
-    secrets = {**secrets, **revealed(writer, secrets)}
-    stored = plan_of_run(writer)
+    secrets = {**secrets, **revealed(reader, secrets)}
+    stored = plan_of_run(reader)
     return stored, with_evaluators(stored, add, suite), secrets

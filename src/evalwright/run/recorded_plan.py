@@ -10,13 +10,13 @@ import msgspec
 from evalwright.evaluators.build import declared
 from evalwright.files.masker import MASKED, with_texts_changed
 from evalwright.model.plan import EvaluatorSpec, Plan
-from evalwright.model.protocols import RunWriter
+from evalwright.model.protocols import RunReader
 from evalwright.registry import knows
 
 __all__ = ["as_traces_record"]
 
 
-def as_traces_record(plan: Plan, run: RunWriter) -> Plan:
+def as_traces_record(plan: Plan, run: RunReader) -> Plan:
     """The plan with secrets masked in what its evaluators compare with; the plan itself if there are none.
 
     Otherwise one that looks for a secret would never find it. Judges and users' code call others with their

@@ -13,7 +13,7 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.model.cell import OfCase
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
-from evalwright.model.protocols import RunReader, RunWriter
+from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.trace import Trace
 from evalwright.registry import NATIVE, formats, resolve
@@ -93,7 +93,7 @@ class _ResultMark(msgspec.Struct, gc=False):
     evaluator_type: str = ""
 
 
-def case_finder(run: RunWriter, plan: Plan, suite: Suite | None = None) -> CaseOf:
+def case_finder(run: RunReader, plan: Plan, suite: Suite | None = None) -> CaseOf:
     """Finds the case of a trace: by position in our own runs, by id in others', whose cases come from a suite.
 
     Raises InputError for another program's database without a suite.
@@ -153,9 +153,9 @@ def _foreign_cases(reader: RunReader, suite: Suite | None) -> list[Case]:
     return [snapshot(case) for case in _foreign_suite(reader).cases]
 
 
-def revealed(writer: RunWriter, secrets: Mapping[str, str]) -> dict[str, str]:
+def revealed(reader: RunReader, secrets: Mapping[str, str]) -> dict[str, str]:
     """Give a stored run the secrets that it names; these and its suite's are masked on the screen, too."""
-    reveal = getattr(writer, "reveal", None)  # older stores of other packages fill them in by themselves
+    reveal = getattr(reader, "reveal", None)  # older stores of other packages fill them in by themselves
     revealed: dict[str, str] = {} if reveal is None else reveal({**os.environ, **secrets})
     hide({**secrets, **revealed})
     return revealed

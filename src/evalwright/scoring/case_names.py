@@ -126,6 +126,12 @@ class RenamedCases:
     def summary(self) -> RunSummary | None:
         return self._reader.summary()
 
+    def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
+        return self._reader.reveal(variables)
+
+    def mask(self, text: str) -> str:
+        return self._reader.mask(text)
+
     def close(self) -> None:
         self._reader.close()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from evalwright.audit.audit import audit_run
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.run.re_evaluation import re_evaluate
@@ -80,6 +82,18 @@ def test_they_are_judged_again_by_a_suite_that_is_named(folder: Path) -> None:
     assert not by_name["a", "kept"]["passed"]
     assert "gone.txt" in by_name["a", "kept"]["reason"]
     assert by_name["b", "kept"]["error"] is not None  # nothing was kept of its files
+
+
+def test_an_audit_finds_what_cells_did_to_files_and_puts_it_nowhere_beside_the_database(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "runs.sqlite")) as database, database:
+        database.execute("UPDATE artifacts SET payload = replace(payload, 'gone.txt', 'b')")
+    suite = load_suite(folder / "eval.yaml", to_run=False)
+    re_evaluate(folder / "runs.sqlite" / "r", suite=suite, processes=1)
+    shutil.rmtree(folder / "runs.sqlite.artifacts")
+    names = {path.name for path in folder.iterdir()}
+    report = audit_run(folder / "runs.sqlite" / "r", suite=suite, limit=10)
+    assert (report.passed, report.traces, report.unjudged) == (1, 1, 0)
+    assert {path.name for path in folder.iterdir()} == names
 
 
 def test_without_a_suite_it_is_said_what_is_missing(folder: Path) -> None:

@@ -150,7 +150,7 @@ class LocalFiles(Masked):
 
     def read(self, run_id: str) -> LocalReader:
         """Open a run for reading; needs no lock. Raises InputError if there is no such run."""
-        return LocalReader(self._existing(run_id))
+        return LocalReader(self._existing(run_id), self._masker)
 
     def run_ids(self) -> list[str]:
         """Ids of the stored runs, oldest first."""

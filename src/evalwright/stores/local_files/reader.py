@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from filecmp import cmp
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.masker import Masker
 from evalwright.model.damage import MendedDamage
-from evalwright.model.plan import Plan
 from evalwright.model.protocols import Part
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
@@ -18,10 +19,10 @@ from evalwright.stores.documents import (
     INDEXED_FROM,
     cells_of,
     newer_version,
-    plan_from_json,
     summary_from_yaml,
 )
 from evalwright.stores.local_files.lines import LineDecoder, decoded_case
+from evalwright.stores.local_files.plan_secrets import PlanSecrets
 
 if TYPE_CHECKING:
     from evalwright.model.cell_index import IndexCreation
@@ -37,8 +38,6 @@ __all__ = [
     "TRACES",
     "VERDICTS",
     "LocalReader",
-    "read_whole",
-    "stored_plan",
 ]
 
 T = TypeVar("T")
@@ -57,13 +56,7 @@ _BYTES_OF_CELL = 500
 """Minimum size of a cell's trace, for folders without a plan, which do not say how many cells there are."""
 
 
-def stored_plan(path: Path, variables: Mapping[str, str]) -> tuple[Plan | None, dict[str, str]]:
-    """The plan with its secrets from `variables`, and the placeholders of secrets that are not there."""
-    data = read_whole(path)
-    return (None, {}) if data is None else plan_from_json(str(path), data, variables)
-
-
-def read_whole(path: Path) -> bytes | None:
+def _read_whole(path: Path) -> bytes | None:
     """The content of a file; None if there is none. Raises InputError if it cannot be read."""
     try:
         return path.read_bytes()
@@ -73,24 +66,19 @@ def read_whole(path: Path) -> bytes | None:
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
 
 
-class LocalReader:
+class LocalReader(PlanSecrets):
     """A run folder, read only; needs no lock and may be used while another process writes."""
 
-    plan: Plan | None
-
-    def __init__(self, folder: Path, variables: Mapping[str, str] = {}) -> None:
+    def __init__(self, folder: Path, masker: Masker, variables: Mapping[str, str] = {}) -> None:
         """`variables` replace `${NAME}`, which is stored for secrets: none for merely looking, as the run may come from
         anyone."""
         self.folder = folder
         self.location: str = str(folder)
         self.artifacts: Path = folder / ARTIFACTS
-        self._variables = variables
-        self._recorded = False
         self.damage: list[str] = []
         self._cases_file = str(folder / CASES)
         self._cases: CaseIndex | None = None
-        self.plan, self._placeholders = stored_plan(folder / PLAN, variables)
-        self.unresolved: list[str] = sorted(self._placeholders)
+        super().__init__(str(folder / PLAN), partial(_read_whole, folder / PLAN), masker, variables)
         self._numbering = self.plan
         """Determines the numbers of cells in an index: commands give folders of other programs a plan of their own."""
 
@@ -217,7 +205,7 @@ class LocalReader:
 
     def document(self, name: str) -> bytes | None:
         """A document that the run was created with; None if there is none. Raises InputError."""
-        return read_whole(self.folder / name)
+        return _read_whole(self.folder / name)
 
     def summary(self) -> RunSummary | None:
         """The stored summary; None if there is none or it cannot be read, as it can be rebuilt."""

@@ -19,7 +19,6 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.documents import (
-    named_in_plan,
     plan_to_json,
     summary_to_plain,
     summary_to_yaml,
@@ -32,8 +31,6 @@ from evalwright.stores.local_files.reader import (
     TRACES,
     VERDICTS,
     LocalReader,
-    read_whole,
-    stored_plan,
 )
 from evalwright.stores.lock import RunLock
 
@@ -53,8 +50,6 @@ _MOST_HELD = 1 << 16
 class LocalWriter(LocalReader):
     """A run folder with the exclusive right to write."""
 
-    plan: Plan | None
-
     def __init__(self, folder: Path, lock: RunLock, masker: Masker, *, new: bool = False) -> None:
         """Opening a run that is not `new` completes what a crash interrupted: it moves committed results and removes
         torn last lines. The cases of a new run are read back with its secrets."""
@@ -69,11 +64,8 @@ class LocalWriter(LocalReader):
         self._grown = False
         self._cells: WrittenCells | None = None
         try:
-            super().__init__(folder, masker.secrets if new else {})
-            if self.plan is not None:
-                masker = masker.keeping(reserved_words(self.plan))
-            self._masker = masker
-            self._encoder = LineEncoder(masker)
+            super().__init__(folder, masker, masker.secrets if new else {})
+            self._encoder = LineEncoder(self._masker)
             if not new:
                 self._clear_up()
             self._open_files()
@@ -84,18 +76,10 @@ class LocalWriter(LocalReader):
             raise
 
     def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """See `RunWriter.reveal`."""
-        named = named_in_plan(read_whole(self.folder / PLAN), variables)
-        self._masker = self._masker.hiding(named)
+        """See `RunReader.reveal`."""
+        named = super().reveal(variables)
         self._encoder = LineEncoder(self._masker)
-        self._variables = {**variables, **self._masker.secrets}
-        self.plan, self._placeholders = stored_plan(self.folder / PLAN, self._variables)
-        self.unresolved: list[str] = sorted(self._placeholders)
         return named
-
-    def mask_cases(self, masked: bool = True) -> None:
-        """See `RunWriter`."""
-        self._recorded = masked
 
     def _clear_up(self) -> None:
         from evalwright.stores.local_files.judgements import drop_abandoned, finish_commit
@@ -246,9 +230,6 @@ class LocalWriter(LocalReader):
         replace_file(
             self.folder / SUMMARY, summary_to_yaml(self._masker.mask_strings(summary_to_plain(summary))), PRIVATE
         )
-
-    def mask(self, text: str) -> str:
-        return self._masker.mask_text(text)
 
     def save_artifact(self, artifact: FilesystemArtifact) -> None:
         from evalwright.stores.artifacts import write_artifact

@@ -108,7 +108,7 @@ class Postgres(Masked):
     def read(self, run_id: str) -> TableReader:
         """Open a run for reading; needs no lock. Raises InputError if there is no such run."""
         self._check(run_id)
-        return TableReader(PostgresRun(self._database, run_id, self._runs))
+        return TableReader(PostgresRun(self._database, run_id, self._runs), self._masker)
 
     def is_written(self, run_id: str) -> bool:
         """Whether a process is writing the run."""

@@ -134,7 +134,7 @@ class Sqlite(Masked):
 
     def read(self, run_id: str) -> TableReader:
         """Open a run for reading; needs no lock. Raises InputError if there is no such run."""
-        return TableReader(SqliteRun(self.path, run_id, self._stored_namespace(run_id)))
+        return TableReader(SqliteRun(self.path, run_id, self._stored_namespace(run_id)), self._masker)
 
     def _stored_namespace(self, run_id: str) -> str | None:
         """The namespace of a stored run; None if it has none. Raises InputError if there is no such run."""

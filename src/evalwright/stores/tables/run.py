@@ -24,13 +24,12 @@ from evalwright.stores.artifacts import artifact_path, folder_of, write_artifact
 from evalwright.stores.documents import (
     INDEXED_FROM,
     cells_of,
-    named_in_plan,
     newer_version,
-    plan_from_json,
     plan_to_json,
     summary_to_plain,
 )
 from evalwright.stores.local_files.lines import LineDecoder, decoded_case, reserved_words
+from evalwright.stores.local_files.plan_secrets import PlanSecrets
 from evalwright.stores.tables.cases import CaseLines
 from evalwright.stores.tables.judgements import TableJudgements
 from evalwright.stores.tables.rows import Batch, Row, RowEncoder
@@ -49,22 +48,17 @@ _MOST_ROWS = 5000
 """Limits on what waits in memory; normally `sync` writes it long before, every quarter of a second."""
 
 
-class TableReader:
+class TableReader(PlanSecrets):
     """A stored run, read only; may be used while another process writes."""
 
-    def __init__(self, tables: RunTables, variables: Mapping[str, str] = {}) -> None:
+    def __init__(self, tables: RunTables, masker: Masker, variables: Mapping[str, str] = {}) -> None:
         """`variables` replace `${NAME}`, which is stored for secrets: none for merely looking, as the run may come from
         anyone."""
-        self._tables, self._variables, self._cases = tables, variables, CaseLines(tables)
-        self._recorded = False
+        self._tables, self._cases = tables, CaseLines(tables)
         self.location: str = tables.location
         self.artifacts: Path = tables.artifacts
         self.damage: list[str] = []
-        self.plan: Plan | None = None
-        self._placeholders: dict[str, str] = {}
-        if (stored := tables.plan()) is not None:
-            self.plan, self._placeholders = plan_from_json(self.location, stored, variables)
-        self.unresolved: list[str] = sorted(self._placeholders)
+        super().__init__(self.location, tables.plan, masker, variables)
         self._numbering = self.plan
         """Determines the numbers of cells in an index: commands give runs of other programs a plan of their own."""
 
@@ -133,6 +127,19 @@ class TableReader:
             return self._tables.span("traces")[1] >= cells
         return cells_of(self._numbering) >= cells and self._numbering.run.index is not False
 
+    def unpack_artifacts(self, into: Path) -> None:
+        """Put the workspace contents that evalh stores only in its tables into a folder, where evaluators look for
+        them."""
+        for line in self._tables.artifact_lines():
+            try:
+                artifact = msgspec.json.decode(line, type=FilesystemArtifact)
+            except (ValueError, RecursionError) as error:
+                self.damage.append(f"artifacts: {error}")
+                continue
+            folder = artifact_path(artifact.case_id, artifact.variant_name, artifact.trial, 1)
+            if not folder_of(into, folder).exists():
+                write_artifact(into, folder, line)
+
     def close(self) -> None:
         self._tables.close()
 
@@ -152,16 +159,13 @@ class _Rows:
 class TableWriter(TableReader):
     """A stored run with the exclusive right to write. `sync` may be called from another thread."""
 
-    plan: Plan | None
-
     def __init__(self, tables: RunTables, masker: Masker, *, new: bool = False) -> None:
         """The cases of a new run are read back with its secrets."""
         try:
-            super().__init__(tables, masker.secrets if new else {})
+            super().__init__(tables, masker, masker.secrets if new else {})
         except BaseException:  # the tables hold the run's lock, and no caller has a writer to close yet
             tables.close()
             raise
-        self._masker = masker if self.plan is None else masker.keeping(reserved_words(self.plan))
         self._encoder = RowEncoder(self._masker)
         self._pending, self._size = Batch(), 0
         # Two locks, so that a cell can add its records while a batch is being written.
@@ -170,35 +174,13 @@ class TableWriter(TableReader):
         self._failure: StorageError | None = None
         self._closed = False
         if self.plan is None:
-            self._unpack_artifacts()
-
-    def _unpack_artifacts(self) -> None:
-        """Put the workspace contents that evalh stores only in its tables where evaluators look for them."""
-        for line in self._tables.artifact_lines():
-            try:
-                artifact = msgspec.json.decode(line, type=FilesystemArtifact)
-            except (ValueError, RecursionError) as error:
-                self.damage.append(f"artifacts: {error}")
-                continue
-            folder = artifact_path(artifact.case_id, artifact.variant_name, artifact.trial, 1)
-            if not folder_of(self.artifacts, folder).exists():
-                write_artifact(self.artifacts, folder, line)
+            self.unpack_artifacts(self.artifacts)
 
     def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """See `RunWriter.reveal`."""
-        stored = self._tables.plan()
-        named = named_in_plan(stored, variables)
-        self._masker = self._masker.hiding(named)
+        """See `RunReader.reveal`."""
+        named = super().reveal(variables)
         self._encoder = RowEncoder(self._masker)
-        self._variables = {**variables, **self._masker.secrets}
-        if stored is not None:
-            self.plan, self._placeholders = plan_from_json(self.location, stored, self._variables)
-        self.unresolved: list[str] = sorted(self._placeholders)
         return named
-
-    def mask_cases(self, masked: bool = True) -> None:
-        """See `RunWriter`."""
-        self._recorded = masked
 
     def append_trace(self, trace: Trace) -> None:
         rows = self._encoder.rows([trace])
@@ -281,9 +263,6 @@ class TableWriter(TableReader):
         self._flush()
         plain = self._masker.mask_strings(summary_to_plain(summary))
         self._tables.put_summary(summary, msgspec.json.encode(plain))
-
-    def mask(self, text: str) -> str:
-        return self._masker.mask_text(text)
 
     def save_artifact(self, artifact: FilesystemArtifact) -> None:
         self._check()
