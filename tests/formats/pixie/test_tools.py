@@ -13,6 +13,7 @@ from targets.loopback import serving
 
 APP = """\
 import pixie
+import pydantic
 from opentelemetry import trace
 
 
@@ -24,6 +25,19 @@ def app(kwargs):
     if kwargs["fail"]:
         raise RuntimeError("down")
     return pixie.wrap(f"{len(rows)} rows", purpose="output", name=kwargs.get("name", "answer"))
+
+
+class Question(pydantic.BaseModel):
+    text: str
+
+
+class Answers(pixie.Runnable):
+    @classmethod
+    def create(cls):
+        return cls()
+
+    async def run(self, args: Question):
+        return args.text
 """
 RESULT = {
     "datasets": [
@@ -51,6 +65,31 @@ def traced(called, tmp_path):
         return called("trace", "--runnable", "app.py:app", "--input", "kwargs.json", "--output", "t.jsonl")
 
     return trace
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            {"text": 3},
+            "the Runnable's model rejects the arguments: text: expected a string, found 3 (until then: t.jsonl)",
+        ),
+        ([1], "kwargs.json: expected a JSON object, found a list"),
+        (None, "kwargs.json: does not exist"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told_on_one_line(called, tmp_path, arguments, told):
+    if arguments is not None:
+        (tmp_path / "kwargs.json").write_text(json.dumps(arguments))
+    traced = called("trace", "--runnable", "app.py:Answers", "--input", "kwargs.json", "--output", "t.jsonl")
+    assert (traced.returncode, traced.stderr) == (1, f"Error: {told}\n")
+
+
+def test_a_number_in_place_of_text_is_not_shown_as_text(called, tmp_path):
+    entry = {"entry_kwargs": {"text": 3}, "eval_input": [{"name": "x", "value": 1}]}
+    dataset = {"runnable": "app.py:Answers", "evaluators": ["Possible"], "entries": [{**entry, "description": "d"}]}
+    (tmp_path / "dataset.json").write_text(json.dumps(dataset))
+    assert "the Runnable's model expects str, found 3\n" in called("dataset", "validate", "dataset.json").stdout
 
 
 def test_a_recorded_run_becomes_an_entry(called, traced, tmp_path):

@@ -35,6 +35,7 @@ def trace(runnable: str, arguments: Path, output: Path) -> int:
     import asyncio
 
     from evalwright.cli.screen import print_out
+    from evalwright.errors import TargetError
     from evalwright.files.dotenv import nearest_dotenv, read_dotenv
     from evalwright.formats.pixie.trace_files import record
     from evalwright.session import learn, process_environment
@@ -45,18 +46,25 @@ def trace(runnable: str, arguments: Path, output: Path) -> int:
     except (OSError, ValueError) as error:
         return refused(error)
     if raised is not None:
-        return refused(f"the application raised {type(raised).__name__}: {raised} (until then: {output})")
+        rejected = isinstance(raised, TargetError)  # by the model of the arguments
+        why = str(raised) if rejected else f"the application raised {type(raised).__name__}: {raised}"
+        return refused(f"{why} (until then: {output})")
     print_out([f"Trace written to {output}"])
     return 0
 
 
 def _object_in(path: Path) -> dict[str, Any]:
+    from evalwright.files.paths import unreadable
+    from evalwright.formats.shared.findings import kind_found
+
     try:
         content = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path}: {unreadable(path, error)}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: broken JSON: {error}") from error
     if not isinstance(content, dict):
-        raise ValueError(f"{path}: expected a JSON object, found {type(content).__name__}")
+        raise ValueError(f"{path}: expected a JSON object, found {kind_found(content, 'an object')}")
     return content
 
 

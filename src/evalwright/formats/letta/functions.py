@@ -19,7 +19,7 @@ from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.surface.decorators import role_of
 from evalwright.formats.letta.surface.messages import trajectory_of
 from evalwright.formats.letta.surface.models import AgentState, Block, GradeResult, sample_of
-from evalwright.formats.shared.findings import expectation
+from evalwright.formats.shared.findings import joined_mistakes
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -27,7 +27,7 @@ from evalwright.session import import_from
 from evalwright.session.imports import module_at
 from evalwright.session.parsed_modules import NotExecuted
 
-__all__ = ["PythonExtractor", "PythonGrader", "final_state_of", "function_at", "mistakes_in"]
+__all__ = ["PythonExtractor", "PythonGrader", "final_state_of", "function_at"]
 
 
 def function_at(place: str, role: str | None, key: str = "function") -> Callable[..., Any]:
@@ -96,7 +96,7 @@ class PythonGrader:
 
 
 def _function_error(error: Exception) -> EvaluatorError:
-    wrong = f"{error.title}: {mistakes_in(error)}" if isinstance(error, ValidationError) else error
+    wrong = f"{error.title}: {joined_mistakes(error)}" if isinstance(error, ValidationError) else error
     return EvaluatorError(f"the grader raised {type(error).__name__}: {wrong}", "grader_error")
 
 
@@ -104,20 +104,10 @@ def _evaluation(returned: Any) -> Evaluation:
     try:
         graded = GradeResult.model_validate(returned, from_attributes=True)
     except ValidationError as error:
-        raise EvaluatorError(f"the grader returned no GradeResult: {mistakes_in(error)}", "grader_error") from error
+        raise EvaluatorError(f"the grader returned no GradeResult: {joined_mistakes(error)}", "grader_error") from error
     turns = [turn.model_dump() for turn in graded.per_turn_grades or ()]
     detail = {**({"metadata": graded.metadata} if graded.metadata else {}), **({"per_turn": turns} if turns else {})}
     return Evaluation(graded.score >= 1.0, graded.score, graded.rationale or "", detail)
-
-
-def mistakes_in(error: ValidationError) -> str:
-    """The mistakes in a value that a user's function created or returned, on one line: pydantic's own text has many."""
-    return "; ".join(
-        "".join(f"{step}: " for step in wrong["loc"])
-        + (f"expected a {error.title}" if wrong["type"] == "model_attributes_type" else expectation(wrong["msg"]))
-        + f", found {wrong['input']!r:.80}"
-        for wrong in error.errors(include_url=False)
-    )
 
 
 def final_state_of(blocks: dict[str, str] | None) -> AgentState | None:

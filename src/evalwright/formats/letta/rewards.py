@@ -8,12 +8,13 @@ from pydantic import ValidationError
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.conversation.turns import blocks_of, turns_of
-from evalwright.formats.letta.functions import final_state_of, function_at, mistakes_in
+from evalwright.formats.letta.functions import final_state_of, function_at
 from evalwright.formats.letta.rows import grade_of, sample_timing, sample_usage
 from evalwright.formats.letta.surface.messages import trajectory_of
 from evalwright.formats.letta.surface.models import GradeResult, RewardOutput, sample_of
 from evalwright.formats.letta.surface.results import RewardContext, Timing, Usage
 from evalwright.formats.letta.totals import grades_of
+from evalwright.formats.shared.findings import joined_mistakes
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -64,6 +65,6 @@ class PythonReward:
             reward = RewardOutput.model_validate(returned, from_attributes=True)
         except ValidationError as error:
             raise EvaluatorError(
-                f"the reward composer returned no reward: {mistakes_in(error)}", "grader_error"
+                f"the reward composer returned no reward: {joined_mistakes(error)}", "grader_error"
             ) from error
         return Evaluation(True, reward.score, "", {"metadata": reward.metadata} if reward.metadata else {})

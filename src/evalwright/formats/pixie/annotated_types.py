@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["Classes", "fits", "limits_hold", "value_shown"]
+__all__ = ["Classes", "fits", "limits_hold"]
 
 Classes = Mapping[str, ast.ClassDef]
 """The classes of a file by name."""
@@ -134,10 +134,6 @@ def _number(node: ast.expr) -> float | None:
     except (ValueError, TypeError):
         return None
     return literal if isinstance(literal, (int, float)) else None
-
-
-def value_shown(value: Any) -> str:
-    return repr(str(value)[:60])
 
 
 def _any(answers: Iterable[bool | None]) -> bool | None:

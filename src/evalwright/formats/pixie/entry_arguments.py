@@ -11,6 +11,7 @@ from evalwright.errors import InputError
 from evalwright.formats.pixie.argument_fields import argument_model, is_function
 from evalwright.formats.pixie.surface.runnable import arguments_model, is_runnable
 from evalwright.formats.pixie.user_code import runnable_at
+from evalwright.formats.shared.findings import mistakes_in
 from evalwright.session.imports import executes_code
 
 __all__ = ["HeldArguments", "hold_arguments"]
@@ -43,8 +44,8 @@ class _ImportedModel:
         try:
             self._model.model_validate(arguments)
         except ValidationError as error:
-            for mistake in error.errors(include_url=False, include_context=False):
-                yield ".".join(map(str, mistake["loc"])), f"the Runnable's model rejects it: {mistake['msg']}"
+            for argument, mistake in mistakes_in(error):
+                yield argument, f"the Runnable's model rejects it: {mistake}"
         except Exception as error:  # raised by a validator, which is the user's code
             yield "", f"the Runnable's model raises {type(error).__name__}: {error}"
 

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from pydantic import ValidationError
 
 from evalwright.capture.listeners import init
 from evalwright.capture.wrap import WrapRegistryMissError, WrapTypeMismatchError, init_eval_output, set_eval_input
-from evalwright.errors import InputError
+from evalwright.errors import InputError, TargetError
 from evalwright.formats.pixie.surface.evaluable import NamedData
 from evalwright.formats.pixie.surface.runnable import arguments_model, is_runnable
 from evalwright.formats.pixie.user_code import runnable_at
+from evalwright.formats.shared.findings import joined_mistakes
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output, TraceError
@@ -120,8 +122,14 @@ class Application:
     async def _result(self, arguments: Any) -> Any:
         call = self._found
         if self._model is not None:
-            call, arguments = self._instance.run, self._model.model_validate(arguments)
+            call, arguments = self._instance.run, self._checked(arguments)
         return await self._threads.result_of(call, arguments)
+
+    def _checked(self, arguments: Any) -> Any:
+        try:
+            return self._model.model_validate(arguments)  # type: ignore[union-attr]
+        except ValidationError as error:
+            raise TargetError(f"the Runnable's model rejects the arguments: {joined_mistakes(error)}") from error
 
     async def tear_down(self) -> None:
         """Exceptions of the application are only logged here: its entries have already been judged."""

@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem, counted, did_you_mean, with_others
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.yaml import Document
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 __all__ = [
     "NOT_READ",
@@ -18,7 +21,9 @@ __all__ = [
     "Findings",
     "empty_text_expected",
     "expectation",
+    "joined_mistakes",
     "kind_found",
+    "mistakes_in",
     "passes_always",
     "remedy",
     "unknown_keys",
@@ -139,6 +144,19 @@ def expectation(message: str) -> str:
     message = message.replace("Field required", "the key is missing")
     message = message.replace("Extra inputs are not permitted", "unknown key")
     return message[0].lower() + message[1:]
+
+
+def mistakes_in(error: ValidationError) -> Iterator[tuple[str, str]]:
+    """The place of each mistake in an object, empty for the object itself, and what was expected and found there."""
+    for mistake in error.errors(include_url=False, include_context=False):
+        whole = mistake["type"] in ("model_attributes_type", "model_type")
+        expected = f"expected a {error.title}" if whole else expectation(mistake["msg"])
+        yield ".".join(map(str, mistake["loc"])), f"{expected}, found {mistake['input']!r:.80}"
+
+
+def joined_mistakes(error: ValidationError) -> str:
+    """All mistakes in an object on one line: pydantic's own text has several for each, and a URL."""
+    return "; ".join(f"{place}: {message}" if place else message for place, message in mistakes_in(error))
 
 
 def remedy(kind: str, found: Any) -> str:
