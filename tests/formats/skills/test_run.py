@@ -128,6 +128,13 @@ def test_the_files_of_skill_creator_are_written(outcome):
     assert about == {"eval_id": "two", "eval_name": "windows", "prompt": "And on Windows?", "assertions": ["semicolon"]}
 
 
+def test_an_eval_without_a_name_has_the_same_one_in_its_folder_and_in_the_benchmark(outcome):
+    found, *_ = outcome
+    named = {run["eval_id"]: run["eval_name"] for run in graded(found, "benchmark.json")["runs"]}
+    assert named == {"1": "eval-1", "two": "windows"}
+    assert graded(found, "eval-1/eval_metadata.json")["eval_name"] == "eval-1"
+
+
 def aggregated(folder: Path):
     """As skill-creator's script: of each run its grading and, where that has no time of its own, its timing."""
     runs = {}

@@ -137,8 +137,7 @@ def _about(graded: GradedCell) -> dict[str, Any]:
     case = graded.case
     texts = [spec.config["text"] for spec in case.evaluators or () if spec.type == "skill_criterion"]
     prompt = case.input.get("prompt", "") if isinstance(case.input, dict) else case.input
-    name = case.description or f"eval-{case.id}"
-    return {"eval_id": graded.eval_id, "eval_name": name, "prompt": prompt, "assertions": texts}
+    return {"eval_id": graded.eval_id, "eval_name": graded.name, "prompt": prompt, "assertions": texts}
 
 
 def _document(cells: Sequence[GradedCell], run: RunReader, plan: Plan, summary: RunSummary) -> dict[str, Any]:

@@ -33,6 +33,10 @@ class GradedCell:
         return self.cell.trace
 
     @property
+    def name(self) -> str:
+        return self.case.description or f"eval-{self.case.id}"
+
+    @property
     def judged(self) -> bool:
         """Whether it has a verdict; other cells are left out of all means."""
         return self.cell.verdict.status in JUDGED
@@ -78,7 +82,7 @@ class GradedCell:
         tokens = {} if self.tokens is None else {"tokens": self.tokens}
         return {
             "eval_id": self.eval_id,
-            "eval_name": self.case.description or "",
+            "eval_name": self.name,
             "configuration": configuration,
             "run_number": self.trace.trial + 1,
             "result": {
