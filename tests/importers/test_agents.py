@@ -96,3 +96,27 @@ def test_costs_are_worked_out_only_where_asked_and_of_one_model_with_a_price(tmp
     assert (
         priced("none", "nobody's")[2] == '1 recording of the model "nobody\'s", which has no price: the cost is unknown'
     )
+
+
+AT_NO_TIME = {"timestamp": 1_772_614_800_000_000}
+"""In microseconds, which no agent writes."""
+
+
+@pytest.mark.parametrize(
+    ("format", "record"),
+    [
+        ("gemini", {"type": "message", "role": "assistant", "content": "Done.", **AT_NO_TIME}),
+        ("copilot", {"type": "assistant.message", "data": {"content": "Done.", "parentToolCallId": "t"}, **AT_NO_TIME}),
+        (
+            "atif",
+            {
+                "schema_version": "ATIF-v1.6", "session_id": "s", "agent": {"name": "a", "version": "1"},
+                "steps": [{"step_id": 1, "source": "agent", "message": "Done.", **AT_NO_TIME}],
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_a_time_that_cannot_be_read_is_told_once(tmp_path, format, record):
+    said = [] if format == "atif" else [{"type": "message", "role": "user", "content": "fix"}]
+    done, _ = imported(tmp_path, format, written(tmp_path / "x.jsonl", [*said, record]))
+    assert done.notes == ["lost: times that cannot be read: 1"]

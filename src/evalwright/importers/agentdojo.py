@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.recordings import described, moment
+from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, json_document
-from evalwright.importers.token_counts import recorded_milliseconds
+from evalwright.importers.token_counts import recorded_milliseconds, recorded_time
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -90,7 +90,7 @@ def _message(talk: Transcript, message: Mapping[str, Any], notes: ImportNotes) -
 
 
 def _outcome(talk: Transcript, log: Mapping[str, Any], notes: ImportNotes) -> None:
-    started, duration = moment(log.get("evaluation_timestamp")), log.get("duration")
+    started, duration = recorded_time(log.get("evaluation_timestamp"), notes), log.get("duration")
     talk.at(started)
     talk.latency_ms = recorded_milliseconds(duration, notes, unit=1000)
     if started is not None and talk.latency_ms is not None:

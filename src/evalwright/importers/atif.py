@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import ImportRecord, placed_records
-from evalwright.importers.recordings import described, moment
+from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, Mistakes, document, json_document, json_value, record_key, stem
-from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
+from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_time, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -184,7 +184,7 @@ def _read_steps(talk: Transcript, place: _Place, document: dict[str, Any], below
             continue
         if step.get("step_id") is True or step.get("step_id") != number + 1:
             place.add(f"expected {number + 1}, found {step.get('step_id')!r}", f"{key}.step_id")
-        at = moment(step.get("timestamp"))
+        at = recorded_time(step.get("timestamp"), notes)
         talk.at(at)
         text = texts_of(step.get("message"), notes)
         source = step.get("source")

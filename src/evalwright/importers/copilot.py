@@ -15,9 +15,8 @@ from typing import Any, ClassVar
 from evalwright.importers.agent_sessions import imported_sessions
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, record_key
-from evalwright.importers.token_counts import Tokens, token_count
+from evalwright.importers.token_counts import Tokens, recorded_time, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -80,7 +79,7 @@ class _Session:
             return
         data = value.get("data")
         data = data if isinstance(data, dict) else value
-        kind, at = value.get("type"), moment(value.get("timestamp"))
+        kind, at = value.get("type"), recorded_time(value.get("timestamp"), self._notes)
         self.id = record_key(value.get("session_id") or value.get("sessionId")) or self.id
         self._ended = self._ended or kind == "result"
         self._talk.at(at)
@@ -92,7 +91,7 @@ class _Session:
             for id in (data.get("toolCallId"), value.get("agentId")):  # lines may name either
                 self._names[str(id)] = str(data.get("agentDisplayName") or data.get("agentName") or id)
         else:
-            self._line(self._speaker(value, data), kind, value, data, at)
+            self._line(self._speaker(value, data, at), kind, value, data, at)
 
     def _start(self, data: dict[str, Any]) -> None:
         self.id = record_key(data.get("sessionId")) or self.id
@@ -108,7 +107,7 @@ class _Session:
                 counts = [token_count(usage.get(key), self._notes) for key in _COUNTS]
                 self._totals += Tokens(*counts)
 
-    def _speaker(self, value: dict[str, Any], data: dict[str, Any]) -> Transcript:
+    def _speaker(self, value: dict[str, Any], data: dict[str, Any], at: Any) -> Transcript:
         """The conversation that a line is part of. The prompt of a subagent does not name it in every release."""
         id = value.get("agentId") or data.get("parentToolCallId")
         if id is None and value.get("type") == "user.message":
@@ -120,7 +119,7 @@ class _Session:
             return self._talk
         self._prompts.pop(str(id), None)
         talk = self._agents.setdefault(str(id), Transcript())
-        talk.at(moment(value.get("timestamp")))
+        talk.at(at)
         return talk
 
     def _line(self, talk: Transcript, kind: Any, value: dict[str, Any], data: dict[str, Any], at: Any) -> None:

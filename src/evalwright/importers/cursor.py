@@ -12,9 +12,14 @@ from evalwright.importers.agent_sessions import imported_sessions
 from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, record_key
-from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_milliseconds, token_count
+from evalwright.importers.token_counts import (
+    Tokens,
+    recorded_dollars,
+    recorded_milliseconds,
+    recorded_time,
+    token_count,
+)
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of, shallow
 from evalwright.model.trace import TraceError
@@ -54,7 +59,7 @@ class _Session:
             self._talk.breaks_off(self._file, number, self._notes)
             return
         self.id = self.id or record_key(record.get("session_id"))
-        at = moment(record.get("timestamp_ms"), per_second=1000)
+        at = recorded_time(record.get("timestamp_ms"), self._notes, per_second=1000)
         self._talk.at(at)
         match record.get("type"):
             case "system":

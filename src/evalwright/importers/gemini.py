@@ -13,9 +13,8 @@ from evalwright.importers.agent_sessions import imported_session, imported_sessi
 from evalwright.importers.blocks import texts_of
 from evalwright.importers.gemini_chats import GeminiChat, is_chat, tokens_of_model
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, json_document, lines, record_key
-from evalwright.importers.token_counts import Tokens, recorded_milliseconds, token_count
+from evalwright.importers.token_counts import Tokens, recorded_milliseconds, recorded_time, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of, shallow
 from evalwright.model.trace import TraceError
@@ -93,7 +92,7 @@ class _Session:
             self._talk.breaks_off(self._file, number, self._notes)
             return
         kind = value.get("type")
-        at = moment(value.get("timestamp"))
+        at = recorded_time(value.get("timestamp"), self._notes)
         self._talk.at(at)
         if kind == "message":
             self._message(value, at)

@@ -15,9 +15,8 @@ from evalwright.importers.blocks import dictionaries
 from evalwright.importers.file_heads import head_of
 from evalwright.importers.imported_records import ImportFindings
 from evalwright.importers.json_lines import records
-from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, record_key
-from evalwright.importers.token_counts import Tokens, token_count
+from evalwright.importers.token_counts import Tokens, recorded_time, token_count
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
@@ -72,7 +71,7 @@ class GeminiChat:
                 self.talk.subagent(other.id or part.stem, other.talk)
 
     def _take(self, message: Mapping[str, Any]) -> None:
-        at = moment(message.get("timestamp"))
+        at = recorded_time(message.get("timestamp"), self._notes)
         self.talk.at(at)
         text = _text(message.get("content"), self._notes)
         match message.get("type"):
@@ -111,7 +110,7 @@ class GeminiChat:
             self.talk.tokens += tokens_of_model(counts, "input", "output", self._notes)
 
     def _result(self, call: Mapping[str, Any]) -> None:
-        at, id = moment(call.get("timestamp")), record_key(call.get("id"))
+        at, id = recorded_time(call.get("timestamp"), self._notes), record_key(call.get("id"))
         self.talk.at(at)
         result = call.get("result")
         responses = [part.get("functionResponse") for part in dictionaries(result)]

@@ -10,9 +10,9 @@ from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.openai_responses import read_item
-from evalwright.importers.recordings import described, moment
+from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, json_document, stem
-from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
+from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_time, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -49,7 +49,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 
 def _message(talk: Transcript, message: Mapping[str, Any], file: Path, key: str, reading: ImportFindings) -> None:
     extra = _object(message.get("extra"))
-    at = moment(extra.get("timestamp"))
+    at = recorded_time(extra.get("timestamp"), reading.notes)
     talk.at(at)
     if message.get("role") != "exit":
         usage = message.get("usage", _object(extra.get("response")).get("usage"))

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from evalwright.importers.blocks import dictionaries, texts_of, thoughts_in
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import placed_records
-from evalwright.importers.recordings import described, moment
+from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.token_counts import Tokens, token_count
+from evalwright.importers.token_counts import Tokens, recorded_time, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -154,7 +154,7 @@ def _outcome(talk: Transcript, response: dict[str, Any], notes: ImportNotes) -> 
     if response.get("model") is not None:
         talk.extra["model"] = response["model"]
     for key in ("created_at", "completed_at"):
-        talk.at(moment(response.get(key)))
+        talk.at(recorded_time(response.get(key), notes))
     error = response.get("error")
     if response.get("status") == "failed" or isinstance(error, dict):
         fields = error if isinstance(error, dict) else {}

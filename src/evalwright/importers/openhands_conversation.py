@@ -8,9 +8,8 @@ from typing import Any
 
 from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
+from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_time, token_count
 from evalwright.importers.transcript import Transcript
 from evalwright.model.trace import TraceError
 
@@ -111,7 +110,7 @@ class OpenHandsConversation(Transcript):
             self.error: TraceError | None = TraceError(*self._failure)
 
     def time_of(self, event: Mapping[str, Any]) -> datetime | None:
-        at = moment(event.get("timestamp"))
+        at = recorded_time(event.get("timestamp"), self.notes)
         self.at(at)
         return at
 

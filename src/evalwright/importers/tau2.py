@@ -12,9 +12,14 @@ import msgspec
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.document_parts import document_bytes, items_of, object_parts
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, Mistakes, json_document, json_value, mended, stem
-from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_milliseconds, token_count
+from evalwright.importers.token_counts import (
+    Tokens,
+    recorded_dollars,
+    recorded_milliseconds,
+    recorded_time,
+    token_count,
+)
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -140,7 +145,7 @@ class _Run:
 
 def _message(talk: Transcript, message: Mapping[str, Any], notes: ImportNotes) -> None:
     at, text, calls = (
-        moment(message.get("timestamp")),
+        recorded_time(message.get("timestamp"), notes),
         texts_of(message.get("content"), notes),
         message.get("tool_calls"),
     )
@@ -172,8 +177,8 @@ def _message(talk: Transcript, message: Mapping[str, Any], notes: ImportNotes) -
 
 
 def _outcome(talk: Transcript, simulation: Mapping[str, Any], notes: ImportNotes) -> None:
-    talk.at(moment(simulation.get("start_time")))
-    talk.at(moment(simulation.get("end_time")))
+    talk.at(recorded_time(simulation.get("start_time"), notes))
+    talk.at(recorded_time(simulation.get("end_time"), notes))
     talk.latency_ms = recorded_milliseconds(simulation.get("duration"), notes, unit=1000)
     # 0 is also what tau2-bench writes for a model whose price it does not know
     talk.tokens.cost = recorded_dollars(simulation.get("agent_cost"), notes) or None

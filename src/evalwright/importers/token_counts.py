@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from evalwright.files.numbers import is_number
+from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes
 
-__all__ = ["Tokens", "recorded_dollars", "recorded_milliseconds", "token_count"]
+__all__ = ["Tokens", "recorded_dollars", "recorded_milliseconds", "recorded_time", "token_count"]
 
 _LONGEST = 10**15
 """Milliseconds; a number above is none that was measured, and may be too large to be stored."""
@@ -73,3 +75,12 @@ def recorded_milliseconds(value: Any, notes: ImportNotes, *, unit: int = 1) -> i
     if value is not None:
         notes.lose("durations that are negative or not numbers")
     return None
+
+
+def recorded_time(value: Any, notes: ImportNotes, *, per_second: int = 1) -> datetime | None:
+    """A time from ISO 8601 text or from a number since 1970, of seconds unless there are more `per_second`. What cannot
+    be one is counted as lost."""
+    time = moment(value, per_second)
+    if time is None and value is not None and value != "":
+        notes.lose("times that cannot be read")
+    return time
