@@ -77,6 +77,11 @@ def test_a_reply_on_something_else_is_no_verdict(kind, replies, said):
         given(kind, replies, variables={"context": "One. Two.", "query": "q"})
 
 
+def test_an_empty_reply_is_no_question_to_compare():
+    with pytest.raises(EvaluatorError, match="no question"):
+        given("answer-relevance", [" \n"], vectors={"q": [1.0, 0.0], "": [1.0, 0.0]})
+
+
 def test_a_prompt_of_the_configuration_replaces_ours():
     _, models = given("context-recall", [RECALLED], rubricPrompt="{{context}}/{{groundTruth}}", answer="a")
     assert models.prompt.strip() == "a/x"

@@ -170,11 +170,17 @@ async def answer_relevance(question: AssertionInput) -> Evaluation:
     grader = judge_of(question, names)
     embedder = grader_of(question.assertion, question.options, question.folder, "embedding")
     wanted = f"Write the one question that this answer answers, nothing else.\n<Answer>\n{question.text}\n</Answer>"
-    text = (await grader.ask(await messages_for(question, names) or user_message(wanted))).strip()
+    text, _ = await graded_reply(grader, await messages_for(question, names) or user_message(wanted), _derived_question)
     query = question.names.get("query")
     prompt = query if isinstance(query, str) else question.trace.extra["promptfoo"]["prompt"]
     embedding = await embedder.embed([prompt, text])
     return _share(question, cosine(*embedding.vectors), grader)
+
+
+def _derived_question(text: str) -> str:
+    if not text.strip():
+        raise BadReply("no question")
+    return text.strip()
 
 
 def _share(question: AssertionInput, score: float, grader: Grader) -> Evaluation:
