@@ -146,6 +146,16 @@ def test_a_session_that_the_user_stopped_is_an_error_unless_it_goes_on(tmp_path,
     assert claude_session(tmp_path / "b", gone_on)[1]["error"] is None
 
 
+@pytest.mark.parametrize("stop", ["[Request interrupted by user]", STOPPED])
+def test_a_stop_is_no_request_of_a_stream_which_has_none_of_its_own(tmp_path, stop):
+    _, trace, case = claude_session(
+        tmp_path, [session_line(0, "assistant", "Looking.", "m1"), session_line(1, "user", stop)]
+    )
+    assert (case["input"]["user_message"], [message["role"] for message in trace["messages"]]) == (
+        "", ["assistant", "user"],
+    )  # fmt: skip
+
+
 def test_an_error_is_that_of_the_conversation_in_which_it_came_last(tmp_path):
     session = [session_line(0, "user", "fix"), session_line(1, "assistant", "Fixed.", "m1")]
     broken = session_line(2, "assistant", "API Error: 529", "m2", isApiErrorMessage=True)

@@ -132,15 +132,16 @@ def assistant_blocks(talk: Transcript, turn: AgentTurn, content: Content, notes:
 
 def user_blocks(
     talk: Transcript, content: Content, notes: ImportNotes, report: ReportMistake, at: Any = None,
-    doubt: ReportMistake | None = None,
+    doubt: ReportMistake | None = None, *, asks: bool = True,
 ) -> None:  # fmt: skip
     """Results of tools as messages of their own, in their order, then what the user wrote.
 
-    A result without its call is a mistake; with `doubt`, it is kept and reported there.
+    A result without its call is a mistake; with `doubt`, it is kept and reported there. With `asks` false, a tool wrote
+    the text in the user's name.
     """
     if not isinstance(content, list):
         if content is None or isinstance(content, str):
-            talk.user(content or "")
+            talk.user(content or "", asks=asks)
         else:
             report(f"expected text or blocks, found {described(content)}")
         return
@@ -155,7 +156,7 @@ def user_blocks(
         else:
             texts.append(block.text if block.text is not None else _shown_block(block, notes))
     if texts:
-        talk.user(texts[0] if len(texts) == 1 else "\n".join(texts))
+        talk.user(texts[0] if len(texts) == 1 else "\n".join(texts), asks=asks)
 
 
 def _result(talk: Transcript, block: ContentBlock, notes: ImportNotes, at: Any) -> None:

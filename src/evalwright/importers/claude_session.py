@@ -167,8 +167,9 @@ class ClaudeSession:
             try:
                 if line.type == "user":
                     self._number = number
-                    user_blocks(talk.talk, message.content, self._notes, report, at, doubt)
-                    talk.talk.error = _interruption(message.content) or talk.talk.error
+                    stop = _interruption(message.content)
+                    user_blocks(talk.talk, message.content, self._notes, report, at, doubt, asks=stop is None)
+                    talk.talk.error = stop or talk.talk.error
                 else:
                     talk.talk.error = None
                     self._add_message(talk, message, line, number, at)
