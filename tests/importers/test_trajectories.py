@@ -169,6 +169,17 @@ def test_a_response_took_the_time_from_its_creation_to_its_completion(tmp_path):
     assert case["embedded_trace"]["latency_ms"] == 7000
 
 
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [("completed", None), ("cancelled", "aborted"), ("in_progress", "unfinished"), ("queued", "unfinished")],
+)
+def test_a_response_that_did_not_end_is_an_error(tmp_path, status, error):
+    said = {"type": "message", "role": "assistant", "content": "Do"}
+    response = {"id": "r1", "object": "response", "output": [said], "status": status}
+    _, (case,) = imported(tmp_path, "openai-responses", written(tmp_path / "r.jsonl", [response]))
+    assert (case["embedded_trace"]["error"] or {}).get("type") == error
+
+
 def test_a_tool_of_a_server_has_its_own_name(tmp_path):
     call = {
         "type": "mcp_call",

@@ -140,6 +140,10 @@ def _message(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFi
             report(f"{key}.role", f"expected system, developer, user or assistant, found {described(role)}")
 
 
+_UNFINISHED = ("queued", "in_progress", "cancelled")
+"""The status of responses without an answer, or with a part of one."""
+
+
 def _outcome(talk: Transcript, response: dict[str, Any], notes: ImportNotes) -> None:
     """Tokens, error and the reason why the model stopped."""
     usage = response.get("usage")
@@ -155,11 +159,14 @@ def _outcome(talk: Transcript, response: dict[str, Any], notes: ImportNotes) -> 
         talk.extra["model"] = response["model"]
     for key in ("created_at", "completed_at"):
         talk.at(recorded_time(response.get(key), notes))
-    error = response.get("error")
-    if response.get("status") == "failed" or isinstance(error, dict):
+    error, status = response.get("error"), response.get("status")
+    if status == "failed" or isinstance(error, dict):
         fields = error if isinstance(error, dict) else {}
         talk.error = TraceError(str(fields.get("code") or "response_failed"), str(fields.get("message") or "failed"))
-    if response.get("status") == "incomplete":
+    elif status in _UNFINISHED:
+        kind = "aborted" if status == "cancelled" else "unfinished"
+        talk.error = TraceError(kind, f"the status of the response is {status!r}")
+    if status == "incomplete":
         details = response.get("incomplete_details")
         talk.extra["stopped"] = details.get("reason") if isinstance(details, dict) else "incomplete"
 
