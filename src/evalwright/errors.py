@@ -245,7 +245,7 @@ class EvaluatorError(EvalwrightError):
     """An evaluator could not judge; `type` and the message become the result's error.
 
     `detail` and `cost_usd` (US dollars) are kept in the result: what was sent to the judge, and what the failed calls
-    cost.
+    cost. `status` is the status of the HTTP response with which a judge's model was refused.
     """
 
     def __init__(
@@ -254,9 +254,12 @@ class EvaluatorError(EvalwrightError):
         type: str = "evaluator_error",
         detail: Mapping[str, Any] | None = None,
         cost_usd: float | None = None,
+        *,
+        status: int | None = None,
     ) -> None:
         super().__init__(message)
         self.type = type
+        self.status = status
         self.detail: dict[str, Any] = dict(detail or {})
         self.cost_usd = cost_usd
 

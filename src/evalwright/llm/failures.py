@@ -42,7 +42,7 @@ class CallFailed(Exception):
 def error_for(purpose: Purpose, failure: CallFailed, message: str) -> EvaluatorError | TargetError:
     """The error for the caller: a judge could not judge, or a system could not answer."""
     if purpose == "judge":
-        return EvaluatorError(message, failure.kind)
+        return EvaluatorError(message, failure.kind, status=failure.status)
     return TargetError(message, failure.kind, status=failure.status, attempts=failure.attempts)
 
 

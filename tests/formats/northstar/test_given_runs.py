@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -47,6 +48,8 @@ from evalwright.northstar import (
 )
 from formats.northstar.conversations import case, says
 from formats.northstar.test_steps import event, payload, span
+from llm.models import refused
+from targets.loopback import serving
 
 CALL = ToolCall(name="rm", arguments={"path": "/"})
 EXPECTED: dict[str, Any] = {
@@ -208,6 +211,37 @@ def test_what_a_completion_function_raises_reaches_its_caller(error: Exception, 
     grade = EvalSuite([judge]).run([CASE]).case_results[0].grades[0]
     assert cause in grade.reason
     assert grade.metadata["error_type"] == type(error).__name__
+
+
+@pytest.mark.parametrize(
+    ("status", "cause", "advice"),
+    [
+        (401, "is not authenticated", "rejected the request (401)"),
+        (403, "denied the request", "does not allow this model (403)"),
+        (404, "was not found", "does not know the model"),
+    ],
+)
+def test_a_refusal_by_the_server_of_a_judge_is_named_by_its_status(
+    monkeypatch: pytest.MonkeyPatch, status: int, cause: str, advice: str
+) -> None:
+    async def judged() -> GradeResult:
+        async with serving(refused(status)) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.port}/v1")
+            monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+            result = await asyncio.to_thread(EvalSuite([RubricJudge("q", "openai/m")]).run, [CASE])
+        return result.case_results[0].grades[0]
+
+    grade = asyncio.run(judged())
+    assert cause in grade.reason
+    assert advice in str(grade.feedback)
+
+
+def test_no_server_is_said_to_have_refused_a_judge_that_was_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    grade = EvalSuite([RubricJudge("q", "local/m")]).run([CASE]).case_results[0].grades[0]
+    assert "not authenticated" in grade.reason
+    assert grade.feedback == "Set the API key of the provider."
 
 
 def test_datasets_are_models() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from evalwright.errors import EvaluatorError
 from evalwright.session import environment
 
 __all__ = ["JudgeAuthenticationError", "check_key", "failure_message", "required_key"]
@@ -68,7 +69,7 @@ def failure_message(error: BaseException, model: str) -> tuple[str, str]:
     ):
         variable = required_key(model)
         key = f"the variable {variable} to a valid API key" if variable else "the API key of the provider"
-        rejected = "" if isinstance(error, JudgeAuthenticationError) else f"{provider} rejected the request (401). "
+        rejected = f"{provider} rejected the request (401). " if status == 401 else ""
         return f"Judge model '{model}' is not authenticated.", f"{rejected}Set {key}."
     if is_about(("RateLimitError",), ("rate_limited", "quota"), (429,), "rate limit|too many requests"):
         return f"Judge model '{model}' is rate-limited.", f"{provider} has a limit of requests (429). Try again later."
@@ -82,7 +83,9 @@ def failure_message(error: BaseException, model: str) -> tuple[str, str]:
 
 
 def _http_status(error: BaseException) -> int | None:
-    """The status of the response that an HTTP client's exception is about."""
+    """The status of the response that an exception is about: ours, or an HTTP client's."""
+    if isinstance(error, EvaluatorError):
+        return error.status
     for source in (error, getattr(error, "response", None)):
         if isinstance(status := getattr(source, "status_code", None), int):
             return status
