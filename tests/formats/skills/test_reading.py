@@ -7,7 +7,7 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.formats.discovery import suite_files
 from evalwright.formats.loading import format_at, load_suite
-from evalwright.formats.skills.use import is_use
+from evalwright.formats.skills.use import concerns_skill, is_use
 from evalwright.model.trace import ToolCall
 from formats.skills.skill import EVALS, skill_in
 
@@ -219,10 +219,18 @@ def test_a_file_that_only_yaml_reads_is_warned_of(tmp_path):
         ("Write", {"file_path": "a.md", "content": "see .claude/skills/tables/SKILL.md"}, False),
         ("Edit", {"file_path": "a.md", "new_string": ".claude/skills/tables/SKILL.md"}, False),
         ("Read", {"file_path": "tables.md"}, False),
+        ("Bash", {"command": "cd .claude/skills/tables && cat SKILL.md"}, True),
+        ("Grep", {"path": ".claude/skills/tables", "glob": "SKILL.md"}, True),
+        ("Bash", {"command": "ls .claude/skills/tables"}, False),
+        ("Read", {"file_path": ".claude/skills/tables/scripts/x.py"}, False),
     ],
 )
 def test_a_skill_is_used_by_what_loads_it_not_by_what_quotes_its_path(name, arguments, used):
     assert is_use(ToolCall(name, "1", arguments), "tables") is used
+
+
+def test_a_look_into_the_folder_of_the_skill_is_hidden_from_judges_too():
+    assert concerns_skill(ToolCall("Bash", "1", {"command": "ls .claude/skills/tables"}), "tables")
 
 
 def test_placeholders_in_prompts_are_sent_unchanged_with_a_warning(tmp_path):

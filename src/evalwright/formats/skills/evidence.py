@@ -10,7 +10,7 @@ from typing import Any
 from evalwright.errors import counted
 from evalwright.formats.skills.blindness import Blindfold
 from evalwright.formats.skills.cases import KEY
-from evalwright.formats.skills.use import is_use
+from evalwright.formats.skills.use import concerns_skill
 from evalwright.model.artifact import Artifact
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -98,8 +98,8 @@ def _length(file: Path) -> int | None:
 
 
 def _calls(trace: Trace, skill: str) -> Iterator[str]:
-    """The calls except those that read the skill: the other variant cannot have any."""
-    calls = [call for call in trace.tool_calls if not is_use(call, skill)]
+    """The calls except those that concern the skill: the other variant cannot have any."""
+    calls = [call for call in trace.tool_calls if not concerns_skill(call, skill)]
     for number, call in enumerate(calls[:_MOST_CALLS], 1):
         arguments = json.dumps(call.arguments, ensure_ascii=False, default=str)
         yield f"{number}. {call.name} {_cut(arguments, _MOST_ARGUMENTS)}"

@@ -14,7 +14,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import ToolCall, Trace
 from evalwright.targets.coding_agent.target import SKILLS
 
-__all__ = ["SkillUsed", "is_use"]
+__all__ = ["SkillUsed", "concerns_skill", "is_use"]
 
 _UNSEEN = "whether a skill was used is not known: the agent's output shows no tool calls (see its key `output`)"
 _WRITTEN = frozenset(
@@ -32,18 +32,32 @@ _WRITTEN = frozenset(
     )
 )
 """Arguments with text that an agent writes or says: a path quoted in them was not read."""
+_MANIFEST = "skill.md"
 _TOOLS = ("skill", "activate_skill", "load_skill", "use_skill")
 
 
 def is_use(call: ToolCall, skill: str) -> bool:
-    """Whether a call loads the skill: a tool for skills called with its name, or any tool that reads its files."""
-    if not skill:
-        return False
+    """Whether a call loads the skill: a tool for skills called with its name, or any tool that reads its SKILL.md.
+
+    An agent that only lists the folder has not read what the skill says.
+    """
     texts = list(_texts(call.arguments))
-    if call.name.lower() in _TOOLS and any(_names(text, skill) for text in texts):
-        return True
+    return _loads(call, texts, skill) or (_has_path(texts, skill) and any(_MANIFEST in text.lower() for text in texts))
+
+
+def concerns_skill(call: ToolCall, skill: str) -> bool:
+    """Whether a call loads the skill or names any place in its folder, which only an agent that has the skill does."""
+    texts = list(_texts(call.arguments))
+    return _loads(call, texts, skill) or _has_path(texts, skill)
+
+
+def _loads(call: ToolCall, texts: list[str], skill: str) -> bool:
+    return bool(skill) and call.name.lower() in _TOOLS and any(_names(text, skill) for text in texts)
+
+
+def _has_path(texts: list[str], skill: str) -> bool:
     paths = named_paths(skill)
-    return any(paths.search(text) for text in texts)
+    return bool(skill) and any(paths.search(text) for text in texts)
 
 
 def _names(text: str, skill: str) -> bool:
