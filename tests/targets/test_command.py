@@ -42,6 +42,10 @@ def test_both_names_give_the_same_target():
     assert load("targets", "cli") is load("targets", "subprocess")
 
 
+def test_a_missing_command_is_told_without_a_name_of_python():
+    assert refused() == {"command": "'command' must be a list of strings, the program first, found nothing"}
+
+
 def test_a_text_loses_its_trailing_newlines_only():
     assert answer("print(' a\\n\\n b \\n\\n')").output.final_answer == " a\n\n b "
 

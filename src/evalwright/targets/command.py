@@ -16,6 +16,7 @@ from evalwright.model.trace import Answer, Output
 from evalwright.processes import CapturedOutput, FinishedCommand, run_command
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import optional_parts
+from evalwright.targets.settings import shown_value
 from evalwright.targets.templates import never_filled, template_of
 
 __all__ = ["WORKSPACE", "Command"]
@@ -117,21 +118,24 @@ def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Each mistake in the configuration, as its key and what was expected."""
     command = config.get("command")
     if not isinstance(command, list) or not command or not all(map(_is_text, command)) or not command[0]:
-        yield "command", f"'command' must be a list of strings, the program first, found {_shown(command)}"
+        yield "command", f"'command' must be a list of strings, the program first, found {shown_value(command)}"
     if not _is_text(config.get("cwd") or ""):
-        yield "cwd", f"'cwd' must be the path of a folder, found {_shown(config['cwd'])}"
+        yield "cwd", f"'cwd' must be the path of a folder, found {shown_value(config['cwd'])}"
     yield from _environment_mistakes(config.get("env"))
     if not isinstance(config.get("stdin_template") or "", str):
-        yield "stdin_template", f"'stdin_template' must be a string, found {_shown(config['stdin_template'])}"
+        yield "stdin_template", f"'stdin_template' must be a string, found {shown_value(config['stdin_template'])}"
     if config.get("parse_stdout_as", "text") not in ("text", "json"):
-        yield "parse_stdout_as", f"'parse_stdout_as' must be text or json, found {_shown(config['parse_stdout_as'])}"
+        yield (
+            "parse_stdout_as",
+            f"'parse_stdout_as' must be text or json, found {shown_value(config['parse_stdout_as'])}",
+        )
 
 
 def _environment_mistakes(env: Any) -> Iterator[tuple[str, str]]:
     if env is None:
         return
     if not isinstance(env, dict):
-        yield "env", f"'env' must be a mapping of names to strings, found {_shown(env)}"
+        yield "env", f"'env' must be a mapping of names to strings, found {shown_value(env)}"
         return
     for name, value in env.items():
         if not _is_text(name) or not name or "=" in name:
@@ -143,10 +147,6 @@ def _environment_mistakes(env: Any) -> Iterator[tuple[str, str]]:
 def _is_text(value: Any) -> bool:
     """Whether the operating system accepts it as an argument, in which NUL ends a string."""
     return isinstance(value, str) and "\0" not in value
-
-
-def _shown(value: Any) -> str:
-    return f"{type(value).__name__} {value!r:.60}"
 
 
 def _failure(finished: FinishedCommand) -> str:

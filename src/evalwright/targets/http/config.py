@@ -14,6 +14,7 @@ from evalwright.targets.build import unknown
 from evalwright.targets.http.mapping import MAPPING_KEYS
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.streams import EVENT_KEYS, FORMATS
+from evalwright.targets.settings import shown_value
 
 __all__ = ["HTTP_KEYS", "endpoint_mistakes", "header_mistakes", "mistakes", "place_of", "unread_entries"]
 
@@ -47,13 +48,13 @@ def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _type_mistakes(config)
     method = config.get("method", "POST")
     if not isinstance(method, str) or method.upper() not in _METHODS:
-        yield "method", f"'method' must be one of {', '.join(_METHODS)}, found {_shown(method)}"
+        yield "method", f"'method' must be one of {', '.join(_METHODS)}, found {shown_value(method)}"
     yield from header_mistakes(config.get("headers"))
     yield from _query_mistakes(config.get("query_params"))
     yield from _mapping_mistakes(config)
     cap = config.get("max_response_bytes", 1)
     if not isinstance(cap, int) or isinstance(cap, bool) or cap < 1:
-        yield "max_response_bytes", f"'max_response_bytes' must be a number of bytes above 0, found {_shown(cap)}"
+        yield "max_response_bytes", f"'max_response_bytes' must be a number of bytes above 0, found {shown_value(cap)}"
     if config.get("stream") is True:
         yield from _stream_mistakes(config)
 
@@ -66,7 +67,7 @@ def unread_entries(config: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
 
 def endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(endpoint, str) or not endpoint:
-        yield "endpoint", f"'endpoint' must be a URL, found {_shown(endpoint)}"
+        yield "endpoint", f"'endpoint' must be a URL, found {shown_value(endpoint)}"
         return
     try:
         url = httpx.URL(endpoint)
@@ -92,10 +93,10 @@ def _is_local(host: str) -> bool:
 def _type_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key in _TEXTS:
         if not isinstance(config.get(key), str | None):
-            yield key, f"{key!r} must be a string, found {_shown(config[key])}"
+            yield key, f"{key!r} must be a string, found {shown_value(config[key])}"
     for key in _SWITCHES:
         if not isinstance(config.get(key, False), bool):
-            yield key, f"{key!r} must be true or false, found {_shown(config[key])}"
+            yield key, f"{key!r} must be true or false, found {shown_value(config[key])}"
     for key in _MAPPINGS:
         if not isinstance(config.get(key), dict | None):
             yield key, f"{key!r} must be a mapping, found {type(config[key]).__name__}"
@@ -126,20 +127,20 @@ def _mapping_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     provider = config.get("provider")
     if provider is not None and (not isinstance(provider, str) or provider not in PRESETS):
         near = did_you_mean(str(provider), PRESETS)
-        yield "provider", f"unknown 'provider': {_shown(provider)}{near} (known: {', '.join(PRESETS)})"
+        yield "provider", f"unknown 'provider': {shown_value(provider)}{near} (known: {', '.join(PRESETS)})"
     mapping = config.get("response_mapping")
     if mapping in (None, {}) and provider is None and not config.get("stream"):
         yield "response_mapping", "'response_mapping' is missing: say where the answer is, or name a 'provider'"
     for key in ("response_mapping", "stream_event_mapping"):
         for name, path in _pairs(config.get(key)):
             if not isinstance(path, str | None):
-                yield f"{key}.{name}", f"{name!r} must be a JSONPath, found {_shown(path)}"
+                yield f"{key}.{name}", f"{name!r} must be a JSONPath, found {shown_value(path)}"
 
 
 def _stream_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     form = config.get("stream_format")
     if not isinstance(form, str) or form not in FORMATS:
-        yield "stream_format", f"'stream_format' must be one of {', '.join(FORMATS)}, found {_shown(form)}"
+        yield "stream_format", f"'stream_format' must be one of {', '.join(FORMATS)}, found {shown_value(form)}"
     mapping = config.get("stream_event_mapping")
     token = mapping.get("token") if isinstance(mapping, dict) else None
     if form != "raw_chunks" and not (token or config.get("stream_event_field")):
@@ -148,7 +149,3 @@ def _stream_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _pairs(mapping: Any) -> list[tuple[Any, Any]]:
     return list(mapping.items()) if isinstance(mapping, dict) else []
-
-
-def _shown(value: Any) -> str:
-    return "nothing" if value is None else f"{type(value).__name__} {value!r:.60}"
