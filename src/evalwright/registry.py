@@ -281,7 +281,7 @@ def load(kind: str, name: str) -> Any:
         return resolve(place)
     plugin = _plugins(kind).get(name)
     if plugin is None:
-        known = [one for one in names(kind) if one not in INTERNAL]
+        known = [known_name for known_name in names(kind) if known_name not in INTERNAL]
         near, there = did_you_mean(name, known), f"registered: {', '.join(known)}"
         if near and len(known) > _MOST_NAMED:
             there = f"`evalwright list {kind}` lists all {len(known)}"

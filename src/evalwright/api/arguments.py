@@ -54,5 +54,5 @@ def _fits(name: str, value: Any) -> bool:
     if value is None:
         return True
     if name == "variant" and isinstance(value, Mapping):
-        return all(isinstance(one, str) for pair in value.items() for one in pair)
+        return all(isinstance(text, str) for pair in value.items() for text in pair)
     return isinstance(value, path if name == "labels" else str)

@@ -75,7 +75,7 @@ class Comparison:
         for difference in self.differences:
             if difference.variant == variant:
                 return difference
-        known = [one.variant for one in self.differences]
+        known = [difference.variant for difference in self.differences]
         raise KeyError(f"no variant {variant!r}{did_you_mean(variant, known)} (there are: {', '.join(known)})")
 
     def __str__(self) -> str:

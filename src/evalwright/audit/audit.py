@@ -127,8 +127,8 @@ class _Audit:
         donors = Donors(self._sample.traces())
         while batch := [*islice(donors.traces, _TOGETHER)]:
             audits = [self._audited(bench, trace, passed, donors, artifacts) for trace, passed in batch]
-            for one in await asyncio.gather(*audits):
-                self._counts.add(one)
+            for audited in await asyncio.gather(*audits):
+                self._counts.add(audited)
 
     async def _audited(
         self, bench: Bench, trace: Trace, passed: bool, donors: Donors, artifacts: StoredArtifacts | None

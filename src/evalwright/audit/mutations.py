@@ -48,8 +48,8 @@ def _answer_of_another_case(answer: Output, other: Output | None) -> Output | No
 def _half(answer: Output, other: Output | None) -> Output | None:
     text, fields = answer.final_answer or "", answer.structured or {}
     half = text[: len(text) // 2].rstrip()
-    kept = dict([*fields.items()][: len(fields) // 2])
-    return Output(half, structured=kept or None) if half or kept else None
+    first_half = dict([*fields.items()][: len(fields) // 2])
+    return Output(half, structured=first_half or None) if half or first_half else None
 
 
 def _other_numbers(answer: Output, other: Output | None) -> Output | None:

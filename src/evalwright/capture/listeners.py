@@ -251,7 +251,7 @@ class _HeldSpans:
 
     @property
     def listens(self) -> bool:
-        return any(one.listens for one in self._listeners)
+        return any(listener.listens for listener in self._listeners)
 
     def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
         if self._over:

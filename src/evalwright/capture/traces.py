@@ -38,20 +38,22 @@ def spans_of(captured: Sequence[CapturedSpan]) -> list[Span]:
     return [_span(span) for span in sorted(nested(captured), key=lambda span: span.started_at)]
 
 
-def _span(one: CapturedSpan) -> Span:
-    if isinstance(one, StepSpan):
-        span = _blank(one, one.name, one.kind, one.error)
-        span.input, span.output = one.attributes.get("input.value"), one.attributes.get("output.value")
-        span.attributes = stored({key: _as_list(value) for key, value in one.attributes.items() if key not in _SHOWN})
-    elif isinstance(one, LLMSpan):
-        span = _blank(one, one.request_model, _KINDS.get(one.operation, "llm"), one.error_type)
-        span.input = stored([_plain_message(message) for message in one.input_messages])
-        span.output = stored([_plain_message(message) for message in one.output_messages])
-        span.attributes = {key: getattr(one, key) for key in _KEPT}
+def _span(captured: CapturedSpan) -> Span:
+    if isinstance(captured, StepSpan):
+        span = _blank(captured, captured.name, captured.kind, captured.error)
+        span.input, span.output = captured.attributes.get("input.value"), captured.attributes.get("output.value")
+        span.attributes = stored(
+            {key: _as_list(value) for key, value in captured.attributes.items() if key not in _SHOWN}
+        )
+    elif isinstance(captured, LLMSpan):
+        span = _blank(captured, captured.request_model, _KINDS.get(captured.operation, "llm"), captured.error_type)
+        span.input = stored([_plain_message(message) for message in captured.input_messages])
+        span.output = stored([_plain_message(message) for message in captured.output_messages])
+        span.attributes = {key: getattr(captured, key) for key in _KEPT}
     else:
-        span = _blank(one, one.name or "(unnamed)", "span", one.error)
-        span.input, span.output = recorded_value(one.input), recorded_value(one.output)
-        span.attributes = stored(one.metadata)
+        span = _blank(captured, captured.name or "(unnamed)", "span", captured.error)
+        span.input, span.output = recorded_value(captured.input), recorded_value(captured.output)
+        span.attributes = stored(captured.metadata)
     return span
 
 

@@ -84,7 +84,7 @@ def _cases_of(
     with nothing_imported():
         for file in files.files:
             suite = loaded_to_check(file, dialect, variables, options)[0]
-            used.update(one.resolve() for one in suite.files)
+            used.update(path.resolve() for path in suite.files)
             yield file, suite.cases
     print_skipped(files.skipped, used)
 
@@ -103,8 +103,8 @@ def _table(path: Path) -> Iterable[EvalCase | Case]:
     from evalwright.formats.native.row_files import JsonlRows
 
     kind = file_type(str(path)) or ""
-    made = JsonlRows if kind == "jsonl" else registry.load("datasets", kind)
-    cases: Iterable[EvalCase | Case] = made(path, "", {})
+    rows_class = JsonlRows if kind == "jsonl" else registry.load("datasets", kind)
+    cases: Iterable[EvalCase | Case] = rows_class(path, "", {})
     return cases
 
 

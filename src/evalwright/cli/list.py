@@ -97,7 +97,7 @@ def _names(kind: str, name: str, as_json: bool) -> None:
     if name:
         registry.load(kind, name)
     listed = [name] if name else [known for known in registry.names(kind) if known not in registry.INTERNAL]
-    rows = [(one, registry.summary(kind, one), registry.package_of(kind, one) or "") for one in listed]
+    rows = [(name, registry.summary(kind, name), registry.package_of(kind, name) or "") for name in listed]
     if as_json:
         keys = ("name", "description", "package")
         _print_json([dict(zip(keys, row, strict=True)) for row in rows])
@@ -116,7 +116,7 @@ def _runs(folder: Path | None, trusted: Mapping[str, Any], as_json: bool) -> Non
     if folder is not None and not os.path.exists(folder) and folder != RUNS and not is_on_a_server(folder):
         raise InputError(Problem(str(folder), f"there is no such folder{near_file(folder)}"))
     places = places_here() if folder is None else [folder]
-    rows = [_run_row(place, trusted) for one in places for place in run_places(one)]
+    rows = [_run_row(place, trusted) for shelf in places for place in run_places(shelf)]
     if as_json:
         _print_json(rows)
         return

@@ -86,7 +86,7 @@ def reject_options(names: Container[str], why: str) -> None:
         param for param in ctx.command.params if param.name in names and ctx.get_parameter_source(param.name) == _TYPED
     ]
     if typed:
-        raise click.UsageError(f"{', '.join(one.opts[0] for one in typed)}: {why}")
+        raise click.UsageError(f"{', '.join(parameter.opts[0] for parameter in typed)}: {why}")
 
 
 def model_options(command: F) -> F:

@@ -247,7 +247,7 @@ def _only_suite(file: Path, skipped: list[Path], load: Callable[[Path], Suite]) 
     if skipped:
         from evalwright.cli.screen import print_skipped
 
-        print_skipped(skipped, {one.resolve() for one in suite.files})
+        print_skipped(skipped, {path.resolve() for path in suite.files})
     return suite
 
 

@@ -131,7 +131,7 @@ class _Checked:
 
         try:
             suite, absent = loaded_to_check(file, dialect, variables, options)
-            self.used.update(one.resolve() for one in suite.files)
+            self.used.update(path.resolve() for path in suite.files)
             places = UnfilledPlaces(suite.variants)
             count, own = _count(places.watched(_checking_claims(suite)), self._cases if keep else None)
             if not count and suite.variants and not options["allow_empty"]:

@@ -199,9 +199,11 @@ def _leave_unfinished_pages() -> None:
     import posix  # While a session is open, `os._exit` is replaced so that code of users cannot call it.
     import threading
 
-    threads = [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
+    threads = [
+        thread for thread in threading.enumerate() if not thread.daemon and thread is not threading.main_thread()
+    ]
     for thread in threads:
         thread.join(_SECONDS_TO_END / len(threads))
-    if any(one.is_alive() for one in threads):
+    if any(thread.is_alive() for thread in threads):
         sys.stdout.flush()
         posix._exit(0)

@@ -183,7 +183,7 @@ def _is_run(folder: Path) -> bool:
 def _below(folder: Path, deepest: int) -> Iterator[Path]:
     try:
         with os.scandir(folder) as listing:
-            entries = sorted(listing, key=lambda one: one.name)
+            entries = sorted(listing, key=lambda item: item.name)
     except FileNotFoundError:  # removed a moment ago
         return
     except OSError:

@@ -66,8 +66,8 @@ def credential_notes(suite: Suite) -> list[str]:
 
 
 def _authored_parts(case: EvalCase | Case) -> list[Any]:
-    made = snapshot(case)
-    return [made.input, made.expected, made.metadata, made.extra]
+    snapped = snapshot(case)
+    return [snapped.input, snapped.expected, snapped.metadata, snapped.extra]
 
 
 def read_original(source: Path, dialect: str | None, options: Mapping[str, Any]) -> Original:

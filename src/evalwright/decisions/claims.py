@@ -53,7 +53,7 @@ def decided_against(claim: Mapping[str, Any], runs: TwoRuns, pairs: Sequence[tup
         parts += _parts(decision, name, better=claim["claim"] == "better_than", slice_margin=claim.get("slice_margin"))
         decisions.append(decision)
         reasons += [_reason(decision)] if decision.verdict != "ship" else []
-    outcome = _outcome([found.verdict for found in decisions], parts, reasons, claim)
+    outcome = _outcome([decision.verdict for decision in decisions], parts, reasons, claim)
     outcome.decision = decisions[0] if len(decisions) == 1 else None
     outcome.decisions = decisions if len(decisions) > 1 else []
     return outcome

@@ -67,19 +67,19 @@ def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_c
 
     Cases that changed are left out, unless these are kept. Verdicts that cannot be read are among the warnings.
     """
-    made = list(decisions)
-    before = _reasons(a, {decision.variant_a for decision in made})
-    after = _reasons(b, {decision.variant_b for decision in made})
-    for one in made:
-        identity = one.identity
+    listed = list(decisions)
+    before = _reasons(a, {decision.variant_a for decision in listed})
+    after = _reasons(b, {decision.variant_b for decision in listed})
+    for compared in listed:
+        identity = compared.identity
         left_out = frozenset((*identity.a_only, *identity.b_only, *(() if keep_changed else identity.cases_changed)))
-        cases, in_cases = before.get(one.variant_a, []), after.get(one.variant_b, [])
-        if one.errors.b.not_run:
-            cases = _in_cases(cases, _run_cases(b, one.variant_b))
-        if one.errors.a.not_run:
-            in_cases = _in_cases(in_cases, _run_cases(a, one.variant_a))
-        one.clusters = _clusters(cases, in_cases, left_out, one.trials)
-        one.warnings = [*dict.fromkeys([*one.warnings, *located_damage(a, b)])]
+        cases, in_cases = before.get(compared.variant_a, []), after.get(compared.variant_b, [])
+        if compared.errors.b.not_run:
+            cases = _in_cases(cases, _run_cases(b, compared.variant_b))
+        if compared.errors.a.not_run:
+            in_cases = _in_cases(in_cases, _run_cases(a, compared.variant_a))
+        compared.clusters = _clusters(cases, in_cases, left_out, compared.trials)
+        compared.warnings = [*dict.fromkeys([*compared.warnings, *located_damage(a, b)])]
 
 
 def _in_cases(reasons: _Reasons, cases: Collection[str]) -> _Reasons:
@@ -107,7 +107,7 @@ def _clusters(
     for count in joined.values() if trials[0] != trials[1] else ():
         # Otherwise the side with more trials would seem to have every reason more often.
         count.cells = [cells and max(1, round(cells / (n or 1))) for cells, n in zip(count.cells, trials, strict=True)]
-    clusters = [found.part(text) for text, found in joined.items()]
+    clusters = [count.part(text) for text, count in joined.items()]
     return sorted(clusters, key=lambda cluster: (cluster.a - cluster.b, -cluster.a - cluster.b, cluster.signature))
 
 

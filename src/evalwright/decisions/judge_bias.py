@@ -140,16 +140,16 @@ def position_biases(judgements: Mapping[CellKey, Judgement]) -> list[PositionBia
 
 def _position(variant: str, orders: Sequence[tuple[str, str]]) -> PositionBias:
     first, second = zip(*[[_LETTERS.get(winner, "tie") for winner in pair] for pair in orders], strict=True)
-    found = pairwise_swap(first, second)
+    bias = pairwise_swap(first, second)
     return PositionBias(
         variant,
-        found.n,
-        found.consistency_rate,
-        found.wins_a,
-        found.wins_b,
-        found.ties,
-        found.first_position_win_share,
-        found.p_position_bias,
+        bias.n,
+        bias.consistency_rate,
+        bias.wins_a,
+        bias.wins_b,
+        bias.ties,
+        bias.first_position_win_share,
+        bias.p_position_bias,
     )
 
 

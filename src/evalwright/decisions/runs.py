@@ -83,7 +83,8 @@ class TwoRuns(msgspec.Struct):
             msgspec.structs.replace(
                 part,
                 a={
-                    variant: {names.get(c, c): cells for c, cells in found.items()} for variant, found in part.a.items()
+                    variant: {names.get(c, c): cells for c, cells in by_variant.items()}
+                    for variant, by_variant in part.a.items()
                 },
             )
             for part in judged

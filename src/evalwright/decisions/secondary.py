@@ -53,20 +53,22 @@ def slice_parts(ground: Ground, slices: Mapping[tuple[str, str], Collection[str]
         return SlicePart(key, value, difference.n, difference.units, *ends, p_margin=p_margin)
 
     for (key, value), cases in slices.items():
-        made = part(key, value, cases)
-        if made.units >= _LEAST_UNITS:
-            parts.append(made)
+        tested_part = part(key, value, cases)
+        if tested_part.units >= _LEAST_UNITS:
+            parts.append(tested_part)
         else:
             pooled.setdefault(key, {}).update(dict.fromkeys(cases))
-    parts += [made for key, cases in pooled.items() if (made := part(key, "other", cases)).n]
-    tested = [one for one in parts if one.p is not None]
-    ps = [one.p for one in tested]
+    parts += [tested_part for key, cases in pooled.items() if (tested_part := part(key, "other", cases)).n]
+    tested = [tested_part for tested_part in parts if tested_part.p is not None]
+    ps = [tested_part.p for tested_part in tested]
     for one, holm, q in zip(
         tested, _adjusted_p_values(ps, "holm"), _adjusted_p_values(ps, "benjamini_hochberg"), strict=True
     ):
         one.p_holm, one.q = holm, q
-    bounded = [one for one in parts if one.p_margin is not None]
-    for one, holm in zip(bounded, _adjusted_p_values([one.p_margin for one in bounded], "holm"), strict=True):
+    bounded = [tested_part for tested_part in parts if tested_part.p_margin is not None]
+    for one, holm in zip(
+        bounded, _adjusted_p_values([tested_part.p_margin for tested_part in bounded], "holm"), strict=True
+    ):
         one.p_margin = holm
     return parts
 

@@ -230,7 +230,7 @@ def _sides_of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]
 
 def _side_of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideCounts]) -> SideCounts:
     """The side, counted from one cell of each kind."""
-    evaluators = dict.fromkeys(name for one in known.values() for name in one.scores)
+    evaluators = dict.fromkeys(name for totals in known.values() for name in totals.scores)
     for kind, one in known.items():
         side.cells += cells.times(kind)
         for name, (low, high) in one.range.items() if cells.times(kind) else ():
@@ -238,10 +238,10 @@ def _side_of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideC
             side.range[name] = (min(low, ends[0]), max(high, ends[1]))
         one.scores = {name: one.scores.get(name, {}) for name in evaluators}
         one.spread_errors()
-    passes = {kind: next(iter(one.passes.values())) for kind, one in known.items()}
+    passes = {kind: next(iter(totals.passes.values())) for kind, totals in known.items()}
     side.passes = KindOutcomes(cells, passes)
     for name in evaluators:
-        totals = {kind: total for kind, one in known.items() for total in one.scores[name].values()}
+        totals = {kind: total for kind, kind_totals in known.items() for total in kind_totals.scores[name].values()}
         side.scores[name] = KindOutcomes(cells, totals)
     judged = {kind for kind, total in passes.items() if total.judged}
     alike = [kind for kind in judged if kind >= 0]

@@ -107,10 +107,10 @@ def _rate(outcomes: Mapping[str, CaseTotal]) -> float | None:
 
 def _shares(outcomes: Mapping[str, CaseTotal]) -> Mapping[float, int]:
     judged = [outcome for outcome in outcomes.values() if outcome.judged]
-    if all(one.judged == 1 for one in judged):
+    if all(case.judged == 1 for case in judged):
         rate = _rate(outcomes)
         return {} if rate is None else {rate: len(judged)}
-    return Counter(one.value for one in judged)
+    return Counter(case.value for case in judged)
 
 
 def _within(outcomes: Mapping[str, CaseTotal]) -> float:

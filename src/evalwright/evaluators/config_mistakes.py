@@ -43,9 +43,9 @@ def _item_type(expected: Any) -> Any:
 
 def _mistakes_in_items(item: Any, value: Sequence[Any]) -> Iterator[str]:
     """Messages as msgspec's about the whole list."""
-    for i, one in enumerate(value):
+    for i, element in enumerate(value):
         try:
-            msgspec.convert(one, item)
+            msgspec.convert(element, item)
         except (msgspec.ValidationError, TypeError, RecursionError) as error:
             detail, _, inner = str(error).partition(" - at `")
             if not inner or inner.startswith("$"):

@@ -26,11 +26,11 @@ class Boundary:
 
     def __init__(self, folder: Path, allowed: Iterable[Path | str] = ()) -> None:
         here = folder.resolve()
-        repository = (one for one in (here, *here.parents) if os.path.lexists(one / ".git"))
+        repository = (parent for parent in (here, *here.parents) if os.path.lexists(parent / ".git"))
         root = next(repository, None)
         self._what = "folder" if root is None else "repository"
         self.root: Path = root or here
-        self._folders = [self.root, *(Path(one).expanduser().resolve() for one in allowed)]
+        self._folders = [self.root, *(Path(folder).expanduser().resolve() for folder in allowed)]
 
     def check(self, path: Path) -> Path:
         """The path itself. Raises OutsideError if it leads outside, all links followed, or to a pipe or device."""

@@ -51,7 +51,7 @@ def _diverted_keys(
         match = _ADDRESS.fullmatch(name)
         if not match or not address or environ.get(name):
             continue
-        of_service = tuple(f"{one}_" for one in (match[1], *_SAME.get(match[1], ())))
+        of_service = tuple(f"{prefix}_" for prefix in (match[1], *_SAME.get(match[1], ())))
         diverted = sorted(key for key in keys if key.startswith(of_service))
         if diverted:
             file = next(file for file in files if name in _read([file]))

@@ -177,12 +177,12 @@ class _Values:
             raise yaml_error("an alias of a part that contains it", node)
         self._open.add(id(node))
         before = self._nodes
-        made = self._mapping(node) if isinstance(node, yaml.MappingNode) else self._list(node)
+        value = self._mapping(node) if isinstance(node, yaml.MappingNode) else self._list(node)
         self._open.remove(id(node))
-        self._made[id(node)] = made, self._nodes - before + 1  # no id is reused: no node is created meanwhile
+        self._made[id(node)] = value, self._nodes - before + 1  # no id is reused: no node is created meanwhile
         if self._frees:
             node.value = ()
-        return made
+        return value
 
     def _again(self, node: yaml.Node, made: Any, size: int) -> Any:
         self._nodes += size - 1

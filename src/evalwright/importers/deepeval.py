@@ -64,7 +64,7 @@ def _places(file: Path, reading: ImportFindings) -> Iterator[ImportRecord]:
         whole = place.value.get(_RUN, place.value) if isinstance(place.value, dict) else None
         held = {key: whole[key] for key in _HELD if isinstance(whole.get(key), list)} if isinstance(whole, dict) else {}
         for key, inner in held.items():
-            yield from (ImportRecord(one, place.line, f"{key}[{i}]") for i, one in enumerate(inner))
+            yield from (ImportRecord(item, place.line, f"{key}[{i}]") for i, item in enumerate(inner))
         if not held:
             yield place
 
@@ -208,7 +208,7 @@ def _scores(talk: Transcript, golden: dict[str, Any]) -> dict[str, Any]:
     mistake.
     """
     scores = [_score(_snake(metric)) for metric in dictionaries(golden.get("metrics_data"))]
-    verdicts = {one["passed"] for one in scores}
+    verdicts = {score["passed"] for score in scores}
     passed = golden.get("success")
     if isinstance(passed, bool) and (passed or None not in verdicts or False in verdicts):
         talk.custom["reward"] = float(passed)

@@ -74,7 +74,7 @@ def _as_api(item: dict[str, Any]) -> dict[str, Any]:
         return {**trace, "observations": observations}
     if "project_id" not in item and "trace_id" not in item:
         return item
-    return {_WORD.sub(lambda found: found[1].upper(), key): value for key, value in item.items() if value != ""}
+    return {_WORD.sub(lambda match: match[1].upper(), key): value for key, value in item.items() if value != ""}
 
 
 def _listed_ids(trace: Mapping[str, Any]) -> list[str]:
@@ -163,13 +163,13 @@ def _model(observation: Mapping[str, Any]) -> str | None:
     return text_of(observation.get("model")) or text_of(observation.get("providedModelName"))
 
 
-def _attributes(one: Mapping[str, Any]) -> dict[str, Any]:
+def _attributes(observation: Mapping[str, Any]) -> dict[str, Any]:
     """What traces and observations have in common."""
-    found = {name: one[key] for key, name in _VALUES if one.get(key) is not None}
-    found |= {name: one[key] for key, name in _IDS if text_of(one.get(key)) is not None}
-    metadata, tags = json_content(one.get("metadata")), one.get("tags")
-    found |= {"metadata": metadata} if isinstance(metadata, dict) and metadata else {}
-    return found | ({"tag.tags": tags} if isinstance(tags, list) and tags else {})
+    attributes = {name: observation[key] for key, name in _VALUES if observation.get(key) is not None}
+    attributes |= {name: observation[key] for key, name in _IDS if text_of(observation.get(key)) is not None}
+    metadata, tags = json_content(observation.get("metadata")), observation.get("tags")
+    attributes |= {"metadata": metadata} if isinstance(metadata, dict) and metadata else {}
+    return attributes | ({"tag.tags": tags} if isinstance(tags, list) and tags else {})
 
 
 def _messages(observation: Mapping[str, Any]) -> dict[str, Any]:

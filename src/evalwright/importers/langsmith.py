@@ -109,8 +109,8 @@ def _about(run: Mapping[str, Any]) -> dict[str, Any]:
     metadata, parameters = (extra.get(key) for key in ("metadata", "invocation_params"))
     named = ((metadata, "ls_model_name"), (parameters, "model"), (parameters, "model_name"))
     models = (text_of(holder.get(key)) for holder, key in named if isinstance(holder, dict))
-    found = {"metadata": metadata, "tag.tags": run["tags"], "llm.model_name": next(filter(None, models), None)}
-    return {name: value for name, value in found.items() if value}
+    attributes = {"metadata": metadata, "tag.tags": run["tags"], "llm.model_name": next(filter(None, models), None)}
+    return {name: value for name, value in attributes.items() if value}
 
 
 def _tool_payload(value: Any, key: str) -> Any:

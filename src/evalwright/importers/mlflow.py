@@ -85,8 +85,8 @@ def _about(info: Mapping[str, Any]) -> dict[str, Any]:
     given = (info.get(key) for key in ("tags", "request_metadata", "trace_metadata"))
     about = {key: value for one in given if isinstance(one, dict) for key, value in one.items()}
     added = {key: value for key, value in about.items() if not key.startswith("mlflow.")}
-    found = {name: about[key] for key, name in _ABOUT.items() if text_of(about.get(key)) is not None}
-    return {**found, **({"metadata": added} if added else {})}
+    attributes = {name: about[key] for key, name in _ABOUT.items() if text_of(about.get(key)) is not None}
+    return {**attributes, **({"metadata": added} if added else {})}
 
 
 def _span(raw: Mapping[str, Any]) -> WireSpan:
@@ -129,13 +129,13 @@ def _as_mlflow_3(raw: Mapping[str, Any]) -> dict[str, Any]:
 def _usage_of(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The model of a call, its tokens and its cost; spans around it repeat the tokens, which would count twice."""
     usage, cost = attributes.get("mlflow.chat.tokenUsage"), attributes.get("mlflow.llm.cost")
-    found: dict[str, Any] = {}
+    read_attributes: dict[str, Any] = {}
     if isinstance(usage, dict):
-        found |= {name: number_under(usage, key) for name, key in _TOKENS.items()}
+        read_attributes |= {name: number_under(usage, key) for name, key in _TOKENS.items()}
     if isinstance(cost, dict):
-        found["llm.cost.total"] = number_under(cost, "total_cost")
-    found["llm.model_name"] = text_of(attributes.get("mlflow.llm.model"))
-    return {name: value for name, value in found.items() if value is not None}
+        read_attributes["llm.cost.total"] = number_under(cost, "total_cost")
+    read_attributes["llm.model_name"] = text_of(attributes.get("mlflow.llm.model"))
+    return {name: value for name, value in read_attributes.items() if value is not None}
 
 
 def _exception(raw: Mapping[str, Any]) -> str | None:

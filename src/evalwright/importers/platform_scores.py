@@ -36,14 +36,17 @@ def langfuse_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | 
     scores = [dictionary for dictionary in dictionaries(listed) if text_of(dictionary.get("name")) is not None]
     if len(scores) < len(listed):
         lose(place, f"{counted(len(listed) - len(scores), 'score')} without a name or a value, such as ids alone")
-    for one in scores:
-        score = number_under(one, "value") if not isinstance(one.get("value"), bool) else float(one["value"])
-        kind, label = one.get("dataType"), text_of(one.get("stringValue"))
+    for entry in scores:
+        score = number_under(entry, "value") if not isinstance(entry.get("value"), bool) else float(entry["value"])
+        kind, label = entry.get("dataType"), text_of(entry.get("stringValue"))
         if kind in ("CATEGORICAL", "TEXT", "CORRECTION"):  # whose numbers mean nothing
-            score, label = None, label or text_of(one.get("value"))
-        about = {"source": text_of(one.get("source")), "label": label if kind != "BOOLEAN" else None}
+            score, label = None, label or text_of(entry.get("value"))
+        about = {"source": text_of(entry.get("source")), "label": label if kind != "BOOLEAN" else None}
         passed = bool(score) if kind == "BOOLEAN" and score is not None else None
-        yield text_of(one.get("observationId")), _recorded(str(one["name"]), passed, score, one.get("comment"), about)
+        yield (
+            text_of(entry.get("observationId")),
+            _recorded(str(entry["name"]), passed, score, entry.get("comment"), about),
+        )
 
 
 def langsmith_scores(stats: Any) -> Iterator[dict[str, Any]]:

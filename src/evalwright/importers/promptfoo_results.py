@@ -37,13 +37,13 @@ _PROVIDER_FAILED = 2
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The rows of the files."""
     for file in files:
-        found = result_document(file, reading.mistakes)
-        results = found.get("results") if isinstance(found, dict) else None
+        results_file = result_document(file, reading.mistakes)
+        results = results_file.get("results") if isinstance(results_file, dict) else None
         rows = results.get("results") if isinstance(results, dict) else results
         if not isinstance(rows, list):
             reading.mistakes.add(file, f"expected results.results, found {described(rows)}", key="results")
             continue
-        config = found.get("config")
+        config = results_file.get("config")
         if isinstance(config, dict) and isinstance(config.get("description"), str):
             reading.name = config["description"]
         unusable = [(i, row) for i, row in enumerate(rows) if not isinstance(row, dict)]

@@ -137,7 +137,7 @@ def _with_own_name(evaluator: dict[str, Any], others: Sequence[dict[str, Any]]) 
     names_taken = {one["name"] for one in others}
     name = evaluator["name"]
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    return {**evaluator, "name": next(one for one in names if one not in names_taken)}
+    return {**evaluator, "name": next(free_name for free_name in names if free_name not in names_taken)}
 
 
 class PydanticEvals(TraceImporter):

@@ -185,7 +185,7 @@ def too_deep(value: Any) -> bool:
         nested = [item for item in level if isinstance(item, _NESTED)]
         if not nested:
             return False
-        level = [item for one in nested for item in _inner(one)]
+        level = [item for entry in nested for item in _inner(entry)]
     return True
 
 

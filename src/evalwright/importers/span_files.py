@@ -44,7 +44,7 @@ def read_spans(source: Path, plain: bool, lose: Lose) -> Iterator[WireSpan]:
 def _documents(source: Path, lose: Lose) -> Iterator[tuple[str, Any]]:
     with opened(source) as file:
         begun = [line for line in (file.readline().removeprefix(_BOM), file.readline()) if line.strip()]
-    a_line_is_whole = any(isinstance(json_or_error(one), dict | list) for one in begun)
+    a_line_is_whole = any(isinstance(json_or_error(line), dict | list) for line in begun)
     with opened(source) as file:
         if begun and (begun[0].strip() == b"[" or not a_line_is_whole):
             yield from _across_lines(file.read().removeprefix(_BOM).decode(errors="replace"), lose)

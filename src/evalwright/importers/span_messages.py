@@ -175,9 +175,9 @@ def _calls(message: Message, parts: list[dict[str, Any]]) -> list[dict[str, Any]
     calls = [*(listed if isinstance(listed, list) else ()), *(part for part in parts if _type(part) in _CALLS)]
     if isinstance(legacy := message.get("function_call_name"), str):
         calls.append({"name": legacy, "arguments": message.get("function_call_arguments_json")})
-    found = [one for call in calls if (one := _call(call)) is not None]
+    read_calls = [read_call for call in calls if (read_call := _call(call)) is not None]
     # LangChain repeats the calls in an answer of Anthropic's beside its parts
-    return [*{one["id"] or number: one for number, one in enumerate(found)}.values()]
+    return [*{one["id"] or number: one for number, one in enumerate(read_calls)}.values()]
 
 
 def _call(call: Any) -> dict[str, Any] | None:

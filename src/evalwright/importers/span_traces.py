@@ -58,7 +58,7 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
         metrics=recording.metrics(),
         error=recording.error(),
         extra={"source": "import", "trace_id": tree.top.trace_id, "imported_from": {"file": file}},
-        spans=[recording.span(one) for one in tree.ordered],
+        spans=[recording.span(span) for span in tree.ordered],
     )
     unrecorded = recording.unrecorded(question, output_of)
     if trace.error is None and unrecorded is not None:
@@ -163,16 +163,16 @@ class _Recording:
 
     def calls(self, talk: RecordedConversation) -> list[ToolCall]:
         """The calls with spans of tools, and further ones that models requested, ordered by time."""
-        found = [(span.started_at or 0, self._executed_call(span)) for span in self._tree.of_kind("tool")]
-        executed = [call for _, call in found]
+        calls = [(span.started_at or 0, self._executed_call(span)) for span in self._tree.of_kind("tool")]
+        executed = [call for _, call in calls]
         requested = {span.span_id: self._tree.requested_calls(span) for span in self._tree.models}
         for span in self._tree.innermost_spans([span for span in self._tree.models if requested[span.span_id]]):
-            found += [
+            calls += [
                 (span.finished_at or 0, call) for call in requested[span.span_id] if not _take_executed(call, executed)
             ]
-        if not found:
+        if not calls:
             return talk.tool_calls
-        return [call for _, call in sorted(found, key=lambda pair: pair[0])]
+        return [call for _, call in sorted(calls, key=lambda pair: pair[0])]
 
     def _executed_call(self, span: WireSpan) -> ToolCall:
         name, call_id, arguments, _ = tool_of(span)

@@ -154,13 +154,13 @@ def _gathered_columns(raw: dict[str, Any]) -> dict[str, Any]:
     columns = [key for key in raw if key.startswith(("context.", "attributes."))]
     if not columns:
         return raw
-    found = {key: value for key, value in raw.items() if key not in columns}
+    attributes = {key: value for key, value in raw.items() if key not in columns}
     for key in columns:
         below, _, rest = key.partition(".")
-        holder = found.setdefault(below, {})
+        holder = attributes.setdefault(below, {})
         if isinstance(holder, dict) and raw[key] is not None:
-            found[below] = {**holder, rest: raw[key]}
-    return found
+            attributes[below] = {**holder, rest: raw[key]}
+    return attributes
 
 
 def _plain_event(raw: dict[str, Any], faults: list[str]) -> WireEvent:
@@ -273,7 +273,7 @@ def _any(value: Any, depth: int = 0) -> Any:
         return None
     if isinstance(listed := value.get("arrayValue"), dict):
         values = listed.get("values")
-        return [_any(one, depth + 1) for one in values] if isinstance(values, list) else []
+        return [_any(value, depth + 1) for value in values] if isinstance(values, list) else []
     if isinstance(mapped := value.get("kvlistValue"), dict):
         pairs = mapped.get("values")
         pairs = [pair for pair in pairs if isinstance(pair, dict)] if isinstance(pairs, list) else []
@@ -300,11 +300,11 @@ def _flat(value: Any, faults: list[str]) -> dict[str, Any]:
     waiting = [("", value, 0)]
     while waiting:
         above, holder, depth = waiting.pop()
-        for key, one in holder.items():
-            if isinstance(one, dict) and depth < 8:
-                waiting.append((f"{above}{key}.", one, depth + 1))
+        for key, key_value in holder.items():
+            if isinstance(key_value, dict) and depth < 8:
+                waiting.append((f"{above}{key}.", key_value, depth + 1))
             else:
-                attributes[f"{above}{key}"] = storable(one)
+                attributes[f"{above}{key}"] = storable(key_value)
     return attributes
 
 

@@ -139,12 +139,12 @@ def _merged_messages(messages: Any) -> list[dict[str, Any]]:
     for message in messages:
         if message.role == "system":
             continue
-        one = _message(message)
+        reply = _message(message)
         last = merged[-1] if merged else None
         if message.role == "tool" and last and last["role"] == "user" and isinstance(last["content"], list):
-            last["content"] += one["content"]
+            last["content"] += reply["content"]
         else:
-            merged.append(one)
+            merged.append(reply)
     return merged
 
 

@@ -165,7 +165,9 @@ class Fits:
                 # parameters of a system under test are the user's choice: that they are rejected is the answer
                 refused = self._refused.get(_about(route, request), frozenset())
                 fixed = refused if adapts else refused | {"temperature"}
-                part = next((one for one in refused_parts(failure, fit) if one not in fixed), None)
+                part = next(
+                    (refused_part for refused_part in refused_parts(failure, fit) if refused_part not in fixed), None
+                )
                 if part is None:
                     raise
                 self._refused[_about(route, request)] = refused | {part}

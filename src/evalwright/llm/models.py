@@ -95,13 +95,13 @@ class LiveModels:
         request = writable(request)
         route = route_of(request, self._environment)
         key = key_of(request, at=None)
-        with kept_call(request.model, lambda: questions_of(request), self._masked_text) as kept:
+        with kept_call(request.model, lambda: questions_of(request), self._masked_text) as call:
             reply: ChatReply = await self._recorded_or_live(
                 purpose, "chat", key, request, lambda: self._chat(request, route, purpose)
             )
             # the words of a system or a simulated user stay as they are
             answer = _judge_reply(reply) if purpose == "judge" else reply
-            kept.replied(answer)
+            call.replied(answer)
         cut_off = is_unfinished(reply.finish_reason) or ends_thinking(reply.text, answer.text)
         if purpose == "judge" and reply.refusal is None and cut_off:
             self.forget(request)

@@ -114,7 +114,7 @@ class Recorder:
             position = next((number for number, notes in test.notes.items() if note in notes), None)
             if position is None:  # its test is over
                 return
-            done = [one for one in test.notes[position] if one.finished_at is not None]
+            done = [note for note in test.notes[position] if note.finished_at is not None]
             test.raised += [note.error, *(outcome for outcome in note.outcomes if isinstance(outcome, BaseException))]
             self._keep(of_notes(test.name, position, test.id_of(position), done))
 

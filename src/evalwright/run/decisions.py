@@ -173,9 +173,9 @@ def _baseline(against: str, plan: Plan, reader: RunReader | None = None) -> Plac
     places = [Path(plan.config_path).parent / against]
     if beside is not None:
         places.append(beside.parent / against)
-    found = next((place for place in places if os.path.exists(place)), Path(against))
+    existing = next((place for place in places if os.path.exists(place)), Path(against))
     try:
-        return find_run(found)
+        return find_run(existing)
     except InputError as error:
         near = did_you_mean(against, [*names, _PROMOTED])
         raise InputError(
@@ -204,16 +204,16 @@ def with_claims(plan: Plan, out: Path | None, cases: Iterable[Case]) -> Iterator
 
     Raises InputError. If a baseline is missing, the cases are still read to find further mistakes.
     """
-    found = with_claimed_keys(plan.gate, plan.config_path, cases)
+    keyed_cases = with_claimed_keys(plan.gate, plan.config_path, cases)
     if plan.shard is not None:  # no baseline is needed before all shards are merged
-        return found
+        return keyed_cases
     try:
         _with_baselines(plan, out)
     except InputError as error:
         problems = list(error.problems)
         try:
-            deque(found, maxlen=0)
+            deque(keyed_cases, maxlen=0)
         except InputError as later:
             problems += later.problems
         raise InputError(problems) from error
-    return found
+    return keyed_cases

@@ -139,8 +139,8 @@ def _cells_kept(job: JudgingJob, before: int, judged: int, share: JudgementShare
     with closing(share):
         if not lost_traces(job.writer, before, judged):
             return 0
-        kept = keep_judgements(job.writer.traces(job.kind), job.writer, job.newest, share)
+        earlier = keep_judgements(job.writer.traces(job.kind), job.writer, job.newest, share)
     if not judged:
         damage = [*job.writer.damage] or ["there are none"]
         raise InputError(f"no trace of {job.writer.location} can be read: {'; '.join(damage[:_MOST_SHOWN])}")
-    return kept
+    return earlier

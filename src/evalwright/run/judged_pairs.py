@@ -101,7 +101,8 @@ def _label_sheets(
         for place in places:
             rows_by_side[place].append(row)
     read = [
-        labels_of(side_rows, names, one, str(file)) for side_rows, one in zip(rows_by_side, answers_found, strict=True)
+        labels_of(side_rows, names, sheet, str(file))
+        for side_rows, sheet in zip(rows_by_side, answers_found, strict=True)
     ]
     problems += dict.fromkeys(problem for labels in read for problem in labels.problems)
     if problems:

@@ -146,18 +146,18 @@ def _has_all_verdicts(reader: RunReader, plan: Plan) -> bool:
 def _once(parts: Sequence[_Part]) -> list[_Part]:
     """Each shard once: copies are recognised by their manifests. Raises InputError for different ones, and for no
     run."""
-    found: dict[int, _Part] = {}
+    parts_by_number: dict[int, _Part] = {}
     for part in parts:
-        other = found.setdefault(part.shard.index, part)
+        other = parts_by_number.setdefault(part.shard.index, part)
         if other is part:
             continue
         if other.reader.location == part.reader.location:
             raise InputError(f"{part.address} is named twice")
         if other.manifest is None or part.manifest is None or other.digest != part.digest:
             raise InputError(f"{other.address} and {part.address} are both {part.shard}, and differ: name one of them")
-    if not found:
+    if not parts_by_number:
         raise InputError("expected the runs of shards, found none")
-    return list(found.values())
+    return list(parts_by_number.values())
 
 
 def _must_be_one_run(parts: Sequence[_Part]) -> None:

@@ -160,15 +160,15 @@ def conclude(
         from evalwright.run.shards import counts_to_merge
 
         summary.to_merge = counts_to_merge(plan, summary, writer.summary(), state)
-    before = [one for one in earlier or (writer.summary(),) if one is not None]
-    of_calls = [warning for one in before for warning in one.call_warnings or ()]
+    before = [summary for summary in earlier or (writer.summary(),) if summary is not None]
+    of_calls = [warning for summary in before for warning in summary.call_warnings or ()]
     ended = _end_notes(state, summary) if state is not None else []
     if state is not None:
         # What a session finds in its own calls of a system takes the place of what earlier ones found in theirs.
         of_calls = [call for call in of_calls if variant_of(call, plan) not in state.answers] + state.doubts
     if of_calls:
         summary.call_warnings = [*dict.fromkeys(of_calls)]
-    warnings = [warning for one in earlier if one is not None for warning in one.warnings]
+    warnings = [warning for summary in earlier if summary is not None for warning in summary.warnings]
     summary.warnings = [*dict.fromkeys([*summary.warnings, *warnings, *of_calls, *ended])]
     if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():
         from evalwright.run.calibration import keep_calibration

@@ -140,7 +140,7 @@ class Session:
     def _folders_apart(self) -> tuple[set[str], set[str]]:
         """The folders of this piece of work, and those of all others going on."""
         chain = self._chain()
-        own = {folder for one in chain for folder in one.folders}
+        own = {folder for open_session in chain for folder in open_session.folders}
         return own, {folder for one in _process.others(chain) for folder in one.folders}
 
     def _check(self, name: str, loaded: Collection[str]) -> None:
@@ -165,10 +165,10 @@ _current: ContextVar[Session | None] = ContextVar("evalwright_session", default=
 
 def _innermost_session() -> Session | None:
     """The session of this context; those that were closed elsewhere are left out."""
-    found = _current.get()
-    while found is not None and not found._is_open:
-        found = found._outer
-    return found
+    current = _current.get()
+    while current is not None and not current._is_open:
+        current = current._outer
+    return current
 
 
 _looked_at: set[str] = set()
@@ -180,22 +180,22 @@ _process = Process(lambda: _innermost_session() or _current.get())
 
 def session() -> Session:
     """The session of this task or thread. Raises RuntimeError outside of a run."""
-    found = _innermost_session()
-    if found is None:
+    current = _innermost_session()
+    if current is None:
         raise RuntimeError("there is no run here: models can be called within a Session only")
-    return found
+    return current
 
 
 def session_began() -> float:
     """When the current session began, in seconds of `time.monotonic`; outside any, this moment."""
-    found = _innermost_session()
-    return time.monotonic() if found is None else found.began
+    current = _innermost_session()
+    return time.monotonic() if current is None else current.began
 
 
 def environment() -> Mapping[str, str]:
     """The variables that code called here should see: the current session's, or, outside a run, the process's."""
-    found = _innermost_session()
-    return os.environ if found is None else found.environment
+    current = _innermost_session()
+    return os.environ if current is None else current.environment
 
 
 def refuse_network() -> None:
@@ -213,8 +213,8 @@ def is_offline() -> bool:
 
 def owns_process() -> bool:
     """Whether the process is ours, as it is for the command line."""
-    found = _innermost_session()
-    return found is not None and found.owns_process
+    current = _innermost_session()
+    return current is not None and current.owns_process
 
 
 def process_environment() -> Mapping[str, str]:
@@ -227,34 +227,34 @@ def learn(variables: Mapping[str, str]) -> bool:
 
     User code that is loaded afterwards finds them in `os.environ`, if the session owns the process.
     """
-    found = _innermost_session()
-    if found is not None:
-        found.learn(variables)
-    return found is not None
+    current = _innermost_session()
+    if current is not None:
+        current.learn(variables)
+    return current is not None
 
 
 def hide(secrets: Mapping[str, str]) -> None:
     """Tell the current session about a suite's secrets; without a session, the caller that loaded the suite has
     them."""
-    found = _innermost_session()
-    if found is not None:
+    current = _innermost_session()
+    if current is not None:
         for name, value in secrets.items():
-            if value not in found.secrets.values():
+            if value not in current.secrets.values():
                 # a number is appended if another suite uses the name for something else
-                found.secrets[name if name not in found.secrets else f"{name}_{len(found.secrets)}"] = value
+                current.secrets[name if name not in current.secrets else f"{name}_{len(current.secrets)}"] = value
 
 
 def hidden() -> Mapping[str, str]:
     """The secrets that the current session knows of."""
-    found = _innermost_session()
-    return {} if found is None else found.secrets
+    current = _innermost_session()
+    return {} if current is None else current.secrets
 
 
 def import_from(folders: Sequence[str]) -> None:
     """`Session.import_paths` of the current session; outside any, for code that is only looked at."""
-    found = _innermost_session()
-    if found is not None:
-        found.import_paths(folders)
+    current = _innermost_session()
+    if current is not None:
+        current.import_paths(folders)
     else:
         make_importable(folders, _looked_at, _process.folders(), _check_outside)
         _looked_at.update(folders)

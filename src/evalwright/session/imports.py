@@ -242,7 +242,7 @@ def _noting_modules(name: str) -> Iterator[None]:
             yield
     finally:
         new = sys.modules.keys() - before
-        _ours.update(one for one in new if home_of(one) in _folders)
+        _ours.update(module for module in new if home_of(module) in _folders)
     try:
         _check.get()(name, new)
     except ImportError:  # the next attempt must not find what was imported now

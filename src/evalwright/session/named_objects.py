@@ -81,5 +81,7 @@ def _near_place(module: str, name: str, error: BaseException) -> str:
     if isinstance(error, AttributeError):
         if name.endswith(")"):
             return "; leave out the parentheses"
-        return did_you_mean(name, [one for one in dir(sys.modules.get(module)) if not one.startswith("_")])
+        return did_you_mean(
+            name, [attribute for attribute in dir(sys.modules.get(module)) if not attribute.startswith("_")]
+        )
     return ""

@@ -102,14 +102,16 @@ class Process:
             self._withdraw(session)
             if not self._open and self._exit is not None:
                 os._exit, self._exit = self._exit, None  # type: ignore[assignment]
-            if self._router is not None and not any(one.to_stderr for one in self._open):
+            if self._router is not None and not any(opened.to_stderr for opened in self._open):
                 sys.stdout = self._router.before
                 self._router.end()
                 self._router = None
-            if self._diverted is not None and not any(one.to_stderr and one.owns_process for one in self._open):
+            if self._diverted is not None and not any(
+                opened.to_stderr and opened.owns_process for opened in self._open
+            ):
                 self._diverted.end()
                 self._diverted = None
-            if self._errors is not None and not any(one.owns_process for one in self._open):
+            if self._errors is not None and not any(opened.owns_process for opened in self._open):
                 self._errors.end()
                 sys.stderr, self._errors = self._errors.before, None
 
@@ -128,7 +130,7 @@ class Process:
         Threads in which event loops look up names belong to no session: they are refused while any session wants it.
         """
         session = self._here()
-        return any(one.offline for one in self._open) if session is None else session.offline
+        return any(opened.offline for opened in self._open) if session is None else session.offline
 
     def share(self, session: Holder, variables: Mapping[str, str]) -> None:
         """Put variables into `os.environ` until the session closes; values set there by others win."""
@@ -166,12 +168,12 @@ class Process:
         session = self._here()
         if session is not None:
             return session.to_stderr
-        return any(one.owns_process and one.to_stderr for one in self._open)
+        return any(opened.owns_process and opened.to_stderr for opened in self._open)
 
     def _end(self, status: int) -> None:
         """`os._exit` while a session is open. In children that user code has forked it behaves as usual."""
         pid = os.getpid()
-        sessions = [one for one in self._open if one.pid == pid]
+        sessions = [opened for opened in self._open if opened.pid == pid]
         if sessions and (self._here() is not None or any(session.owns_process for session in sessions)):
             raise ExitRefused(f"the code called os._exit({status}); run it with isolation: process")
         assert self._exit is not None

@@ -45,10 +45,10 @@ def slope(
     if middle is None or number < _LEAST:
         return Slope(None, None, None, number)
     left = [_line([a - b for a, b in zip(whole, part, strict=True)]) for part in parts]
-    slopes = [one for one in left if one is not None]
+    slopes = [value for value in left if value is not None]
     if len(slopes) < number:  # one unit alone makes x vary
         return Slope(middle, None, None, number)
-    error = sqrt((number - 1) / number * fsum((one - middle) ** 2 for one in slopes))
+    error = sqrt((number - 1) / number * fsum((value - middle) ** 2 for value in slopes))
     if error <= _ROUNDING * abs(middle):  # all on one line: an interval without width would mislead
         return Slope(middle, 0.0, None, number)
     half = t_quantile((1 + confidence) / 2, number - 2) * error

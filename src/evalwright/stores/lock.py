@@ -68,7 +68,7 @@ class RunLock:
 def turn_to_create(folder: Path, name: str, run: object) -> Iterator[None]:
     """The right to look in a folder for a run and to create it there: of two processes that look at once, both would
     find none. `name` identifies the run, and `run` describes it. Raises as `RunLock` does."""
-    made = [missing for missing in (folder, *folder.parents) if not missing.exists()]
+    folders = [missing for missing in (folder, *folder.parents) if not missing.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -79,8 +79,8 @@ def turn_to_create(folder: Path, name: str, run: object) -> Iterator[None]:
     finally:
         lock.release()
         with suppress(OSError):  # there is a run in it
-            for one in made:
-                one.rmdir()
+            for made_folder in folders:
+                made_folder.rmdir()
 
 
 def is_held(path: Path) -> bool:

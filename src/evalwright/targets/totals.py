@@ -44,7 +44,9 @@ def doubts_of_all(turns: Sequence[Sequence[Doubt]]) -> tuple[Doubt, ...]:
         for doubt in turn:
             first_of_kind.setdefault((doubt.what, doubt.if_all), doubt)
     absent = [{doubt.what for doubt in turn if doubt.if_all} for turn in turns]
-    return tuple(one for one in first_of_kind.values() if not one.if_all or all(one.what in turn for turn in absent))
+    return tuple(
+        part for part in first_of_kind.values() if not part.if_all or all(part.what in turn for turn in absent)
+    )
 
 
 def joined(texts: Iterable[str | None]) -> str | None:

@@ -77,12 +77,12 @@ def _must_be_ours(out: Path) -> None:
 
 def _files_below(folder: Path) -> set[str]:
     """Paths of files and links below a folder, without those of desktops."""
-    found = set[str]()
+    names = set[str]()
     for place, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(f"{place}/{name}")]  # noqa: PTH114
         kept = (name for name in (*files, *links) if name not in _OF_DESKTOPS)
-        found.update(os.path.relpath(f"{place}/{name}", folder) for name in kept)
-    return found
+        names.update(os.path.relpath(f"{place}/{name}", folder) for name in kept)
+    return names
 
 
 def _put_back(before: Path, out: Path) -> None:

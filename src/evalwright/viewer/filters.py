@@ -167,7 +167,7 @@ _KEYS = ("q", "in", "evaluator", "verdict", "flaky", "sort", "group", "column", 
 
 def _check_known(name: str, also: Sequence[str]) -> None:
     if name not in _KEYS and name not in also and not _range(name) and not name.startswith(METADATA):
-        ranges = [f"{one}_{end}" for one in _RANGES for end in ("min", "max")]
+        ranges = [f"{name}_{end}" for name in _RANGES for end in ("min", "max")]
         raise unknown_key(name, sorted([*_KEYS, *also, *ranges, f"{METADATA}KEY"]))
 
 

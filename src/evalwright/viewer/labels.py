@@ -132,7 +132,7 @@ class LabelFile:
         for label in self._lines():
             answer = (label.case_id, label.variant, label.trial, label.attempt)
             newest.setdefault(answer, {})[label.evaluator, label.labeller] = label
-        return {answer: [one for one in labels.values() if one.counts] for answer, labels in newest.items()}
+        return {answer: [label for label in labels.values() if label.counts] for answer, labels in newest.items()}
 
     def _lines(self) -> Iterator[StoredLabel]:
         try:
@@ -149,12 +149,12 @@ class LabelFile:
     def append(self, label: StoredLabel) -> None:
         """Raises StorageError, also if the file has other columns. When it returns, the label is on the disk."""
         with _one_at_a_time:
-            found = self._header()
-            header = max(found or (), label.header, key=len)
+            header_line = self._header()
+            header = max(header_line or (), label.header, key=len)
             lines = b""
-            if found is None:
+            if header_line is None:
                 lines = _csv_line(header)
-            elif found != header:
+            elif header_line != header:
                 self._replace_header(header)
             elif not _ends_a_line(self.path):
                 lines = b"\n"  # the file was edited by hand

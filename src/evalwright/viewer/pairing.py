@@ -287,9 +287,9 @@ class Pairings:
             # For a run that keeps growing, it must not be restarted before it has been shown once.
             if pair is None or (pair.stamps != stamps and pair.shown.is_set()):
                 self._known.pop(key, None)
-                done = [one for one, making in self._known.items() if making.result.done()]
-                for one in done[: max(0, len(done) + 1 - _MOST)]:
-                    del self._known[one]
+                done = [key for key, making in self._known.items() if making.result.done()]
+                for oldest in done[: max(0, len(done) + 1 - _MOST)]:
+                    del self._known[oldest]
                 pair = self._known[key] = _ComparisonInProgress(stamps, Future(), threading.Event())
                 job = (pair.result, a, b, variant_a, variant_b)
                 threading.Thread(target=self._make, args=job, daemon=True, name=f"comparison of {a.id}").start()

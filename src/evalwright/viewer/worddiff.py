@@ -50,12 +50,12 @@ def abridged(found: Sequence[Change], room: int) -> list[Change]:
     if sum(len(change.text) for change in found) <= room:
         return [*found]
     kept: list[Change] = []
-    for number, one in enumerate(found):
+    for number, part in enumerate(found):
         if room <= 0:
             rest = sum(len(each.text) for each in found[number:])
             return [*kept, Change("left out", f"{rest:,} characters")]
-        kept += _ends(one, min(room, _SAME if one.kind == "same" else _CHANGED))
-        room -= min(len(one.text), _SAME if one.kind == "same" else _CHANGED)
+        kept += _ends(part, min(room, _SAME if part.kind == "same" else _CHANGED))
+        room -= min(len(part.text), _SAME if part.kind == "same" else _CHANGED)
     return kept
 
 

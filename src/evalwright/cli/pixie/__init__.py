@@ -163,16 +163,16 @@ def validate(path: Path | None, allow_outside: tuple[Path, ...]) -> int:
     for file in files:
         try:
             with nothing_imported():
-                found = read_dataset(file, allowed=allow_outside)
-            if found.unfit:
-                raise InputError(found.unfit)
+                document = read_dataset(file, allowed=allow_outside)
+            if document.unfit:
+                raise InputError(document.unfit)
         except InputError as error:
             print_out(["", f"{file}:", *(f"  - {_line(problem)}" for problem in error.problems)])
             errors, wrong = errors + len(error.problems), wrong + 1
         else:
-            print_out([f"{file}: {'no error found' if found.unsure else 'OK'}"])
-            unsure += found.unsure
-            warn([*found.warnings, *found.objects])
+            print_out([f"{file}: {'no error found' if document.unsure else 'OK'}"])
+            unsure += document.unsure
+            warn([*document.warnings, *document.objects])
     sound = (
         f"No errors were found, but not all was checked (entries concerned: {unsure:,})."
         if unsure

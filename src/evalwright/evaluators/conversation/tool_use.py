@@ -128,7 +128,7 @@ class ToolArgumentsMatch(Onlooker, frozen=True):
         if expected is None:
             return _NO_ARGUMENTS
         calls = conversation_of(trace).tool_calls
-        mismatches = [found for entry in expected if (found := _mismatch(entry, calls)) is not None]
+        mismatches = [wrong_call for entry in expected if (wrong_call := _mismatch(entry, calls)) is not None]
         if not mismatches:
             return _ALL_MATCH
         reason = "; ".join(mismatch["reason"] for mismatch in mismatches[:3])

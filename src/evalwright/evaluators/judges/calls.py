@@ -94,8 +94,8 @@ def model_problems(values: Mapping[str, Any], models: Iterable[tuple[str, Any]])
     problems = endpoint_problems(values)
     if isinstance(values.get("base_url"), str):
         return problems
-    found = [(key, _backend_problem(name)) for key, name in models if isinstance(name, str) and not nameless(name)]
-    return problems + [Problem("", message, key=key) for key, message in found if message is not None]
+    backends = [(key, _backend_problem(name)) for key, name in models if isinstance(name, str) and not nameless(name)]
+    return problems + [Problem("", message, key=key) for key, message in backends if message is not None]
 
 
 class Prompt(NamedTuple):

@@ -71,8 +71,8 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
     def _shown(self) -> list[str]:
         if self.field is None or self.field in self.include_in_prompt:
             return self.include_in_prompt
-        kept = [path for path in self.include_in_prompt if path != "output.final_answer"]
-        return [*kept, self.field]
+        paths = [path for path in self.include_in_prompt if path != "output.final_answer"]
+        return [*paths, self.field]
 
     @cached_property
     def criteria(self) -> Criteria:

@@ -66,8 +66,8 @@ async def readable_reply(
         except ValueError as error:
             problem = str(error)
         if reply.refusal is not None or len(problems) == retries or not may_go_on(replies):
-            for one in requests:  # or the same unreadable replies would come from the cache for ever
-                session().models.forget(one)
+            for failed_request in requests:  # or the same unreadable replies would come from the cache for ever
+                session().models.forget(failed_request)
             return JudgeReply(None, replies, problems, problem)
         problems.append(problem)
         request = _with_problem(request, reply, problem)

@@ -43,8 +43,8 @@ def steps_of_trace(trace: Trace) -> Steps | None:
 
 
 def _recorded_steps(recording: Any) -> Steps | None:
-    made = recording.get("steps") if isinstance(recording, dict) else None
-    return made if isinstance(made, Steps) else None
+    steps = recording.get("steps") if isinstance(recording, dict) else None
+    return steps if isinstance(steps, Steps) else None
 
 
 def spans_of_steps(steps: Steps) -> list[Span]:

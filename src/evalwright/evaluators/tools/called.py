@@ -251,17 +251,17 @@ class ToolCallsMatch(Onlooker, frozen=True):
         if all_expected is None:
             return Evaluation(False, None, f"the case has no fact {self.expected_from!r}", skipped=True)
         expected = [call for call in all_expected if self._counts(call.name)]
-        made = [call for call in trace.tool_calls if self._counts(call.name)]
+        calls = [call for call in trace.tool_calls if self._counts(call.name)]
         pair = pair_in_order if self.mode in ("in_order", "exact") else pair_any_order
-        pairs = pair(expected, made, self._is_expected)
+        pairs = pair(expected, calls, self._is_expected)
         partners = set(pairs.values())
         missing = [call for i, call in enumerate(expected) if i not in pairs]
-        others = [call for j, call in enumerate(made) if j not in partners]
+        others = [call for j, call in enumerate(calls) if j not in partners]
         unexpected = others if self.mode in ("any_order", "exact") else []
         share = len(pairs) / len(expected) if expected else 1.0
         detail = {
             "expected": len(expected),
-            "made": len(made),
+            "made": len(calls),
             "missing": [str(call) for call in missing[:_MOST_CALLS]],
             "others": [called_with(call.name, call.arguments) for call in others[:_MOST_CALLS]],
         }

@@ -47,7 +47,7 @@ class TrajectoryCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if match == "superset":
             return _holds(self.args, args)
         pairs = [(_inside(self.args, path), _inside(args, path)) for path in match]
-        return all(value is _ABSENT or deeply_equal(value, found) for value, found in pairs)
+        return all(value is _ABSENT or deeply_equal(value, actual) for value, actual in pairs)
 
 
 def _holds(expected: dict[str, Any], actual: dict[str, Any]) -> bool:

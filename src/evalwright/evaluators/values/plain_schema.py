@@ -222,8 +222,8 @@ def _with_properties(wanted: Any) -> Check | None:
     def check(value: Any) -> Sequence[PlainError]:
         errors: list[PlainError] = []
         if _is(value, dict):
-            for name, one in known:
-                if name in value and (wrong := one(value[name])):
+            for name, property_check in known:
+                if name in value and (wrong := property_check(value[name])):
                     errors += _below(name, wrong)
         return errors
 

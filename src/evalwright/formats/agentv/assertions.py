@@ -267,8 +267,8 @@ class Evaluators:
             config["prompt_config"] = {**settings, **config.get("prompt_config", {})}
         else:
             report.unknown_keys(f"{place}.config", settings, OF_MODEL)
-        given = {**settings, **raw}
-        return config | {key: given[key] for key in OF_MODEL if key in given}
+        all_settings = {**settings, **raw}
+        return config | {key: all_settings[key] for key in OF_MODEL if key in all_settings}
 
     def _rubric(self, raw: dict[str, Any], place: str, name: str, report: Notes) -> Spec:
         items = rubric_items(raw.get("rubrics", raw.get("criteria")), place, name, report)
@@ -276,9 +276,9 @@ class Evaluators:
         return {"name": name, "type": "rubric_checks", "config": {**config, "rubrics": items}}
 
     def _composite(self, raw: dict[str, Any], place: str, name: str, report: Notes) -> Spec | None:
-        given = [key for key in MEMBERS if raw.get(key) is not None]
-        key = given[0] if given else MEMBERS[-1]
-        for other in given[1:]:
+        member_keys = [key for key in MEMBERS if raw.get(key) is not None]
+        key = member_keys[0] if member_keys else MEMBERS[-1]
+        for other in member_keys[1:]:
             report.warn(f"{place}.{other}", f"{other} is not used: there is {key}, too")
         mistakes = len(report.errors)
         members = self.read(raw[key], f"{place}.{key}", report, named=key == MEMBERS[-1]) if raw.get(key) else []

@@ -63,11 +63,11 @@ def cases_in_files(
     entries = [(listed, (key,))] if isinstance(listed, str) else [(one, (key, i)) for i, one in enumerate(listed)]
     for entry, at in entries:
         if at == (key,) or names_cases(entry):
-            found = list(_named_cases(path, document, entry, at, boundary))
+            named_cases = list(_named_cases(path, document, entry, at, boundary))
         else:
-            found = [(entry, CasePlace(path, document, at))]
-        cases += [case for case, _ in found]
-        places += [place for _, place in found]
+            named_cases = [(entry, CasePlace(path, document, at))]
+        cases += [case for case, _ in named_cases]
+        places += [place for _, place in named_cases]
     return cases, places
 
 

@@ -134,9 +134,9 @@ class _JudgeProvider:
     async def _reply_with_record(self, request: PromptRequest) -> str:
         texts = {"system": request.system, "user": request.prompt}
         messages = [{"role": role, "content": text} for role, text in texts.items() if text]
-        with kept_call(self._program or "", messages) as kept:
+        with kept_call(self._program or "", messages) as call:
             reply = await self._ask(request, "judge")
-            return kept.note_output(reply.text, reply.cost_usd)
+            return call.note_output(reply.text, reply.cost_usd)
 
 
 def _provider(judges: dict[str, Any], name: str | None) -> _JudgeProvider:

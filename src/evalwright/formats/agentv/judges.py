@@ -213,12 +213,14 @@ def _checks(text: str, key: str, sound: Callable[[Any], bool]) -> _Checks:
     checks, overall = reply.get("checks"), reply.get("overall_reasoning")
     if not isinstance(checks, list):
         raise UnreadableReply("checks: expected a list with one for each rubric")
-    found: dict[str, _Check] = {}
+    checks_by_id: dict[str, _Check] = {}
     for check in checks:
         if not isinstance(check, dict) or not isinstance(check.get("id"), str) or not sound(check.get(key)):
             raise UnreadableReply(f"checks: expected an id and {key} in each, found {str(check)[:120]}")
         reasoning = check.get("reasoning", "")
-        check_found = found.setdefault(check["id"], _Check(check[key], reasoning if isinstance(reasoning, str) else ""))
+        check_found = checks_by_id.setdefault(
+            check["id"], _Check(check[key], reasoning if isinstance(reasoning, str) else "")
+        )
         if check_found.value != check[key]:
             raise UnreadableReply(f"checks: two verdicts about {check['id']!r}")
-    return _Checks(found, overall if isinstance(overall, str) else "")
+    return _Checks(checks_by_id, overall if isinstance(overall, str) else "")

@@ -54,8 +54,8 @@ class Files:
         Raises OutsideError for a file outside the boundary.
         """
         absolute = [Path(name)] if Path(name).is_absolute() else []
-        found = next((path for path in [*absolute, *self.tried(name)] if os.path.isfile(path)), None)
-        return None if found is None else self.boundary.check(found)
+        existing = next((path for path in [*absolute, *self.tried(name)] if os.path.isfile(path)), None)
+        return None if existing is None else self.boundary.check(existing)
 
     def text(self, path: Path) -> str:
         """The text of a file that was found, with `\n` for line ends. Raises OutsideError, OSError."""

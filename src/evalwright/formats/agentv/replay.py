@@ -37,11 +37,11 @@ class RecordedAnswers:
                 lambda: list(self._read(request.boundary or Boundary(self._folder)))
             )
         wanted = {**self._wanted, "test_id": request.case_id}
-        records = [one for one in self._records if all(one.get(key) == value for key, value in wanted.items())]
+        records = [record for record in self._records if all(record.get(key) == value for key, value in wanted.items())]
         if not records:
             message = ", ".join(f"{key} {value!r}" for key, value in wanted.items())
             raise TargetError(f"{self._file} has no answer of {message}", "not_recorded")
-        attempts = sorted(records, key=lambda one: int(one.get("attempt") or 0))
+        attempts = sorted(records, key=lambda entry: int(entry.get("attempt") or 0))
         record = attempts[min(request.attempt, len(attempts) - 1)]
         return reply_in(record, "")
 

@@ -206,7 +206,7 @@ def _rubric() -> Schema:
 
 def _evaluator(definitions: Schema) -> Schema:
     """An evaluator in a list; an unknown type may be a program in `.agentv/assertions`."""
-    sentences = {one.name: one.sentence for one in catalogue()}
+    sentences = {entry.name: entry.sentence for entry in catalogue()}
     names = sorted({*TYPES, *ALIASES, *PREMADE})
     spelt = [
         {"const": word, **({"description": sentences[name]} if name in sentences else {})}

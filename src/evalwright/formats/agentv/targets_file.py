@@ -99,13 +99,13 @@ class Targets:
         Raises InputError if there is no such target, and for everything that keeps it from being used.
         """
         wrong: list[Problem] = []
-        for meant in (found := self._meant(name)):
+        for meant in (resolved := self._meant(name)):
             wrong += [*self.wrong.get(meant, ()), *self.missing.get(meant, ())]
         target = self.get(name)
-        if not wrong and found[-1] not in self._targets:
-            known, near = ", ".join(self._targets) or "none", did_you_mean(found[-1], self._targets)
-            wrong.append(Problem(str(self.path), f"there is no target {found[-1]!r}{near} (there are: {known})"))
-        if not wrong and len(found) > _DEEPEST:
+        if not wrong and resolved[-1] not in self._targets:
+            known, near = ", ".join(self._targets) or "none", did_you_mean(resolved[-1], self._targets)
+            wrong.append(Problem(str(self.path), f"there is no target {resolved[-1]!r}{near} (there are: {known})"))
+        if not wrong and len(resolved) > _DEEPEST:
             wrong.append(
                 Problem(str(self.path), f"use_target: the targets from {name!r} on refer to each other in a circle")
             )

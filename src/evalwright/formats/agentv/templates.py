@@ -58,7 +58,7 @@ def _included_file(name: Any, place: str, files: Files, report: Notes, above: tu
         report(place, str(error))
         return None
     if path is None:
-        tried = ", ".join(str(one) for candidate in candidates for one in files.tried(candidate))
+        tried = ", ".join(str(path) for candidate in candidates for path in files.tried(candidate))
         report(place, f"include: there is no file of assertions {name!r} (tried: {tried})")
         return None
     if path in above:

@@ -18,7 +18,7 @@ def trace_messages(messages: Sequence[dict[str, Any]]) -> tuple[list[TraceMessag
 
     Further calls of a message are messages of their own after it, as in all traces, and so is the `output` of a call.
     """
-    found: list[TraceMessage] = []
+    read_messages: list[TraceMessage] = []
     results: list[ToolResult] = []
     called: dict[str | None, str] = {}
     for raw in messages:
@@ -29,14 +29,14 @@ def trace_messages(messages: Sequence[dict[str, Any]]) -> tuple[list[TraceMessag
         call_id = raw_id if isinstance(raw_id, str) else None
         name = raw.get("name") if isinstance(raw.get("name"), str) else called.get(call_id)
         content = _content_of(raw.get("content"))
-        found.append(TraceMessage(role, content, tool_call=_as_call(calls[0]) if calls else None, name=name))
-        found += [TraceMessage(role, tool_call=_as_call(call)) for call in calls[1:]]
+        read_messages.append(TraceMessage(role, content, tool_call=_as_call(calls[0]) if calls else None, name=name))
+        read_messages += [TraceMessage(role, tool_call=_as_call(call)) for call in calls[1:]]
         if role == "tool" and content is not None:
             results.append(ToolResult(name or "", content, call_id))
         for result in _outputs(calls):
-            found.append(TraceMessage("tool", result.content, name=result.name))
+            read_messages.append(TraceMessage("tool", result.content, name=result.name))
             results.append(result)
-    return found, results
+    return read_messages, results
 
 
 def _as_call(call: TracedCall) -> ToolCall:

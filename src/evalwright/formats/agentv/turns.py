@@ -79,13 +79,13 @@ class ConversationTurns:
             yield from composite.asks(case)
 
     async def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None = None) -> Evaluation:
-        kept = trace.extra.get("turns")
-        if not isinstance(kept, list) or len(kept) != len(self._turns):
+        turn_results = trace.extra.get("turns")
+        if not isinstance(turn_results, list) or len(turn_results) != len(self._turns):
             raise EvaluatorError("the trace does not have the turns of the conversation", "no_turns")
         history: list[dict[str, Any]] = [*case.extra.get("chat", ())]
         judged: list[_Judged] = []
         for number, (turn, reply, (members, composite)) in enumerate(
-            zip(case.extra["turns"], kept, self._turns, strict=True), 1
+            zip(case.extra["turns"], turn_results, self._turns, strict=True), 1
         ):
             history += [{"role": "user", "content": turn["input"]}, {"role": "assistant", "content": reply["answer"]}]
             seen = window(history, self._window)
@@ -103,12 +103,12 @@ class ConversationTurns:
         if not self._stop_below:
             return await all_given(_turn_result(result, artifact) for result in judged)
         turns: list[dict[str, Any]] = []
-        for one in judged:
+        for turn in judged:
             if turns and round(turns[-1]["score"], 9) < self._stop_below:
                 skipped = banded(0.0, misses=["not judged: a turn before it failed"])
-                turns.append(_child(one.name, skipped))
+                turns.append(_child(turn.name, skipped))
             else:
-                turns.append(await _turn_result(one, artifact))
+                turns.append(await _turn_result(turn, artifact))
         return turns
 
     def _joint_evaluation(self, results: Sequence[dict[str, Any]]) -> Evaluation:

@@ -139,8 +139,14 @@ async def _run_hooks(settings: WorkspaceSettings, name: str, workspace: Path, ca
 
 def _filled_word(word: str, values: Mapping[str, Any]) -> str:
     def value(match: re.Match[str]) -> str:
-        found = values.get(match[1], match[0])
-        return "" if found is None else found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        replacement = values.get(match[1], match[0])
+        return (
+            ""
+            if replacement is None
+            else replacement
+            if isinstance(replacement, str)
+            else json.dumps(replacement, ensure_ascii=False)
+        )
 
     return _NAME.sub(value, word)
 

@@ -51,7 +51,7 @@ def _message(record: Mapping[str, Any], name: str, date: str) -> dict[str, Any]:
         call = message["tool_call"] or (calls[0] if isinstance(calls, list) and calls else {})
         message["tool_call"] = _call(call)
         if isinstance(calls, list):
-            message["tool_calls"] = [_call(one) for one in calls]
+            message["tool_calls"] = [_call(call) for call in calls]
     if isinstance(message.get("content"), list):
         message["content"] = [
             {"type": "text", **part} if isinstance(part, dict) else part for part in message["content"]

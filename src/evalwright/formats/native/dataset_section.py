@@ -187,8 +187,8 @@ class DatasetReading:
         if self._to_run:
             return ()
         return _MissingDataset(
-            Problem(str(self._file.path), one.message, self._file.document.line(steps_of(one.key)), one.key)
-            for one in problems
+            Problem(str(self._file.path), problem.message, self._file.document.line(steps_of(problem.key)), problem.key)
+            for problem in problems
         )
 
 

@@ -147,16 +147,16 @@ def _is_inside(name: object) -> TypeGuard[str]:
 def _files_of_patterns(folder: Path, value: Any) -> Iterator[tuple[str, list[Path]]]:
     entries = value if isinstance(value, list) else [] if value is None else [value]
     bare = [entry for entry in entries if isinstance(entry, str)]
-    for one in [*([{"split": _WHOLE, "path": bare}] if bare else []), *entries]:
-        if not isinstance(one, dict) or not isinstance(one.get("split"), str):
+    for item in [*([{"split": _WHOLE, "path": bare}] if bare else []), *entries]:
+        if not isinstance(item, dict) or not isinstance(item.get("split"), str):
             continue
-        patterns = one.get("path")
+        patterns = item.get("path")
         named = patterns if isinstance(patterns, list) else [patterns]
         files = [
             file for name in filter(_is_inside, named) for file in sorted(folder.glob(name)) if os.path.isfile(file)
         ]
         if files:
-            yield one["split"], files
+            yield item["split"], files
 
 
 def _cached_files(name: str, split: str | None, subset: str | None) -> list[Path]:

@@ -122,10 +122,10 @@ def _describe_evaluators(section: _Schema, sections: _Schema) -> None:
 
 def _schema_of_config(name: str, sections: _Schema) -> _Schema | None:
     """The schema of an evaluator's configuration; None if the evaluator does not give one."""
-    found = evaluator_keys(name, sections)
-    if found is None:
+    all_keys = evaluator_keys(name, sections)
+    if all_keys is None:
         return None
-    keys, required = found
+    keys, required = all_keys
     config: _Schema = {"properties": keys, "additionalProperties": False}
     if required:
         return {"properties": {"config": {**config, "required": required}}, "required": ["config"]}

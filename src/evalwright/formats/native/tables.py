@@ -195,7 +195,7 @@ class TableDataset(Dataset):
 def separated_by(header: Sequence[str]) -> str:
     """A question to the user if the only cell of a header contains another separator."""
     name = header[0] if len(header) == 1 else ""
-    separator = next((one for one in _SEPARATORS if one in name), None)
+    separator = next((character for character in _SEPARATORS if character in name), None)
     return "" if separator is None else f": does `delimiter: {json.dumps(separator)}` separate the columns?"
 
 

@@ -75,10 +75,10 @@ def configuration_schema() -> Schema:
 
 def _keys(evaluator: str, definitions: Schema) -> Schema:
     """The keys of an evaluator's configuration that a grader may have; null leaves a key unset."""
-    found = evaluator_keys(evaluator, definitions)
-    if found is None:
+    all_keys = evaluator_keys(evaluator, definitions)
+    if all_keys is None:
         return {}
-    keys, needed = found
+    keys, needed = all_keys
     required = [key for key in needed if key != "model"]  # --judge-model may give it
     known = {key: schema if key in required else or_null(schema) for key, schema in keys.items()}
     return mapping({"name": {}, "type": {}, **known}, required, closed=True)

@@ -123,15 +123,15 @@ class _Reading:
         """Note the arguments that the Runnable's model would reject."""
         folders = [Path(folder) for folder in self._folders]
         entries = [case.input for case in dataset.cases]
-        found = hold_arguments(dataset.runnable or "", folders, entries, to_run=self._to_run)
-        dataset.unsure = found.unsure
-        if found.unsure and self._to_run:
+        held = hold_arguments(dataset.runnable or "", folders, entries, to_run=self._to_run)
+        dataset.unsure = held.unsure
+        if held.unsure and self._to_run:
             message = (
-                f"{counted(found.unsure, 'entry', 'entries')} not checked against all of the Runnable's model, which "
+                f"{counted(held.unsure, 'entry', 'entries')} not checked against all of the Runnable's model, which "
                 f"its file alone does not tell: evalwright validate --import {self._path} checks them"
             )
             dataset.warnings.append(Problem(str(self._path), message, key="runnable"))
-        for number, argument, why in found.unfit:
+        for number, argument, why in held.unfit:
             place = f"{key}.{number}.entry_kwargs.{argument}".rstrip(".")
             dataset.unfit.append(Problem(str(self._path), f"Entry #{number + 1}: {place}: {why}", key=place))
 
@@ -159,9 +159,9 @@ class _Reading:
     def _is_inside(self, place: str, key: str, where: str) -> bool:
         """Whether `file.py:name` stays within the boundary; reported if not."""
         named = [Path(folder) / place.rpartition(":")[0] for folder in self._folders]
-        found = next((path for path in named if os.path.isfile(path)), None)
+        existing = next((path for path in named if os.path.isfile(path)), None)
         try:
-            return found is None or bool(self._boundary.check(found))
+            return existing is None or bool(self._boundary.check(existing))
         except OutsideError as error:
             self._report(key, f"{where}{error}")
             return False
@@ -291,7 +291,11 @@ class _Reading:
         own = self._evaluators(entry.get("evaluators"), f"{base}.evaluators", where)
         if len(self._problems) > before:
             return []
-        names = [one for name in own for one in (shared if name == "..." else [name])] if own else shared
+        names = (
+            [evaluator_name for name in own for evaluator_name in (shared if name == "..." else [name])]
+            if own
+            else shared
+        )
         if not names and not self._unassigned:
             self._report(f"{base}.evaluators", f"{where}{base}.evaluators: no evaluators resolved")
         self._check([name for name in own if name != "..."], f"{base}.evaluators", where)

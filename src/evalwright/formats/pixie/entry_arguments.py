@@ -57,14 +57,14 @@ def hold_arguments(place: str, folders: Sequence[Path], entries: Iterable[Any], 
     """Check the entries' arguments with the Runnable's model: the model itself if code may be executed, else its
     text."""
     file, _, name = place.rpartition(":")
-    found = next((path for folder in folders if file and os.path.isfile(path := folder / file)), None)
+    existing = next((path for folder in folders if file and os.path.isfile(path := folder / file)), None)
     arguments = [(number, entry) for number, entry in enumerate(entries) if isinstance(entry, dict)]
-    if found is None or is_function(found, name):
+    if existing is None or is_function(existing, name):
         return HeldArguments([], 0)
     if to_run and executes_code():
         model = _imported_model(place, folders)
         return HeldArguments([], 0) if model is None else _arguments_held(model, arguments)
-    unread = argument_model(found, name)
+    unread = argument_model(existing, name)
     return HeldArguments([], len(arguments)) if unread is None else _arguments_held(unread, arguments)
 
 

@@ -79,13 +79,13 @@ async def chat(
         first = [{"role": "system", "content": system}] if system else []
         messages = [*first, {"role": "user", "content": text}]
         form = {"response_format": {"type": "json_object"}} if schema is not None else {}
-        with kept_call(model or JUDGE, messages) as kept:
+        with kept_call(model or JUDGE, messages) as call:
             reply = await _call(
                 client.chat.completions.create,
                 model=model or JUDGE, messages=messages, temperature=temperature, **form,
             )  # fmt: skip
             choice = reply.choices[0]
-            recorded = kept.note_output(choice.message.content or "")
+            recorded = call.note_output(choice.message.content or "")
         ended = getattr(choice, "finish_reason", None)
         if isinstance(ended, str) and is_unfinished(ended):
             raise BadReply(f"the judge's reply is incomplete: it ended with {ended}")

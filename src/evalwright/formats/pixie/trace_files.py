@@ -164,13 +164,13 @@ def _lines(trace: Path) -> list[tuple[int, str]]:
 
 def _record(line: str, number: int, trace: Path) -> Record:
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{trace}:{number}: broken JSON: {error}") from error
-    sound = isinstance(found, dict) and isinstance(found.get("type"), str)
-    if not sound or (found["type"] == "wrap" and not isinstance(found.get("name"), str)):
+    sound = isinstance(value, dict) and isinstance(value.get("type"), str)
+    if not sound or (value["type"] == "wrap" and not isinstance(value.get("name"), str)):
         raise ValueError(f"{trace}:{number}: expected an object with a type, and a name if that is wrap")
-    known: Record = found
+    known: Record = value
     return known
 
 

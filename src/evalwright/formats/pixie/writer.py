@@ -28,9 +28,9 @@ def write_pixie(suite: Suite, folder: Path, output: OutputFolder) -> Written:
     config: Mapping[str, Any] = suite.variants[0].config if suite.variants else {}
     datasets: dict[str, list[Case]] = {}
     for case in suite.cases:
-        made = snapshot(case)
-        if isinstance(made.extra.get("eval_input"), list) and "dataset" in made.extra:
-            datasets.setdefault(made.extra["dataset"], []).append(made)
+        snapped = snapshot(case)
+        if isinstance(snapped.extra.get("eval_input"), list) and "dataset" in snapped.extra:
+            datasets.setdefault(snapped.extra["dataset"], []).append(snapped)
         else:
             losses.append(Problem(f"case {case.id}", "is not an entry of a pixie dataset", key="extra"))
     place = folder if len(datasets) <= 1 else folder / suite.name.replace("/", "_")

@@ -208,7 +208,7 @@ def _wrong(message: str) -> Any:
 
 def _type(validator: Any, _: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
     types = _types(schema)
-    if not any(validator.is_type(value, one) for one in types):
+    if not any(validator.is_type(value, type_name) for type_name in types):
         yield _wrong(f"{value!r:.80} is not of type {' or '.join(types)}")
 
 

@@ -94,11 +94,11 @@ class Assertions:
     ) -> list[EvaluatorSpec]:
         """The evaluators of one test, in order, under the names that promptfoo's reports use."""
         assertions = [assertion for authored in lists for assertion in self._listed_assertions(authored)]
-        for one in assertions:
-            prompt = one.get("rubricPrompt", options.get("rubricPrompt"))
-            if (kind := (one["type"], str(prompt))) not in self._doubted:
+        for entry in assertions:
+            prompt = entry.get("rubricPrompt", options.get("rubricPrompt"))
+            if (kind := (entry["type"], str(prompt))) not in self._doubted:
                 self._doubted.add(kind)
-                doubt_rubric(one["type"], prompt, origin)
+                doubt_rubric(entry["type"], prompt, origin)
         return [self._spec(assertion, i, options) for i, assertion in enumerate(assertions)]
 
     def _spec(self, assertion: dict[str, Any], number: int, options: Mapping[str, Any]) -> EvaluatorSpec:

@@ -93,8 +93,8 @@ def _with_changes(context: dict[str, Any], returned: Any) -> dict[str, Any]:
 
 def prompts_shown(prompts: Sequence[AuthoredPrompt]) -> list[dict[str, Any]]:
     """Prompts in the form in which promptfoo shows them to hooks."""
-    kept = ("label", "id", "config")
-    return [{"raw": _text(prompt), **{key: prompt[key] for key in kept if key in prompt}} for prompt in prompts]
+    keys = ("label", "id", "config")
+    return [{"raw": _text(prompt), **{key: prompt[key] for key in keys if key in prompt}} for prompt in prompts]
 
 
 def _text(prompt: AuthoredPrompt) -> str:

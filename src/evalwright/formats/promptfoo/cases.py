@@ -86,7 +86,7 @@ class Tests:
         if not isinstance(tests, list):
             origin.report(f"expected a list of tests, found {kind_found(tests)}")
             return
-        known = {compact_json(one.raw): one for one in self._listed or ()}
+        known = {compact_json(test.raw): test for test in self._listed or ()}
         for i, test in enumerate(tests):
             kept = known.get(compact_json(test))
             yield from self._test(test, origin.at(i)) if kept is None else (kept,)

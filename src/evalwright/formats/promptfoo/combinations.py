@@ -41,4 +41,4 @@ def _files(value: Any, sources: Sources, origin: Origin) -> list[Any]:
     paths = list(sources.paths(path, origin))
     if not paths or os.path.isfile(sources.folder / path):
         return [value]
-    return [f"file://{os.path.relpath(one, sources.folder)}" for one in paths]
+    return [f"file://{os.path.relpath(path, sources.folder)}" for path in paths]

@@ -71,18 +71,18 @@ class _References:
         inner = self._in_file(reference[1], place) if reference[1] else self
         if inner is None:
             return None
-        found = inner._document
+        document = inner._document
         for step in (reference[2] or "").split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, dict) and name in found:
-                found = found[name]
-            elif isinstance(found, list) and name.isdigit() and int(name) < len(found):
-                found = found[int(name)]
+            if isinstance(document, dict) and name in document:
+                document = document[name]
+            elif isinstance(document, list) and name.isdigit() and int(name) < len(document):
+                document = document[int(name)]
             else:
                 where = "that" if reference[1] else "this"
                 self._origin.at(*place).report(f"$ref: there is no {reference[0]!r} in {where} file")
                 return None
-        return inner.resolved(copy.deepcopy(found), place, (*behind, target))
+        return inner.resolved(copy.deepcopy(document), place, (*behind, target))
 
     def _in_file(self, named: str, place: Place) -> _References | None:
         """What resolves the references within another file; None, after a report, if that cannot be read."""

@@ -96,9 +96,9 @@ class Grader:
         context = {"vars": dict(self._variables), "prompt": {"raw": prompt, "label": "judge"}}
         call = ProviderCall(prompt, context, {}, 0, environment())
         try:
-            with kept_call(self.name, [{"role": "user", "content": prompt}]) as kept:
+            with kept_call(self.name, [{"role": "user", "content": prompt}]) as recording:
                 reply = await _caller(json.dumps(self._provider, sort_keys=True), self._folder)(call)
-                text = kept.note_output(shown_text(reply.output), reply.cost)
+                text = recording.note_output(shown_text(reply.output), reply.cost)
         except TargetError as error:
             raise EvaluatorError(f"the judge {self.name} could not be called: {error}", error.type) from error
         if reply.cost is not None:

@@ -66,10 +66,10 @@ def _written_out(text: str, scheme: str, origin: Origin) -> dict[str, Any]:
     if line is None:
         origin.report(f"expected a request that begins like 'POST /path HTTP/1.1', found {first!r:.80}")
         return {}
-    pairs = [_HEADER.fullmatch(one.strip()) for one in lines]
-    for one, pair in zip(lines, pairs, strict=True):
+    pairs = [_HEADER.fullmatch(line.strip()) for line in lines]
+    for header_line, pair in zip(lines, pairs, strict=True):
         if pair is None:
-            origin.report(f"expected a header, 'Name: value', found {one!r:.80}")
+            origin.report(f"expected a header, 'Name: value', found {header_line!r:.80}")
     headers = {pair[1]: pair[2] for pair in pairs if pair is not None}
     host = next((value for name, value in headers.items() if name.lower() == "host"), None)
     if host is None:

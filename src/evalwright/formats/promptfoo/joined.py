@@ -37,7 +37,7 @@ def joined_configuration(path: Path, others: Sequence[Path], sources: Sources) -
     if not others:
         return raw, Findings(path, document)
     if strange := [other for other in others if other.resolve().parent != folder]:
-        raise InputError([Problem(str(one), f"expected a file in the folder of {path}") for one in strange])
+        raise InputError([Problem(str(stray), f"expected a file in the folder of {path}") for stray in strange])
     whole = _Joined(path, document, sources)
     whole.include(raw, Findings(path, document))
     for other in others:
@@ -73,8 +73,8 @@ class _Joined(Findings):
                     joined.append(item)
         elif place in _MAPPINGS and isinstance(value, dict) and isinstance(known, dict | None):
             inner = owner.setdefault(str(key), {})
-            for name, one in value.items():
-                self._join(inner, (*place, name), one, part, (*written, name))
+            for name, member in value.items():
+                self._join(inner, (*place, name), member, part, (*written, name))
         else:
             owner[str(key)] = value
             self._parts[place] = part, written

@@ -43,13 +43,13 @@ def own_repeat(case: Case) -> int | None:
 
 def with_places(chosen: Sequence[AuthoredCase]) -> list[Case]:
     """The cases, each with its place among the combinations of its test, if there are several."""
-    found: list[Case] = []
+    numbered: list[Case] = []
     for _, group in groupby(chosen, key=lambda chosen_case: chosen_case.group):
         cases = [chosen_case.case for chosen_case in group]
         if len(cases) > 1:
             cases = [_with_place(case, i, len(cases)) for i, case in enumerate(cases)]
-        found += cases
-    return found
+        numbered += cases
+    return numbered
 
 
 def _with_place(case: Case, place: int, size: int) -> Case:

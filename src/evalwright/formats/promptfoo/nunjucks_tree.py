@@ -70,7 +70,7 @@ class _Literals(NodeTransformer):
 
 
 def _names_set(node: nodes.Node) -> set[str]:
-    targets = [one.target for kind in _ASSIGNING for one in node.find_all(kind)]
+    targets = [assignment.target for kind in _ASSIGNING for assignment in node.find_all(kind)]
     return {name.name for target in targets for name in [target, *target.find_all(nodes.Name)] if _is_stored(name)}
 
 

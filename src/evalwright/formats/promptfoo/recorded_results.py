@@ -31,7 +31,7 @@ class RecordedResults:
     def __init__(self, path: Path, column: int, trials: int) -> None:
         self._name, self._trials = path.name, trials
         self._rows: dict[str, list[_Row]] = defaultdict(list)
-        for row in sorted(_rows(path), key=lambda one: one.get("testIdx") or 0):
+        for row in sorted(_rows(path), key=lambda result: result.get("testIdx") or 0):
             if row.get("promptIdx", 0) == column:
                 test = row.get("testCase") or {}
                 self._rows[test_key(test.get("vars") or {}, test.get("description"))].append(row)

@@ -25,6 +25,6 @@ def unknown_names(
     for key, name in named:
         there = known[key]
         if there and not any(allows([name], pattern) for pattern in there):
-            labels = [str(one["label"]) for one in there]
+            labels = [str(prompt["label"]) for prompt in there]
             shown = ", ".join(f"{label:.60}" for label in labels[:_MOST_NAMED])
             yield f"{key}: there is no {name!r}{did_you_mean(name, labels)} (there are: {shown})"

@@ -29,7 +29,7 @@ def tests_in(text: str, file: str, origin: Origin) -> list[tuple[int, dict[str, 
     line."""
     header, rows = rows_of(text, file, origin)
     header = [column.strip() for column in header]
-    if len(header) == 1 and (likely := next((one for one in _LIKELY if one in header[0]), None)):
+    if len(header) == 1 and (likely := next((separator for separator in _LIKELY if separator in header[0]), None)):
         origin.warn(f"{file}:1: found one column, {header[0]!r}: set {DELIMITER} if {likely!r} is between the cells")
     for column, number in Counter(header).items():
         if number > 1:

@@ -95,7 +95,7 @@ def _narrowed_lists(narrow: Callable[[list[int], int], list[int]]) -> _Narrow:
         for case in cases:
             listed.setdefault(case.listed, {})[case.test] = None
         kept = {(place, test) for place, tests in listed.items() for test in narrow([*tests], place)}
-        return [one for one in cases if (one.listed, one.test) in kept]
+        return [case for case in cases if (case.listed, case.test) in kept]
 
     return narrowed
 

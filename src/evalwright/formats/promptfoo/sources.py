@@ -32,7 +32,7 @@ class Sources:
     def __init__(self, folder: Path, allowed: Iterable[Path] = (), named: Path | None = None) -> None:
         self.folder = folder
         self._named = named or folder
-        self.allowed: list[str] = [str(Path(one).absolute()) for one in allowed]
+        self.allowed: list[str] = [str(Path(folder).absolute()) for folder in allowed]
         self.boundary: Boundary = Boundary(folder, self.allowed)
         self.used: list[Path] = []
 
@@ -63,7 +63,7 @@ class Sources:
             origin.report(f"{named!r} stands for {number:,} patterns, expected at most {_MOST_PATTERNS:,}")
             return
         patterns = map("".join, product(*choices))
-        matches = [match for one in patterns for match in self.folder.glob(one) if match.is_file()]
+        matches = [match for pattern in patterns for match in self.folder.glob(pattern) if match.is_file()]
         if not matches:
             origin.report(f"no file matches {named!r}", absent=True)
         for match in sorted(dict.fromkeys(matches)):

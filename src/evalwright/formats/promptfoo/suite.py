@@ -234,8 +234,8 @@ class _Reading:
         key = "providers" if raw.get("providers") else "targets"
         if not raw.get(key):
             if "redteam" not in raw:
-                strange = (one for one in raw if one not in CONFIG and did_you_mean(one, ("providers", "targets")))
-                hint = "".join(f"; should {one!r} be 'providers'?" for one in islice(strange, 1))
+                strange = (key for key in raw if key not in CONFIG and did_you_mean(key, ("providers", "targets")))
+                hint = "".join(f"; should {key!r} be 'providers'?" for key in islice(strange, 1))
                 origin.report(f"no providers: expected the key providers (or targets) with what is to be asked{hint}")
             return []
         providers = providers_of(raw[key], self._sources, origin.at(key))
@@ -315,12 +315,12 @@ def _contents(
 ) -> str:
     """The numbers of tests, prompts, providers and cells, and of the places that need Node."""
     cells = sum(_cells(case, variants, trials) for case in cases)
-    found = [
+    counts = [
         (len(cases), "test"), (len(chosen.prompts), "prompt"), (len(chosen.providers), "provider"), (cells, "cell"),
     ]  # fmt: skip
     places = for_node()
     node = f"; Node runs {counted(places, 'place')} of it" if places else "; nothing needs Node"
-    return ", ".join(counted(number, noun) for number, noun in found) + node
+    return ", ".join(counted(number, noun) for number, noun in counts) + node
 
 
 def _cells(case: Case, variants: Sequence[Variant], trials: int) -> int:

@@ -47,9 +47,9 @@ def with_references(values: dict[str, Any]) -> dict[str, Any]:
         }
         if not used:
             break
-        for name, one in used.items():
-            other = values[one[1]]
-            values[name] = values[name].replace(one[0], "null" if other is None else template_text(other), 1)
+        for name, use in used.items():
+            other = values[use[1]]
+            values[name] = values[name].replace(use[0], "null" if other is None else template_text(other), 1)
     return values
 
 

@@ -45,18 +45,18 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
     if beaten and not errored:
         score, status = 0.0, "fail"
     reasons = [] if status == "pass" else _reasons(trace, results, missing)
-    found = verdict_on(trace, status, None if errored else score, reasons)
+    cell_verdict = verdict_on(trace, status, None if errored else score, reasons)
     if named and not errored:
-        found.named_scores = {name: one.mean for name, one in named.items()}
+        cell_verdict.named_scores = {name: scores.mean for name, scores in named.items()}
     passed, failed = _passed_and_failed(
         row.passed for row in _all_rows(row for row in results if row.evaluator != _SCORING)
     )
     if not errored:
-        found.extra = {"asserts": [passed, failed]}
+        cell_verdict.extra = {"asserts": [passed, failed]}
         if named:
-            found.extra["sums"] = {name: one.total for name, one in named.items()}
-            found.extra["behind"] = {name: [one.weight, one.n] for name, one in named.items()}
-    return found
+            cell_verdict.extra["sums"] = {name: scores.total for name, scores in named.items()}
+            cell_verdict.extra["behind"] = {name: [scores.weight, scores.n] for name, scores in named.items()}
+    return cell_verdict
 
 
 def _skipped_verdict(trace: Trace) -> CaseVerdict:

@@ -43,8 +43,8 @@ async def await_results(
     if concurrent:
         await all_given(fill_row(results, clock, cell) for cell in waiting)
     else:
-        for one in waiting:
-            await fill_row(results, clock, one)
+        for awaited in waiting:
+            await fill_row(results, clock, awaited)
     for last in pending:
         if not isinstance(last.given, Awaitable):
             await fill_row(results, clock, last)

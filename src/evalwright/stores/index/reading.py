@@ -298,9 +298,9 @@ class RunIndex:
         """The records at these places, if they are that cell's. Raises StaleIndex."""
         if not places:
             return []
-        found = self._read(name, kind, decode, places)
+        decoded = self._read(name, kind, decode, places)
         wanted = (entry.case_key, entry.variant, entry.trial, entry.attempt)
-        records = [record for record in found if record is not None and attempt_key(record) == wanted]
+        records = [record for record in decoded if record is not None and attempt_key(record) == wanted]
         if len(records) < len(places):
             raise self._stale(f"{name} at {places[0][0]:,}: another record")
         return records

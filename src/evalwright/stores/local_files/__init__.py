@@ -83,12 +83,12 @@ class LocalFiles(Masked):
     @contextmanager
     def _draft(self) -> Iterator[tuple[Path, RunLock]]:
         """A new draft and its lock; if the block ends with an exception, no trace of them is left."""
-        made = [folder for folder in (self.folder, *self.folder.parents) if not os.path.exists(folder)]
+        folders = [folder for folder in (self.folder, *self.folder.parents) if not os.path.exists(folder)]
         draft, lock = self._new_draft()
         try:
             yield draft, lock
         except BaseException:  # Ctrl-C while a long dataset is read must not leave a locked draft behind
-            _undo(draft, lock, made)
+            _undo(draft, lock, folders)
             raise
 
     def _new_draft(self) -> tuple[Path, RunLock]:

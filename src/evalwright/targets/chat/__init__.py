@@ -185,9 +185,9 @@ class _Talk:
         recorded[0].thinking = reply.thinking
         self._recorded += recorded
         self._calls += made
-        for call, one in zip(ran, served, strict=True):
-            if one.result is not None:
-                self._record_result(ToolResult(call.name, plain(one.result, "result", []), call.id))
+        for call, result in zip(ran, served, strict=True):
+            if result.result is not None:
+                self._record_result(ToolResult(call.name, plain(result.result, "result", []), call.id))
         return calls
 
     def add_result(self, result: ToolResult) -> None:

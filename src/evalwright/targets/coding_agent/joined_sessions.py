@@ -31,7 +31,7 @@ def joined_trace(imported: Sequence[Imported]) -> tuple[Trace, list[str]]:
 
     Raises ValueError if there is no session.
     """
-    sessions = [(one.case_id, one.trace) for one in imported if one.trace is not None]
+    sessions = [(recording.case_id, recording.trace) for recording in imported if recording.trace is not None]
     if not sessions:
         raise ValueError("no session")
     traces = [trace for _, trace in sessions]

@@ -82,17 +82,17 @@ def compared_cell_page(
     view = choice.get("view", "")
     if view not in ("", "side"):
         raise unknown_value("view", view, ("side",))
-    found = chosen_sides(shelf, choice)
-    if found is None:
+    both_sides = chosen_sides(shelf, choice)
+    if both_sides is None:
         raise BadQuery("a comparison needs two runs: a=RUN&b=RUN")
-    check_values(found[:2], listed.narrowed)
-    paired = pairings.of(*found)
+    check_values(both_sides[:2], listed.narrowed)
+    paired = pairings.of(*both_sides)
     if paired is None:
-        return comparing_page(found)
+        return comparing_page(both_sides)
     pair = paired.of_key(key)
     if pair is None:
         raise PageNotFound(f"Neither run has a cell {key[:40]!r}.", "/")
-    return page_of_pair(found, paired, pair, links, listed, view)
+    return page_of_pair(both_sides, paired, pair, links, listed, view)
 
 
 _EVERY = ListedPairs()

@@ -113,7 +113,7 @@ def _compared_row(
     before = None if older is None else shelf.summary(older)
     if older is None or before is None or isinstance(before, str) or row.best is None:
         return row
-    known = {one.variant: one.rate for one in _rates(before)}
+    known = {variant_rate.variant: variant_rate.rate for variant_rate in _rates(before)}
     variant, rate, _ = row.best
     if variant not in known:
         return row

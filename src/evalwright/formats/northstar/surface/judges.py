@@ -183,11 +183,11 @@ async def _completed_by(function: CompletionFn, request: ChatRequest, reply_mode
         "temperature": request.temperature,
         "response_format": reply_model,
     }
-    with kept_call(request.model, messages) as kept:
+    with kept_call(request.model, messages) as call:
         reply = await asyncio.to_thread(function, **fields)
         if inspect.isawaitable(reply):
             reply = await reply
-        return ChatReply(kept.note_output(_content_of(reply)), request.model)
+        return ChatReply(call.note_output(_content_of(reply)), request.model)
 
 
 def _content_of(reply: Any) -> str:

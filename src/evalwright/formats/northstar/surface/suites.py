@@ -74,10 +74,10 @@ class EvalSuite:
         return list(await asyncio.gather(*map(one, cases)))
 
     async def _case(self, case: EvalCase) -> CaseResult:
-        made = case_of(case)
-        trace = recorded_of(made)
+        snapped = case_of(case)
+        trace = recorded_of(snapped)
         assert isinstance(trace, Trace)
-        grades = [self._grade(grader, case, made, trace) for grader in self.graders]
+        grades = [self._grade(grader, case, snapped, trace) for grader in self.graders]
         done = [grade if isinstance(grade, GradeResult) else await grade for grade in grades]
         if trace.error is not None:
             return CaseResult(case_id=case.id, status=CaseStatus.ERRORED, grades=done, error=trace.error.message)

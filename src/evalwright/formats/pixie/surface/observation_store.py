@@ -72,11 +72,11 @@ class ObservationStore:
 
     async def list_traces(self, limit: int = 50, offset: int = 0) -> list[dict[str, Any]]:
         """A summary of each trace, newest first: its id, root, start, size, and whether anything failed."""
-        found = []
+        matching = []
         for trace_id in dict.fromkeys(span.trace_id for span in self._spans):
             spans = await self.get_trace_flat(trace_id)
             root = next((span for span in spans if span.parent_span_id is None), None)
-            found.append(
+            matching.append(
                 {
                     "trace_id": trace_id,
                     "root_name": None if root is None else _name(root),
@@ -85,12 +85,12 @@ class ObservationStore:
                     "observation_count": len(spans),
                 }
             )
-        found.sort(key=lambda trace: str(trace["started_at"]), reverse=True)
-        return found[offset : offset + limit]
+        matching.sort(key=lambda trace: str(trace["started_at"]), reverse=True)
+        return matching[offset : offset + limit]
 
     def _where(self, holds: Callable[[Span], bool], trace_id: str | None) -> list[Span]:
-        kept = [span for span in self._spans if trace_id in (None, span.trace_id) and holds(span)]
-        return sorted(kept, key=lambda span: span.started_at)
+        spans = [span for span in self._spans if trace_id in (None, span.trace_id) and holds(span)]
+        return sorted(spans, key=lambda span: span.started_at)
 
 
 def _name(span: Span) -> str | None:

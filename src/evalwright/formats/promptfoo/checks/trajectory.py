@@ -66,7 +66,7 @@ def tool_sequence(question: AssertionInput) -> Evaluation:
         fits = len(tools) == len(wanted) and all(map(_matches, tools, wanted))
     else:
         rest = iter(tools)
-        fits = all(any(_matches(step, one) for step in rest) for one in wanted)
+        fits = all(any(_matches(step, wanted_step) for step in rest) for wanted_step in wanted)
     steps = f"{', '.join(map(_label, wanted))} ({mode})"
     return question.of(fits, *expected_or_forbidden(f"called {_listed_tools(tools)}", steps))
 
