@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import evalwright as ew
 from evalwright.audit.audit import audit_run
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import EvaluationResult
@@ -60,3 +61,15 @@ def test_answers_that_a_crash_left_unjudged_are_judged_as_the_others(tmp_path, a
 def test_an_audit_judges_answers_as_the_run_did(tmp_path, agents):
     outcome = run_suite(suite(tmp_path, [f"it is {TOKEN}", "done"], evaluators=CHECKS[:1]))
     assert audit_run(outcome.run_dir, limit=10).traces == 1
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_what_a_case_expects_is_masked_in_any_store(tmp_path, stored):
+    case = ew.Case(id="a", input="x", expected=ew.Expected(answer_should_include=[TOKEN]))
+    out = tmp_path / "runs" if stored else None
+    ran = ew.evaluate([case], lambda x: f"it is {TOKEN}", evaluators=["contains_text"], out=out)
+    assert [cell.status for cell in ran.cells()] == ["pass"]
+    again = [*ew.re_evaluate(ran).cells()]
+    assert [cell.status for cell in again] == ["pass"]
+    if not stored:
+        assert again[0].case.expected.answer_should_include == [TOKEN]

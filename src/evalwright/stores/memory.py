@@ -16,6 +16,7 @@ import msgspec
 
 from evalwright.errors import InputError, RunLockedError, StorageError, did_you_mean
 from evalwright.files.masker import Masker
+from evalwright.files.placeholders import expand_as_recorded
 from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.plan import Plan
@@ -55,6 +56,7 @@ class MemoryRun:
         self._masker = masker.keeping(reserved_words(plan))
         self.encoder: LineEncoder = LineEncoder(self._masker)
         self._artifacts: Path | None = None
+        self._recorded = False
 
     @property
     def artifacts(self) -> Path:
@@ -66,12 +68,20 @@ class MemoryRun:
         return self._artifacts
 
     def cases(self, start: int = 0) -> Iterator[Case]:
-        return LineDecoder("cases", self.damage).records(Case, islice(self._cases, start, None))
+        return self._decoded_cases(islice(self._cases, start, None))
 
     def case(self, index: int) -> Case:
         if not 0 <= index < len(self._cases):
             raise InputError(f"{self.location} has {len(self._cases)} cases, none at position {index}")
-        return next(LineDecoder("cases", self.damage).records(Case, [self._cases[index]]))
+        return next(self._decoded_cases([self._cases[index]]))
+
+    def _decoded_cases(self, lines: Iterable[bytes]) -> Iterator[Case]:
+        read = map(self._as_recorded, lines) if self._recorded else lines
+        return LineDecoder("cases", self.damage).records(Case, read)
+
+    def _as_recorded(self, line: bytes) -> bytes:
+        placed = self._masker.placeholders(msgspec.json.decode(line))
+        return msgspec.json.encode(expand_as_recorded(placed, self._masker.secrets)) + b"\n"
 
     def parts(self, count: int) -> list[Part]:
         total = len(self._traces)
@@ -97,6 +107,10 @@ class MemoryRun:
     def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Nothing has to be filled in: the plan and the cases are as they were given."""
         return {}
+
+    def mask_cases(self, masked: bool = True) -> None:
+        """See `RunReader`."""
+        self._recorded = masked
 
     def append_trace(self, trace: Trace) -> None:
         self._check_open()
@@ -138,6 +152,7 @@ class MemoryRun:
 
     def close(self) -> None:
         self.writing = False
+        self._recorded = False  # whoever reads the run next has the same object
 
     def _check_open(self) -> None:
         if not self.writing:
