@@ -50,6 +50,8 @@ _MOST_HELD = 1 << 16
 class LocalWriter(LocalReader):
     """A run folder with the exclusive right to write."""
 
+    plan: Plan | None
+
     def __init__(self, folder: Path, lock: RunLock, masker: Masker, *, new: bool = False) -> None:
         """Opening a run that is not `new` completes what a crash interrupted: it moves committed results and removes
         torn last lines. The cases of a new run are read back with its secrets."""

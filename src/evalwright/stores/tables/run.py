@@ -159,6 +159,8 @@ class _Rows:
 class TableWriter(TableReader):
     """A stored run with the exclusive right to write. `sync` may be called from another thread."""
 
+    plan: Plan | None
+
     def __init__(self, tables: RunTables, masker: Masker, *, new: bool = False) -> None:
         """The cases of a new run are read back with its secrets."""
         try:
