@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalwright.audit.artifacts import unpacked_artifacts
 from evalwright.audit.bench import Bench
 from evalwright.audit.counts import AuditedTrace, Counts
 from evalwright.audit.evaluators import AuditedEvaluators
@@ -32,7 +33,7 @@ from evalwright.run.missing_keys import must_have_keys
 from evalwright.run.models import live_models
 from evalwright.run.re_evaluation import plan_to_judge, suite_to_judge
 from evalwright.run.recorded_plan import as_traces_record
-from evalwright.run.stored_artifacts import StoredArtifacts, unpacked_artifacts
+from evalwright.run.stored_artifacts import StoredArtifacts
 from evalwright.run.stored_run import CaseOf, case_finder
 from evalwright.session import Session, owns_process, session
 from evalwright.session.signals import Signals

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalwright.files.temporary import temporary_folder
 from evalwright.model.artifact import Artifact
 from evalwright.model.cell import attempt_key
 from evalwright.model.plan import Plan
@@ -18,7 +15,7 @@ from evalwright.stores.artifacts import artifact_path, read_artifact
 if TYPE_CHECKING:
     from evalwright.run.cells import Cell
 
-__all__ = ["StoredArtifacts", "unpacked_artifacts"]
+__all__ = ["StoredArtifacts"]
 
 
 class StoredArtifacts:
@@ -37,15 +34,3 @@ class StoredArtifacts:
     def path(self, cell: Cell, case_key: str) -> str:
         name = cell.variant.name
         return artifact_path(case_key, name, cell.trial, self._trials[name])
-
-
-@contextmanager
-def unpacked_artifacts(reader: RunReader) -> Iterator[Path | None]:
-    """A temporary folder with the artifacts that another program keeps only in tables; None for all other runs."""
-    unpack = getattr(reader, "unpack_artifacts", None)
-    if reader.plan is not None or unpack is None:
-        yield None
-        return
-    with temporary_folder() as folder:
-        unpack(folder)
-        yield folder
