@@ -354,6 +354,13 @@ def test_where_errors_count_as_failed_variants_are_compared_so(tmp_path: Path) -
     assert comparison.deltas[0].pass_rate_delta == 0.0
 
 
+def test_a_run_without_its_baseline_variant_says_that_it_compares_nothing(tmp_path: Path) -> None:
+    summary = ran(tmp_path, baseline="old", new="11").summary
+    assert summary.comparison is None
+    assert "not compared with old: it is no system of this run" in summary.warnings
+    assert ran(tmp_path / "both", baseline="old", old="11", new="11").summary.warnings == []
+
+
 def _numbers(decision: Decision | None) -> dict[str, Any]:
     assert decision is not None
     found: dict[str, Any] = msgspec.to_builtins(decision)

@@ -86,6 +86,8 @@ def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan, shown: Run
         runs = one_run(reader, plan, terms)
         try:
             summary.comparison = against_baseline(runs, plan.run.baseline_variant)
+            if all(variant.name != plan.run.baseline_variant for variant in plan.variants):
+                summary.warnings.append(f"not compared with {plan.run.baseline_variant}: it is no system of this run")
         except InputError as error:  # the run has ended and is paid for
             summary.warnings.append(f"not compared with {plan.run.baseline_variant}: {error.headline}")
         _mark_dominated(summary, runs)
