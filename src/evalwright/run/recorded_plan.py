@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -37,12 +37,15 @@ def _as_recorded(spec: EvaluatorSpec, mask: Callable[[str], str]) -> EvaluatorSp
     return msgspec.structs.replace(spec, config=_config(spec.type, spec.config, mask))
 
 
-def _config(type_name: str, config: Mapping[str, Any], mask: Callable[[str], str]) -> dict[str, Any]:
+def _config(type_name: str, config: dict[str, Any], mask: Callable[[str], str]) -> dict[str, Any]:
     if type_name == "composite":
-        members = [
-            {**member, "config": _config(str(member.get("type")), member.get("config") or {}, mask)}
-            for member in config["evaluators"]
-        ]
-        return {**config, "evaluators": members}
+        return {**config, "evaluators": [_member(member, mask) for member in config.get("evaluators") or ()]}
     only_compares = knows("evaluators", type_name) and declared("evaluators", type_name).looks
-    return with_texts_changed(config, mask) if only_compares else dict(config)
+    return with_texts_changed(config, mask) if only_compares else config
+
+
+def _member(member: Any, mask: Callable[[str], str]) -> Any:
+    """A member of a composite; in a plan that somebody edited it may be anything, which building it then reports."""
+    if not isinstance(member, dict) or not isinstance(member.get("config"), dict):
+        return member
+    return {**member, "config": _config(str(member.get("type")), member["config"], mask)}
