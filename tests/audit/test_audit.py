@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from contextlib import closing
@@ -17,6 +16,7 @@ from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.audit import Survivor
 from evalwright.run.locations import find_run
+from unprivileged import as_nobody
 
 THREE = {"a": "Order 1 is open.", "b": "Order 2 is open.", "c": "Order 3 is open."}
 
@@ -186,21 +186,7 @@ def test_a_run_folder_stays_as_it_is_with_a_last_line_that_is_not_whole(tmp_path
 
 def audited_as_nobody(run: Path) -> str:
     """The traces that an audit judged, or its error, for a user who may only read."""
-    receive, send = os.pipe()
-    if (child := os.fork()) == 0:
-        try:
-            if os.getuid() == 0:  # who may write everything
-                os.setuid(65534)
-            os.write(send, str(audit_run(run, limit=100).traces).encode())
-        except BaseException as error:
-            os.write(send, repr(error).encode())
-        finally:
-            os._exit(0)
-    os.close(send)
-    with os.fdopen(receive) as told:
-        answer = told.read()
-    os.waitpid(child, 0)
-    return answer
+    return as_nobody(lambda: str(audit_run(run, limit=100).traces))
 
 
 @pytest.mark.parametrize("store", ["local_files", "sqlite"])

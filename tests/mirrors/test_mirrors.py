@@ -226,4 +226,5 @@ def test_every_mistake_of_an_exporter_is_reported_at_its_key(config, keys):
 
 
 def test_an_exporter_that_never_started_is_closed_without_an_error():
-    load("mirrors", "otel")({"endpoint": "http://127.0.0.1:9/v1/traces"}).close()
+    mirror = load("mirrors", "otel")({"endpoint": "http://127.0.0.1:9/v1/traces"})
+    assert mirror.close() is None

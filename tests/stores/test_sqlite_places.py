@@ -15,6 +15,7 @@ from evalwright.errors import InputError, StorageError
 from evalwright.model.trace import Trace
 from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import a_case, a_plan, a_trace
+from unprivileged import as_nobody
 
 
 @pytest.fixture
@@ -85,23 +86,15 @@ def test_the_lock_of_a_run_is_gone_with_its_writer_and_names_the_run(file: Path)
 
 def _read_as_nobody(file: Path) -> list[str]:
     """The ids of the runs in a file of which each was read, by a user who may write neither it nor beside it."""
-    receive, send = os.pipe()
-    if (child := os.fork()) == 0:
-        try:
-            if os.getuid() == 0:  # who may write everything
-                os.setuid(65534)
-            for run_id in Sqlite(file).run_ids():
-                with closing(Sqlite(file).read(run_id)) as reader:
-                    os.write(send, f"{run_id} {len([*reader.traces(Trace)])}\n".encode())
-        except BaseException as error:
-            os.write(send, repr(error).encode())
-        finally:
-            os._exit(0)
-    os.close(send)
-    with os.fdopen(receive) as told:
-        found = told.read().splitlines()
-    os.waitpid(child, 0)
-    return found
+
+    def read() -> str:
+        lines = []
+        for run_id in Sqlite(file).run_ids():
+            with closing(Sqlite(file).read(run_id)) as reader:
+                lines.append(f"{run_id} {len([*reader.traces(Trace)])}")
+        return "\n".join(lines)
+
+    return as_nobody(read).splitlines()
 
 
 @pytest.mark.parametrize("killed", [False, True])

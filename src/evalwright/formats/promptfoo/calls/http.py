@@ -178,7 +178,7 @@ def _text_body(body: str, names: Mapping[str, Any], headers: Mapping[str, str]) 
                 key: compact_json(value)[1:-1] if isinstance(value, str) else value for key, value in names.items()
             }
             bodies = (_parsed_json(render(body, values)) for values in (names, escaped))
-            return next((body for body in bodies if not isinstance(body, str)), render(body, names))
+            return next((parsed for parsed in bodies if not isinstance(parsed, str)), render(body, names))
     return render(body, names)
 
 

@@ -46,8 +46,8 @@ async def similar(question: AssertionInput) -> Evaluation:
     texts = [template_text(value) for value in values]
     if not any(texts):
         raise EvaluatorError(f"{question.kind} needs a value: expected text, or a list of texts", "bad_value")
-    embedder = grader_of(question.assertion, question.options, question.folder, "embedding")
-    embedding = await embedder.embed([question.text, *texts])
+    grader = grader_of(question.assertion, question.options, question.folder, "embedding")
+    embedding = await grader.embed([question.text, *texts])
     own, *others = embedding.vectors
     limit = 0.75 if question.threshold is None else question.threshold
     measure = _MEASURES[question.kind]
@@ -57,7 +57,7 @@ async def similar(question: AssertionInput) -> Evaluation:
     nearest = reached[0] if reached and not question.negated else max(nearness)
     passed = nearest <= wanted + EPSILON if question.negated else bool(reached)
     score = 1 / (1 - nearest) if measure.is_distance else nearest
-    detail = {"embedder": embedder.embedder.model}
+    detail = {"embedder": grader.embedder.model}
     message = "" if passed else f"the {measure.name} is {abs(nearest):.4g}, the threshold is {limit:g}"
     score = 1 - score if question.negated else score
     return Evaluation(passed, score, message, detail, cost_usd=embedding.cost_usd)
