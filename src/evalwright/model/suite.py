@@ -69,6 +69,8 @@ class Suite(msgspec.Struct, kw_only=True):
     """What it consists of in the words of its format, which `validate` prints below its own counts."""
     unexecuted: list[Problem] = []
     """What users' code would produce, missing if none is executed."""
+    dependence: str = ""
+    """Which case continues from the answer to another, if one does: such a suite is run in one session, in its order."""
     metadata: dict[str, Any] = {}
 
     def __repr__(self) -> str:

@@ -81,6 +81,15 @@ def _resumed_shard(stored: BegunShard, suite: Suite, options: RunOptions, watch:
     return resume(stored.folder, watch, models, keep_going=options.keep_going, trust=trust, lease=options.lease)
 
 
+def _check_order(suite: Suite, options: RunOptions) -> None:
+    """Raises InputError for a choice that would call cases without those that they continue from."""
+    if suite.dependence and (options.shard is not None or options.until_decided):
+        raise InputError(
+            f"{suite.source}: {suite.dependence}, so all cases have to be run in one session and in their order: run "
+            f"it without {'--until-decided' if options.shard is None else '--shard'}"
+        )
+
+
 def _check_exports(plan: Plan, suite: Suite) -> None:
     """Raises InputError for result files that cannot be written, or would overwrite what is tested."""
     own = {os.path.realpath(path) for path in (suite.source, *suite.files)}
@@ -136,6 +145,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
     interrupted."""
     masker = Masker.of(suite.secrets, os.environ)
     store = options.store or store_of(suite, options.out, masker)
+    _check_order(suite, options)
     plan = plan_of(suite, options)
     if not isinstance(plan.run.executor, msgspec.UnsetType):
         from evalwright.run.executors import must_be_possible

@@ -1,6 +1,13 @@
 """What later tests get to know of earlier ones: turns of a conversation, outputs under a name."""
 
-from formats.promptfoo.runs import ECHO, run
+import pytest
+from formats.promptfoo.runs import ECHO, run, write
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from evalwright.model.plan import Shard
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
 
 TURNS = "{% for turn in _conversation %}[{{turn.input}}|{{turn.output}}|{{turn.metadata.n}}]{% endfor %}{{q}}"
 PROVIDER = """
@@ -81,3 +88,19 @@ def test_the_environment_turns_off_turns_and_lists(tmp_path, monkeypatch):
     for name in ("CONVERSATION_VAR", "VAR_EXPANSION"):
         monkeypatch.setenv(f"PROMPTFOO_DISABLE_{name}", "true")
     assert run(tmp_path, config).outputs == ["a,b", "c"]
+
+
+@pytest.mark.parametrize("chosen", [{"shard": Shard(1, 2)}, {"until_decided": True, "against": "runs"}])
+def test_a_conversation_is_neither_divided_nor_reordered(tmp_path, chosen):
+    suite = load_suite(
+        write(tmp_path, {"prompts": [TURNS], "providers": ["echo"], "tests": [{"vars": {"q": q}} for q in "ab"]})
+    )
+    with pytest.raises(InputError, match="test-1 continues from test-0, so all cases .* without --"):
+        run_suite(suite, RunOptions(out=tmp_path / "out", **chosen))
+    assert not list((tmp_path / "out").glob("*/plan.json"))
+
+
+def test_tests_of_conversations_of_their_own_can_be_divided(tmp_path):
+    tests = [{"vars": {"q": q}, "metadata": {"conversationId": q}} for q in "ab"]
+    suite = load_suite(write(tmp_path, {"prompts": [TURNS], "providers": ["echo"], "tests": tests}))
+    assert run_suite(suite, RunOptions(out=tmp_path / "out", shard=Shard(2, 2))).exit_code == 0

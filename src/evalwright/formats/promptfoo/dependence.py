@@ -15,7 +15,7 @@ from evalwright.formats.promptfoo.prompts import TURNS
 from evalwright.formats.promptfoo.values import compact_json
 from evalwright.model.snapshot import Case
 
-__all__ = ["remembers", "stored_as", "talk_of", "with_dependence"]
+__all__ = ["remembers", "stored_as", "talk_of", "which_relies", "with_dependence"]
 
 
 def remembers(prompt: Mapping[str, Any]) -> bool:
@@ -52,6 +52,12 @@ def with_dependence(cases: Sequence[Case], prompts: Iterable[Mapping[str, Any]])
         extra = {**case.extra, "promptfoo": {**own, "relies_on": sorted(needed)}} if needed else case.extra
         names.append(msgspec.structs.replace(case, extra=extra))
     return names
+
+
+def which_relies(cases: Iterable[Case]) -> str:
+    """The first case that relies on another, with that, in words; empty if none does."""
+    relying = ((case.id, case.extra["promptfoo"].get("relies_on")) for case in cases)
+    return next((f"{id} continues from {needed[0]}" for id, needed in relying if needed), "")
 
 
 def _options(case: Case) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from evalwright.formats.promptfoo.before_all import HookedParts, after_before_al
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import AuthoredColumns, columns
 from evalwright.formats.promptfoo.config_mistakes import check_comparisons, check_derived, check_keys
-from evalwright.formats.promptfoo.dependence import remembers, stored_as, with_dependence
+from evalwright.formats.promptfoo.dependence import remembers, stored_as, which_relies, with_dependence
 from evalwright.formats.promptfoo.doubts import (
     doubt_columns,
     doubt_environment,
@@ -156,6 +156,7 @@ class _Reading:
             files=self._sources.used,
             empty="loaded" if tests.skipped else "refused",
             metadata=self._metadata(),
+            dependence=which_relies(cases),
         )
 
     def _authored_tests(self) -> tuple[Tests, AuthoredColumns]:
