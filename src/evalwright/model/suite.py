@@ -70,7 +70,8 @@ class Suite(msgspec.Struct, kw_only=True):
     unexecuted: list[Problem] = []
     """What users' code would produce, missing if none is executed."""
     dependence: str = ""
-    """Which case continues from the answer to another, if one does: such a suite is run in one session, in its order."""
+    """Which case continues from the answer to another, if one does: such a suite is run in one session and in its
+    order."""
     metadata: dict[str, Any] = {}
 
     def __repr__(self) -> str:

@@ -1,13 +1,13 @@
 """What later tests get to know of earlier ones: turns of a conversation, outputs under a name."""
 
 import pytest
-from formats.promptfoo.runs import ECHO, run, write
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.plan import Shard
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
+from formats.promptfoo.runs import ECHO, run, write
 
 TURNS = "{% for turn in _conversation %}[{{turn.input}}|{{turn.output}}|{{turn.metadata.n}}]{% endfor %}{{q}}"
 PROVIDER = """
@@ -95,7 +95,7 @@ def test_a_conversation_is_neither_divided_nor_reordered(tmp_path, chosen):
     suite = load_suite(
         write(tmp_path, {"prompts": [TURNS], "providers": ["echo"], "tests": [{"vars": {"q": q}} for q in "ab"]})
     )
-    with pytest.raises(InputError, match="test-1 continues from test-0, so all cases .* without --"):
+    with pytest.raises(InputError, match=r"test-1 continues from test-0, so all cases .* without --"):
         run_suite(suite, RunOptions(out=tmp_path / "out", **chosen))
     assert not list((tmp_path / "out").glob("*/plan.json"))
 
