@@ -105,8 +105,11 @@ AT_NO_TIME = {"timestamp": 1_772_614_800_000_000}
 @pytest.mark.parametrize(
     ("format", "record"),
     [
+        ("claude-code", {"type": "assistant", "sessionId": "s", "message": {"content": "Done."}, **AT_NO_TIME}),
+        ("codex", {"type": "event_msg", "payload": {"type": "agent_message", "message": "Done."}, **AT_NO_TIME}),
         ("gemini", {"type": "message", "role": "assistant", "content": "Done.", **AT_NO_TIME}),
         ("copilot", {"type": "assistant.message", "data": {"content": "Done.", "parentToolCallId": "t"}, **AT_NO_TIME}),
+        ("opencode", {"type": "text", "part": {"type": "text", "text": "Done."}, "timestamp": "noon"}),
         (
             "atif",
             {
@@ -117,6 +120,6 @@ AT_NO_TIME = {"timestamp": 1_772_614_800_000_000}
     ],
 )  # fmt: skip
 def test_a_time_that_cannot_be_read_is_told_once(tmp_path, format, record):
-    said = [] if format == "atif" else [{"type": "message", "role": "user", "content": "fix"}]
+    said = [{"type": "message", "role": "user", "content": "fix"}] if format in ("gemini", "copilot") else []
     done, _ = imported(tmp_path, format, written(tmp_path / "x.jsonl", [*said, record]))
     assert done.notes == ["lost: times that cannot be read: 1"]

@@ -10,7 +10,6 @@ import msgspec
 
 from evalwright.importers.blocks import Content, blocks_in
 from evalwright.importers.json_lines import LineForm
-from evalwright.importers.recordings import moment
 from evalwright.importers.sources import record_key
 
 __all__ = ["AGENT_LINES", "SESSION_LINES", "SESSION_NAMES", "SessionLine", "SessionMessage"]
@@ -45,6 +44,7 @@ class SessionLine(SessionName, gc=False):
     uuid: str | None = None
     parentUuid: str | None = None
     timestamp: datetime | None = None
+    """In lines whose parts have types that the tool does not write, it may be anything."""
     message: SessionMessage | None = None
     isMeta: Any = None
     attachment: Any = None
@@ -71,7 +71,6 @@ class SessionLine(SessionName, gc=False):
 def _line_of_any_object(value: dict[str, Any]) -> SessionLine:
     """A line whose parts have types that the tool does not write."""
     line = SessionLine(**{name: value[name] for name in SessionLine.__struct_fields__ if name in value})
-    line.timestamp = moment(line.timestamp)
     line.uuid, line.parentUuid = record_key(line.uuid), record_key(line.parentUuid)
     message = value.get("message")
     message = message if isinstance(message, dict) else {"content": message}

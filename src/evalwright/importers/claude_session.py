@@ -17,9 +17,9 @@ import msgspec
 from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import Content, assistant_blocks, tokens_of, user_blocks
 from evalwright.importers.claude_lines import SessionLine, SessionMessage
-from evalwright.importers.recordings import described, in_utc, too_deep
+from evalwright.importers.recordings import described, too_deep
 from evalwright.importers.sources import ImportNotes, Mistakes
-from evalwright.importers.token_counts import recorded_dollars, recorded_milliseconds
+from evalwright.importers.token_counts import recorded_dollars, recorded_milliseconds, recorded_time
 from evalwright.importers.transcript import Transcript
 from evalwright.model.trace import TraceError
 
@@ -105,7 +105,7 @@ class ClaudeSession:
                 self._notes.lose(f"attachments of type {attached!r}")
         elif str(kind) not in _LEFT_OUT:
             self._notes.lose(f"lines of type {kind!r}")
-            self._at.append(line.timestamp and in_utc(line.timestamp))  # whatever happened, it happened at this time
+            self._at.append(recorded_time(line.timestamp, self._notes))  # whatever happened, it happened at this time
 
     def _kept(self, uuid: str | None) -> str | None:
         """A line, or the one above it in place of one that was left out."""
@@ -152,7 +152,7 @@ class ClaudeSession:
                 talk = others[agent] = others.get(agent) or _Conversation()
             at = line.timestamp if line.forkedFrom is None else None  # a copy was said, and paid, in another session
             if at is not None:
-                at = at if at.tzinfo is UTC else in_utc(at)
+                at = at if type(at) is datetime and at.tzinfo is UTC else recorded_time(at, self._notes)
                 talk.talk.at(at)
             message = line.message
             if message is None:

@@ -17,9 +17,8 @@ from evalwright.importers.blocks import texts_of, thoughts_in
 from evalwright.importers.codex_outputs import exec_call, exec_output, output_of
 from evalwright.importers.codex_threads import CopiedHistory, ThreadMeta
 from evalwright.importers.json_lines import LineForm
-from evalwright.importers.recordings import in_utc, moment
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.token_counts import Tokens, token_count
+from evalwright.importers.token_counts import Tokens, recorded_time, token_count
 from evalwright.importers.transcript import Transcript, arguments_of, shallow
 from evalwright.model.trace import TraceError
 
@@ -71,6 +70,7 @@ class CodexLine(msgspec.Struct, gc=False):
 
     type: Any = None
     timestamp: datetime | None = None
+    """In lines whose parts have types that Codex does not write, it may be anything."""
     payload: _Payload | None = None
     thread_id: Any = None
     item: Any = None
@@ -84,7 +84,6 @@ _NOTHING = _Payload()
 
 def _line_of_any_object(value: dict[str, Any]) -> CodexLine:
     line = CodexLine(**{name: value[name] for name in CodexLine.__struct_fields__ if name in value})
-    line.timestamp = moment(value.get("timestamp"))
     payload = value.get("payload")
     line.payload = msgspec.convert(payload, _Payload) if isinstance(payload, dict) else None
     return line
@@ -123,7 +122,7 @@ class CodexSession:
             return
         payload, kind, at = line.payload, line.type, line.timestamp
         if at is not None:
-            at = at if at.tzinfo is UTC else in_utc(at)
+            at = at if type(at) is datetime and at.tzinfo is UTC else recorded_time(at, self._notes)
         if self._copied.here and payload is not None:
             if kind == "turn_context" or payload.type in _BEGINS:
                 self._copied.turn_begins(payload.turn_id, at)

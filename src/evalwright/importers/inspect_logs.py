@@ -16,9 +16,8 @@ from evalwright.errors import InputError, Problem
 from evalwright.importers.blocks import texts_of
 from evalwright.importers.document_parts import document_bytes, items_of, object_parts
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.token_counts import Tokens, recorded_milliseconds
+from evalwright.importers.token_counts import Tokens, recorded_milliseconds, recorded_time
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -179,7 +178,7 @@ def _add_measurements(talk: Transcript, sample: Any, notes: ImportNotes) -> None
             usage.input_tokens_cache_write,
         )
     for name in ("started_at", "completed_at"):
-        talk.at(moment(getattr(sample, name, None)))
+        talk.at(recorded_time(getattr(sample, name, None), notes))
     talk.latency_ms = recorded_milliseconds(sample.total_time, notes, unit=1000)
     if sample.error is not None:
         talk.error = TraceError("sample_error", sample.error.message)

@@ -13,9 +13,9 @@ from evalwright.importers.agent_turns import AgentTurn
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import placed_records
-from evalwright.importers.recordings import described, moment
+from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, json_value, lines, record_key
-from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
+from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_time, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -62,6 +62,7 @@ class _Session:
     def __init__(self, file: Path, notes: ImportNotes) -> None:
         self.id: str | None = None
         self._file, self._notes = file, notes
+        self._moment = partial(recorded_time, notes=notes, per_second=1000)
         self._talk = Transcript()
         self._turn: AgentTurn | None = None
         """The turn of the current step."""
@@ -76,7 +77,7 @@ class _Session:
             self._talk.breaks_off(self._file, number, self._notes)
             return
         self.id = self.id or record_key(record.get("sessionID"))
-        at = _moment(record.get("timestamp"))
+        at = self._moment(record.get("timestamp"))
         self._talk.at(at)
         kind, part = record.get("type"), _object(record.get("part"))
         if kind == "user":
@@ -94,8 +95,8 @@ class _Session:
         """Take a message of an exported session."""
         info = _object(message.get("info"))
         times = _object(info.get("time"))
-        at = _moment(times.get("created"))
-        for time in (at, _moment(times.get("completed"))):
+        at = self._moment(times.get("created"))
+        for time in (at, self._moment(times.get("completed"))):
             self._talk.at(time)
         self._turn = None
         if info.get("role") == "user":
@@ -141,7 +142,7 @@ class _Session:
         """A call with its result; it has none if the session ended before."""
         id, name, state = record_key(part.get("callID")), str(part.get("tool") or "tool"), _object(part.get("state"))
         times = _object(state.get("time"))
-        begun, ended = _moment(times.get("start")) or at, _moment(times.get("end")) or at
+        begun, ended = self._moment(times.get("start")) or at, self._moment(times.get("end")) or at
         for time in (begun, ended):
             self._talk.at(time)
         self._talk.calls_in(self._turn_at(at), name, id, arguments_of(state.get("input")), begun)
@@ -181,9 +182,6 @@ class _Session:
 
     def finished(self) -> Transcript:
         return self._talk
-
-
-_moment = partial(moment, per_second=1000)
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from evalwright.files.numbers import is_number
-from evalwright.importers.recordings import moment
+from evalwright.importers.recordings import in_utc, moment
 from evalwright.importers.sources import ImportNotes
 
 __all__ = ["Tokens", "recorded_dollars", "recorded_milliseconds", "recorded_time", "token_count"]
@@ -78,9 +78,9 @@ def recorded_milliseconds(value: Any, notes: ImportNotes, *, unit: int = 1) -> i
 
 
 def recorded_time(value: Any, notes: ImportNotes, *, per_second: int = 1) -> datetime | None:
-    """A time from ISO 8601 text or from a number since 1970, of seconds unless there are more `per_second`. What cannot
-    be one is counted as lost."""
-    time = moment(value, per_second)
+    """A time in UTC: one that was read before, or one from ISO 8601 text or from a number since 1970, of seconds unless
+    there are more `per_second`. What cannot be one is counted as lost."""
+    time = in_utc(value) if isinstance(value, datetime) else moment(value, per_second)
     if time is None and value is not None and value != "":
         notes.lose("times that cannot be read")
     return time
