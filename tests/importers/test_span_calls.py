@@ -80,3 +80,43 @@ def test_an_executed_call_has_the_arguments_that_the_model_wrote(tmp_path):
     trace = trace_of(tmp_path, span(1, "ChatOpenAI", model(10, 2), below=0), span(2, "weather", tool, below=0))
     (call,) = trace["tool_calls"]
     assert (call["name"], call["id"], call["arguments"]) == ("weather", "in Bonn", {"city": "Bonn"})
+
+
+def called(id: str, result: str) -> list[dict[str, Any]]:
+    return [
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": id, "name": "weather", "arguments": {}}]},
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": id, "response": result}]},
+    ]
+
+
+ANSWERED = {
+    "openinference.span.kind": "LLM",
+    "gen_ai.input.messages": json.dumps([*called("earlier", "snow"), *called("in Bonn", "rain")]),
+    "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": "Rain."}]}]),
+}
+"""A call of a model that was told the results of its own tools, and one of an earlier trace."""
+
+
+def results_of(folder: Path, *tools: Any) -> list[tuple[Any, Any]]:
+    trace = trace_of(folder, span(5, "chat", model(1, 1), below=0), *tools, span(1, "chat", ANSWERED, below=0))
+    return [(result["tool_call_id"], result["content"]) for result in trace["tool_results"]]
+
+
+def tool(number: int, id: str, **more: Any) -> Any:
+    about = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather", "gen_ai.tool.call.id": id}
+    return span(number, "execute_tool weather", about, below=0, **more)
+
+
+def test_a_result_that_only_the_next_call_of_the_model_has_is_beside_those_of_spans(tmp_path):
+    failed = tool(3, "in Rome", status={"code": 2, "message": "timed out"})
+    assert results_of(tmp_path, tool(2, "in Bonn"), failed) == [("in Bonn", "rain"), ("in Rome", "timed out")]
+
+
+def test_results_of_an_earlier_trace_are_none_of_this_one(tmp_path):
+    assert results_of(tmp_path, tool(2, "in Bonn")) == [("in Bonn", "rain")]
+
+
+def test_a_cost_that_only_the_span_around_the_calls_has_is_not_lost(tmp_path):
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.usage.input_tokens": 10, "gen_ai.usage.cost": 0.5}
+    metrics = trace_of(tmp_path, span(1, "agent", agent, below=0), span(2, "chat", model(10, 2), below=1))["metrics"]
+    assert (metrics["token_input"], metrics["cost_usd"]) == (10, 0.5)

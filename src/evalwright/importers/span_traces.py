@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -43,7 +43,7 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
     recording = _Recording(tree)
     talk = recording.conversation()
     started, finished = recording.times()
-    question, output_of = recording.input(talk), recording.output_of(talk)
+    question, output_of, calls = recording.input(talk), recording.output_of(talk), recording.calls(talk)
     trace = Trace(
         case_id=tree.top.trace_id,
         variant_name="recorded",
@@ -53,8 +53,8 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
         input=question,
         output=output_of,
         messages=talk.messages,
-        tool_calls=recording.calls(talk),
-        tool_results=recording.results(talk),
+        tool_calls=calls,
+        tool_results=recording.results(talk, calls),
         metrics=recording.metrics(),
         error=recording.error(),
         extra={"source": "import", "trace_id": tree.top.trace_id, "imported_from": {"file": file}},
@@ -76,6 +76,7 @@ class _Recording:
 
     def __init__(self, tree: SpanTree) -> None:
         self._tree, self._top = tree, tree.top
+        self._executed = [(span, _executed_call(span)) for span in tree.of_kind("tool")]
 
     def times(self) -> tuple[int | None, int | None]:
         """Start and end in nanoseconds: the root's, else the first and last of all spans."""
@@ -163,7 +164,7 @@ class _Recording:
 
     def calls(self, talk: RecordedConversation) -> list[ToolCall]:
         """The calls with spans of tools, and further ones that models requested, ordered by time."""
-        calls = [(span.started_at or 0, self._executed_call(span)) for span in self._tree.of_kind("tool")]
+        calls = [(span.started_at or 0, call) for span, call in self._executed]
         executed = [call for _, call in calls]
         requested = {span.span_id: self._tree.requested_calls(span) for span in self._tree.models}
         for span in self._tree.innermost_spans([span for span in self._tree.models if requested[span.span_id]]):
@@ -174,37 +175,40 @@ class _Recording:
             return talk.tool_calls
         return [call for _, call in sorted(calls, key=lambda pair: pair[0])]
 
-    def _executed_call(self, span: WireSpan) -> ToolCall:
-        name, call_id, arguments, _ = tool_of(span)
-        fields = arguments if isinstance(arguments, dict) else {} if arguments is None else {"_raw": arguments}
-        return ToolCall(name, call_id, fields, _at(span.started_at))
-
-    def results(self, talk: RecordedConversation) -> list[ToolResult]:
-        calls = []
-        for span in self._tree.of_kind("tool"):
-            name, call_id, _, result = tool_of(span)
-            result = _failure(span) if result is None else result
+    def results(self, talk: RecordedConversation, calls: list[ToolCall]) -> list[ToolResult]:
+        """What the calls returned, in their order: according to their spans, else to the conversation, else the reason
+        why they failed. What the conversation has from before the trace is not among it."""
+        places = {call.id: place for place, call in enumerate(calls) if call.id is not None}
+        spoken = [result for result in talk.tool_results if result.tool_call_id in (None, *places)]
+        results = []
+        for span, call in self._executed:
+            result = tool_of(span).result
+            heard = next((result for result in spoken if _is_of(result, call)), None)
+            if heard is not None:
+                spoken.remove(heard)
             if result is not None:
-                calls.append(
-                    ToolResult(
-                        name, result if isinstance(result, dict) else text_content(result, "tool") or "", call_id
-                    )
-                )
-        return calls or talk.tool_results
+                result = result if isinstance(result, dict) else text_content(result, "tool") or ""
+            else:
+                result = heard.content if heard is not None else _failure(span)
+            if result is not None:
+                results.append(ToolResult(call.name, result, call.id))
+        return sorted([*results, *spoken], key=lambda result: places.get(result.tool_call_id or "", len(places)))
 
     def metrics(self) -> Metrics:
-        """The sums over the innermost spans with usage: spans around them often repeat the sum."""
-        used = [span for span in self._tree.ordered if usage_of(span.attributes) is not None]
-        counted = [usage_of(span.attributes) or SpanUsage() for span in self._tree.innermost_spans(used)]
-        sums = [
-            sum(counts) if (counts := [count for count in column if count is not None]) else None
-            for column in zip(*counted, strict=True)
-        ]
+        """The sums over the innermost spans with a number: spans around them often repeat the sum, and sometimes only
+        they have the cost."""
+        usages = {span.span_id: usage for span in self._tree.ordered if (usage := usage_of(span.attributes))}
+        sums = [self._sum({id: usage[part] for id, usage in usages.items()}) for part in range(len(SpanUsage()))]
         failed = sum(span.status == "error" for span in self._tree.of_kind("tool"))
-        read_in, written_out, thinking, cost, read, written = sums or SpanUsage()
+        read_in, written_out, thinking, cost, read, written = sums
         found = {"cache_read_tokens": read, "cache_write_tokens": written, "failed_tool_results": failed or None}
         custom = {name: number for name, number in found.items() if number is not None}
         return Metrics(read_in, written_out, thinking, cost, custom=custom)
+
+    def _sum(self, numbers: Mapping[str, Any]) -> Any:
+        """The sum of the numbers of spans, by their ids; None if there are none."""
+        spans = [span for span in self._tree.ordered if numbers.get(span.span_id) is not None]
+        return sum(numbers[span.span_id] for span in self._tree.innermost_spans(spans)) if spans else None
 
     def scores(self) -> list[dict[str, Any]]:
         """What was found in the trace, then what was found in its other spans, with their ids."""
@@ -242,6 +246,18 @@ class _Recording:
             {key: value for key, value in one.attributes.items() if not key.startswith(_SAID)},
             [SpanEvent(event.name, _at(event.at), event.attributes) for event in one.events],
         )
+
+
+def _executed_call(span: WireSpan) -> ToolCall:
+    name, call_id, arguments, _ = tool_of(span)
+    fields = arguments if isinstance(arguments, dict) else {} if arguments is None else {"_raw": arguments}
+    return ToolCall(name, call_id, fields, _at(span.started_at))
+
+
+def _is_of(result: ToolResult, call: ToolCall) -> bool:
+    """Whether a message in the conversation is the result of a call."""
+    unnamed = call.id is None or result.tool_call_id is None
+    return result.name == call.name if unnamed else result.tool_call_id == call.id
 
 
 def _failure(span: WireSpan) -> str | None:
