@@ -65,6 +65,21 @@ def test_usage_of_langfuse_is_read_in_all_its_forms(tmp_path, usage):
     assert (metrics["token_input"], metrics["token_output"], metrics["cost_usd"]) == (15, 3, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("usage", "told", "tokens"),
+    [
+        ({"usageDetails": {"input": 15, "input_cached": -5}}, "usageDetails.input_cached: ... the number -5", 15),
+        ({"usageDetails": {"input": "many"}}, "usageDetails.input: ... the string 'many'", None),
+        ({"promptTokens": -15}, "promptTokens: ... the number -15", None),
+    ],
+)
+def test_a_number_of_langfuse_that_cannot_be_one_is_told(tmp_path, usage, told, tokens):
+    model = observation("model", "GENERATION", None, 0, 4, input=ASKED, output="In Bonn", **usage)
+    done, [case] = imported(tmp_path, "langfuse", written(tmp_path / "x.jsonl", [model]))
+    assert case["embedded_trace"]["metrics"]["token_input"] == tokens
+    assert done.notes[0] == "lost: line 1: " + told.replace("...", "expected a number that is not negative, found")
+
+
 def test_usage_of_langfuse_in_another_unit_is_no_number_of_tokens_and_told(tmp_path):
     usage = {"input": 15, "output": 3, "unit": "CHARACTERS", "totalCost": 0.5}
     model = observation("model", "GENERATION", None, 0, 4, input=ASKED, output="In Bonn", usage=usage, promptTokens=15)

@@ -208,6 +208,20 @@ def test_counts_that_were_exported_as_text_are_read(tmp_path, count, tokens):
     assert recorded["metrics"]["token_input"] == tokens
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("gen_ai.usage.input_tokens", -1, "expected a number of tokens, found the number -1"),
+        ("llm.token_count.completion", "many", "expected a number of tokens, found the string 'many'"),
+        ("llm.cost.total", -0.5, "expected a cost in dollars, found the number -0.5"),
+    ],
+)
+def test_usage_that_cannot_be_read_is_told(tmp_path, key, value, told):
+    given = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": '["hi"]', key: value}
+    recorded = trace(tmp_path, exported(span(1, "chat", given)))
+    assert recorded["extra"]["warnings"] == [f"span 0000000000000001 (chat): {key}: {told}"]
+
+
 def test_spans_of_a_trace_are_gathered_from_all_lines(tmp_path):
     other = {**span(1, "other"), "traceId": "ab" * 16}
     imported(tmp_path, exported(model_call("messages")), exported(other), exported(span(1, "ask")))

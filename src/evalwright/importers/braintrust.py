@@ -110,8 +110,7 @@ def _span(
         replied = reply_messages({"choices" if choices else "messages": output} if isinstance(output, list) else output)
         attributes |= {"llm.input_messages": messages} if messages else {}
         attributes |= {"llm.output_messages": replied} if replied else {}
-        used = {name: number_under(metrics, key) for name, key in _USED.items()}
-        attributes |= {name: number for name, number in used.items() if number is not None}
+        attributes |= {name: metrics[key] for name, key in _USED.items() if metrics.get(key) is not None}
     if isinstance(metadata, dict) and metadata:
         attributes["metadata"] = metadata
         attributes |= {"llm.model_name": metadata["model"]} if text_of(metadata.get("model")) else {}

@@ -201,31 +201,40 @@ _OLDER = {
 
 def _usage(observation: Mapping[str, Any], place: str, lose: Lose) -> dict[str, Any]:
     """Tokens and dollars; the input is the sum of all its kinds, cached or not."""
-    details, costs, usage = (observation.get(key) for key in ("usageDetails", "costDetails", "usage"))
-    older = usage if isinstance(usage, dict) else {}
-    tokens: dict[str, float | None] = {"llm.cost.total": _total(costs if isinstance(costs, dict) else {})}
-    if isinstance(details, dict) or (unit := older.get("unit")) in (None, "TOKENS"):
-        counts = details if isinstance(details, dict) else older
+
+    def numbers(name: str) -> dict[str, float]:
+        return _numbers(observation.get(name), place, lose, f"{name}.")
+
+    costs, older = numbers("costDetails"), numbers("usage")
+    # without a total it is their sum, as in Langfuse
+    tokens: dict[str, Any] = {"llm.cost.total": costs.get("total", sum(costs.values()) if costs else None)}
+    details, usage = observation.get("usageDetails"), observation.get("usage")
+    unit = usage.get("unit") if isinstance(usage, dict) else None
+    if isinstance(details, dict) or unit in (None, "TOKENS"):
+        counts = numbers("usageDetails") if isinstance(details, dict) else older
         tokens |= {name: _sum(counts, words) for name, words in _KINDS_OF_TOKENS.items()}
     else:
         lose(place, f"usage: expected the unit TOKENS, found {described(unit)}")
+    own = _numbers({key: observation.get(key) for keys in _OLDER.values() for key in keys}, place, lose)
     for name, keys in _OLDER.items():
         if name in tokens and tokens[name] is None:
             # zeros are those of observations that nothing was counted for, or whose model has no price
-            numbers = (number_under(holder, key) for holder in (observation, older) for key in keys)
-            tokens[name] = next(filter(None, numbers), None)
+            tokens[name] = next(filter(None, (holder.get(key) for holder in (own, older) for key in keys)), None)
     return {key: value for key, value in tokens.items() if value is not None}
 
 
-def _total(costs: Mapping[str, Any]) -> float | None:
-    """The total of costs; without one it is their sum, as in Langfuse."""
-    total = number_under(costs, "total")
-    parts = [part for key in costs if (part := number_under(costs, key)) is not None]
-    return total if total is not None or not parts else sum(parts)
+def _numbers(holder: Any, place: str, lose: Lose, above: str = "") -> dict[str, float]:
+    """The numbers of tokens and dollars under the keys of an object; what cannot be one is lost."""
+    numbers: dict[str, float] = {}
+    for key, value in holder.items() if isinstance(holder, dict) else ():
+        number = number_under(holder, key)
+        if number is not None and number >= 0:
+            numbers[key] = number
+        elif value is not None and key != "unit":
+            lose(place, f"{above}{key}: expected a number that is not negative, found {described(value)}")
+    return numbers
 
 
-def _sum(counts: Mapping[str, Any], words: Sequence[str]) -> float | None:
+def _sum(counts: Mapping[str, float], words: Sequence[str]) -> float | None:
     named = [key for key in counts if any(word in key.lower() for word in words) and "cost" not in key.lower()]
-    parts = [number_under(counts, key) for key in named]
-    known = [part for part in parts if part is not None]
-    return sum(known) if known else None
+    return sum(counts[key] for key in named) if named else None

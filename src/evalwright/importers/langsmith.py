@@ -121,12 +121,12 @@ def _tool_payload(value: Any, key: str) -> Any:
     return value if inside is None else inside
 
 
-def _usage_of(run: Mapping[str, Any], kind: str) -> dict[str, float]:
+def _usage_of(run: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """Tokens and cost: those of the run, else for a call of a model those that its reply or its metadata has.
 
     Runs of other kinds repeat the replies that they get, whose tokens would count twice.
     """
-    usage: dict[str, float] = {}
+    usage: dict[str, Any] = {}
     # the service writes zeros for runs whose tokens nobody counted
     counted = run if any(number_under(run, key) for key in _COUNTS) else {"total_cost": run.get("total_cost") or None}
     for holder in [counted, *(_usages(run) if kind == "llm" else ())]:
@@ -137,12 +137,11 @@ def _usage_of(run: Mapping[str, Any], kind: str) -> dict[str, float]:
     return usage
 
 
-def _take(tokens: dict[str, float], name: str, holders: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> None:
-    """Add the first number under one of the keys, unless there is one of that name already."""
-    numbers = (number_under(holder, key) for holder in holders for key in keys)
-    value = next((number for number in numbers if number is not None), None)
+def _take(usage: dict[str, Any], name: str, holders: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> None:
+    """Add the first value under one of the keys, unless there is one of that name already."""
+    value = next((holder[key] for holder in holders for key in keys if holder.get(key) is not None), None)
     if value is not None:
-        tokens.setdefault(name, value)
+        usage.setdefault(name, value)
 
 
 def _usages(run: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

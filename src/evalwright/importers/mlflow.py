@@ -8,7 +8,7 @@ from typing import Any
 
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.call_payloads import reply_messages, request_messages
-from evalwright.importers.platform_documents import number_under, platform_objects, text_of
+from evalwright.importers.platform_documents import platform_objects, text_of
 from evalwright.importers.platform_scores import mlflow_facts, mlflow_scores
 from evalwright.importers.span_files import Lose
 from evalwright.importers.span_messages import json_content
@@ -131,9 +131,9 @@ def _usage_of(attributes: Mapping[str, Any]) -> dict[str, Any]:
     usage, cost = attributes.get("mlflow.chat.tokenUsage"), attributes.get("mlflow.llm.cost")
     read_attributes: dict[str, Any] = {}
     if isinstance(usage, dict):
-        read_attributes |= {name: number_under(usage, key) for name, key in _TOKENS.items()}
+        read_attributes |= {name: usage.get(key) for name, key in _TOKENS.items()}
     if isinstance(cost, dict):
-        read_attributes["llm.cost.total"] = number_under(cost, "total_cost")
+        read_attributes["llm.cost.total"] = cost.get("total_cost")
     read_attributes["llm.model_name"] = text_of(attributes.get("mlflow.llm.model"))
     return {name: value for name, value in read_attributes.items() if value is not None}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.files.numbers import is_number
+from evalwright.files.numbers import finite_number_in, is_number
 from evalwright.importers.placed_records import placed_records
 from evalwright.importers.recordings import described, too_deep
 from evalwright.importers.sources import Mistakes
@@ -34,10 +34,7 @@ def number_under(holder: Mapping[str, Any], key: str) -> float | None:
     """A number under a key, including a number in a text; None for anything else."""
     value = holder.get(key)
     if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
+        value = finite_number_in(value)
     return value if is_number(value) else None
 
 

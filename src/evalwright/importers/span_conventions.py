@@ -7,11 +7,13 @@ form of OpenAI's chat completions, whatever their own.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from evalwright.files.numbers import finite_number_in, whole_number_in
+from evalwright.importers.recordings import described
 from evalwright.importers.span_messages import Message, json_content, plain_messages
 from evalwright.importers.wire_spans import WireSpan, storable
 
@@ -24,8 +26,11 @@ __all__ = [
     "shown_input",
     "shown_output",
     "tool_of",
+    "unread_usage",
     "usage_of",
 ]
+
+T = TypeVar("T")
 
 _KINDS = {
     "chat": "llm", "text_completion": "llm", "generate_content": "llm", "completion": "llm", "llm": "llm",
@@ -43,12 +48,27 @@ _SHOWN_OUTPUTS = (
     "output.value", "gen_ai.tool.call.result", "traceloop.entity.output", "tool_response", "final_result",
 )  # fmt: skip
 _COSTS = ("llm.cost.total", "gen_ai.usage.cost", "operation.cost")
+_COUNTS = {
+    "input": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
+    "output": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
+    "thinking": (
+        "gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens",
+        "llm.token_count.completion_details.reasoning",
+    ),
+    "cache_read": (
+        "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",
+        "llm.token_count.prompt_details.cache_read",
+    ),
+    "cache_write": (
+        "gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens",
+        "gen_ai.usage.cache_write.input_tokens", "llm.token_count.prompt_details.cache_write",
+    ),
+}  # fmt: skip
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
 _ROLE_EVENTS = {
     "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }  # fmt: skip
-_DIGITS = 17
 _MOST = 10_000
 """Messages of a span that are read at most."""
 _LONGEST = 64 * 1024
@@ -91,33 +111,22 @@ def models_of(attributes: Mapping[str, Any]) -> list[str]:
 
 def usage_of(attributes: Mapping[str, Any]) -> SpanUsage | None:
     """The usage that a span reports; None if it reports none."""
-    usage = SpanUsage(
-        _tokens(attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
-        _tokens(
-            attributes, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"
-        ),
-        _tokens(
-            attributes,
-            "gen_ai.usage.reasoning.output_tokens",
-            "gen_ai.usage.reasoning_tokens",
-            "llm.token_count.completion_details.reasoning",
-        ),
-        _dollars(next((attributes[key] for key in _COSTS if key in attributes), None)),
-        _tokens(
-            attributes,
-            "gen_ai.usage.cache_read.input_tokens",
-            "gen_ai.usage.cache_read_input_tokens",
-            "llm.token_count.prompt_details.cache_read",
-        ),
-        _tokens(
-            attributes,
-            "gen_ai.usage.cache_creation.input_tokens",
-            "gen_ai.usage.cache_creation_input_tokens",
-            "gen_ai.usage.cache_write.input_tokens",
-            "llm.token_count.prompt_details.cache_write",
-        ),
-    )
+    counts = {part: _first_of(attributes, keys, _tokens) for part, keys in _COUNTS.items()}
+    usage = SpanUsage(**counts, cost_usd=_first_of(attributes, _COSTS, _dollars))
     return None if usage == SpanUsage() else usage
+
+
+def unread_usage(attributes: Mapping[str, Any]) -> Iterator[str]:
+    """What a span reports of its usage that cannot be tokens or dollars."""
+    counts = [(key, _tokens, "a number of tokens") for keys in _COUNTS.values() for key in keys]
+    for key, read, expected in (*counts, *((key, _dollars, "a cost in dollars") for key in _COSTS)):
+        value = attributes.get(key)
+        if value is not None and value != "" and read(value) is None:
+            yield f"{key}: expected {expected}, found {described(value)}"
+
+
+def _first_of(attributes: Mapping[str, Any], keys: Sequence[str], read: Callable[[Any], T | None]) -> T | None:
+    return next((number for key in keys if (number := read(attributes.get(key))) is not None), None)
 
 
 def tool_of(span: WireSpan) -> Tool:
@@ -260,19 +269,11 @@ def _lists(value: Any) -> Any:
     return {key: _lists(item) for key, item in value.items()}
 
 
-def _tokens(attributes: Mapping[str, Any], *keys: str) -> int | None:
-    for key in keys:
-        value = attributes.get(key)
-        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _DIGITS:
-            value = int(value)  # some exporters write all attributes as text
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53:
-            return value
-    return None
+def _tokens(value: Any) -> int | None:
+    count = whole_number_in(value)  # some exporters write all attributes as text
+    return count if count is not None and 0 <= count < 2**53 else None
 
 
 def _dollars(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
-        return None
-    return float(value)
+    number = finite_number_in(value)
+    return number if number is not None and 0 <= number < 1e12 else None

@@ -14,6 +14,7 @@ from evalwright.importers.span_conventions import (
     input_messages,
     kind_of,
     output_messages,
+    unread_usage,
     usage_of,
 )
 from evalwright.importers.wire_spans import WireSpan
@@ -71,6 +72,7 @@ class SpanTree:
             self.warnings.append(
                 f"{where}: {record.dropped} of its attributes and events were dropped before the export"
             )
+        self.warnings += [f"{where}: {what}" for what in unread_usage(record.attributes)]
         known = self._spans.setdefault(record.span_id, record)
         if known.finished_at is None and record.finished_at is not None:
             self._spans[record.span_id] = record  # it was exported before it ended, too
