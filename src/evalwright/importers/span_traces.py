@@ -179,20 +179,20 @@ class _Recording:
         """What the calls returned, in their order: according to their spans, else to the conversation, else the reason
         why they failed. What the conversation has from before the trace is not among it."""
         places = {call.id: place for place, call in enumerate(calls) if call.id is not None}
-        spoken = [result for result in talk.tool_results if result.tool_call_id in (None, *places)]
+        messages = [result for result in talk.tool_results if result.tool_call_id in (None, *places)]
         results = []
         for span, call in self._executed:
             result = tool_of(span).result
-            heard = next((result for result in spoken if _is_of(result, call)), None)
-            if heard is not None:
-                spoken.remove(heard)
+            message = next((result for result in messages if _is_of(result, call)), None)
+            if message is not None:
+                messages.remove(message)
             if result is not None:
                 result = result if isinstance(result, dict) else text_content(result, "tool") or ""
             else:
-                result = heard.content if heard is not None else _failure(span)
+                result = message.content if message is not None else _failure(span)
             if result is not None:
                 results.append(ToolResult(call.name, result, call.id))
-        return sorted([*results, *spoken], key=lambda result: places.get(result.tool_call_id or "", len(places)))
+        return sorted([*results, *messages], key=lambda result: places.get(result.tool_call_id or "", len(places)))
 
     def metrics(self) -> Metrics:
         """The sums over the innermost spans with a number: spans around them often repeat the sum, and sometimes only
