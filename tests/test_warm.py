@@ -14,7 +14,7 @@ import pytest
 
 import warm
 from acceptance.projects import project
-from evalwright.cli import commands
+from evalwright.cli.commands import commands
 
 WORDS = {
     "run": "run eval.yaml",

@@ -7,7 +7,7 @@ import errno
 import click
 import pytest
 
-from evalwright.cli import exit_code_of
+from evalwright.cli.commands import exit_code_of
 from evalwright.cli.screen import warn
 from evalwright.errors import FirstProblems, InputError, Problem, StorageError
 from evalwright.session.open_files import limit_of_files

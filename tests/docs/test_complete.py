@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from evalwright import registry
-from evalwright.cli import COMMANDS, commands
+from evalwright.cli.commands import COMMANDS, commands
 from evalwright.formats.native.file import EvalFile
 from evalwright.formats.native.file_mistakes import model_of
 

@@ -14,7 +14,7 @@ import pytest
 import evalwright
 from architecture.source import nodes
 from evalwright import registry
-from evalwright.cli import COMMANDS
+from evalwright.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 SOURCE = Path(evalwright.__file__).parent

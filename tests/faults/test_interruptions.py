@@ -59,6 +59,14 @@ def test_any_number_of_ctrl_c_ends_with_130_and_a_summary(tmp_path, running):
 
 
 @pytest.mark.cold
+def test_ctrl_c_while_the_command_line_is_imported_prints_no_traceback(tmp_path):
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport time\n")
+    command = [sys.executable, "-m", "evalwright", "run", "eval.yaml"]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"interrupted\n")
+
+
+@pytest.mark.cold
 def test_a_terminal_that_goes_away_ends_the_run_as_ctrl_c_does(tmp_path, running):
     master, terminal = pty.openpty()
     process = running(stdin=terminal, stdout=terminal, stderr=terminal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from evalwright.cli import COMMANDS
+from evalwright.cli.commands import COMMANDS
 from evalwright.cli.exits import OriginalCommands
 from evalwright.formats.native import FORMAT
 from evalwright.registry import resolve
