@@ -125,6 +125,7 @@ def test_lines_of_files_that_have_changed_are_not_named(two: tuple[Project, Path
     ("words", "said"),
     [
         (["--append"], "--append needs --out FILE"),
+        (["--append", "--format", "json", "--link", "x"], "Error: --append needs --out FILE\nError: --link is not for"),
         (["--format", "json", "--link", "https://e.org"], "--link is not for --format json"),
         (["--format", "junit", "--compare", "x"], "--compare is not for --format junit"),
         (["--github", "--out", "x.md", "--format", "json"], "--format, --out: not with --github"),

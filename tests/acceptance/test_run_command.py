@@ -107,6 +107,27 @@ def test_a_run_without_a_suite_is_a_usage_error(tmp_path: Path) -> None:
     assert "Missing argument 'PATH...'" in ended.err
 
 
+def test_options_that_lack_another_are_named_together(tmp_path: Path) -> None:
+    ended = project(tmp_path, {}).evalwright("run", "eval.yaml", "--lease", "x", "--margin", "2pp", "--seed", "1")
+    needs = ["--lease needs --shard", "--margin needs --until-decided", "--seed needs --until-decided"]
+    assert (ended.code, [need for need in needs if f"Error: {need}" not in ended.err]) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("twice", "named"),
+    [
+        (["run", "eval.yaml", "--target", "a", "--target", "b"], "--target"),
+        (["run", "eval.yaml", "--trials", "2", "--num-runs", "3"], "--trials"),
+        (["report", "runs", "--out", "a", "--out=b"], "--out"),
+    ],
+)
+def test_an_option_of_which_only_the_last_value_would_count_is_refused(
+    tmp_path: Path, twice: list[str], named: str
+) -> None:
+    ended = project(tmp_path, {}).evalwright(*twice)
+    assert (ended.code, f"{named} takes one value" in ended.err) == (2, True)
+
+
 def test_the_exit_code_can_be_left_out_of_account(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "nothing of it"})
     assert [made.evalwright("run", "eval.yaml", *more).code for more in ([], ["--exit-zero"])] == [1, 0]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import MODEL_NAMES, as_json, color, model_options, reject_options
+from evalwright.cli.options import MODEL_NAMES, as_json, color, model_options
 from evalwright.cli.stored_runs import run_argument, suite_option, trust_all, trust_choice
+from evalwright.cli.usage import Command, reject_options
 from evalwright.cli.values import WholeRange
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("audit")
+@click.command("audit", cls=Command)
 @run_argument()
 @click.option(
     "--limit", type=WholeRange(min=1), metavar="N", default=100, show_default=True, help="Audit at most N traces."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class _Age(click.ParamType[float]):
         return float(match[1]) / (24 if match[2] == "h" else 1)
 
 
-@click.command("cache")
+@click.command("cache", cls=Command)
 @click.argument("action", type=click.Choice(["stats", "show", "prune", "clear"]), default="stats")
 @click.option("--cache", "path", type=PathParam(), metavar="FILE", help="Cache file (default: the user's cache).")
 @click.option("--max-size", type=_Size(), metavar="SIZE", help="prune: remove the oldest replies beyond SIZE (200MB).")

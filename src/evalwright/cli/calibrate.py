@@ -8,12 +8,13 @@ import click
 
 from evalwright.cli.options import as_json, color
 from evalwright.cli.stored_runs import run_argument, store_options
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam
 
 __all__ = ["command"]
 
 
-@click.command("calibrate")
+@click.command("calibrate", cls=Command)
 @run_argument()
 @store_options
 @click.option(

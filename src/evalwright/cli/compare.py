@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import as_json, color, reject_options
+from evalwright.cli.options import as_json, color
 from evalwright.cli.pairs import opened_pair, pair_options, warn_of_same_run
 from evalwright.cli.stored_runs import run_argument, store_options
+from evalwright.cli.usage import Command, reject_options
 from evalwright.cli.values import NumberRange, PointsParam, alpha_option
 from evalwright.errors import InputError
 
@@ -19,7 +20,7 @@ _Scores = tuple[dict[str, float], int]
 """Scores by case, and the number of lines."""
 
 
-@click.command("compare")
+@click.command("compare", cls=Command)
 @run_argument("a")
 @run_argument("b")
 @store_options

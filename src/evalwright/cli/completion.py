@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
+from evalwright.cli.usage import Command
+
 __all__ = ["WHERE", "case_ids", "command", "evaluator_names", "run_paths"]
 
 WHERE = {
@@ -22,7 +24,7 @@ _LONGEST_FILE = 2_000_000
 """Bytes of a dataset that are searched for ids: the shell waits for the answer."""
 
 
-@click.command("completion")
+@click.command("completion", cls=Command)
 @click.argument("shell", type=click.Choice(list(WHERE)))
 def command(shell: str) -> int:
     """Print the completion script of a shell, which completes commands, options, evaluators, cases and runs.

@@ -11,6 +11,7 @@ import click
 from evalwright.cli.options import as_json, color
 from evalwright.cli.pairs import opened_pair, pair_options, warn_of_same_run
 from evalwright.cli.stored_runs import run_argument, store_options
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam, alpha_option
 from evalwright.errors import AllMistakes
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("decide")
+@click.command("decide", cls=Command)
 @run_argument("a")
 @run_argument("b")
 @store_options

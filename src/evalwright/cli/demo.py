@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam
 
 __all__ = ["command", "write_example"]
 
 
-@click.command("demo")
+@click.command("demo", cls=Command)
 @click.option(
     "--out",
     type=PathParam(file_okay=False),

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from evalwright.cli.stored_runs import RunPath, run_argument, store_options
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam, PointsParam
 
 __all__ = ["command"]
 
 
-@click.command("drift")
+@click.command("drift", cls=Command)
 @run_argument()
 @store_options
 @click.option(

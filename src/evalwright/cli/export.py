@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from evalwright.cli.stored_runs import run_argument, store_options
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam
 from evalwright.registry import formats
 
 __all__ = ["command"]
 
 
-@click.command("export")
+@click.command("export", cls=Command)
 @run_argument()
 @store_options
 @click.option(

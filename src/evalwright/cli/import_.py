@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import registry
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("import")
+@click.command("import", cls=Command)
 @click.argument("files", nargs=-1, required=True, type=PathParam(), metavar="FILE...")
 @click.option(
     "--format",

@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from evalwright.cli.stored_runs import run_argument, store_options
+from evalwright.cli.usage import Command
 
 __all__ = ["command"]
 
 
-@click.command("index")
+@click.command("index", cls=Command)
 @run_argument()
 @store_options
 def command(run: Path) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam
 
 __all__ = ["command"]
@@ -13,7 +14,7 @@ __all__ = ["command"]
 _FILES = ("eval.yaml", "cases.yaml", "agent.py")
 
 
-@click.command("init")
+@click.command("init", cls=Command)
 @click.argument("folder", type=PathParam(file_okay=False), metavar="[DIR]", default=Path())
 def command(folder: Path) -> int:
     """Create eval.yaml, cases.yaml and agent.py in DIR (default: here), with comments and ready to run."""

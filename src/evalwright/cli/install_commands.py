@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam
 
 __all__ = ["command"]
@@ -23,7 +24,7 @@ main()
 """
 
 
-@click.command("install-commands")
+@click.command("install-commands", cls=Command)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(
     "--into",

@@ -16,6 +16,7 @@ from evalwright import registry
 from evalwright.cli.options import as_json, color
 from evalwright.cli.screen import print_out, screen_paint
 from evalwright.cli.stored_runs import store_choice, store_options
+from evalwright.cli.usage import Command
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.paths import near_file
 from evalwright.reports.numbers import percent
@@ -54,6 +55,7 @@ def _complete_names(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 @click.command(
     "list",
+    cls=Command,
     short_help="List evaluators, targets, formats, … or stored runs.",
     epilog=f"KIND is one of {', '.join([*registry.KINDS, 'runs'])}.",
 )

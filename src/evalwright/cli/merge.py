@@ -8,12 +8,13 @@ import click
 
 from evalwright.cli.options import as_json, quiet
 from evalwright.cli.stored_runs import store_choice, store_options
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam, WholeRange
 
 __all__ = ["command"]
 
 
-@click.command("merge")
+@click.command("merge", cls=Command)
 @click.argument("runs", nargs=-1, required=True, type=PathParam(str), metavar="RUN...")
 @store_options
 @click.option(

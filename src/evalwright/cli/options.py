@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import click
-from click.core import ParameterSource
 
+from evalwright.cli.usage import Command
 from evalwright.cli.values import NumberRange, PathParam, WholeRange
 from evalwright.errors import InputError
 from evalwright.model.format import Format, Option
@@ -31,14 +31,12 @@ __all__ = [
     "lease",
     "model_options",
     "quiet",
-    "reject_options",
     "suite_argument",
     "suites_argument",
     "written_by",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
-_TYPED = ParameterSource.COMMANDLINE
 
 as_json: Callable[[F], F] = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document instead of text."
@@ -77,16 +75,6 @@ lease: Callable[[F], F] = click.option(
     metavar="DIR|postgres:SCHEMA",
     help="For a shard: share the limits with the others by a ledger there, instead of a fixed part for each.",
 )
-
-
-def reject_options(names: Container[str], why: str) -> None:
-    """Raise UsageError if the command line has options of these names, which would have no effect."""
-    ctx = click.get_current_context()
-    typed = [
-        param for param in ctx.command.params if param.name in names and ctx.get_parameter_source(param.name) == _TYPED
-    ]
-    if typed:
-        raise click.UsageError(f"{', '.join(parameter.opts[0] for parameter in typed)}: {why}")
 
 
 def model_options(command: F) -> F:
@@ -139,7 +127,7 @@ _LARGEST_SUITE = 2**20
 """Bytes. The same flag may name a result file, which is large and need not be read to see that it is not a suite."""
 
 
-class SuiteCommand(click.Command):
+class SuiteCommand(Command):
     """A command that reads suites: it has the options of every format, those of each under a heading of its own.
 
     The function gets all of them as keyword arguments named by their `Option.keyword`, given or not; whether a suite's

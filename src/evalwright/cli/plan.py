@@ -11,6 +11,7 @@ import click
 
 from evalwright.cli.options import as_json, dialect, suite_argument
 from evalwright.cli.stored_runs import RunPath
+from evalwright.cli.usage import Command
 from evalwright.cli.values import NumberRange, PathParam, alpha_option, variables
 from evalwright.errors import AllMistakes, InputError
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("plan")
+@click.command("plan", cls=Command)
 @suite_argument()
 @click.argument("second", required=False, type=RunPath(), metavar="[--from RUN [RUN]]")
 @dialect

@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from evalwright.cli.stored_runs import run_argument, store_options
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam
 from evalwright.errors import InputError, counted
 
 __all__ = ["command"]
 
 
-@click.command("promote")
+@click.command("promote", cls=Command)
 @run_argument()
 @store_options
 @click.option("--as-baseline", is_flag=True, expose_value=False, help="Accepted for evalh: promote always does this.")

@@ -9,6 +9,7 @@ import click
 
 from evalwright.cli.options import as_json, color, exit_zero, model_options, quiet
 from evalwright.cli.stored_runs import run_argument, suite_option, trust_all, trust_choice
+from evalwright.cli.usage import Command
 from evalwright.cli.values import WholeRange
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("re-evaluate")
+@click.command("re-evaluate", cls=Command)
 @run_argument()
 @click.option("--add", metavar="NAME", help="Evaluate only this evaluator (of the run, or newly added to its suite).")
 @suite_option(expose=True, help="Use the evaluators of FILE, and its store.")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import registry
-from evalwright.cli.options import reject_options
 from evalwright.cli.stored_runs import RunPath, run_argument, store_options
+from evalwright.cli.usage import Command, reject_mistakes, reject_options
 from evalwright.cli.values import PathParam, WholeRange
 from evalwright.errors import InputError
 
@@ -29,7 +29,7 @@ _OF_A_RUN = (
 """Files of a run folder, none of which a report may replace."""
 
 
-@click.command("report")
+@click.command("report", cls=Command)
 @run_argument()
 @store_options
 @click.option(
@@ -89,15 +89,15 @@ def command(
         from evalwright.cli.github import show_on_github
 
         return show_on_github(run, compare=compare, link=link or "")
-    if append and out is None:
-        raise click.UsageError("--append needs --out FILE")
+    mistakes = ["--append needs --out FILE"] if append and out is None else []
     if out is not None and (out.endswith("/") or Path(out).is_dir()):
         return _in_folder(run, Path(out), format_, compare, link)
     report = registry.load("reports", format_)()
     reads: frozenset[str] = getattr(report, "reads", frozenset())
     for name, value in (("compare", compare), ("link", link), ("limit_chars", limit_chars)):
         if value is not None and name not in reads:
-            raise click.UsageError(f"--{name.replace('_', '-')} is not for --format {format_}")
+            mistakes.append(f"--{name.replace('_', '-')} is not for --format {format_}")
+    reject_mistakes(mistakes)
     reader, plan = open_run(run)
     lost: list[str] = []
     with closing(reader):

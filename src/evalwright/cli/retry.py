@@ -9,6 +9,7 @@ import click
 
 from evalwright.cli.options import as_json, color, exit_zero, keep_going, lease, model_options, quiet
 from evalwright.cli.stored_runs import resume_options, run_argument, trust_choice
+from evalwright.cli.usage import Command
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("retry")
+@click.command("retry", cls=Command)
 @run_argument()
 @resume_options
 @click.option("--include-evaluator-failures", is_flag=True, help="Also cells that failed.")

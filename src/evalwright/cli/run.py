@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import partial
@@ -27,6 +27,7 @@ from evalwright.cli.options import (
     suites_argument,
     written_by,
 )
+from evalwright.cli.usage import reject_mistakes
 from evalwright.cli.values import NumberRange, PathParam, WholeRange, variables
 from evalwright.errors import InputError
 
@@ -169,15 +170,8 @@ def command(
     # Options named like a field of RunOptions fill it; the rest belong to the suite's format.
     chosen = {field.name: given.pop(field.name) for field in fields(RunOptions) if field.name in given}
     options, of_format = RunOptions(models=models, **chosen), given
-    _check_needs(options)
     quiet = quiet or of_format.get("display") == "none"
-    if retried is None and include_evaluator_failures:
-        raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
-    # It would be accepted but never read: the cells that are run again are those of the stored run.
-    if retried is not None and options != RunOptions(models=models, keep_going=options.keep_going):
-        raise click.UsageError(
-            "--retry-only-failed runs cells of a stored run: options that select cases cannot be combined with it"
-        )
+    reject_mistakes([*_missing_or_excluded(options), *_mistakes_of_retry(retried, include_evaluator_failures, options)])
 
     def load(path: Path, *, to_run: bool = True) -> Suite:
         known = {name: getattr(options, name) for name in OPTIONS_OF_ALL} | of_format
@@ -185,10 +179,8 @@ def command(
 
     files, skipped = _files_at(paths, dialect)
     alone = ["--retry-only-failed"] * (retried is not None) + ["--shard"] * (options.shard is not None)
-    for flag in alone + written_by(of_format):
-        if len(files) > 1:
-            raise click.UsageError(f"{flag} takes one suite")
     if len(files) > 1:
+        reject_mistakes([f"{flag} takes one suite" for flag in alone + written_by(of_format)])
         return _run_each(files, skipped, partial(load, to_run=False), options)
     if dry_run:
         from evalwright.cli.dry_run import print_forecast
@@ -213,17 +205,27 @@ def _files_at(paths: tuple[Path, ...], dialect: str | None) -> tuple[list[Path],
     return suite_files(paths, dialect)
 
 
-def _check_needs(options: RunOptions) -> None:
-    """Raise UsageError for an option without the one that it needs, or with one that it excludes."""
+def _missing_or_excluded(options: RunOptions) -> Iterator[str]:
+    """What is wrong with options that lack the one that they need, or have one that they exclude."""
     if options.lease is not None and options.shard is None:
-        raise click.UsageError("--lease needs --shard K/N: shards share their limits by it")
+        yield "--lease needs --shard K/N: shards share their limits by it"
     if options.until_decided and options.against is None:
-        raise click.UsageError("--until-decided needs --against RUN, or --against VARIANT")
+        yield "--until-decided needs --against RUN, or --against VARIANT"
     if options.until_decided and options.shard is not None:
-        raise click.UsageError("--shard: a run that ends when it is decided has one order of cases, and no shards")
+        yield "--shard: a run that ends when it is decided has one order of cases, and no shards"
     for name in ("against", "margin", "max_cases", "max_cost", "seed"):
         if getattr(options, name) is not None and not options.until_decided:
-            raise click.UsageError(f"--{name.replace('_', '-')} needs --until-decided")
+            yield f"--{name.replace('_', '-')} needs --until-decided"
+
+
+def _mistakes_of_retry(retried: Path | None, failures: bool, options: RunOptions) -> Iterator[str]:
+    from evalwright.run.options import RunOptions
+
+    if retried is None and failures:
+        yield "--include-evaluator-failures needs --retry-only-failed RUN"
+    # They would be accepted but never read: the cells that are run again are those of the stored run.
+    if retried is not None and options != RunOptions(models=options.models, keep_going=options.keep_going):
+        yield "--retry-only-failed runs cells of a stored run: options that select cases cannot be combined with it"
 
 
 def _run_each(files: list[Path], skipped: list[Path], load: Callable[[Path], Suite], options: RunOptions) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalwright.cli.usage import Command
 from evalwright.cli.values import PathParam
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def text_of(name: str) -> str:
     return json.dumps({"$schema": DRAFT, **address, **schema}, indent=2) + "\n"
 
 
-@click.command("schema")
+@click.command("schema", cls=Command)
 @click.argument("name", required=False)
 @click.option(
     "--out",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import reject_options
+from evalwright.cli.usage import Command, reject_options
 from evalwright.cli.values import PathParam, WholeRange
 
 __all__ = ["command"]
@@ -15,7 +15,7 @@ _OF_A_BUNDLE = ("only", "limit_cells", "with_labels")
 _OF_A_SERVER = ("port", "host", "no_open", "read_only", "token", "no_token", "labeller", "cell")
 
 
-@click.command("view")
+@click.command("view", cls=Command)
 @click.argument("places", nargs=-1, type=PathParam(), metavar="[RUN | DIR | DB-URL]...")
 @click.option(
     "--port",
@@ -76,7 +76,7 @@ def command(
     Without an argument the runs in the folder `runs` are listed or, if there is none, those of the suites here.
     """
     if bundle is not None:
-        reject_options(_OF_A_SERVER, "--bundle writes files, which need no server: leave it out")
+        reject_options(_OF_A_SERVER, "not with --bundle, which writes files and needs no server")
         from evalwright.cli.bundling import write_pages
 
         return write_pages(places, bundle, only, compare, limit_cells, with_labels=with_labels)
