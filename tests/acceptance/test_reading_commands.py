@@ -291,7 +291,8 @@ def test_a_folder_of_upstream_is_listed(made: Project, foreign: Path) -> None:
     ("words", "said"),
     [
         (["view", "a", "--only", "changed", "--limit-cells", "3"], "--only, --limit-cells: needs --bundle DIR"),
-        (["view", "a", "--bundle", "pages", "--port", "3"], "--port: --bundle writes files, which need no server"),
+        (["view", "a", "--bundle", "pages", "--port", "3"], "--port: not with --bundle, which writes files"),
+        (["view", "RUN", "--no-open", "--cell", "NOPE"], "--cell: no case 'NOPE' in the run"),
         (["view", "a", "--no-open", "--host", ""], "--host: expected an address, found nothing"),
         (["view", "a", "--no-open", "--token", ""], "--token: expected a text, found nothing"),
         (["compare", "RUN", "RUN", "--threshold", "0.1"], "--threshold: is for result files, and these are runs"),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from evalwright.cli.named_cases import has_case, unknown_case
 from evalwright.cli.options import color, complete_cases
 from evalwright.cli.stored_runs import run_argument, store_options
+from evalwright.cli.usage import Command
 from evalwright.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -22,12 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _LONGEST = 400
-_MOST_COMPARED = 1000
-"""Number of cases among which the nearest name is looked for: reading all of them can take longer than everything else.
-"""
 
 
-@click.command("inspect")
+@click.command("inspect", cls=Command)
 @run_argument()
 @store_options
 @click.option("--case", metavar="ID", shell_complete=complete_cases, help="Only this case.")
@@ -87,9 +85,8 @@ def _unmatched_names(
     That nothing failed is no mistake.
     """
     unmatched_names = []
-    if case is not None and not _has_case(reader, plan, case):
-        near = did_you_mean(case, [known.id for known in islice(reader.cases(), _MOST_COMPARED)])
-        unmatched_names.append(f"no case {case!r} in the run{near}")
+    if case is not None and not has_case(reader, plan, case):
+        unmatched_names.append(unknown_case(reader, case))
     if variant is not None and variant not in (names := [known.name for known in plan.variants]):
         near = did_you_mean(variant, names) or f" (there are: {', '.join(names)})"
         unmatched_names.append(f"no variant {variant!r} in the run{near}")
@@ -97,14 +94,3 @@ def _unmatched_names(
         wanted = [f"{kind} {name!r}" for kind, name in (("case", case), ("variant", variant)) if name is not None]
         unmatched_names.append(f"{' and '.join(wanted)}: no cell was run yet (evalwright resume runs what is missing)")
     return unmatched_names
-
-
-def _has_case(reader: RunReader, plan: Plan, case: str) -> bool:
-    """Whether the run has a case of this id or key; where all cells were run, an index says so at once."""
-    from evalwright.model.cell_index import CellSelection, index_of
-
-    if plan.shard is None and (index := index_of(reader, "never")) is not None:
-        with closing(index):
-            if len(index) == plan.cells_planned:
-                return index.count(CellSelection(case=case)) > 0
-    return any(case in (known.id, known.key) for known in reader.cases())

@@ -7,7 +7,7 @@ import secrets
 import socket
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
@@ -69,6 +69,7 @@ def serve_viewer(
         earlier = list(runs_at(chosen))[len(runs) :]
         if len(earlier) != 1 or len(runs) != 1:
             raise InputError("--compare needs one RUN and one other, earlier run")
+    page = _page(runs, len(places), cell, earlier)
     with ExitStack() as stack:
         listening = _listening(host, port)
         for server in listening:
@@ -83,7 +84,7 @@ def serve_viewer(
         if host not in _LOOPBACK:
             print("warning: the pages are sent to other machines unencrypted", file=sys.stderr)
         app = viewer(lambda: runs_at(chosen), access, labels=labels, labeller=labeller or _user())
-        address = f"http://{shown}:{bound}{_page(runs, len(places), cell, earlier)}"
+        address = f"http://{shown}:{bound}{page}"
         if access.token is not None:
             address += f"{'&' if '?' in address else '?'}{urlencode({'token': access.token})}"
         print(address, flush=True)
@@ -116,8 +117,20 @@ def _page(stored_runs: Sequence[StoredRun], places: int, cell: str | None, earli
             raise InputError("--cell needs one RUN")
         return "/"
 
+    if cell is not None:
+        _check_case(stored_runs[0], cell)
     run = quote(stored_runs[0].id, safe="")
     return f"/runs/{run}" if cell is None else f"/runs/{run}/cells?{urlencode({'case': cell})}"
+
+
+def _check_case(stored_run: StoredRun, case: str) -> None:
+    """Raise InputError if the run has no such case."""
+    from evalwright.cli.named_cases import has_case, unknown_case
+
+    reader, plan = stored_run.open()
+    with closing(reader):
+        if not has_case(reader, plan, case):
+            raise InputError(f"--cell: {unknown_case(reader, case)}")
 
 
 def _listening(host: str, port: int) -> list[socket.socket]:
