@@ -372,6 +372,55 @@ def test_spans_of_one_trace_may_be_in_several_files_and_packed(tmp_path):
         OtlpJson.import_files([*files, tmp_path / "c.json"], tmp_path / "out")
 
 
+FAILED = {"status": {"code": 2, "message": "quota gone"}}
+
+
+@pytest.mark.parametrize(
+    ("inner", "error"),
+    [
+        (span(2, "bad", {"openinference.span.kind": "AGENT"}, below=1, **FAILED), "quota gone"),
+        (span(2, "chat", {"gen_ai.operation.name": "chat"}, below=1, **FAILED), "quota gone"),
+        (span(2, "look", {"gen_ai.operation.name": "execute_tool"}, below=1, **FAILED), None),
+    ],
+)
+def test_an_agent_that_failed_without_an_answer_is_an_error_whatever_is_around_it(tmp_path, inner, error):
+    around = span(1, "Agent workflow", {"openinference.span.kind": "AGENT"}, status={"code": 1})
+    recorded = trace(tmp_path, exported(around, inner))
+    assert (recorded["error"] and recorded["error"]["message"]) == error
+
+
+def test_an_application_that_recovered_has_no_error(tmp_path):
+    around = span(1, "workflow", {"openinference.span.kind": "AGENT", "output.value": "Try later."})
+    bad = span(2, "bad", {"openinference.span.kind": "AGENT"}, below=1, **FAILED)
+    assert trace(tmp_path, exported(around, bad))["error"] is None
+
+
+def test_what_a_step_returned_before_the_application_failed_is_no_answer(tmp_path):
+    chain = {"openinference.span.kind": "CHAIN"}
+    step = span(2, "tools", {**chain, "output.value": '{"update": {}}'}, below=1)
+    assert trace(tmp_path, exported(span(1, "app", chain, **FAILED), step))["output"]["final_answer"] is None
+
+
+def test_the_stack_of_an_exception_is_no_part_of_its_message(tmp_path):
+    stack = "Traceback (most recent call last):\n  File x\nValueError: boom"
+    status = {"code": 2, "message": f"ValueError('boom'){stack}"}
+    error = trace(tmp_path, exported(span(1, "app", status=status)))["error"]
+    assert (error["message"], error["stack"]) == ("ValueError('boom')", stack)
+
+
+def test_messages_of_langchain_may_be_pairs_of_role_and_text(tmp_path):
+    given = {"input.value": '{"messages": [["system", "Be brief."], ["user", "Where is order 7?"]]}'}
+    recorded = trace(tmp_path, exported(span(1, "LangGraph", given)))
+    assert recorded["input"]["user_message"] == "Where is order 7?"
+
+
+def test_reasoning_is_read_from_the_text_of_its_part(tmp_path):
+    part = "llm.output_messages.0.message.contents.0.message_content"
+    given = {"openinference.span.kind": "LLM", f"{part}.type": "reasoning", f"{part}.text": "hm"}
+    recorded = trace(tmp_path, exported(span(1, "response", given)))
+    assert [message["thinking"] for message in recorded["messages"]] == ["hm"]
+
+
 def test_a_mapping_is_refused(tmp_path):
     with pytest.raises(InputError, match="spans need no mapping"):
         OtlpJson.import_files([tmp_path / "spans.json"], tmp_path / "out", {"id": "x"})

@@ -53,7 +53,7 @@ _COUNTS = {
     "output": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
     "thinking": (
         "gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens",
-        "llm.token_count.completion_details.reasoning",
+        "gen_ai.usage.details.reasoning_tokens", "llm.token_count.completion_details.reasoning",
     ),
     "cache_read": (
         "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",

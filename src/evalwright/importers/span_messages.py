@@ -39,7 +39,7 @@ def text_content(value: Any, role: str) -> str | None:
         return content_of(plain_messages([message], role), role)
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         value = value["messages"]
-    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+    if isinstance(value, list) and value and all(isinstance(item, dict) or _is_pair(item) for item in value):
         content = content_of(plain_messages(value, role), role)
         if content is not None:
             return content
@@ -73,10 +73,19 @@ def json_content(value: Any) -> Any:
     return value if too_deep(parsed) else parsed
 
 
+def _is_pair(message: Any) -> bool:
+    """Whether a message is a role and a text, as LangChain lets programs write them."""
+    if not isinstance(message, list) or len(message) != 2 or not all(isinstance(part, str) for part in message):
+        return False
+    return _ROLES.get(message[0], message[0]) in _KNOWN_ROLES
+
+
 def _plain_messages(message: Any, default: str) -> list[Message]:
     original, message = message, json_content(message)
     if isinstance(message, dict) and isinstance(message.get("message"), dict):
         message = message["message"]
+    if _is_pair(message):
+        message = dict(zip(("role", "content"), message, strict=True))
     if isinstance(message, dict) and "role" not in message:
         message = chat_message(message) or message
     if not isinstance(message, dict) or not _MESSAGE_KEYS & message.keys():
@@ -87,7 +96,7 @@ def _plain_messages(message: Any, default: str) -> list[Message]:
     role = role if role in _KNOWN_ROLES else default
     parts = _parts(message)
     plain: Message = {"role": role, "content": _text_of_parts(parts), "tool_calls": _calls(message, parts)}
-    thinking = [str(part.get("content") or part.get("thinking") or "") for part in parts if _type(part) in _THINKING]
+    thinking = [text for part in parts if _type(part) in _THINKING for text in _texts_under(part, _THOUGHTS)[:1]]
     if thinking:
         plain["reasoning_content"] = "\n".join(thinking)
     results = [_result(part) for part in parts if _type(part) in _RESULTS]
@@ -97,6 +106,7 @@ def _plain_messages(message: Any, default: str) -> list[Message]:
 
 
 _THINKING = ("reasoning", "thinking")
+_THOUGHTS = ("content", "thinking", "text")
 _RESULTS = ("tool_call_response", "server_tool_call_response", "tool_result", "tool-result")
 _CALLS = ("tool_call", "server_tool_call", "tool_use", "server_tool_use", "mcp_tool_use", "tool-call")
 """Types of parts in OpenTelemetry's conventions, Anthropic's API and Vercel's AI SDK."""
@@ -155,6 +165,10 @@ def _part_list(value: Any) -> Any:
 
 def _type(part: dict[str, Any]) -> str:
     return str(part.get("type") or "text")
+
+
+def _texts_under(part: dict[str, Any], keys: Iterable[str]) -> list[str]:
+    return [part[key] for key in keys if isinstance(part.get(key), str) and part[key]]
 
 
 def _text_of_parts(parts: list[dict[str, Any]]) -> str | None:

@@ -24,6 +24,8 @@ from evalwright.model.trace import Metrics, Output, Span, SpanEvent, ToolCall, T
 __all__ = ["trace_of_spans"]
 
 _MOST_WARNINGS = 20
+_STACK = "Traceback (most recent call last):"
+"""What LangChain writes behind the message of an exception."""
 _ABOUT = ("session.id", "gen_ai.conversation.id", "user.id", "gen_ai.agent.name")
 _SAID = ("input.", "output.", "llm.input_messages", "llm.output_messages", "gen_ai.input.messages", "gen_ai.prompt",
          "gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
@@ -56,7 +58,7 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
         tool_calls=calls,
         tool_results=recording.results(talk, calls),
         metrics=recording.metrics(),
-        error=recording.error(),
+        error=recording.error(output_of.final_answer),
         extra={"source": "import", "trace_id": tree.top.trace_id, "imported_from": {"file": file}},
         spans=[recording.span(span) for span in tree.ordered],
     )
@@ -84,7 +86,7 @@ class _Recording:
         ends = [span.finished_at for span in self._tree.ordered if span.finished_at]
         return self._top.started_at or min(starts, default=None), self._top.finished_at or max(ends, default=None)
 
-    def error(self) -> TraceError | None:
+    def error(self, answer: str | None) -> TraceError | None:
         faults = list(self._tree.faults)
         if self._top.finished_at is None:
             faults.append(
@@ -95,14 +97,14 @@ class _Recording:
         if faults:
             more = f"; and {len(faults) - 5} more" if len(faults) > 5 else ""
             return TraceError("broken_trace", "; ".join(faults[:5]) + more)
-        if self._top.status != "error":
+        if self._top.status == "error":
+            return _error_of(self._top)
+        if answer:
             return None
-        raised = next((event.attributes for event in self._top.events if event.name == "exception"), {})
-        kind = self._top.attributes.get("error.type", raised.get("exception.type"))
-        message = self._top.message or raised.get("exception.message") or "the application failed"
-        stack = raised.get("exception.stacktrace")
-        text = f"{kind}: {message}" if isinstance(kind, str) and kind not in str(message) else str(message)
-        return TraceError("exception", text, stack if isinstance(stack, str) else None)
+        # some frameworks end the span around an agent that failed as if it had not
+        agents = [span for span in self._tree.speakers() if self._tree.kinds[span.span_id] == "agent"]
+        failed = (span for span in [*agents, *self._tree.models[-1:]] if span.status == "error")
+        return next(map(_error_of, failed), None)
 
     def conversation(self) -> RecordedConversation:
         """The conversation of the model call that ended last, or of the agent if there are no model calls."""
@@ -140,7 +142,8 @@ class _Recording:
         return None if self._tree.kinds[span.span_id] == "llm" and messages(span) else shown(span)
 
     def output_of(self, talk: RecordedConversation) -> Output:
-        for span in self._tree.speakers():
+        # what the steps of an application returned before it failed is no answer
+        for span in [self._top] if self._top.status == "error" else self._tree.speakers():
             shown = self._shown(span, self._tree.output_messages, shown_output)
             text = text_content(shown, "assistant") or content_of(self._tree.output_messages(span), "assistant")
             if text:
@@ -246,6 +249,17 @@ class _Recording:
             {key: value for key, value in one.attributes.items() if not key.startswith(_SAID)},
             [SpanEvent(event.name, _at(event.at), event.attributes) for event in one.events],
         )
+
+
+def _error_of(span: WireSpan) -> TraceError:
+    raised = next((event.attributes for event in span.events if event.name == "exception"), {})
+    kind = span.attributes.get("error.type", raised.get("exception.type"))
+    message = str(span.message or raised.get("exception.message") or "the application failed")
+    text, begins, trace = message.partition(_STACK)
+    stack = raised.get("exception.stacktrace") or begins + trace
+    text = text.strip() or message
+    text = f"{kind}: {text}" if isinstance(kind, str) and kind.rpartition(".")[2] not in text else text
+    return TraceError("exception", text, stack if isinstance(stack, str) and stack else None)
 
 
 def _executed_call(span: WireSpan) -> ToolCall:
