@@ -311,6 +311,26 @@ def test_traces_of_mlflow_keep_their_calls_usage_and_feedback(tmp_path):
     assert case["metadata"] == {"session.id": "s", "tier": "gold"}
 
 
+TOTAL = {"mlflow.trace.tokenUsage": json.dumps(USED["chat.tokenUsage"]), "mlflow.trace.cost": '{"total_cost": 0.5}'}
+
+
+@pytest.mark.parametrize(
+    ("kind", "used", "tokens", "dollars"),
+    [
+        ("AGENT", USED, 10, None),
+        ("AGENT", {}, 10, 0.5),
+        ("CHAT_MODEL", {"chat.tokenUsage": {"input_tokens": 7}}, 7, 0.5),
+    ],
+)
+def test_mlflow_may_count_tokens_in_a_model_an_agent_or_the_whole_trace(tmp_path, kind, used, tokens, dollars):
+    info = {} if dollars is None else {"trace_metadata": TOTAL}
+    spans = [mlflow_span(b"a", None, "shop", "CHAIN", 0), mlflow_span(b"b", b"a", "inner", kind, 1, **used)]
+    record = {"info": info, "data": {"spans": spans}}
+    _, [case] = imported(tmp_path, "mlflow", written(tmp_path / "traces.jsonl", [record]))
+    metrics = case["embedded_trace"]["metrics"]
+    assert (metrics["token_input"], metrics["cost_usd"]) == (tokens, dollars)
+
+
 @pytest.mark.parametrize("key", ["state", "status"])
 def test_a_trace_of_mlflow_that_its_application_called_failed_is_an_error(tmp_path, key):
     record = {"info": {key: "ERROR"}, "data": {"spans": MLFLOW}}

@@ -202,6 +202,13 @@ def test_sums_that_spans_around_repeat_are_counted_once(tmp_path):
     assert recorded["metrics"]["token_input"] == 12
 
 
+@pytest.mark.parametrize(("given", "tokens"), [(100, 100), (80, 80), (79, 159)])
+def test_an_input_that_is_less_than_its_cached_parts_leaves_them_out(tmp_path, given, tokens):
+    usage = {"input_tokens": given, "cache_read.input_tokens": 50, "cache_creation.input_tokens": 30}
+    call = span(1, "chat", {f"gen_ai.usage.{key}": count for key, count in usage.items()})
+    assert trace(tmp_path, exported(call))["metrics"]["token_input"] == tokens
+
+
 @pytest.mark.parametrize(("count", "tokens"), [("12", 12), ("1.5", None), ("many", None), ("9" * 20, None)])
 def test_counts_that_were_exported_as_text_are_read(tmp_path, count, tokens):
     recorded = trace(tmp_path, exported(span(1, "ask", {"gen_ai.usage.input_tokens": count})))

@@ -29,6 +29,9 @@ _TOKENS = {
     "llm.token_count.prompt_details.cache_read": "cache_read_input_tokens",
     "llm.token_count.prompt_details.cache_write": "cache_creation_input_tokens",
 }
+_USAGE, _COST = "mlflow.chat.tokenUsage", "mlflow.llm.cost"
+_TOTALS = {_USAGE: "mlflow.trace.tokenUsage", _COST: "mlflow.trace.cost"}
+"""What the spans of a trace have used, and where the trace has its sum, which counts where no span inside has any."""
 _ABOUT = {"mlflow.trace.session": "session.id", "mlflow.trace.user": "user.id"}
 
 
@@ -81,12 +84,13 @@ def _with_scores(spans: list[WireSpan], info: Mapping[str, Any], place: str, los
 
 
 def _about(info: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known about a whole trace: its session and user, and what the application itself added."""
+    """What is known about a whole trace: its session and user, its usage, and what the application itself added."""
     given = (info.get(key) for key in ("tags", "request_metadata", "trace_metadata"))
     about = {key: value for one in given if isinstance(one, dict) for key, value in one.items()}
     added = {key: value for key, value in about.items() if not key.startswith("mlflow.")}
     attributes = {name: about[key] for key, name in _ABOUT.items() if text_of(about.get(key)) is not None}
-    return {**attributes, **({"metadata": added} if added else {})}
+    total = {key: json_content(about.get(name)) for key, name in _TOTALS.items()}
+    return {**attributes, **_usage_of(total), **({"metadata": added} if added else {})}
 
 
 def _span(raw: Mapping[str, Any]) -> WireSpan:
@@ -103,7 +107,7 @@ def _span(raw: Mapping[str, Any]) -> WireSpan:
         messages, replies = request_messages(inputs), reply_messages(outputs)
         span.attributes |= {"llm.input_messages": messages} if messages else {}
         span.attributes |= {"llm.output_messages": replies} if replies else {}
-        span.attributes |= _usage_of(attributes)
+    span.attributes |= _usage_of(attributes)
     span.attributes |= {"input.value": inputs} if inputs is not None else {}
     span.attributes |= {"output.value": outputs} if outputs is not None else {}
     if span.status == "error" and span.message is None:
@@ -127,8 +131,8 @@ def _as_mlflow_3(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _usage_of(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The model of a call, its tokens and its cost; spans around it repeat the tokens, which would count twice."""
-    usage, cost = attributes.get("mlflow.chat.tokenUsage"), attributes.get("mlflow.llm.cost")
+    """The model of a call, its tokens and its cost."""
+    usage, cost = attributes.get(_USAGE), attributes.get(_COST)
     read_attributes: dict[str, Any] = {}
     if isinstance(usage, dict):
         read_attributes |= {name: usage.get(key) for name, key in _TOKENS.items()}

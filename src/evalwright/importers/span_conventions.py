@@ -113,6 +113,10 @@ def usage_of(attributes: Mapping[str, Any]) -> SpanUsage | None:
     """The usage that a span reports; None if it reports none."""
     counts = {part: _first_of(attributes, keys, _tokens) for part, keys in _COUNTS.items()}
     usage = SpanUsage(**counts, cost_usd=_first_of(attributes, _COSTS, _dollars))
+    cached = (usage.cache_read or 0) + (usage.cache_write or 0)
+    if usage.input is not None and usage.input < cached:
+        # a whole is no less than its parts: these were counted as Anthropic does, who leaves them out of the input
+        usage = usage._replace(input=usage.input + cached)
     return None if usage == SpanUsage() else usage
 
 
