@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
+
+import pytest
 
 from evalwright.model.cell import cell_key
 from evalwright.model.result import CaseVerdict
+from evalwright.model.summary import GateOutcome, GatePart
 from evalwright.registry import load
 from evalwright.reports.context import CaseLine, ReportContext
 from evalwright.testing import a_verdict
@@ -39,6 +43,32 @@ def test_the_tenth_of_a_kind_counts_the_rest() -> None:
     lines = annotations(*reversed(verdicts))
     assert [line.partition("title=")[2].partition(" ")[0] for line in lines[:9]] == [f"c{i:02}" for i in range(9)]
     assert lines[9:] == ["::error title=evalwright::and 42 more cells failed"]
+
+
+def test_no_kind_has_more_annotations_than_github_shows() -> None:
+    failing = [a_verdict(case_id=f"c{i:02}", case_index=i, status="fail") for i in range(30)]
+    erring = [a_verdict(case_id=f"e{i:02}", case_index=i, status="error") for i in range(30)]
+    gate = GateOutcome(False, [GatePart("pass_rate", False, 0.5, "gte", 0.9, 40)])
+    lines = annotations(*failing, *erring, gate=gate, cells_missing=3, warnings=[f"w{i}" for i in range(51)])
+    assert Counter(line.partition(" ")[0] for line in lines) == {"::error": 10, "::warning": 10, "::notice": 10}
+    assert [line for line in lines if "::and " in line] == [
+        "::error title=evalwright::and 22 more cells failed",
+        "::warning title=evalwright::and 22 more cells without a verdict",
+        "::notice title=evalwright::and 42 more warnings",
+    ]
+
+
+@pytest.mark.parametrize(("undecided", "kind"), [(False, "error"), (True, "warning")])
+def test_a_gate_that_did_not_pass_is_the_first_annotation(undecided: bool, kind: str) -> None:
+    part = GatePart("pass_rate", False, 0.5, "gte", 0.9, 40)
+    line, *_ = annotations(ERRORED, gate=GateOutcome(False, [part], "half of it", undecided=undecided))
+    assert re.fullmatch(rf"::{kind} title=gate::(failed|undecided); half of it; missed: pass_rate 0.5, .*", line)
+
+
+@pytest.mark.parametrize("name", ["github", "codequality", "sonar"])
+def test_a_score_below_1_is_no_failure_in_a_suite_that_has_only_scores(name: str) -> None:
+    text = load("reports", name)().render(stored(FAILED, ERRORED), summary(scored=True))
+    assert ("c3" in text, "c7" in text) == (False, True)
 
 
 def test_the_trials_of_a_case_share_an_annotation() -> None:

@@ -27,6 +27,15 @@ def test_each_cell_is_a_test_case_and_is_counted() -> None:
     assert counts == {"tests": "4", "failures": "2", "errors": "1", "skipped": "1"}
 
 
+def test_in_a_suite_that_has_only_scores_no_cell_fails() -> None:
+    low = a_verdict(case_id="c", status="fail", reasons=["same: 0.4", "form: 0.2"])
+    text = JUnit().render(stored(low, ERRORED), summary(scored=True), ALONE)
+    (element,) = ElementTree.fromstring(text)
+    assert (element.get("failures"), element.get("errors")) == ("0", "1")
+    case = element.findall("testcase")[0]
+    assert [(child.tag, child.text) for child in case] == [("system-out", "same: 0.4\nform: 0.2")]
+
+
 def test_reasons_are_told() -> None:
     (case,) = cases(a_verdict(case_id="c", status="fail", reasons=["no greeting", "too long"]))
     assert (case[0].get("message"), case[0].text) == ("no greeting", "no greeting\ntoo long")

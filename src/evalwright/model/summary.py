@@ -13,6 +13,7 @@ import msgspec
 
 from evalwright.model.calibration import JudgeCalibration
 from evalwright.model.decision import Decision
+from evalwright.model.result import FAILED, Status
 from evalwright.model.trace import SCHEMA_VERSION
 
 __all__ = [
@@ -298,6 +299,11 @@ class RunSummary(msgspec.Struct):
     to_merge: ShardCounts | msgspec.UnsetType = msgspec.UNSET
     """Only in a shard's."""
     schema_version: str = SCHEMA_VERSION
+
+    @property
+    def failing(self) -> tuple[Status, ...]:
+        """The statuses of cells that failed: none in a suite that has only scores, of which its gate alone decides."""
+        return () if self.scored is True else FAILED
 
     @property
     def nothing_judged(self) -> bool:

@@ -37,7 +37,7 @@ class CodeQuality:
     def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> Iterator[str]:
         """The same text in pieces, one per entry."""
         suite = CaseLine(summary.config_path or summary.run_id, 1)
-        yield from json_items(_entries(ordered_verdicts(reader, summary, _SEVERITIES), suite, context))
+        yield from json_items(_entries(ordered_verdicts(reader, summary, (*summary.failing, "error")), suite, context))
         yield "\n"
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import FAILED, NOT_PASSED, CaseVerdict
-from evalwright.model.summary import RunSummary
+from evalwright.model.result import CaseVerdict
+from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.reports import numbers
 from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.failures import newest_verdicts
@@ -19,15 +19,15 @@ from evalwright.scoring.reasons import error_text
 __all__ = ["GitHubAnnotations"]
 
 _MOST = 9
-"""GitHub shows ten annotations of a kind per step, so the tenth says how many more there are."""
+"""GitHub shows ten annotations of a kind per step, so the tenth says how many more there are, whatever they are of."""
 _LONGEST = 1_000
 
 
 class GitHubAnnotations:
-    """Annotations for GitHub: errors for cells that failed, warnings for those without a verdict and of the run.
+    """Annotations for GitHub: errors for the gate and cells that failed, warnings for those without a verdict.
 
-    Regressions come first. Each is at the line of its case, if the data file gives it. The trials of a case share one,
-    as there are so few.
+    The gate and what was not run come first, then regressions. Each is at the line of its case, if the data file gives
+    it. The trials of a case share one, as there are so few. Warnings of the run are notices.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset({"compare", "link", "places"})
@@ -46,19 +46,43 @@ class GitHubAnnotations:
         failed: First[CaseVerdict] = First(most, order)
         errored: First[CaseVerdict] = First(most, place)
         counts = {"error": 0, "warning": 0}
-        for verdict in newest_verdicts(reader, NOT_PASSED):
-            if verdict.status in FAILED:
+        for verdict in newest_verdicts(reader, (*summary.failing, "error")):
+            if verdict.status in summary.failing:
                 failed.add(verdict)
                 counts["error"] += 1
             else:
                 errored.add(verdict)
                 counts["warning"] += 1
-        lines = [*_lines("error", _trials_together(failed), counts["error"], trials, worse, context)]
-        lines += _lines("warning", _trials_together(errored), counts["warning"], trials, worse, context)
-        if summary.cells_missing:
-            lines.append(f"::warning title=evalwright::{numbers.missing_cells(summary)}")
-        lines += [f"::notice title=evalwright::{_data(one_line(text, _LONGEST))}" for text in summary.warnings[:_MOST]]
-        return "".join(f"{line}\n" for line in lines)
+        of_run = _annotations_of_run(summary)
+        groups = {"error": _trials_together(failed), "warning": _trials_together(errored)}
+        lines: list[str] = []
+        for kind in ("error", "warning"):
+            lines += of_run[kind]
+            lines += _lines(kind, groups[kind][: _MOST - len(of_run[kind])], counts[kind], trials, worse, context)
+        return "".join(f"{line}\n" for line in [*lines, *_notices(summary.warnings)])
+
+
+def _annotations_of_run(summary: RunSummary) -> dict[str, list[str]]:
+    """By kind, what is to say about the run as a whole."""
+    lines: dict[str, list[str]] = {"error": [], "warning": []}
+    if (gate := summary.gate) is not None and not gate.passed:
+        kind = "warning" if gate.undecided else "error"
+        lines[kind].append(f"::{kind} title=gate::{_data(one_line(_outcome(gate), _LONGEST))}")
+    if summary.cells_missing:
+        lines["warning"].append(f"::warning title=evalwright::{numbers.missing_cells(summary)}")
+    return lines
+
+
+def _outcome(gate: GateOutcome) -> str:
+    conditions = [f"{numbers.met(part)[0]}: {numbers.condition(part)}" for part in gate.parts]
+    return "; ".join([numbers.outcome(gate)[0], *([gate.reason] if gate.reason else []), *conditions])
+
+
+def _notices(warnings: Sequence[str]) -> Iterator[str]:
+    for text in warnings[:_MOST]:
+        yield f"::notice title=evalwright::{_data(one_line(text, _LONGEST))}"
+    if (rest := len(warnings) - _MOST) > 0:
+        yield f"::notice title=evalwright::and {counted(rest, 'more warning')}"
 
 
 def _worse(context: ReportContext) -> set[tuple[str, str]]:

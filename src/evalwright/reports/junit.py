@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from typing import ClassVar
@@ -14,7 +14,7 @@ from evalwright.errors import InputError
 from evalwright.model.cell import Attempt, OfCase, attempt_key
 from evalwright.model.cell_index import CellIndex, DamagedIndex, StaleIndex
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict
+from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.reports import numbers
 from evalwright.reports.context import ALONE, ReportContext
@@ -36,7 +36,6 @@ _SPECIAL = re.compile("[^ !#-%'-;=?-~]")
 """All but ASCII letters, digits and signs that need no escaping in an attribute."""
 _PIECE = 500
 """How many cells are written at once."""
-_KINDS = {"fail": "failure", "borderline": "failure", "error": "error", "skip": "skipped"}
 
 
 class _Time(OfCase, gc=False):
@@ -51,7 +50,8 @@ class JUnit:
 
     File and line are those of the case, if its data file gives them; run and address of the bundle are properties.
 
-    They are in the order of the dataset. Borderline cells are failures; `time` is the system's, in seconds.
+    They are in the order of the dataset. Borderline cells are failures; `time` is the system's, in seconds. In a suite
+    that has only scores no cell fails, and those below 1 have their reasons as output.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset({"link", "places"})
@@ -61,7 +61,8 @@ class JUnit:
 
     def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> Iterator[str]:
         """The same text in pieces: for an indexed run no more than that is held in memory."""
-        counts, latency_ms, cells = _counted_cells(reader, summary)
+        kinds = _kinds(summary)
+        counts, latency_ms, cells = _counted_cells(reader, summary, kinds)
         before, after = ElementTree.Element("before"), ElementTree.Element("after")
         _add_properties(before, {"run": summary.run_id, "link": context.link})
         if summary.gate is not None:
@@ -81,7 +82,7 @@ class JUnit:
         suite.set("time", f"{latency_ms / 1000:.3f}")
         head = ElementTree.tostring(suite, encoding="unicode").removesuffix(" />")
         yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n  {head}>\n'
-        texts = (_test_case(verdict, latency, context) for verdict, latency in cells)
+        texts = (_test_case(verdict, latency, context, kinds) for verdict, latency in cells)
         yield from map(_written_element, before)
         while piece := "".join(islice(texts, _PIECE)):
             yield piece
@@ -95,7 +96,11 @@ def _written_element(element: ElementTree.Element) -> str:
     return "    " + ElementTree.tostring(element, encoding="unicode").rstrip() + "\n"
 
 
-def _test_case(verdict: CaseVerdict, latency_ms: int | None, context: ReportContext) -> str:
+def _kinds(summary: RunSummary) -> _Kinds:
+    return {"error": "error", "skip": "skipped", **dict.fromkeys(summary.failing, "failure")}
+
+
+def _test_case(verdict: CaseVerdict, latency_ms: int | None, context: ReportContext, kinds: _Kinds) -> str:
     seconds = f"{(latency_ms or 0) / 1000:.3f}"
     where = context.places.get(verdict.case_key)
     if verdict.status == "pass":  # the most frequent kind: five times as fast as building elements
@@ -108,38 +113,46 @@ def _test_case(verdict: CaseVerdict, latency_ms: int | None, context: ReportCont
     if where is not None:
         case.set("file", _text(where.file))
         case.set("line", str(where.line))
-    if (kind := _KINDS.get(verdict.status)) is not None:
+    if (kind := kinds.get(verdict.status)) is not None:
         _add_outcome(case, kind, verdict)
+    elif verdict.reasons:
+        ElementTree.SubElement(case, "system-out").text = "\n".join(map(_text, verdict.reasons))
     return _written_element(case)
 
 
+_Kinds = Mapping[Status, str]
+"""The element that says what became of a cell; a status without one needs none."""
 _Cell = tuple[CaseVerdict, int | None]
 """The newest verdict of a cell, with the time that its system took; only the status if it passed."""
 
 
-def _counted_cells(reader: RunReader, summary: RunSummary) -> tuple[Counter[str], float, Iterator[_Cell]]:
+def _counted_cells(
+    reader: RunReader, summary: RunSummary, kinds: _Kinds
+) -> tuple[Counter[str], float, Iterator[_Cell]]:
     """The number of cells of each kind, the milliseconds that they took, and the cells."""
     counts: Counter[str] = Counter()
     if (index := finished_index(reader)) is not None:
         for count in index.counts():
-            counts[_KINDS.get(count.status or "", "")] += count.n
+            counts[kinds.get(count.status, "") if count.status else ""] += count.n
         counts["tests"] = len(index)
-        return counts, index.sums().latency_ms.total, _looked_up(index, reader, summary)
-    return _scanned_cells(reader, summary)
+        return counts, index.sums().latency_ms.total, _looked_up(index, reader, summary, kinds)
+    return _scanned_cells(reader, summary, kinds)
 
 
-def _scanned_cells(reader: RunReader, summary: RunSummary) -> tuple[Counter[str], float, Iterator[_Cell]]:
+def _scanned_cells(
+    reader: RunReader, summary: RunSummary, kinds: _Kinds
+) -> tuple[Counter[str], float, Iterator[_Cell]]:
     counts: Counter[str] = Counter()
     times = {attempt_key(trace): trace.latency_ms for trace in reader.traces(_Time)}
     cells: list[_Cell] = []
     for verdict in sorted(newest_verdicts(reader), key=order_of(summary.variants)):
         cells.append((verdict, times.get(attempt_key(verdict))))
-        counts[_KINDS.get(verdict.status, "")] += 1
+        counts[kinds.get(verdict.status, "")] += 1
     counts["tests"] = len(cells)
     return counts, sum(latency or 0 for _, latency in cells), iter(cells)
 
 
-def _looked_up(index: CellIndex, reader: RunReader, summary: RunSummary) -> Iterator[_Cell]:
+def _looked_up(index: CellIndex, reader: RunReader, summary: RunSummary, kinds: _Kinds) -> Iterator[_Cell]:
     count = 0
     with closing(index):
         try:
@@ -155,7 +168,7 @@ def _looked_up(index: CellIndex, reader: RunReader, summary: RunSummary) -> Iter
             pass  # the scan gives the same cells in the same order
         except StaleIndex as error:
             raise InputError(f"{reader.location} was changed while it was read") from error
-    yield from islice(_scanned_cells(reader, summary)[2], count, None)
+    yield from islice(_scanned_cells(reader, summary, kinds)[2], count, None)
 
 
 def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:

@@ -48,7 +48,8 @@ class Sonar:
         yield '{\n  "rules": '
         yield from json_items(map(_rule, _RULES.items()), "  ")
         yield ',\n  "issues": '
-        yield from json_items(_issues(ordered_verdicts(reader, summary, _RULES), suite, context), "  ")
+        verdicts = ordered_verdicts(reader, summary, (*summary.failing, "error"))
+        yield from json_items(_issues(verdicts, suite, context), "  ")
         yield "\n}\n"
 
 
