@@ -80,6 +80,11 @@ def test_reasons_of_about_the_same_words_are_one_and_those_that_b_gained_come_fi
     ]
 
 
+def test_a_reason_that_is_cut_off_says_so() -> None:
+    clusters = clusters_of(run(failed("a", "x " * 100)), run(failed("a", "y " * 80)))
+    assert {cluster.signature for cluster in clusters} == {"x " * 80 + "…", "y " * 80}
+
+
 def test_each_variant_has_reasons_of_its_own() -> None:
     def broken(case: str, variant: str, why: str) -> CaseVerdict:
         return a_verdict(case_id=case, variant_name=variant, status="fail", reasons=[why])

@@ -145,9 +145,13 @@ def _reasons(reader: RunReader, variants: Collection[str]) -> dict[str, _Reasons
     for row in _failed_verdicts(reader, variants):
         case = row.case_key
         reason = reasons[row.variant_name]
-        for shape in {shape[:_LONGEST] for shape in reasons_of(row)}:
+        for shape in {_beginning(shape) for shape in reasons_of(row)}:
             reason.append((case, shape))
     return reasons
+
+
+def _beginning(shape: str) -> str:
+    return shape if len(shape) <= _LONGEST else f"{shape[:_LONGEST]}…"
 
 
 def _failed_verdicts(reader: RunReader, variants: Collection[str]) -> Iterable[_FailedVerdict]:
