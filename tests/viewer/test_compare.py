@@ -11,6 +11,7 @@ import pytest
 
 from evalwright.cli.viewed_runs import runs_at
 from evalwright.model.cell import cell_key
+from evalwright.run.calibration import calibrate_run
 from evalwright.viewer.worddiff import Change, abridged, changed_calls, changes
 from viewer.reading import cases, found, page, seen
 from viewer.runs import ATTACK, cut_short, made_run, site, site_of, with_outputs
@@ -62,6 +63,18 @@ def test_changed_cases_come_worst_first_and_errors_are_neither(pair):
     assert "expected one of: worse" in page(client, f"/compare?a={a}&b={b}&change=odd", 400)
     assert "no variant" in page(client, f"/compare?a={a}&b={b}&va=nobody", 404)
     assert "<h1>Compare</h1>" in page(client, f"/compare?b={b}")
+
+
+def test_what_labels_say_about_a_judge_is_among_the_warnings(tmp_path):
+    before = made_run(tmp_path, trials=1)
+    after = made_run(tmp_path, trials=1, lost=1)
+    (tmp_path / "labels.csv").write_text("case_id,evaluator,verdict\ncase-0,polite,pass\ncase-3,polite,fail\n")
+    with site(before.parent) as client:
+        opinion = "judge polite uncalibrated: verdict is about the judge's opinion"
+        assert opinion in unescape(page(client, f"/compare?a={before.name}&b={after.name}"))
+        for run in (before, after):
+            calibrate_run(run, tmp_path / "labels.csv")
+        assert opinion not in unescape(page(client, f"/compare?a={before.name}&b={after.name}"))
 
 
 class _Held:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalwright.errors import EvalwrightError, InputError
 from evalwright.model.plan import Plan
@@ -19,9 +20,13 @@ from evalwright.stores.local_files.lines import LineDecoder
 from evalwright.stores.lock import LOCK_NAME, is_held
 from evalwright.viewer.live import Mark
 
+if TYPE_CHECKING:
+    from evalwright.run.judged_pairs import JudgesOfRuns
+    from evalwright.viewer.shelf import OpenedRun
+
 __all__ = ["StoredRun", "places_here", "runs_at", "usual_places"]
 
-_RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl", "summary.yaml", "plan.json")
+_RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl", "summary.yaml", "plan.json", "labels.jsonl")
 _DEEPEST = 2
 _MOST_READ = 16 << 20
 """Bytes of new records that are read at a time."""
@@ -40,6 +45,11 @@ class StoredRun:
         from evalwright.run.stored_run import open_run  # not before a run is looked at: the import takes long
 
         return open_run(self._path)
+
+    def judges(self, earlier: OpenedRun, opened: OpenedRun) -> JudgesOfRuns:
+        from evalwright.run.judged_pairs import judges_of_runs  # only for comparisons: the import takes long
+
+        return judges_of_runs(*earlier, *opened, None)
 
     def summary(self) -> RunSummary:
         reader, plan = self.open()

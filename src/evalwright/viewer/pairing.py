@@ -19,9 +19,8 @@ from evalwright.decisions.runs import TwoRuns, one_run, two_runs
 from evalwright.decisions.terms import Terms
 from evalwright.errors import EvalwrightError, InputError
 from evalwright.model.decision import Decision
-from evalwright.model.protocols import RunReader
 from evalwright.viewer.filters import Filter
-from evalwright.viewer.shelf import OpenRun
+from evalwright.viewer.shelf import OpenedRun, OpenRun
 from evalwright.viewer.table import CellTable
 
 __all__ = ["CHANGES", "ComparedPair", "PairSide", "PairedRuns", "Pairings"]
@@ -141,18 +140,19 @@ class PairedRuns:
 
     def _decide(self) -> Decision:
         terms = Terms(slices=("tag",) if self.b.whole_table().values("tag") else ())
-        reader_a, plan_a = self.a.source.open()
-        with closing(reader_a):
+        a = self.a.source.open()
+        with closing(a[0]):
             if self.a.id == self.b.id:
-                return self._explained_decision(one_run(reader_a, plan_a, terms), reader_a)
-            reader_b, plan_b = self.b.source.open()
-            with closing(reader_b):
-                return self._explained_decision(two_runs(reader_a, plan_a, reader_b, plan_b, terms), reader_b)
+                return self._explained_decision(one_run(*a, terms), a, a)
+            b = self.b.source.open()
+            with closing(b[0]):
+                return self._explained_decision(two_runs(*a, *b, terms), a, b)
 
-    def _explained_decision(self, runs: TwoRuns, b: RunReader) -> Decision:
+    def _explained_decision(self, runs: TwoRuns, a: OpenedRun, b: OpenedRun) -> Decision:
         """The decision with its reasons; warnings are kept."""
+        runs.know(*self.b.source.judges(a, b))
         decision = runs.decision(self.variant_a, self.variant_b)
-        explain(runs.before, b, [decision])
+        explain(runs.before, b[0], [decision])
         self._names = getattr(runs.before, "names", {})
         self.warnings = list(dict.fromkeys(decision.warnings))
         shared = [name for name in runs.a if name in runs.b]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from evalwright.errors import EvalwrightError, InputError
 from evalwright.files.user_folder import user_folder
@@ -26,7 +26,10 @@ from evalwright.viewer.search import MessageSearch
 from evalwright.viewer.table import CellRow, CellTable
 from evalwright.viewer.table_build import fill_table
 
-__all__ = ["OpenRun", "RunSource", "Shelf"]
+if TYPE_CHECKING:
+    from evalwright.decisions.runs import JudgedRuns
+
+__all__ = ["OpenRun", "OpenedRun", "RunSource", "Shelf"]
 
 _IN_MEMORY = 40 << 20
 """Bytes of traces up to which a table is made at once and in memory."""
@@ -34,6 +37,9 @@ _PATIENCE = 0.4
 """Seconds for which a page waits for a table that is being made."""
 _MOST_OPEN = 8
 _MOST_SEARCHES = 20
+
+
+OpenedRun = tuple[RunReader, Plan]
 
 
 class RunSource(Protocol):
@@ -47,8 +53,12 @@ class RunSource(Protocol):
     def path(self) -> str:
         """The path of the run for commands."""
 
-    def open(self) -> tuple[RunReader, Plan]:
+    def open(self) -> OpenedRun:
         """Raises EvalwrightError if it cannot be read."""
+
+    def judges(self, earlier: OpenedRun, opened: OpenedRun) -> tuple[Sequence[JudgedRuns], Sequence[str]]:
+        """The evaluators of an earlier run and of this one that have human labels, and the names of judges without any.
+        Raises EvalwrightError."""
 
     def summary(self) -> RunSummary:
         """The stored summary, or one computed from the records. Raises EvalwrightError."""
