@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import shlex
 import time
@@ -19,6 +20,7 @@ from urllib.parse import parse_qsl, quote
 import pytest
 
 from evalwright.cli.viewed_runs import StoredRun, runs_at
+from evalwright.formats.loading import load_suite
 from evalwright.model.cell import cell_key
 from evalwright.run.baselines import promote
 from evalwright.run.start import run_suite
@@ -55,6 +57,26 @@ def test_a_run_has_its_summary_reasons_and_cells_in_the_order_of_the_suite(run, 
     assert sum(counts) >= 7
     link = unescape(re.search(r'href="([^"]*)"><b>', text)[1])
     assert found(page(client, link)) == f"{counts[0]} of 14 cells"
+
+
+def test_a_suite_that_has_only_scores_has_no_failures_and_its_runs_are_trials(tmp_path):
+    (tmp_path / "data.csv").write_text("input,ground_truth\nCapital of Spain?,Madrid\n")
+    (tmp_path / "agent.py").write_text("def answer(message, ctx):\n    return 'It is Paris.'\n")
+    written = {
+        "name": "capitals",
+        "dataset": "data.csv",
+        "num_runs": 2,
+        "target": {"kind": "python", "callable": "agent.py:answer"},
+        "graders": {"same": {"kind": "tool", "function": "contains"}},
+        "gate": {"kind": "simple", "metric_key": "same", "aggregation": "avg_score", "op": "gte", "value": 0.5},
+    }
+    (tmp_path / "suite.yaml").write_text(json.dumps(written))
+    read = load_suite(tmp_path / "suite.yaml")
+    read.out = tmp_path / "runs"
+    with site(run_suite(read).run_dir.parent) as client:
+        text = page(client, f"/runs/{next(read.out.iterdir()).name}")
+    assert "Scores below 1 by reason" in seen(text)
+    assert re.findall(r'<td data-label="Trial"[^>]*>(\d)', text) == ["1", "2"]
 
 
 def test_a_reason_that_is_the_same_in_all_cells_keeps_its_numbers(client, run):

@@ -19,6 +19,7 @@ from evalwright.reports.columns import (
     used,
     variant_columns,
 )
+from evalwright.reports.failures import failures_title
 from evalwright.viewer.filters import GROUPS, SORTS, Filter
 from evalwright.viewer.groups import cell_groups
 from evalwright.viewer.links import Links
@@ -108,7 +109,6 @@ def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress |
     columns = variant_columns(summary)
     of_trials = [column for column in columns if column.key.startswith(_OF_TRIALS)]
     evaluators = table_of(evaluator_columns(summary), evaluator_rows(summary.by_evaluator))
-    trials = table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants)))
     context: dict[str, Any] = {
         "run": run,
         "progress": progress,
@@ -125,12 +125,13 @@ def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress |
             [variant for variant in summary.variants if variant.trials is not None],
             lambda variant, case: links.trials(run.id, case, variant.name),
         ),
-        "trials": trials,
+        "trials": table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants))),
+        "failures_title": failures_title(summary.scored is True),
         "chosen": chosen,
         "indexing": None if table is not None else run.indexing,
         "warnings": list(dict.fromkeys([*summary.warnings, *(f"cannot be read: {note}" for note in run.unread)])),
     }
-    return context | (_nothing() if table is None else _cells(run, table, chosen, of_trials=bool(trials.rows)))
+    return context | (_nothing() if table is None else _cells(run, table, chosen))
 
 
 def _nothing() -> dict[str, Any]:
@@ -143,7 +144,7 @@ def _nothing() -> dict[str, Any]:
     }
 
 
-def _cells(run: OpenRun, table: CellTable, chosen: Filter, *, of_trials: bool) -> dict[str, Any]:
+def _cells(run: OpenRun, table: CellTable, chosen: Filter) -> dict[str, Any]:
     choices = {
         "status": STATUSES,
         "sort": SORTS,
@@ -160,6 +161,7 @@ def _cells(run: OpenRun, table: CellTable, chosen: Filter, *, of_trials: bool) -
         page_start(chosen.after, count)
     grouped = chosen.group != "none"
     several = len(choices["variant"]) > 1
+    of_trials = any(planned > 1 for planned in run.plan.trials_by_variant.values())
     boxes = column_choices(table, chosen, several=several, trials=of_trials)
     if {box.name for box in boxes if box.is_usual} == set(chosen.columns):
         chosen = replace(chosen, columns=())
