@@ -10,6 +10,7 @@ from evalwright.files.numbers import is_number
 from evalwright.files.plain import plain
 from evalwright.formats.promptfoo.calls import ProviderReply
 from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.formats.shared.findings import kind_found
 
 __all__ = ["reply_in"]
 
@@ -20,10 +21,8 @@ _REMARKS = ("cached", "finishReason", "guardrails", "logProbs")
 def reply_in(returned: Any) -> ProviderReply:
     """The reply in what a provider returned: a mapping with `output` or `error`. Raises TargetError."""
     returned = as_javascript(plain(returned, "output", []))
-    if isinstance(returned, str):
-        return ProviderReply(returned)
-    if not isinstance(returned, dict):
-        raise TargetError(f"the provider returned {type(returned).__name__}, expected a mapping with output or error")
+    if not isinstance(returned, dict):  # a text, too: promptfoo sees no output in it
+        raise TargetError(f"the provider returned {kind_found(returned)}, expected a mapping with output or error")
     if returned.get("error"):
         raise TargetError(str(returned["error"]), "provider_error")
     if "output" not in returned:
