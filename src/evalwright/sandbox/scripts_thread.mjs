@@ -81,7 +81,8 @@ async function provided(request) {
     instances.set(key, isClass ? new found(request.options) : found);
   }
   const provider = instances.get(key);
-  const [prompt, context] = request.arguments;
+  const [prompt, known] = request.arguments;
+  const context = { ...known, logger: console }; // promptfoo's logger has the same methods
   if (typeof provider === "function") return provider(prompt, context, request.options);
   return provider.callApi(prompt, context, request.options);
 }

@@ -113,3 +113,24 @@ def test_the_provider_of_a_test_leaves_the_transform_of_its_column(tmp_path):
     code = "def call_api(prompt, options, context):\n    return {'output': {'prompt': prompt + '!'}}\n"
     config = {**ECHO, "providers": providers, "tests": [{"vars": {"q": "a"}, "provider": own}]}
     assert run(tmp_path, config, p__py=code).outputs == ["a!"]
+
+
+@pytest.mark.parametrize("returned", ["'an answer'", "''", "42", "['an answer']", "undefined", "{text: 'an answer'}"])
+def test_what_a_provider_in_javascript_returns_without_an_output_is_no_answer(tmp_path, returned):
+    code = f"module.exports = class {{ async callApi() {{ return {returned}; }} }};"
+    test = {"vars": {"q": "a"}, "assert": [{"type": "not-contains", "value": "nothing"}]}
+    found = run(tmp_path, {**ECHO, "providers": ["file://p.js"], "tests": [test]}, **{"p.js": code})
+    [trace] = found.traces.values()
+    assert (found.statuses, found.rows) == (["error"], [])
+    assert "expected a mapping with output or error" in trace.error.message or "neither output" in trace.error.message
+
+
+def test_a_provider_in_javascript_may_log(tmp_path):
+    code = (
+        "module.exports = class { async callApi(prompt, context) {"
+        "  for (const level of ['debug', 'info', 'warn', 'error']) context.logger[level](prompt);"
+        "  return {output: prompt};"
+        "} };"
+    )
+    config = {**ECHO, "providers": ["file://p.js"], "tests": [{"vars": {"q": "a"}}]}
+    assert run(tmp_path, config, **{"p.js": code}).outputs == ["a"]
