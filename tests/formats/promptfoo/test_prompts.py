@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from evalwright.errors import InputError
 from evalwright.formats.loading import format_at, load_suite
 from formats.promptfoo.runs import ECHO, run, run_at, write
 
@@ -139,3 +140,47 @@ def test_prefixes_are_put_before_texts_and_not_before_what_functions_make(tmp_pa
     path.write_text(json.dumps(config))  # with the two escapes that JSON has for such a character
     (tmp_path / "p.py").write_text("def get_prompt(context):\n    return 'own ' + context['vars']['q']\n")
     assert sorted(run_at(path, tmp_path).outputs) == ["<\U0001f600>", "own \U0001f600"]
+
+
+def test_messages_in_a_file_name_files_of_their_own(tmp_path):
+    files = {
+        "chat.json": '[{"role": "system", "content": "file://system.txt"}]',
+        "chat.yaml": "- {role: user, content: file://parts.yaml}\n",
+        "system.txt": "Be {{q}}.\n",
+        "parts.yaml": "[{text: '{{q}}'}]\n",
+    }
+    config = {**ECHO, "prompts": ["file://chat.json", "file://chat.yaml"], "tests": [{"vars": {"q": "kind"}}]}
+    assert [json.loads(output) for output in run(tmp_path, config, **files).outputs] == [
+        [{"role": "system", "content": "Be kind.\n"}],
+        [{"role": "user", "content": [{"text": "kind"}]}],
+    ]
+
+
+def test_a_file_that_messages_name_must_be_there(tmp_path):
+    path = write(tmp_path, {**ECHO, "prompts": ["file://chat.json"]}, **{"chat.json": '["file://nope.txt"]'})
+    with pytest.raises(InputError, match=r"there is no file 'file://nope\.txt'"):
+        load_suite(path)
+
+
+def test_a_file_that_is_yaml_only_once_it_is_filled_in_is_a_text_until_then(tmp_path):
+    prompt = "{% for q in all %}\n- {role: user, content: {{ q }}}\n{% endfor %}\n"
+    tests = [{"vars": {"all": [["a"], ["b"]]}}]
+    found = run(tmp_path, {**ECHO, "prompts": ["file://p.yaml"], "tests": tests}, **{"p.yaml": prompt})
+    assert found.outputs == ["\n- {role: user, content: a}\n\n- {role: user, content: b}\n\n"]
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [(["s*"], ["short", "sharp"]), (["long:*"], ["long: x"]), (["long"], ["long: x"]), (["s"], []), ([], [])],
+)
+def test_a_star_ends_the_beginning_of_the_labels_of_prompts(tmp_path, names, chosen):
+    prompts = [{"raw": label, "label": label} for label in ("short", "sharp", "long: x")]
+    providers = ["echo", {"id": "exec:printf a", "prompts": names}]
+    path = write(tmp_path, {**ECHO, "prompts": prompts, "providers": providers, "tests": [{"vars": {"q": "a"}}]})
+    columns = [variant.config for variant in load_suite(path).variants]
+    assert [c["prompt"]["label"] for c in columns if c["provider"]["id"] != "echo"] == chosen
+
+
+def test_the_only_line_of_a_file_of_prompts_is_called_after_the_file(tmp_path):
+    path = write(tmp_path, {**ECHO, "prompts": ["file://p.jsonl"], "tests": [{"vars": {"q": "a"}}]}, p__jsonl='["a"]')
+    assert load_suite(path).variants[0].config["prompt"]["label"] == "p.jsonl"

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalwright.errors import InputError
+from evalwright.files import yaml
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.shapes import PROMPT, warn_of_others, what_fits
-from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, split_function
+from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.tables import rows_of
+from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, json_parse, pretty_json
 
 __all__ = ["TURNS", "AuthoredPrompt", "allows", "prompts_of"]
@@ -31,6 +34,7 @@ _DEFAULT = "{{prompt}}"
 _MAGIC = frozenset("*?[")
 """Characters of file patterns: a pattern that matches no file is a text after all."""
 _OF_ROW = "label of its row"
+_TAG = "{%"
 _ONLY_PARTS = re.compile(r"[*/\\]")
 
 
@@ -48,13 +52,17 @@ def prompts_of(raw: Any, sources: Sources, origin: Origin) -> list[AuthoredPromp
 
 
 def allows(allowed: list[Any] | None, prompt: AuthoredPrompt) -> bool:
-    """Whether a list of labels and ids includes the prompt or provider; `x` and `x:*` also mean what begins with
-    `x:`."""
+    """Whether a list of labels and ids includes the prompt or provider; `x` also means what begins with `x:`, and `x*`
+    what begins with `x`."""
     if allowed is None:
         return True
     names = [str(prompt[key]) for key in ("label", "id") if prompt.get(key)]
-    wanted = [str(pattern).removesuffix(":*") for pattern in allowed]
-    return any(name == pattern or name.startswith(f"{pattern}:") for name in names for pattern in wanted)
+    return any(_refers(str(reference), name) for name in names for reference in allowed)
+
+
+def _refers(reference: str, name: str) -> bool:
+    begins = name.startswith(f"{reference}:") or (reference.endswith("*") and name.startswith(reference[:-1]))
+    return begins or name == reference
 
 
 def is_path(text: str) -> bool:
@@ -142,20 +150,54 @@ class _Reading:
         elif suffix == ".csv":
             yield from self._prompts_in_csv(path, shown, origin)
         elif suffix == ".jsonl":
-            for line in filter(str.strip, self._sources.lines(path, origin)):
-                yield {"raw": line, "label": f"{shown}: {line}"}
+            lines = [*filter(str.strip, self._sources.lines(path, origin))]
+            for line in lines:
+                yield {"raw": line, "label": shown if len(lines) == 1 else f"{shown}: {line}"}
         elif suffix in (".yaml", ".yml"):
-            document = self._sources.document(path, origin)
-            if document is not None:
-                text = compact_json(as_javascript(document.value))
+            text = self._text_of_yaml(path, origin)
+            if text is not None:
                 yield {"raw": text, "label": f"{shown}: {text}"}
         elif suffix in _TEXTS:
             text = self._sources.text(path, origin)
             if suffix == ".json":
-                text = _compact_json(text)
+                text = self._compact_json(text, origin)
             yield {"raw": text, "label": f"{shown}: {text}"}
         else:
             origin.report(f"{shown!r} is not a file of prompts: expected one of {', '.join(_KNOWN)}")
+
+    def _text_of_yaml(self, path: Path, origin: Origin) -> str | None:
+        """A YAML file as JSON; None, after a report, if it is not YAML. With tags of templates between its lines, it is
+        YAML only when they are filled in, and is a text until then."""
+        text = self._sources.text(path, origin)
+        try:
+            document = yaml.parse(text.encode(), str(self._sources.shown(path)), "yaml12")
+        except InputError as error:
+            if _TAG in text:
+                return text
+            origin.findings.add(error)
+            return None
+        return compact_json(self._with_files(as_javascript(document.value), origin))
+
+    def _compact_json(self, text: str, origin: Origin) -> str:
+        """JSON without blanks; any other text as it is."""
+        try:
+            parsed = json_parse(text)
+        except (ValueError, RecursionError):
+            return text
+        return compact_json(self._with_files(parsed, origin))
+
+    def _with_files(self, value: Any, origin: Origin) -> Any:
+        """Messages with the contents of the files that they name, relative to the configuration."""
+        if isinstance(value, dict):
+            return {key: self._with_files(item, origin) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._with_files(item, origin) for item in value]
+        if not in_file(value) or holds_template(value) or (path := self._sources.path(value, origin)) is None:
+            return value
+        if path.suffix.lower() not in (".json", ".yaml", ".yml"):
+            return self._sources.text(path, origin)
+        document = self._sources.document(path, origin)
+        return value if document is None else as_javascript(document.value)
 
     def _prompts_in_csv(self, path: Path, shown: str, origin: Origin) -> Iterator[AuthoredPrompt]:
         text = self._sources.text(path, origin)
@@ -175,14 +217,6 @@ def _named(prompt: AuthoredPrompt, named: AuthoredPrompt) -> AuthoredPrompt:
     """A prompt in a file, with what the configuration says of the whole file; a row keeps the label that it has."""
     own = prompt.pop(_OF_ROW, None)
     return {**prompt, **named, **({} if own is None else {"label": own})}
-
-
-def _compact_json(text: str) -> str:
-    """JSON without blanks; any other text as it is."""
-    try:
-        return compact_json(json_parse(text))
-    except (ValueError, RecursionError):
-        return text
 
 
 def _pieces(text: Sequence[str]) -> list[str]:
