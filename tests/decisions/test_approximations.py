@@ -68,16 +68,16 @@ def test_cases_that_would_miss_a_rare_failure_are_named_where_they_let_ship() ->
     assert (decision.method, decision.verdict) == ("t", "ship")
     assert lines(decision, "cases") == [
         "cases: if 2 % of all cases failed in every trial with B, 100 cases that otherwise vary as little as these "
-        "would still show SHIP with a chance of 8 %"
+        "would show an interval as good as this with a chance of 7.6 %"
     ]
 
 
 @pytest.mark.parametrize(
     ("a", "b"),
     [
-        (side([0.8, *[1.0] * 9] * 20, 5), side([1.0, 0.8, *[1.0] * 8] * 20, 5)),  # Student's t
-        (side([1.0] * 300, 5), side([1.0] * 300, 5)),  # guarded
-        (side([1.0] * 300, 1), side([1.0] * 300, 1)),
+        (side([0.9, *[1.0] * 9] * 20, 10), side([1.0, 0.9, *[1.0] * 8] * 19 + [1.0, 0.9, *[1.0] * 7, 0.0], 10)),  # t
+        (side([1.0] * 300, 5), side([1.0] * 298 + [0.0] * 2, 5)),  # guarded
+        (side([1.0] * 300, 1), side([1.0] * 298 + [0.0] * 2, 1)),
     ],
 )
 def test_a_sample_that_holds_some_rare_failures_is_named_if_few_are_taken_for_none(
@@ -86,6 +86,20 @@ def test_a_sample_that_holds_some_rare_failures_is_named_if_few_are_taken_for_no
     decision = decided(a, b, margin=0.02)
     assert decision.verdict == "ship"
     assert lines(decision, "cases")
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (side([0.8, *[1.0] * 9] * 20, 5), side([1.0, 0.8, *[1.0] * 8] * 20, 5)),  # Student's t
+        (side([1.0] * 200, 5), side([1.0] * 200, 5)),  # guarded
+        (side([1.0] * 200, 1), side([1.0] * 200, 1)),
+    ],
+)
+def test_an_interval_that_rare_failures_would_seldom_show_is_not_in_doubt(a: SideCounts, b: SideCounts) -> None:
+    decision = decided(a, b, margin=0.02)
+    assert decision.verdict == "ship"
+    assert not lines(decision, "cases")
 
 
 @pytest.mark.parametrize(

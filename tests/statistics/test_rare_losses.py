@@ -19,7 +19,17 @@ def test_without_noise_it_is_the_chance_that_the_guarded_interval_ships(cases: i
         for lost in range(cases + 1)
         if decide_difference([-1.0] * lost + [0.0] * (cases - lost), margin=0.02).verdict == "ship" and lost < 12
     ]
-    assert rare_loss_risk(units_of([0.0] * cases), 0.02, 0.05, guarded=True) == pytest.approx(sum(ships))
+    assert rare_loss_risk(units_of([0.0] * cases), -0.02, 0.02, 0.05, guarded=True) == pytest.approx(sum(ships))
+
+
+@pytest.mark.parametrize("seen", [0, 1, 2])
+def test_without_noise_it_is_the_chance_of_so_few_losses(seen: int) -> None:
+    values = [-1.0] * seen + [0.0] * (300 - seen)
+    measured = decide_difference(values, margin=0.02)
+    assert (measured.method, measured.ci is not None) == ("guarded", True)
+    at_most = sum(binomial_mass(lost, 300, 0.02) for lost in range(seen + 1))
+    risk = rare_loss_risk(units_of(values), measured.ci[0], 0.02, 0.05, guarded=True)  # type: ignore[index]
+    assert risk == pytest.approx(at_most)
 
 
 def test_with_noise_it_is_about_what_simulated_systems_show() -> None:
@@ -27,26 +37,26 @@ def test_with_noise_it_is_about_what_simulated_systems_show() -> None:
     for _ in range(runs):
         values = [-1.0 if random.random() < 0.02 else random.choice((0.2, -0.2, *[0.0] * 8)) for _ in range(200)]
         ships += decide_difference(values, margin=0.02).verdict == "ship"
-    risk = rare_loss_risk(units_of([0.2, -0.2, *[0.0] * 8] * 20), 0.02, 0.05)
+    risk = rare_loss_risk(units_of([0.2, -0.2, *[0.0] * 8] * 20), -0.02, 0.02, 0.05)
     assert risk == pytest.approx(0.06, abs=0.01)
     assert ships / runs == pytest.approx(risk, abs=0.03)
 
 
 def test_large_noise_leaves_half_of_alpha() -> None:
-    assert rare_loss_risk(units_of([1.0, -1.0] * 5000), 0.02, 0.05) == pytest.approx(0.025, abs=0.001)
+    assert rare_loss_risk(units_of([1.0, -1.0] * 5000), -0.02, 0.02, 0.05) == pytest.approx(0.025, abs=0.001)
 
 
 def test_losses_are_not_taken_for_noise() -> None:
     steady, lossy = units_of([0.0] * 300), units_of([0.0] * 297 + [-1.0] * 3)
-    assert rare_loss_risk(lossy, 0.02, 0.05) == rare_loss_risk(steady, 0.02, 0.05)
+    assert rare_loss_risk(lossy, -0.02, 0.02, 0.05) == rare_loss_risk(steady, -0.02, 0.02, 0.05)
 
 
 def test_a_scale_multiplies_everything() -> None:
     values = [0.2, -0.2, *[0.0] * 8] * 20
     shares, points = units_of(values), units_of([10 * value for value in values])
-    assert rare_loss_risk(points, 0.2, 0.05, 10.0) == pytest.approx(rare_loss_risk(shares, 0.02, 0.05))
+    assert rare_loss_risk(points, -0.1, 0.2, 0.05, 10.0) == pytest.approx(rare_loss_risk(shares, -0.01, 0.02, 0.05))
 
 
 def test_there_must_be_units() -> None:
     with pytest.raises(ValueError, match="expected values"):
-        rare_loss_risk(units_of([]), 0.02, 0.05)
+        rare_loss_risk(units_of([]), -0.02, 0.02, 0.05)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from evalwright.decisions.pairing import Counting, Ground, Pairs
 from evalwright.decisions.sides import PASS_RATE
-from evalwright.errors import counted
+from evalwright.errors import apart_from, counted
 from evalwright.model.decision import Decision
 from evalwright.statistics.rare_losses import rare_loss_risk
 
@@ -71,13 +71,15 @@ def _trials_of_both(ground: Ground, counting: Counting) -> tuple[_Trials, _Trial
 def _rare_losses(decision: Decision, ground: Ground, pairs: Pairs) -> Iterator[str]:
     """A loss that falls on few cases may have missed them all, or all but few, and the others vary too little to tell.
 
-    B fails 2 % of 200 cases, and a fifth of the others in 1 trial of 10: 6.3 % false SHIP at alpha .05, not 2.5 %.
+    B fails 2 % of 200 cases, and a fifth of the others in 1 trial of 10: 8 % false SHIP at alpha .05, not 2.5 %; 5 %
+    if an interval only counts that such a loss would have shown less often than alpha.
     """
-    if not decision.margin or not ground.scale.width:
+    if not decision.margin or not ground.scale.width or decision.ci is None:
         return
     share = decision.margin / ground.scale.width
     risk = rare_loss_risk(
         pairs.units,
+        decision.ci[0],
         decision.margin,
         ground.alpha,
         ground.scale.width,
@@ -86,7 +88,8 @@ def _rare_losses(decision: Decision, ground: Ground, pairs: Pairs) -> Iterator[s
     if risk > ground.alpha:
         of = counted(decision.n, "case") if decision.units == decision.n else counted(decision.units, "group")
         what = "failed in every trial" if ground.terms.metric == PASS_RATE else "fell from the best score to the worst"
+        chance = apart_from(100 * ground.alpha, 100 * risk, 2)
         yield (
             f"cases: if {100 * share:.3g} % of all cases {what} with B, {of} that otherwise vary as little as these "
-            f"would still show SHIP with a chance of {100 * risk:.0f} %"
+            f"would show an interval as good as this with a chance of {chance} %"
         )

@@ -1,4 +1,4 @@
-"""How often a loss that falls wholly on a few units is taken for none, because most samples hold too few of them."""
+"""How often a loss that falls wholly on a few units looks like none, because many samples hold too few of them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ __all__ = ["rare_loss_risk"]
 
 _FAR = 8
 """So many standard deviations above its mean, and as many units, no number of losses is to be expected."""
+_ROUNDING = 1e-9
+"""What the same interval may differ by if it is computed in another order."""
 
 
-def rare_loss_risk(units: Units, margin: float, alpha: float, scale: float = 1.0, *, guarded: bool = False) -> float:
-    """The chance of an interval above -`margin` if B lost exactly that, as a share margin/scale of units that fall by
-    the whole `scale`.
+def rare_loss_risk(
+    units: Units, low: float, margin: float, alpha: float, scale: float = 1.0, *, guarded: bool = False
+) -> float:
+    """The chance of an interval with a lower end of `low` or more if B lost exactly `margin`, as a share margin/scale
+    of units that fall by the whole `scale`.
 
-    All others vary about 0 as much as the gains in `units` do, for a gain is no loss, and as many losses are noise. The
-    interval is Student's t, or `guarded`, of the level 1 - alpha. Where noise is large, the chance is alpha/2. Raises
-    ValueError without units.
+    With the `low` that was seen, it is the p-value of such a loss; with -`margin`, the chance that the interval misses
+    it. All other units vary about 0 as much as the gains in `units` do, for a gain is no loss, and as many losses are
+    noise. The interval is Student's t, or `guarded`, of the level 1 - alpha. Where noise is large, the chance of
+    missing the loss is alpha/2. Raises ValueError without units.
     """
     if not units.n:
         raise ValueError("expected values, found none")
     gains = fsum(times * unit.total**2 / unit.size for unit, times in units.parts.items() if unit.total > 0)
     noise = 2 * gains / units.n / scale**2
-    n, limit = round(units.effective), margin / scale
+    n, limit, end = round(units.effective), margin / scale, low / scale
     t = t_quantile(1 - alpha / 2, units.df)
     added = 2 if guarded else 0
 
@@ -33,8 +38,8 @@ def rare_loss_risk(units: Units, margin: float, alpha: float, scale: float = 1.0
         weight = n + added
         centre = lost / weight
         variance = ((n * noise + lost + added) / weight - centre**2) / max(1, weight - (not guarded))
-        room = limit - centre - t * sqrt(max(0.0, variance))
-        return normal_cdf(room / sqrt(noise / n)) if noise else float(room > 0)
+        room = -end - centre - t * sqrt(max(0.0, variance))
+        return normal_cdf(room / sqrt(noise / n)) if noise else float(room > -_ROUNDING)
 
     most = min(n, round(limit * n + _FAR * sqrt(limit * n) + _FAR))
     return fsum(binomial_mass(lost, n, limit) * shown(lost) for lost in range(most + 1))
