@@ -38,7 +38,12 @@ def test_kappa_and_ac1_are_corrected_for_chance() -> None:
     assert calibration.cohen_kappa == pytest.approx(0.5)
     assert calibration.gwet_ac1 == pytest.approx((0.75 - 0.46875) / (1 - 0.46875))
     assert calibration.cohen_kappa_ci95 is not None
-    assert calibration.cohen_kappa_ci95[1] == 1.0
+    assert calibration.cohen_kappa_ci95[1] <= 1.0
+
+
+def test_a_judge_that_no_label_contradicts_is_not_certain_to_be_perfect() -> None:
+    calibration = measured(run_of(True, True, True, False, False), labels(True, True, True, False, False))
+    assert (calibration.cohen_kappa, calibration.cohen_kappa_ci95) == (1.0, (pytest.approx(0.0009, abs=1e-4), 1.0))
 
 
 def test_an_answer_that_the_judge_did_not_judge_is_counted_apart() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+from math import exp, lgamma, log
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.statistics import agreement, agreement_binary, krippendorff_alpha
+from evalwright.statistics.raters import kappa_interval
 
 HUMAN = [1, 2, 3, 4, 5, 3, 3, 2, 1, 4, 5, 5, 2, 3, 4, 1, 2, 4, 5, 3]
 JUDGE = [1, 2, 3, 5, 5, 3, 4, 2, 2, 4, 5, 4, 2, 3, 4, 1, 3, 4, 5, 2]
@@ -104,3 +108,32 @@ def test_alpha_takes_a_few_steps_for_each_score() -> None:
     human, judge = ([Score(n * factor) for n in range(1, 301)] for factor in (1, 1.5))
     assert krippendorff_alpha([human, judge]).interval == pytest.approx(0.7234074757020476)
     assert steps < 10 * 600
+
+
+@pytest.mark.parametrize(
+    ("rate", "tpr", "tnr"), [(0.8, 0.95, 0.9), (0.5, 0.99, 0.99), (0.8, 0.95, 0.3), (0.5, 0.5, 0.5)]
+)
+def test_the_interval_of_kappa_of_twenty_labels_misses_it_as_seldom_as_it_says(
+    rate: float, tpr: float, tnr: float
+) -> None:
+    cells = rate * tpr, (1 - rate) * (1 - tnr), rate * (1 - tpr), (1 - rate) * tnr
+    kappa = agreement_binary(*cells).cohen_kappa
+    assert kappa is not None
+    missed = whole = 0.0
+    for counts in product(range(21), repeat=3):
+        table = (*counts, 20 - sum(counts))
+        ends = kappa_interval(*table) if table[3] >= 0 else None
+        if ends is not None:
+            chance = exp(lgamma(21) + sum(k * log(p) - lgamma(k + 1) for k, p in zip(table, cells, strict=True)))
+            whole, missed = whole + chance, missed + chance * (not ends[0] <= kappa <= ends[1])
+    assert missed / whole < 0.065
+
+
+@pytest.mark.parametrize("table", [(0, 0, 3, 4), (3, 4, 0, 0), (0, 3, 0, 4), (3, 0, 4, 0), (0, 0, 0, 0)])
+def test_a_rater_who_says_one_thing_only_has_no_interval_of_kappa(table: tuple[int, int, int, int]) -> None:
+    assert kappa_interval(*table) is None
+
+
+def test_the_interval_of_kappa_holds_the_estimate_and_has_a_width() -> None:
+    low, high = kappa_interval(10, 0, 0, 10) or (1.0, 1.0)
+    assert low < high == 1.0

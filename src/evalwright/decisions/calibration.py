@@ -43,7 +43,7 @@ from evalwright.statistics.judges import (
 )
 from evalwright.statistics.means import mean_interval
 from evalwright.statistics.ranks import spearman
-from evalwright.statistics.raters import agreement, agreement_binary, krippendorff_alpha
+from evalwright.statistics.raters import agreement, agreement_binary, kappa_interval, krippendorff_alpha
 from evalwright.statistics.rates import rate_with_design_effect
 
 __all__ = ["Makers", "calibrate"]
@@ -164,17 +164,14 @@ def _measure(result: JudgeCalibration, pairs: Sequence[_Pair], unit: UnitOf) -> 
     """Several labels of a case or group are not independent: kappa has no interval then."""
     table = result.confusion = _table(pairs)
     units = [unit(p.key) for p in pairs]
+    counts = (table.true_pass, table.false_pass, table.false_fail, table.true_fail)
     result.accuracy = share_by_unit([p.judge is p.human for p in pairs], units)
     result.tpr, result.tnr = (share_by_unit(*_right(pairs, kind, unit)) for kind in (True, False))
-    both = agreement([bool(p.human) for p in pairs], [p.judge for p in pairs], [False, True])
-    result.cohen_kappa, ends = both.cohen_kappa, both.cohen_kappa_ci95
-    if len({*units}) < len(units):
-        ends = None
-    if len({bool(p.human) for p in pairs}) == 1 or len({p.judge for p in pairs}) == 1:
-        result.cohen_kappa = ends = None  # one rater says the same of all: chance alone explains any agreement
-    result.cohen_kappa_ci95 = None if ends is None else (max(-1.0, ends[0]), min(1.0, ends[1]))
-    counts = (table.true_pass, table.false_pass, table.false_fail, table.true_fail)
-    result.gwet_ac1 = agreement_binary(*counts).gwet_ac1
+    both, ends = agreement_binary(*counts), kappa_interval(*counts)
+    result.cohen_kappa, result.gwet_ac1 = both.cohen_kappa, both.gwet_ac1
+    if ends is None:
+        result.cohen_kappa = None  # one rater says the same of all: chance alone explains any agreement
+    result.cohen_kappa_ci95 = ends if len({*units}) == len(units) else None
 
 
 def _right(pairs: Sequence[_Pair], kind: bool, unit: UnitOf) -> tuple[list[bool], list[Hashable]]:

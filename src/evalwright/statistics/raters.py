@@ -19,6 +19,7 @@ __all__ = [
     "Krippendorff",
     "agreement",
     "agreement_binary",
+    "kappa_interval",
     "krippendorff_alpha",
 ]
 
@@ -95,7 +96,7 @@ def _kappa(table: Table, weight: Callable[[int, int], float]) -> float | None:
     return 1 - fsum(weight(i, j) * table[i][j] for i, j in places) / chance if chance > 1e-15 else None
 
 
-def _kappa_with_error(table: Table, n: int) -> tuple[float | None, float | None]:
+def _kappa_with_error(table: Table, n: float) -> tuple[float | None, float | None]:
     kappa = _kappa(table, lambda i, j: float(i != j))
     if kappa is None:
         return None, None
@@ -106,6 +107,30 @@ def _kappa_with_error(table: Table, n: int) -> tuple[float | None, float | None]
     other = fsum(table[i][j] * (columns[i] + rows[j]) ** 2 for i in places for j in places if i != j)
     variance = same + (1 - kappa) ** 2 * other - (kappa - chance * (1 - kappa)) ** 2
     return kappa, sqrt(max(0.0, variance) / n) / (1 - chance)
+
+
+_ADDED = 1.0
+"""Labels added to each of the four combinations: with fewer, a good judge's kappa has too narrow an interval."""
+
+
+def kappa_interval(tp: float, fp: float, fn: float, tn: float) -> Interval | None:
+    """The 95 % interval of Cohen's kappa of a judge's passes and failures; None where either rater says one thing only.
+
+    That of Fleiss, Cohen and Everitt 1969 is much too narrow where few labels contradict the judge, and has no width
+    where none does. So it is that of a table with one label more in each cell (after Agresti and Coull 1998), stretched
+    to hold the estimate.
+    """
+    n = tp + fp + fn + tn
+    if not all((tp + fn, fp + tn, tp + fp, fn + tn)):
+        return None
+    value = _kappa([[tp / n, fn / n], [fp / n, tn / n]], lambda i, j: float(i != j))
+    more = n + 4 * _ADDED
+    added = [[(count + _ADDED) / more for count in row] for row in ((tp, fn), (fp, tn))]
+    centre, error = _kappa_with_error(added, more)
+    if value is None or centre is None or error is None:
+        return None
+    half = two_sided_z(0.95) * error
+    return max(-1.0, min(value, centre - half)), min(1.0, max(value, centre + half))
 
 
 def _gwet(table: Table) -> float | None:
