@@ -23,6 +23,7 @@ from evalwright.decisions.label_samples import cell_of, label_sample
 from evalwright.decisions.weighted_labels import weigh
 from evalwright.errors import counted
 from evalwright.model.calibration import (
+    REFUSALS,
     Confusion,
     CorrectedRate,
     Flips,
@@ -49,11 +50,6 @@ from evalwright.statistics.rates import rate_with_design_effect
 __all__ = ["Makers", "calibrate"]
 
 _MOST_GRADES = 100
-_REFUSED = {
-    "disagreements": "fewer than 5 labels on which person and judge differ",
-    "labels_of_a_kind": "fewer than 5 labels of either kind",
-    "unlike_rest": "the labelled answers are unlike the others",
-}
 _FEW = 30
 """Below this many labels of a kind the interval of an error rate is 30 points wide or more."""
 
@@ -258,7 +254,7 @@ def _rate(
         ends,
         None if powered is None else powered.estimate,
         None if powered is None else powered.ci,
-        _REFUSED[powered.refused] if powered is not None and powered.refused else "",
+        REFUSALS[powered.refused] if powered is not None and powered.refused else "",
     )
 
 

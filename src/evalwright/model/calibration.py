@@ -7,6 +7,7 @@ import msgspec
 __all__ = [
     "BALANCED",
     "ORDERS_BY_RESULTS",
+    "REFUSALS",
     "CalibrationReport",
     "Confidence",
     "Confusion",
@@ -28,6 +29,14 @@ Interval = tuple[float, float]
 ORDERS_BY_RESULTS = ("disagree", "threshold")
 BALANCED = "balanced"
 """The order that draws equally many answers of each variant that an evaluator passes and that it fails."""
+
+
+REFUSALS = {
+    "disagreements": "fewer than 5 labels on which person and judge differ",
+    "labels_of_a_kind": "fewer than 5 labels of either kind",
+    "unlike_rest": "the labelled answers are unlike the others",
+}
+"""Why there is no powered rate or difference, in words."""
 
 
 class Label(msgspec.Struct, frozen=True, gc=False):

@@ -7,6 +7,7 @@ from textwrap import wrap
 
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import counted, money
+from evalwright.model.calibration import REFUSALS
 from evalwright.model.decision import (
     ALL_LOOKED_AT,
     BETTING,
@@ -198,7 +199,7 @@ def _judge(decision: Decision) -> list[str]:
     if judge is None:
         return []
     shown = with_ends(judge.difference, judge.ci, PASS_RATE)
-    why = f" ({judge.refused})" if judge.refused else ""
+    why = f" (not powered: {REFUSALS[judge.refused]})" if judge.refused in REFUSALS else ""
     return [f"  judge      {counted(judge.labels, 'label')}: {judge.method or 'not corrected'} {shown}{why}"]
 
 
