@@ -7,7 +7,7 @@ from evalwright.decisions.identity import Identity
 from evalwright.decisions.pairing import CaseGroups
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
-from evalwright.model.decision import UNREAD, Decision, JudgePart
+from evalwright.model.decision import UNREAD, Decision, GuardPart, JudgePart
 from evalwright.reports.decision import decision_lines
 from evalwright.reports.decision_words import claim
 from evalwright.reports.text import Paint
@@ -61,3 +61,22 @@ def test_a_verdict_that_labels_or_damage_leave_open_is_not_said() -> None:
     assert claim(judged) == "undecided: human labels could turn the verdict"
     damaged.verdict, damaged.reasons = "undecided", [UNREAD]
     assert claim(damaged) == "undecided: unreadable records could turn the verdict"
+
+
+def test_a_p_value_does_not_look_as_if_it_were_on_the_other_side_of_alpha() -> None:
+    decision = decided("1111", "1110", margin=0.0)
+    decision.p_better = 0.0502
+    assert "better worse (p = .0502)" in " ".join(" ".join(decision_lines(decision, Paint())).split())
+
+
+def test_an_open_guard_does_not_end_at_its_limit() -> None:
+    decision = decided("1111", "1111")
+    decision.guards = [GuardPart("cost", 1.1, 1.05, (1.0, 1.1003), "undecided")]
+    assert any("cost       +5 % [0, +10.03]  undecided (+10 %)" in line for line in decision_lines(decision, Paint()))
+
+
+def test_why_the_difference_is_not_powered_is_said_in_words() -> None:
+    decision = decided("1111", "1110")
+    decision.judge = JudgePart("j", 60, "corrected", -0.1, (-0.2, 0.0), refused="disagreements")
+    text = " ".join(" ".join(decision_lines(decision, Paint())).split())
+    assert "60 labels: corrected −10.0 pp [−20.0, 0.0] (not powered: fewer than 5 labels on which" in text

@@ -124,6 +124,22 @@ def test_points_carry_their_interval_and_sign() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ends", "margin", "text"),
+    [
+        ((-0.0196, 0.05), 0.02, "[−1.96, +5.0]"),
+        ((-0.0204, 0.05), 0.02, "[−2.04, +5.0]"),
+        ((-0.01955, 0.05), 0.0196, "[−1.955, +5.0]"),
+        ((-0.02, 0.0), 0.02, "[−2.0, 0.0]"),
+        ((-0.05, -0.0002), 0.02, "[−5.0, −0.02]"),
+    ],
+)
+def test_the_ends_of_a_difference_look_on_the_side_of_the_margin_and_of_0_that_they_are_on(
+    ends: tuple[float, float], margin: float, text: str
+) -> None:
+    assert numbers.points(0.01, ends, margin) == f"+1.0 pp {text}"
+
+
+@pytest.mark.parametrize(
     ("n", "cases", "grouped", "text"),
     [
         (4, 4, False, "4"),

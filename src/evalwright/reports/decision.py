@@ -38,6 +38,8 @@ __all__ = ["decision_lines", "forest_of", "reason_lines"]
 
 _STYLES = {"ship": "pass", "dont": "fail", "undecided": "borderline"}
 _SHOWN = 3
+_MARKED = 0.1
+"""The share of marked slices or evaluators that is expected not to have changed."""
 _WIDTH = 80
 
 
@@ -114,7 +116,7 @@ def _head(decision: Decision, paint: Paint, columns: int) -> list[str]:
         words += ", better" if low > 0 else ", but worse, by less than the margin" if high < 0 else ""
     if because := _because(decision):
         words += f" ({', '.join(because)})"
-    change = f"B − A = {with_ends(decision.difference, decision.ci, decision.metric)}"
+    change = f"B − A = {with_ends(decision.difference, decision.ci, decision.metric, decision.margin)}"
     units = units_line(decision)
     left = f"{words}  {change}"
     gap = columns - len(left) - len(units)
@@ -140,18 +142,21 @@ def _claims(decision: Decision, columns: int) -> list[str]:
         return ["  no case was judged in both runs"]
     low, high = decision.ci
     better = "shown" if low > 0 else "worse" if high < 0 else "not shown"
-    parts = [f"better   {better} (p {_p(decision.p_better)})"]
+    level = decision.alpha / decision.family
+    parts = [f"better   {better} (p {_p(decision.p_better, level)})"]
     if decision.margin:
         state = "shown" if low > -decision.margin else "refuted" if high < -decision.margin else "not shown"
         limit = amount(decision.margin, decision.metric)
-        parts.insert(0, f"not worse than −{limit}   {state} (p {_p(decision.p_margin)})")
+        parts.insert(0, f"not worse than −{limit}   {state} (p {_p(decision.p_margin, level)})")
     return _side_by_side([f"  {parts[0]}", *parts[1:]], columns, "  ", gap=7)
 
 
-def _p(value: float | None) -> str:
+def _p(value: float | None, level: float) -> str:
+    """A p-value, in as many digits as it takes not to look as if it were on the other side of the level."""
     if value is None:
         return "–"
-    return "< .001" if value < 0.001 else f"= {value:.{2 if value >= 0.01 else 3}f}".replace("= 0.", "= .")
+    digits = numbers.digits_apart(value, [level], 2 if value >= 0.01 else 3)
+    return "< .001" if value < min(0.001, level) else f"= {value:.{digits}f}".replace("= 0.", "= .")
 
 
 def _rates(decision: Decision, columns: int) -> list[str]:
@@ -198,7 +203,7 @@ def _judge(decision: Decision) -> list[str]:
     judge = decision.judge
     if judge is None:
         return []
-    shown = with_ends(judge.difference, judge.ci, PASS_RATE)
+    shown = with_ends(judge.difference, judge.ci, PASS_RATE, decision.margin)
     why = f" (not powered: {REFUSALS[judge.refused]})" if judge.refused in REFUSALS else ""
     return [f"  judge      {counted(judge.labels, 'label')}: {judge.method or 'not corrected'} {shown}{why}"]
 
@@ -209,9 +214,10 @@ def _slices(decision: Decision, columns: int) -> list[str]:
         return []
     alpha = decision.alpha / decision.family
     shown = [part for part in decision.slices if part.p_holm is not None and part.p_holm <= alpha]
-    marked = [part for part in decision.slices if part not in shown and part.q is not None and part.q <= 0.1]
-    parts = [f"{_slice(part, decision.metric)} (Holm p {_p(part.p_holm)}, {counted(part.n, 'case')})" for part in shown]
-    parts += [f"{_slice(part, decision.metric)} (q {_p(part.q)}, {counted(part.n, 'case')})" for part in marked]
+    marked = [part for part in decision.slices if part not in shown and part.q is not None and part.q <= _MARKED]
+    strong = [(part, f"Holm p {_p(part.p_holm, alpha)}") for part in shown]
+    notable = [(part, f"q {_p(part.q, _MARKED)}") for part in marked]
+    parts = [f"{_slice(part, decision.metric)} ({p}, {counted(part.n, 'case')})" for part, p in [*strong, *notable]]
     rest = len(decision.slices) - len(shown) - len(marked)
     parts += [f"{counted(rest, 'other' if parts else 'slice')}: nothing shown"] if rest else []
     return _side_by_side([f"  slices     {parts[0]}", *parts[1:]], columns, " " * 13)
@@ -244,20 +250,21 @@ def _guard_name(name: str) -> str:
 
 def _guard(guard: GuardPart) -> str:
     ratio = not guard.name.startswith("evaluator:")
-    limit = f"{100 * (guard.limit - 1):+,.6g} %" if ratio else f"{100 * guard.limit:+.3g} pp"
+    limit = f"{100 * (guard.limit - 1):+,.6g} %" if ratio else f"{100 * guard.limit:+.6g} pp"
     state = f"{guard.state} ({limit.replace('-', '−')}){f': {guard.reason}' if guard.reason else ''}"
     if guard.value is None or guard.ci is None:
         return state
     if not ratio:
-        return f"{with_ends(guard.value, guard.ci, PASS_RATE)}  {state}"
-    value, low, high = (numbers.signed(100 * (end - 1), 0) for end in (guard.value, *guard.ci))
-    return f"{value} % [{low}, {high}]  {state}"
+        return f"{with_ends(guard.value, guard.ci, PASS_RATE, -guard.limit)}  {state}"
+    changes = guard.ci[0] - 1, guard.ci[1] - 1
+    low, high = numbers.ends_apart(changes, 0, 1 - guard.limit, 100)
+    return f"{numbers.signed(100 * (guard.value - 1), 0)} % [{low}, {high}]  {state}"
 
 
 def _evaluators(decision: Decision) -> list[str]:
     """Evaluators that changed, if there are several: a single one repeats the pass rate."""
     evaluators = (
-        [evaluator for evaluator in decision.evaluators if evaluator.q is not None and evaluator.q <= 0.1]
+        [evaluator for evaluator in decision.evaluators if evaluator.q is not None and evaluator.q <= _MARKED]
         if len(decision.evaluators) > 1
         else []
     )

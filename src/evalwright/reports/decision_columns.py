@@ -9,6 +9,7 @@ from evalwright.decisions.comparison import EvaluatorComparison, Side, VariantCo
 from evalwright.decisions.drift import MeasureChange
 from evalwright.model.calibration import CorrectedRate
 from evalwright.model.decision import Decision
+from evalwright.reports import numbers
 from evalwright.reports.columns import Column, Unit, bold
 from evalwright.reports.decision_words import with_ends
 
@@ -41,6 +42,12 @@ def _direction(decision: Decision) -> str:
     return _COLOURS[decision.verdict] if decision.ci is not None else ""
 
 
+def _change(pair: VariantComparison) -> str:
+    """Ends show on which side of the margin they lie."""
+    delta = pair.delta.pass_rate_delta
+    return "" if delta is None else numbers.points(delta, pair.delta.pass_rate_delta_ci95, pair.decision.margin)
+
+
 RUN_COMPARISON_COLUMNS: tuple[Column[VariantComparison], ...] = (
     Column("variant", "variant", Unit.NAME, lambda c: c.variant, style=bold),
     Column("a.rate", "A passed", Unit.RATE, lambda c: _rate_of(c.a), n=lambda c: c.a.n),
@@ -52,6 +59,7 @@ RUN_COMPARISON_COLUMNS: tuple[Column[VariantComparison], ...] = (
         lambda c: c.delta.pass_rate_delta,
         interval=lambda c: c.delta.pass_rate_delta_ci95,
         style=lambda c: _direction(c.decision),
+        text=_change,
     ),
     Column("delta.p_value", "p", Unit.PROBABILITY, lambda c: c.delta.p_value),
     Column("delta.p_holm", "p (Holm)", Unit.PROBABILITY, lambda c: c.delta.p_holm, shown="if_any"),

@@ -76,23 +76,25 @@ def _missing_words(errors: ErrorPart) -> str:
 
 def amount(value: float, metric: str) -> str:
     """A size of a difference without its sign: `2 pp`, or a plain number for scores."""
-    return f"{100 * value:.3g} pp" if metric == PASS_RATE else f"{value:.3g}"
+    return f"{100 * value:.6g} pp" if metric == PASS_RATE else f"{value:.6g}"
 
 
-def with_ends(value: float | None, ends: tuple[float, float] | None, metric: str) -> str:
-    """A difference with its interval: `+1.8 pp [−3.3, +6.9]`."""
+def with_ends(value: float | None, ends: tuple[float, float] | None, metric: str, margin: float = 0.0) -> str:
+    """A difference with its interval: `+1.8 pp [−3.3, +6.9]`. Its ends show on which side of 0 and -`margin` they
+    lie."""
     if value is None:
         return "–"
     if metric == PASS_RATE:
-        return numbers.points(value, ends)
+        return numbers.points(value, ends, margin)
     shown = numbers.signed(value, 3)
-    return shown if ends is None else f"{shown} [{numbers.signed(ends[0], 3)}, {numbers.signed(ends[1], 3)}]"
+    return shown if ends is None else f"{shown} [{', '.join(numbers.ends_apart(ends, 3, margin))}]"
 
 
 def change_of(decision: Decision) -> str:
     """Difference, interval, p and units in one line."""
     p = "" if decision.p_better is None else f", p {numbers.probability(decision.p_better)}"
-    return f"{with_ends(decision.difference, decision.ci, decision.metric)}{p}, {units_line(decision)}"
+    change = with_ends(decision.difference, decision.ci, decision.metric, decision.margin)
+    return f"{change}{p}, {units_line(decision)}"
 
 
 def units_line(decision: Decision) -> str:

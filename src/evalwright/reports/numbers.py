@@ -16,7 +16,9 @@ __all__ = [
     "condition",
     "could_show",
     "dependence",
+    "digits_apart",
     "duration",
+    "ends_apart",
     "family_note",
     "interval",
     "mean",
@@ -129,9 +131,9 @@ def _claim_text(part: GatePart) -> str:
 
 def _in_unit(values: Sequence[float], unit: str, limits: Sequence[float]) -> tuple[list[str], str]:
     """Shares in percent, differences of them in points, ratios as a change in percent; each in as many digits as it
-    takes not to look like one of the `limits` that it is not."""
+    takes to look on the side of each of the `limits` that it is on."""
     scaled, far = ([_scaled(value, unit) for value in some] for some in (values, limits))
-    digits = [next((n for n in range(1, 9) if value in far or round(value, n) not in far), 9) for value in scaled]
+    digits = [digits_apart(value, far, 1) for value in scaled]
     shown = [f"{x:.{n}f}" if unit == "rate" else signed(x, n) for x, n in zip(scaled, digits, strict=True)]
     return shown, _UNITS.get(unit, " pp")
 
@@ -188,11 +190,26 @@ def over_runs(runs: Sequence[GateOutcome]) -> list[str]:
     return list(lines)
 
 
-def points(delta: float, ends: tuple[float, float] | None = None) -> str:
-    """A difference of rates in percentage points, with its 95 % interval where there is one."""
+def points(delta: float, ends: tuple[float, float] | None = None, margin: float = 0.0) -> str:
+    """A difference of rates in percentage points, with its interval where there is one: ends in as many digits as it
+    takes to be on their side of 0 and of the loss that does not matter, or `[−2.0, …]` could be either side of −2."""
     if ends is None:
         return f"{signed(100 * delta, 1)} pp"
-    return f"{signed(100 * delta, 1)} pp [{signed(100 * ends[0], 1)}, {signed(100 * ends[1], 1)}]"
+    return f"{signed(100 * delta, 1)} pp [{', '.join(ends_apart(ends, 1, margin, 100))}]"
+
+
+def ends_apart(ends: tuple[float, float], digits: int, margin: float = 0.0, factor: float = 1.0) -> list[str]:
+    """The ends of a difference times `factor`, in `digits` behind the point or in as many as tell them from 0 and from
+    -`margin`."""
+    scaled, limits = ([round(factor * value, 9) for value in some] for some in (ends, (0.0, -margin)))
+    return [signed(end, digits_apart(end, limits, digits)) for end in scaled]
+
+
+def digits_apart(value: float, limits: Sequence[float], least: int) -> int:
+    """The digits behind the point, at least so many, in which a value looks on the side of each limit that it is on."""
+    sides = [(value > limit, value < limit) for limit in limits]
+    rounded = ((n, round(value, n)) for n in range(least, 9))
+    return next((n for n, x in rounded if [(x > limit, x < limit) for limit in limits] == sides), 9)
 
 
 _LARGE = 1e9

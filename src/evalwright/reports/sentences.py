@@ -64,7 +64,7 @@ def _change(variant: VariantComparison) -> str:
     unjudged = _without_verdict(decision)
     if decision.ci is None:
         return f"{claimed}{unjudged}"
-    text = f"{claimed}: {with_ends(decision.difference, decision.ci, decision.metric)}"
+    text = f"{claimed}: {with_ends(decision.difference, decision.ci, decision.metric, decision.margin)}"
     changed = f"{counted(len(delta.regressions), 'case')} worse, {len(delta.improvements):,} better"
     p = "" if decision.p_better is None else f" (p {_equals(numbers.probability(decision.p_better))})"
     return f"{text}, {changed}{p}{unjudged}{_to_decide(decision)}"
