@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 
 from decisions.small_runs import PLAN, run
+from evalwright.decisions.changes import changed_counts
 from evalwright.decisions.comparison import RunComparison, comparison_of
 from evalwright.decisions.drift import drift
 from evalwright.decisions.runs import two_runs
+from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Guard, Terms
 from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec, Plan
@@ -27,6 +29,17 @@ def compared(a: list[Record], b: list[Record]) -> RunComparison:
 
 def compared_runs(a: RunReader, plan_a: Plan, b: RunReader, plan_b: Plan) -> RunComparison:
     return comparison_of(two_runs(a, plan_a, b, plan_b, Terms()), a.location, b.location)
+
+
+def test_the_change_in_short_is_of_the_cases_that_both_runs_judged() -> None:
+    """All that both have got no better, though one case is all that the second run has, and it passes."""
+    before, after = (
+        SideCounts("v", passes={f"c{i}": CaseTotal(float(passed), 1) for i, passed in enumerate(outcomes)})
+        for outcomes in ((1, 0, 0, 1), (1,))
+    )
+    assert changed_counts(before, after) == (0, 0, 0.0)
+    assert changed_counts(SideCounts("v", passes={"c1": CaseTotal(1.0, 2)}), before) == (1, 0, -0.5)
+    assert changed_counts(before, SideCounts("v", passes={"other": CaseTotal(1.0, 1)})) == (0, 0, None)
 
 
 def test_cases_of_both_runs_are_compared_one_by_one() -> None:

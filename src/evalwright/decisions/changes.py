@@ -67,13 +67,16 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(len(part.lstrip("0")), part.lstrip("0")) if place % 2 else (0, part) for place, part in texts_and_numbers]
 
 
-def changed_counts(a: SideCounts, b: SideCounts) -> tuple[int, int]:
-    """How many cases that both sides judged are worse in B, and how many better."""
+def changed_counts(a: SideCounts, b: SideCounts) -> tuple[int, int, float | None]:
+    """How many of the cases that both sides judged are worse in B, how many better, and the mean change of their shares
+    of passed trials; None without such cases."""
     shared = shared_cases(a.passes, b.passes)
-    tables = [_table(*kind, Counting()) for kind in shared.kinds]
-    gains = [y * n - x * m for x, n, y, m in tables]
-    worse = sum(times for gain, times in zip(gains, shared.times, strict=True) if gain < 0)
-    return worse, sum(times for gain, times in zip(gains, shared.times, strict=True) if gain > 0)
+    tables = [(_table(*kind, Counting()), times) for kind, times in zip(shared.kinds, shared.times, strict=True)]
+    changes = [(y / m - x / n, times) for (x, n, y, m), times in tables if n and m]
+    cases = sum(times for _, times in changes)
+    worse = sum(times for change, times in changes if change < 0)
+    better = sum(times for change, times in changes if change > 0)
+    return worse, better, fsum(change * times for change, times in changes) / cases if cases else None
 
 
 def _table(one: CaseTotal, other: CaseTotal, counting: Counting) -> _Table:

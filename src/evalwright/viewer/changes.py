@@ -17,8 +17,11 @@ _MOST_KNOWN = 1000
 
 
 class ChangeCounts(NamedTuple):
+    """Of the cases that both runs judged; `difference` is None where there are none."""
+
     worse: int
     better: int
+    difference: float | None
 
 
 class _Pair(NamedTuple):

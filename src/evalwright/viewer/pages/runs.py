@@ -50,8 +50,12 @@ class RunChange(NamedTuple):
 
     before: str
     variant: str
-    points: str
     counts: ChangeCounts | None
+
+    @property
+    def points(self) -> str:
+        """The change over the cases of both: their rates may be of different ones. Empty until it is counted."""
+        return "" if self.counts is None or self.counts.difference is None else numbers.points(self.counts.difference)
 
 
 def runs_page(shelf: Shelf, changes: ChangeTally, pairs: Iterable[tuple[str, str]]) -> Page:
@@ -113,14 +117,13 @@ def _compared_row(
     before = None if older is None else shelf.summary(older)
     if older is None or before is None or isinstance(before, str) or row.best is None:
         return row
-    known = {variant_rate.variant: variant_rate.rate for variant_rate in _rates(before)}
-    variant, rate, _ = row.best
-    if variant not in known:
+    variant = row.best.variant
+    if all(variant_rate.variant != variant for variant_rate in _rates(before)):
         return row
     state = before.finished_at, before.cells_total, summary.finished_at, summary.cells_total
     cells = before.cells_total + summary.cells_total
     counts = changes.of(older, source, variant, state, cells) if row.state == "finished" else None
-    return row._replace(change=RunChange(older.id, variant, numbers.points(rate - known[variant]), counts))
+    return row._replace(change=RunChange(older.id, variant, counts))
 
 
 def _rates(summary: RunSummary) -> list[VariantRate]:
