@@ -146,7 +146,27 @@ def test_no_interval_of_a_calibration_has_the_width_0() -> None:
     calibration = measured(run_of(*judge, *[True] * 600), labels(*people))
     rate = calibration.rates[0]
     assert (rate.corrected, rate.corrected_ci95) == (None, None)
-    assert any("no rate explains" in note for note in calibration.notes)
+    assert any("label a random or a balanced sample" in note for note in calibration.notes)
+
+
+def test_labels_of_mostly_failures_correct_nothing() -> None:
+    """The judge passes 160 of 200 answers, and 4 of the 20 that someone labelled."""
+    judge, people = [*[False] * 16, *[True] * 4, *[False] * 24, *[True] * 156], [*[False] * 10, *[True] * 10]
+    found = measured(run_of(*judge), labels(*people))
+    assert found.notes[0] == (
+        "v: the evaluator passes 4 of 20 labelled answers, but 156 of the 180 others: fewer than 1 % of random "
+        "samples are so unlike, and these labels correct nothing; label a random or a balanced sample"
+    )
+    rate = found.rates[0]
+    assert (rate.labels, rate.corrected, rate.corrected_ci95, rate.powered_ci95) == (20, None, None, None)
+    assert found.tpr is not None
+
+
+def test_labels_of_all_trials_of_a_few_cases_are_a_random_sample_of_cases() -> None:
+    """Five cases of ten equal trials each are worth five answers: two failures among them are no wonder."""
+    judge = [*[[False] * 10] * 2, *[[True] * 10] * 3, *[[False] * 10] * 2, *[[True] * 10] * 13]
+    every = [label for trial in range(10) for label in labels(False, False, True, True, True, trial=trial)]
+    assert not any("label a random" in note for note in measured(run_of(*judge), every).notes)
 
 
 def test_several_answers_of_a_case_are_no_further_cases() -> None:

@@ -110,7 +110,9 @@ def calibrate(
         if decided:
             _measure(result, decided, found.unit)
         result.rates = _rates(judgements, decided, found.unit)
-        result.notes = list(_notes_of_labels(result, decided, pairs, corrects=True))
+        if sample.unlike:
+            result.rates = [_uncorrected(rate) for rate in result.rates]
+        result.notes = [*sample.unlike, *_notes_of_labels(result, decided, pairs, corrects=not sample.unlike)]
     result.notes += sample.left_out()
     result.scores = _scores(pairs, found.unit)
     _find_biases(result, [pair for pair in pairs if pair.human is not None], found, makers)
@@ -256,6 +258,10 @@ def _rate(
         None if powered is None else powered.ci,
         REFUSALS[powered.refused] if powered is not None and powered.refused else "",
     )
+
+
+def _uncorrected(rate: CorrectedRate) -> CorrectedRate:
+    return CorrectedRate(rate.variant, rate.judge, rate.labels, refused=REFUSALS["unlike_rest"])
 
 
 def _clipped(rate: float) -> float:

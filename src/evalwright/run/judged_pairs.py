@@ -70,11 +70,13 @@ def _judged_runs(sides: Sequence[_Side], names: Sequence[str], file: Path | None
     for name in names:
         samples = [label_sample(name, of, answers_of) for of, answers_of in zip(labels, answers_found, strict=True)]
         notes = [*labellers.get(name, []), *(line for sample in samples for line in sample.left_out())]
+        unlike = [f"{side}, {line}" for side, sample in zip("AB", samples, strict=True) for line in sample.unlike]
+        notes += unlike
         if not notes and not any(sample.labels for sample in samples):
             continue
         thresholds = [side.plan.lowest_passing(name) for side in sides]
         a, b = (
-            judged_cells(name, answers_of, sample.labels, threshold)
+            judged_cells(name, answers_of, [] if unlike else sample.labels, threshold)
             for answers_of, sample, threshold in zip(answers_found, samples, thresholds, strict=True)
         )
         yield JudgedRuns(name, a, b, list(dict.fromkeys(notes)))
