@@ -87,6 +87,20 @@ def test_a_prompt_of_the_configuration_replaces_ours():
     assert models.prompt.strip() == "a/x"
 
 
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        ([{"steps": ["look"]}, {"score": 9}], "no reason for the score"),
+        ([{"steps": ["look"]}, {"score": 9, "reason": " "}], "no reason for the score"),
+        ([{"steps": ["look", {"step": "say"}]}, {"score": 9, "reason": "r"}], "expected a list of texts as 'steps'"),
+        ([{"steps": ["look", ""]}, {"score": 9, "reason": "r"}], "expected a list of texts as 'steps'"),
+    ],
+)
+def test_g_eval_needs_steps_and_a_reason(replies, said):
+    with pytest.raises(EvaluatorError, match=said):
+        given("g-eval", replies)
+
+
 def test_g_eval_is_turned_round_with_its_score():
     replies = [{"steps": ["look"]}, {"score": 8, "reason": "r"}]
     for kind, passed, score in (("g-eval", True, 0.8), ("not-g-eval", False, 0.2)):

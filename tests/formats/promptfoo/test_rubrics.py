@@ -57,7 +57,7 @@ def test_messages_are_sent_as_messages(prompt):
 
 
 def test_types_with_two_calls_take_two_prompts():
-    replies = ['{"steps": ["look", "say"]}', '{"score": 8}']
+    replies = ['{"steps": ["look", "say"]}', '{"score": 8, "reason": "r"}']
     own = {"steps": "for {{criteria}}", "evaluate": "{{steps}} of {{maxScore}}: {{output}} on {{input}}"}
     evaluation, models = given("g-eval", replies, rubricPrompt=own)
     assert evaluation.passed

@@ -178,7 +178,7 @@ async def g_eval(question: AssertionInput) -> Evaluation:
     limit = 0.7 if question.threshold is None else question.threshold
     passed = (score >= limit) != question.negated
     score = 1 - score if question.negated else score
-    return Evaluation(passed, score, "\n\n".join(filter(None, reasons)), grader.detail, cost_usd=grader.cost_usd)
+    return Evaluation(passed, score, "\n\n".join(reasons), grader.detail, cost_usd=grader.cost_usd)
 
 
 async def _g_eval(question: AssertionInput, grader: Grader, criteria: str) -> tuple[float, str]:
@@ -190,15 +190,14 @@ async def _g_eval(question: AssertionInput, grader: Grader, criteria: str) -> tu
     )
     own = await messages_for(question, {"criteria": criteria}, "steps")
     steps, _ = await graded_reply(grader, own or user_message(steps_wanted), _steps)
-    listed = [template_text(step) for step in steps]
-    lines = "\n".join(listed)
+    lines = "\n".join(steps)
     score_wanted = (
         'Score a reply from 0 to 10 by the steps. Reply with one JSON object: {"score": number, "reason": text}.\n'
         f"<Criteria>\n{criteria}\n</Criteria>\n<Steps>\n{lines}\n</Steps>\n"
         f"<Source>\n{source}\n</Source>\n<Reply>\n{question.text}\n</Reply>"
     )
     names = {
-        "criteria": criteria, "steps": "\n- ".join(listed), "maxScore": "10", "input": parsed_output(source),
+        "criteria": criteria, "steps": "\n- ".join(steps), "maxScore": "10", "input": parsed_output(source),
         "output": parsed_output(question.text),
     }  # fmt: skip
     own = await messages_for(question, names, "evaluate")
@@ -206,10 +205,12 @@ async def _g_eval(question: AssertionInput, grader: Grader, criteria: str) -> tu
     return score / 10, reason
 
 
-def _steps(text: str) -> list[Any]:
+def _steps(text: str) -> list[str]:
     steps = the_object(text, ("steps",)).get("steps")
     if not isinstance(steps, list) or not steps:
         raise BadReply("no list of steps")
+    if not all(isinstance(step, str) and step.strip() for step in steps):
+        raise BadReply("expected a list of texts as 'steps'")
     return steps
 
 
@@ -218,4 +219,7 @@ def _score_of_ten(text: str) -> tuple[float, str]:
     score = score_in(reply.get("score"))
     if not 0 <= score <= 10:
         raise BadReply("no score from 0 to 10")
-    return score, str(reply.get("reason") or "")
+    reason = reply.get("reason")
+    if not isinstance(reason, str) or not reason.strip():
+        raise BadReply("no reason for the score")
+    return score, reason
