@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from evalwright.errors import InputError
-from importers.transcripts import imported
+from importers.transcripts import AT, imported
 
 
 @pytest.mark.slow("imports inspect_ai")
@@ -105,3 +105,34 @@ def test_logs_of_several_tasks_and_of_retries_are_not_mixed_up(tmp_path):
     assert [score.get("label") for score in cases[0]["embedded_trace"]["extra"]["recorded_scores"]] == ["rude", None]
     _, (one, two) = imported(tmp_path / "alone", "inspect", tmp_path / "logs" / "2-retried.eval")
     assert (one["id"], two["id"]) == ("1", "2")
+
+
+@pytest.mark.slow("imports inspect_ai")
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_models_and_calls_of_a_sample_have_their_times_and_costs(tmp_path):
+    pytest.importorskip("inspect_ai", reason="needs the extra inspect")
+    from inspect_ai.event import ModelEvent, ToolEvent
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec, write_eval_log
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, GenerateConfig, ModelOutput, ModelUsage
+    from inspect_ai.tool import ToolCall
+
+    call = ToolCall(id="c", function="look", arguments={})
+    reply = ChatMessageAssistant(id="m", content="", model="m-2026", tool_calls=[call])
+    output = ModelOutput.from_message(reply)
+    asked = {"model": "lab/m", "input": [], "tools": [], "tool_choice": "auto", "config": GenerateConfig()}
+    events = [
+        ModelEvent(timestamp=AT.format(1), completed=AT.format(2), output=output, **asked),
+        ToolEvent(timestamp=AT.format(3), completed=AT.format(4), id="c", function="look", arguments={}),
+    ]
+    messages = [reply, ChatMessageTool(content="ok", tool_call_id="c", function="look")]
+    usage = {name: ModelUsage(input_tokens=1, output_tokens=1, total_cost=0.25) for name in ("lab/m", "lab/judge")}
+    sample = EvalSample(id=1, epoch=1, input="q", target="", messages=messages, events=events, model_usage=usage)
+    spec = EvalSpec(created=AT.format(0), task="t", dataset=EvalDataset(), model="lab/m", config=EvalConfig())
+    write_eval_log(EvalLog(eval=spec, samples=[sample], status="success"), str(tmp_path / "log.eval"))
+    _, [case] = imported(tmp_path, "inspect", tmp_path / "log.eval")
+    trace = case["embedded_trace"]
+    assert [(span["kind"], span["name"], span["started_at"], span["finished_at"]) for span in trace["spans"]] == [
+        ("llm", "m-2026", "2026-03-04T09:00:01Z", "2026-03-04T09:00:02Z"),
+        ("tool", "look", "2026-03-04T09:00:03Z", "2026-03-04T09:00:04Z"),
+    ]
+    assert (trace["metrics"]["cost_usd"], trace["extra"]["models"]) == (0.5, ["lab/judge", "lab/m"])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from evalwright.importers.blocks import texts_of
 from evalwright.importers.document_parts import document_bytes, items_of, object_parts
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.token_counts import Tokens, recorded_milliseconds, recorded_time
+from evalwright.importers.token_counts import Tokens, recorded_dollars, recorded_milliseconds, recorded_time
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -26,6 +27,8 @@ __all__ = ["InspectLogs"]
 
 _VALUES = {"C": 1, "P": 0.5, "I": 0, "N": 0}
 """Inspect's words for correct, partially correct, incorrect and no answer."""
+_Times = tuple[datetime | None, datetime | None]
+_UNKNOWN: _Times = None, None
 _AT_ONCE = 16
 """Samples that are read together, as each reading begins with the directory of the whole file."""
 
@@ -124,8 +127,9 @@ def _split(file: Path) -> Iterator[io.BytesIO]:
 
 def _record(file: Path, model: str, sample: Any, notes: ImportNotes) -> Imported:
     talk = Transcript()
+    times = _times_of(sample, notes)
     for message in sample.messages:
-        _message(talk, message, notes)
+        _message(talk, message, times, notes)
     _add_measurements(talk, sample, notes)
     scores = _scores(talk, sample, notes)
     extra: dict[str, Any] = {"imported_from": {"file": file.name, "format": "inspect"}}
@@ -144,22 +148,36 @@ def _record(file: Path, model: str, sample: Any, notes: ImportNotes) -> Imported
     )
 
 
-def _message(talk: Transcript, message: Any, notes: ImportNotes) -> None:
+def _times_of(sample: Any, notes: ImportNotes) -> dict[str, _Times]:
+    """Start and end of what the log has as an event: a reply, by the id of its message, and a call, by its own."""
+    times: dict[str, _Times] = {}
+    for event in sample.events or ():
+        replies = event.output.choices[:1] if event.event == "model" else ()
+        for id in [*(reply.message.id for reply in replies), *([event.id] if event.event == "tool" else ())]:
+            if id is not None:
+                times[id] = recorded_time(event.timestamp, notes), recorded_time(event.completed, notes)
+    return times
+
+
+def _message(talk: Transcript, message: Any, times: Mapping[str, _Times], notes: ImportNotes) -> None:
     content = message.content
     blocks = content if isinstance(content, str) else [part.model_dump() for part in content]
     if message.role == "assistant":
-        turn = talk.turn()
+        started, finished = times.get(message.id, _UNKNOWN)
+        turn = talk.turn(None, started)
+        turn.model, turn.finished_at = message.model, finished
         for block in [{"type": "text", "text": blocks}] if isinstance(blocks, str) else blocks:
             if block.get("type") == "reasoning":
                 turn.think(str(block.get("reasoning", "")))
             elif text := texts_of([block], notes):
                 turn.add_text(text)
         for call in message.tool_calls or []:
-            talk.calls_in(turn, call.function, call.id, arguments_of(call.arguments))
+            talk.calls_in(turn, call.function, call.id, arguments_of(call.arguments), times.get(call.id, _UNKNOWN)[0])
     elif message.role == "tool":
         failed = message.error is not None
         shown = message.error.message if failed and not blocks else texts_of(blocks, notes)
-        talk.result(message.tool_call_id, shown, name=message.function, failed=failed)
+        ended = times.get(message.tool_call_id, _UNKNOWN)[1]
+        talk.result(message.tool_call_id, shown, name=message.function, at=ended, failed=failed)
     elif message.role == "user":
         talk.user(texts_of(blocks, notes))
     else:
@@ -167,8 +185,9 @@ def _message(talk: Transcript, message: Any, notes: ImportNotes) -> None:
 
 
 def _add_measurements(talk: Transcript, sample: Any, notes: ImportNotes) -> None:
-    """Tokens of all models, times, the error and the limit that ended the sample."""
-    for usage in (sample.model_usage or {}).values():
+    """Tokens and cost of all models, times, the error and the limit that ended the sample."""
+    for model, usage in (sample.model_usage or {}).items():
+        talk.models.add(model)
         read = [usage.input_tokens, usage.input_tokens_cache_read, usage.input_tokens_cache_write]
         talk.tokens += Tokens(
             sum(part for part in read if part is not None) if any(part is not None for part in read) else None,
@@ -176,6 +195,7 @@ def _add_measurements(talk: Transcript, sample: Any, notes: ImportNotes) -> None
             usage.reasoning_tokens,
             usage.input_tokens_cache_read,
             usage.input_tokens_cache_write,
+            recorded_dollars(getattr(usage, "total_cost", None), notes),  # older versions do not have it
         )
     for name in ("started_at", "completed_at"):
         talk.at(recorded_time(getattr(sample, name, None), notes))
