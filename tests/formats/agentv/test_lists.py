@@ -22,7 +22,9 @@ def unused(suite: Suite) -> list[str]:
     return [str(problem.key) for problem in suite.warnings if "is not used: there is" in problem.message]
 
 
-@pytest.mark.parametrize("head", [{"assertions": [SUITE]}, {"execution": {"evaluators": [SUITE]}}])
+@pytest.mark.parametrize(
+    "head", [{"assertions": [SUITE]}, {"execution": {"assertions": [SUITE]}}, {"execution": {"evaluators": [SUITE]}}]
+)
 def test_a_case_may_do_without_the_evaluators_of_the_file(folder: Path, head: dict[str, Any]) -> None:
     assert used(load(folder, tests=[one(assertions=[HI])], **head)) == ["contains-hi", "suite"]
     alone = one(assertions=[HI], execution={"skip_defaults": True})
@@ -45,6 +47,17 @@ def test_of_several_lists_of_a_case_the_newest_is_used(folder: Path, case: dict[
 def test_of_several_lists_of_a_file_the_newest_is_used(folder: Path) -> None:
     suite = load(folder, tests=[one(criteria="x")], execution={"evaluators": [OTHER]}, assertions=[HI])
     assert (used(suite), unused(suite)) == (["contains-hi"], ["execution.evaluators"])
+
+
+@pytest.mark.parametrize("key", ["assert", "assertions"])
+def test_assertions_below_execution_of_a_file_are_added_to_every_case(folder: Path, key: str) -> None:
+    cases = [one(id="own", evaluators=[OTHER]), one(id="none", criteria="x")]
+    suite = load(folder, tests=cases, execution={key: [{"type": "contains", "value": "suite"}]})
+    assert used(suite) == ["other", "contains-suite", "contains-suite"]
+
+
+def test_a_criterion_that_is_empty_is_none(folder: Path) -> None:
+    assert used(load(folder, tests=[one(criteria="", assertions=[HI])])) == ["contains-hi"]
 
 
 @pytest.mark.parametrize("case", [{"execution": {"evaluators": None}}, {"assert": None, "evaluators": None}])

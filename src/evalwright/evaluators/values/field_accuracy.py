@@ -32,7 +32,8 @@ _WEEKDAY = re.compile(r"^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", re.IGNO
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _NAMED = re.compile(r"(\d{1,2})[-/ ]([A-Za-z]{3})[A-Za-z]*\.?,?[-/ ](\d{4})(?!\d)")
 _MONTH_FIRST = re.compile(r"([A-Za-z]{3})[A-Za-z]*\.?\s+(\d{1,2}),?\s+(\d{4})(?!\d)")
-_SLASHED = re.compile(r"(\d{1,2})[-/](\d{1,2})[-/](\d{4})(?!\d)")
+_NUMERIC = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})(?!\d)")
+_SHORT = re.compile(r"(\d{1,2})[/.](\d{1,2})[/.](\d{2})(?!\d)")
 _ABSENT: Any = object()
 
 
@@ -168,11 +169,17 @@ def _day(value: Any, formats: Sequence[str]) -> date | None:
             return date(int(match[3]), _MONTHS[match[2].lower()], int(match[1]))
         if match := _MONTH_FIRST.match(text):
             return date(int(match[3]), _MONTHS[match[1].lower()], int(match[2]))
-        if match := _SLASHED.match(text):
-            return _ordered_date(int(match[1]), int(match[2]), int(match[3]), formats)
+        if match := _NUMERIC.match(text) or _SHORT.match(text):
+            return _ordered_date(int(match[1]), int(match[2]), _full_year(match[3]), formats)
     except (ValueError, KeyError):
         pass
     return None
+
+
+def _full_year(digits: str) -> int:
+    """Two digits are a year from 1950 to 2049, as JavaScript reads them."""
+    year = int(digits)
+    return year if len(digits) > 2 else year + (2000 if year < 50 else 1900)
 
 
 def _ordered_date(first: int, second: int, year: int, formats: Sequence[str]) -> date:

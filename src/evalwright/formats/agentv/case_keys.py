@@ -15,6 +15,8 @@ __all__ = [
     "EXECUTION_KEYS",
     "evaluator_lists",
     "first_given",
+    "lists_of_file",
+    "of_assertions",
     "strange_texts",
     "warn_of_unused",
 ]
@@ -44,13 +46,27 @@ def first_given(raw: Mapping[Any, Any], keys: tuple[str, ...]) -> str | None:
 
 
 def evaluator_lists(raw: Mapping[Any, Any], execution: Mapping[Any, Any]) -> list[tuple[str, Any]]:
-    """The lists of evaluators of a case or a file, each with its key; only the first is used, as in AgentV 4."""
+    """The lists of evaluators of a case, each with its key; only the first is used, as in AgentV 4."""
     written = {
         **{key: raw.get(key) for key in ASSERTIONS},
         "execution.evaluators": execution.get("evaluators"),
         "evaluators": raw.get("evaluators"),
     }
     return [(key, listed) for key, listed in written.items() if listed is not None]
+
+
+def lists_of_file(head: Mapping[Any, Any], execution: Mapping[Any, Any]) -> list[tuple[str, Any]]:
+    """The same of a file, which may have its assertions below `execution` as well."""
+    written = {
+        **{key: head.get(key) for key in ASSERTIONS},
+        **{f"execution.{key}": execution.get(key) for key in (*ASSERTIONS, "evaluators")},
+    }
+    return [(key, listed) for key, listed in written.items() if listed is not None]
+
+
+def of_assertions(key: str) -> bool:
+    """Whether a list of evaluators with this key has assertions."""
+    return key.rpartition(".")[2] in ASSERTIONS
 
 
 def warn_of_unused(raw: Mapping[Any, Any], execution: Mapping[Any, Any], report: Notes) -> None:

@@ -16,11 +16,12 @@ from evalwright.files.bulk import collector_paused
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.agentv.case_keys import (
-    ASSERTIONS,
     CASE_KEYS,
     EXECUTION_KEYS,
     evaluator_lists,
     first_given,
+    lists_of_file,
+    of_assertions,
     warn_of_unused,
 )
 from evalwright.formats.agentv.conversations import is_conversation, read_turns
@@ -134,12 +135,11 @@ class Cases:
             )
         raw = with_variables(raw)
         outcome = raw.get(first_given(raw, OUTCOMES))
-        if outcome is None and self._has_criterion(raw):
+        if outcome in (None, "") and self._has_criterion(raw):
             outcome = ""
         elif not isinstance(outcome, str) or not outcome.strip():
-            report(
-                "expected_outcome", f"expected_outcome: expected text that is not empty, {_found_text(raw, OUTCOMES)}"
-            )
+            key = first_given(raw, OUTCOMES) or OUTCOMES[0]
+            report(key, f"{key}: expected text that is not empty, {_found_text(raw, OUTCOMES)}")
         execution = {} if raw.get("execution") is None else raw["execution"]
         if not isinstance(execution, dict):
             report("execution", f"execution: expected a mapping, found {execution!r}")
@@ -184,7 +184,7 @@ class Cases:
     def _has_criterion(self, raw: dict[str, Any]) -> bool:
         """Whether a case in the newer form says what is good without needing a criterion."""
         newer = self._file.key == "tests" or "assert" in raw or "assertions" in raw
-        shared = "assert" in self._file.head or "assertions" in self._file.head
+        shared = any(of_assertions(key) for key, _ in lists_of_file(self._file.head, self._file.execution))
         own = ("assert", "assertions", "expected_output", "expected_messages", "rubrics", "turns")
         return newer and (shared or any(raw.get(key) not in (None, []) for key in own))
 
@@ -294,7 +294,7 @@ class Cases:
             rubric = read.of_rubrics(raw["rubrics"], "rubrics", report)
             specs += [rubric] if rubric is not None else []
         for key, listed in self._lists(raw, execution):
-            specs += read.read(listed, key, report, named=key.removesuffix(OF_FILE) not in ASSERTIONS)
+            specs += read.read(listed, key, report, named=not of_assertions(key.removesuffix(OF_FILE)))
         if report.left_out and not specs:
             report.errors += report.left_out
             report.left_out = []
@@ -309,8 +309,8 @@ class Cases:
         yield from own
         if execution.get("skip_defaults") is True:
             return
-        for key, listed in evaluator_lists({**self._file.head, "evaluators": None}, self._file.execution)[:1]:
-            if key in ASSERTIONS or all(name in ASSERTIONS for name, _ in own):
+        for key, listed in lists_of_file(self._file.head, self._file.execution)[:1]:
+            if of_assertions(key) or all(map(of_assertions, dict(own))):
                 yield f"{key}{OF_FILE}", listed
 
 

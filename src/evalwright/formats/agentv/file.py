@@ -39,7 +39,10 @@ HEAD = {
     "assertions", "tags", "author", "license", "category", "input", "input_files", "suite", "requires", "governance",
     "workspace",
 }  # fmt: skip
-EXECUTION = ("target", "targets", "timeout_seconds", "evaluators", "trials", "workers", "threshold", "budget_usd")
+EXECUTION = (
+    "target", "targets", "timeout_seconds", "assertions", "assert", "evaluators", "trials", "workers", "threshold",
+    "budget_usd",
+)  # fmt: skip
 TRIALS = ("count", "strategy")
 OF_NEXT = ("prompts", "providers", "default_test", "defaultTest", "scenarios")
 """Keys of AgentV 5, whose files have another form."""

@@ -21,11 +21,10 @@ _TYPES: dict[str, tuple[type, str]] = {
     "metadata": (dict, "a mapping"), "metadata.tags": (list, "a list of texts"), "tags": (list, "a list of texts"),
 }  # fmt: skip
 _SAME = (
-    ("name", "dataset"), ("metadata.tags", "tags"), ("execution.target", "target"),
-    ("execution.targets", "execution.target"), ("assertions", "assert"),
-    ("assertions", "execution.evaluators"), ("assert", "execution.evaluators"),
+    ("name", "dataset"), ("metadata.tags", "tags"), ("execution.targets", "execution.target", "target"),
+    ("assertions", "assert", "execution.assertions", "execution.assert", "execution.evaluators"),
 )  # fmt: skip
-"""Keys that say the same: of each pair, the first is used."""
+"""Keys that say the same: the first of each that has a value is used."""
 
 
 def head_doubts(file: EvalFile) -> list[Problem]:
@@ -77,8 +76,9 @@ def _doubts_about_values(file: EvalFile) -> Iterator[tuple[str, str]]:
 
 
 def _doubts_about_repeats(file: EvalFile) -> Iterator[tuple[str, str]]:
-    for used, other in _SAME:
-        if _value(file, used) is not None and _value(file, other) is not None:
+    for keys in _SAME:
+        used, *others = [key for key in keys if _value(file, key) is not None] or [""]
+        for other in others:
             yield other, f"{other} is not used: there is {used}, too"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evalwright.formats.agentv.case_files import LISTS, SCHEME
+from evalwright.formats.agentv.case_keys import ASSERTIONS
 from evalwright.formats.agentv.config import CONFIG_KEYS
 from evalwright.formats.agentv.file import CASE_LISTS, EXECUTION, HEAD, OF_NEXT
 from evalwright.formats.agentv.schema_definitions import (
@@ -135,8 +136,10 @@ def _head() -> Schema:
     """The keys beside the cases."""
     head: dict[str, Schema] = dict.fromkeys(sorted(HEAD), ANYTHING)
     head |= {"workspace": or_null(reference("Workspace")), "input_files": or_null(FILES)}
-    head |= dict.fromkeys(("assert", "assertions"), or_null(reference("Assertions")))
+    assertions = dict.fromkeys(ASSERTIONS, or_null(reference("Assertions")))
+    head |= assertions
     gates = execution(EXECUTION)
+    gates["properties"] |= assertions
     gates["properties"]["trials"] = or_null(having("count", COUNT))
     head |= {"execution": or_null(gates), **dict.fromkeys(OF_NEXT, _NEVER)}
     return mapping(head)
