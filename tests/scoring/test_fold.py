@@ -183,8 +183,8 @@ def test_cells_come_in_the_order_of_their_first_trace() -> None:
 def test_a_folder_of_another_program_has_neither_trials_nor_attempts() -> None:
     old, new = a_trace(variant_name="v0"), a_trace(variant_name="v0", latency_ms=5)
     run = stored([old, row_of(old, "e0", passed=False), new, row_of(new, "e0", passed=True)], plan())
-    run._traces = [_without(line, b',"trial":0,"attempt":1') for line in run._traces]
-    run._results = [_without(line, b',"trial":0,"attempt":1') for line in run._results]
+    run._records.traces = [_without(line, b',"trial":0,"attempt":1') for line in run._records.traces]
+    run._records.results = [_without(line, b',"trial":0,"attempt":1') for line in run._records.results]
     run.plan = None
     summary = fold(run, plan()).summary(plan(cases_total=1), MOMENT)
     assert (summary.variants[0].cases_passed, summary.variants[0].avg_latency_ms) == (1, 5.0)

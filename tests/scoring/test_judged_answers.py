@@ -31,7 +31,7 @@ def judgement(**row: Any) -> Judgement:
 
 def test_a_folder_of_another_program_has_neither_trials_nor_attempts() -> None:
     run = run_of(passed=True)
-    for lines in (run._traces, run._results):
+    for lines in (run._records.traces, run._records.results):
         assert b',"trial":0,"attempt":1' in lines[0]
         lines[0] = lines[0].replace(b',"trial":0,"attempt":1', b"")
     found = judged(run)

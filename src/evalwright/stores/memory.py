@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TypeVar
@@ -20,7 +21,7 @@ from evalwright.files.placeholders import expand_as_recorded
 from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import Part
+from evalwright.model.protocols import Part, RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
@@ -28,81 +29,87 @@ from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import write_artifact
 from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, reserved_words
 
-__all__ = ["MemoryJudgements", "MemoryRun", "MemoryStore"]
+__all__ = ["MemoryJudgements", "MemoryReader", "MemoryRun", "MemoryStore"]
 
 T = TypeVar("T")
 
 
-class MemoryRun:
-    """One run; records are kept as lines, so that readers never get the object that was written."""
+class _Records:
+    """What a run consists of, shared by its writer and its readers."""
 
-    documents: dict[str, bytes]
-    location: str
-    run_id: str
+    def __init__(self, plan: Plan, cases: list[bytes], documents: Mapping[str, bytes], masker: Masker) -> None:
+        self.location: str = f"memory:{plan.run_id}"
+        self.plan: Plan = plan
+        self.cases: list[bytes] = cases
+        self.documents: dict[str, bytes] = dict(documents)
+        self.masker: Masker = masker.keeping(reserved_words(plan))
+        self.traces: list[bytes] = []
+        self.results: list[bytes] = []
+        self.verdicts: list[bytes] = []
+        self.summary: RunSummary | None = None
+        self.writing: bool = False
 
-    def __init__(
-        self, run_id: str, plan: Plan, cases: list[bytes], documents: Mapping[str, bytes], masker: Masker
-    ) -> None:
-        self.run_id, self.location, self.documents = run_id, f"memory:{run_id}", dict(documents)
-        self.plan: Plan | None = plan
+    @cached_property
+    def artifacts(self) -> Path:
+        """A temporary folder, made at first use."""
+        folder = TemporaryFolder()
+        weakref.finalize(self, folder.close)
+        return folder.path
+
+
+class MemoryReader:
+    """One run, read only; records are kept as lines, so that readers never get the object that was written."""
+
+    def __init__(self, records: _Records) -> None:
+        self.location: str = records.location
+        self.plan: Plan | None = records.plan
         self.unresolved: list[str] = []
         self.damage: list[str] = []
-        self.writing: bool = False
-        self._cases = cases
-        self._traces: list[bytes] = []
-        self._results: list[bytes] = []
-        self._verdicts: list[bytes] = []
-        self._summary: RunSummary | None = None
-        self._masker = masker.keeping(reserved_words(plan))
-        self.encoder: LineEncoder = LineEncoder(self._masker)
-        self._artifacts: Path | None = None
+        self._records = records
         self._recorded = False
 
     @property
     def artifacts(self) -> Path:
-        """A temporary folder, made at first use."""
-        if self._artifacts is None:
-            folder = TemporaryFolder()
-            weakref.finalize(self, folder.close)
-            self._artifacts = folder.path
-        return self._artifacts
+        return self._records.artifacts
 
     def cases(self, start: int = 0) -> Iterator[Case]:
-        return self._decoded_cases(islice(self._cases, start, None))
+        return self._decoded_cases(islice(self._records.cases, start, None))
 
     def case(self, index: int) -> Case:
-        if not 0 <= index < len(self._cases):
-            raise InputError(f"{self.location} has {len(self._cases)} cases, none at position {index}")
-        return next(self._decoded_cases([self._cases[index]]))
+        cases = self._records.cases
+        if not 0 <= index < len(cases):
+            raise InputError(f"{self.location} has {len(cases)} cases, none at position {index}")
+        return next(self._decoded_cases([cases[index]]))
 
     def _decoded_cases(self, lines: Iterable[bytes]) -> Iterator[Case]:
         read = map(self._as_recorded, lines) if self._recorded else lines
         return LineDecoder("cases", self.damage).records(Case, read)
 
     def _as_recorded(self, line: bytes) -> bytes:
-        placed = self._masker.placeholders(msgspec.json.decode(line))
-        return msgspec.json.encode(expand_as_recorded(placed, self._masker.secrets)) + b"\n"
+        masker = self._records.masker
+        placed = masker.placeholders(msgspec.json.decode(line))
+        return msgspec.json.encode(expand_as_recorded(placed, masker.secrets)) + b"\n"
 
     def parts(self, count: int) -> list[Part]:
-        total = len(self._traces)
+        total = len(self._records.traces)
         cuts = [total * number // count for number in range(count + 1)]
         return [(start, end) for start, end in pairwise(cuts) if start < end]
 
     def traces(self, kind: type[T], part: Part | None = None) -> Iterator[T]:
         start, end = part or (0, None)
-        return LineDecoder("traces", self.damage).records(kind, islice(self._traces, start, end))
+        return LineDecoder("traces", self.damage).records(kind, islice(self._records.traces, start, end))
 
     def results(self, kind: type[T]) -> Iterator[T]:
-        return LineDecoder("results", self.damage).records(kind, self._results)
+        return LineDecoder("results", self.damage).records(kind, self._records.results)
 
     def verdicts(self, kind: type[T]) -> Iterator[T]:
-        return LineDecoder("verdicts", self.damage).records(kind, self._verdicts)
+        return LineDecoder("verdicts", self.damage).records(kind, self._records.verdicts)
 
     def document(self, name: str) -> bytes | None:
-        return self.documents.get(name)
+        return self._records.documents.get(name)
 
     def summary(self) -> RunSummary | None:
-        return self._summary
+        return self._records.summary
 
     def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Nothing has to be filled in: the plan and the cases are as they were given."""
@@ -112,71 +119,75 @@ class MemoryRun:
         """See `RunReader`."""
         self._recorded = masked
 
-    def append_trace(self, trace: Trace) -> None:
-        self._check_open()
-        self._traces.append(self.encoder.line(trace))
-
-    def append_results(self, results: Sequence[EvaluationResult]) -> None:
-        self._check_open()
-        self._results += self.encoder.lines(results).splitlines(keepends=True)
-
-    def append_verdict(self, verdict: CaseVerdict) -> None:
-        self._check_open()
-        self._verdicts.append(self.encoder.line(verdict))
-
-    def sync(self) -> None:
-        self._check_open()
-
-    def save_summary(self, summary: RunSummary) -> None:
-        self._check_open()
-        masked = self._masker.mask_bytes(msgspec.json.encode(summary))
-        self._summary = msgspec.json.decode(masked, type=RunSummary)
-
     def mask(self, text: str) -> str:
-        return self._masker.mask_text(text)
-
-    def save_artifact(self, artifact: FilesystemArtifact) -> None:
-        self._check_open()
-        write_artifact(self.artifacts, artifact.artifacts_path, self.encoder.line(artifact))
-
-    def save_plan(self, plan: Plan) -> None:
-        self._check_open()
-        self.plan = plan
-
-    def rewrite_judgements(self) -> MemoryJudgements:
-        self._check_open()
-        return MemoryJudgements(self)
-
-    def replace_judgements(self, results: list[bytes], verdicts: list[bytes]) -> None:
-        self._results, self._verdicts = results, verdicts
+        return self._records.masker.mask_text(text)
 
     def close(self) -> None:
-        self.writing = False
-        self._recorded = False  # whoever reads the run next has the same object
+        """Nothing is open; whoever writes the run goes on."""
 
-    def _check_open(self) -> None:
-        if not self.writing:
+
+class MemoryRun(MemoryReader):
+    """One run, with the exclusive right to write."""
+
+    def __init__(self, records: _Records) -> None:
+        if records.writing:
+            raise RunLockedError(f"{records.location} is being written")
+        super().__init__(records)
+        self.encoder: LineEncoder = LineEncoder(records.masker)
+        self._open = records.writing = True
+
+    def append_trace(self, trace: Trace) -> None:
+        self._writable().traces.append(self.encoder.line(trace))
+
+    def append_results(self, results: Sequence[EvaluationResult]) -> None:
+        self._writable().results += self.encoder.lines(results).splitlines(keepends=True)
+
+    def append_verdict(self, verdict: CaseVerdict) -> None:
+        self._writable().verdicts.append(self.encoder.line(verdict))
+
+    def sync(self) -> None:
+        self._writable()
+
+    def save_summary(self, summary: RunSummary) -> None:
+        records = self._writable()
+        masked = records.masker.mask_bytes(msgspec.json.encode(summary))
+        records.summary = msgspec.json.decode(masked, type=RunSummary)
+
+    def save_artifact(self, artifact: FilesystemArtifact) -> None:
+        write_artifact(self._writable().artifacts, artifact.artifacts_path, self.encoder.line(artifact))
+
+    def save_plan(self, plan: Plan) -> None:
+        self.plan = self._writable().plan = plan
+
+    def rewrite_judgements(self) -> MemoryJudgements:
+        return MemoryJudgements(self._writable(), self.encoder)
+
+    def close(self) -> None:
+        if self._open:
+            self._open = self._records.writing = False
+
+    def _writable(self) -> _Records:
+        if not self._open:
             raise StorageError(f"{self.location} is closed")
+        return self._records
 
 
 class MemoryJudgements:
     """A replacement for a run's results and verdicts; its shares must stay in this process."""
 
-    def __init__(self, run: MemoryRun) -> None:
-        self._run = run
+    def __init__(self, records: _Records, encoder: LineEncoder) -> None:
+        self._records, self._encoder = records, encoder
         self._shares: dict[int, _MemoryShare] = {}
 
     def share(self, number: int) -> _MemoryShare:
-        return self._shares.setdefault(number, _MemoryShare(self._run.encoder))
+        return self._shares.setdefault(number, _MemoryShare(self._encoder))
 
     def commit(self) -> None:
         shares = [share for _, share in sorted(self._shares.items())]
         if not all(share.closed for share in shares):
-            raise StorageError(f"a share of the new results was never finished: {self._run.location}")
-        self._run.replace_judgements(
-            [line for share in shares for line in share.results],
-            [line for share in shares for line in share.verdicts],
-        )
+            raise StorageError(f"a share of the new results was never finished: {self._records.location}")
+        self._records.results = [line for share in shares for line in share.results]
+        self._records.verdicts = [line for share in shares for line in share.verdicts]
 
     def abandon(self) -> None:
         self._shares.clear()
@@ -205,7 +216,7 @@ class MemoryStore:
     def __init__(self, masker: Masker | None = None) -> None:
         """`masker` masks what is stored; None: nothing is masked."""
         self._masker = masker or Masker({})
-        self._runs: dict[str, MemoryRun] = {}
+        self._runs: dict[str, _Records] = {}
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> MemoryRun:
         encoder = LineEncoder(None)
@@ -215,19 +226,17 @@ class MemoryStore:
             number += 1
             plan.run_id = f"{run_id}-{number}"
         plan.cases_total, plan.cases_sha256 = len(lines), hashlib.sha256(b"".join(lines)).hexdigest()
-        run = MemoryRun(plan.run_id, msgspec.structs.replace(plan), lines, documents, self._masker)
-        run.writing = True
-        self._runs[plan.run_id] = run
-        return run
+        records = _Records(msgspec.structs.replace(plan), lines, documents, self._masker)
+        self._runs[plan.run_id] = records
+        return MemoryRun(records)
 
     def open(self, run_id: str) -> MemoryRun:
-        run = self.read(run_id)
-        if run.writing:
-            raise RunLockedError(f"{run.location} is being written")
-        run.writing = True
-        return run
+        return MemoryRun(self._records(run_id))
 
-    def read(self, run_id: str) -> MemoryRun:
+    def read(self, run_id: str) -> RunReader:
+        return MemoryReader(self._records(run_id))
+
+    def _records(self, run_id: str) -> _Records:
         try:
             return self._runs[run_id]
         except KeyError:
