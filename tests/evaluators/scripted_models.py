@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
 from evalwright.llm.thinking import spoken
-from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose, Usage
+from evalwright.model.chat import ChatReply, ChatRequest, Embedding, EmbeddingRequest, Moderation, Purpose, Usage
 from evalwright.model.plan import Price
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case, Expected
@@ -56,18 +56,10 @@ class Scripted:
     def forget(self, request: ChatRequest) -> None:
         pass
 
-    async def embed(
-        self,
-        model: str,
-        texts: Sequence[str],
-        purpose: Purpose = "judge",
-        *,
-        base_url: str | None = None,
-        api_key_env: str | None = None,
-    ) -> Embedding:
-        if unknown := [text for text in texts if text not in self._vectors]:
+    async def embed(self, request: EmbeddingRequest, purpose: Purpose = "judge") -> Embedding:
+        if unknown := [text for text in request.texts if text not in self._vectors]:
             raise EvaluatorError(f"unknown: {unknown}", "bad_request")
-        return Embedding([self._vectors[text] for text in texts], model, cost_usd=0.001)
+        return Embedding([self._vectors[text] for text in request.texts], request.model, cost_usd=0.001)
 
     async def moderate(self, model: str, text: str) -> Moderation:
         raise NotImplementedError

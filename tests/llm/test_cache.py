@@ -16,7 +16,7 @@ from evalwright.errors import InputError
 from evalwright.llm.cache import Cache
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
-from evalwright.model.chat import ChatReply, Embedding
+from evalwright.model.chat import ChatReply, Embedding, EmbeddingRequest
 from evalwright.model.plan import Price
 from llm.models import JSON, openai, outcomes_of, request
 from mirrors.receiver import receiving
@@ -115,7 +115,10 @@ def test_embeddings_of_judges_are_paid_for_once(tmp_path):
             here = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
             models = LiveModels({"e": Price(10.0, 0.0)}, ModelChoices(cache=tmp_path / "c"), here)
             try:
-                outcomes_of = [await models.embed("e", ["text"], purpose) for purpose in ("judge", "judge", "system")]
+                outcomes_of = [
+                    await models.embed(EmbeddingRequest("e", ["text"]), purpose)
+                    for purpose in ("judge", "judge", "system")
+                ]
                 return outcomes_of, len(server.requests)
             finally:
                 await models.close()

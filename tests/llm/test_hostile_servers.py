@@ -12,6 +12,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.connections import MOST_BYTES
 from evalwright.llm.models import LiveModels
+from evalwright.model.chat import EmbeddingRequest
 from evalwright.model.plan import Price
 from llm.models import JSON, Hasty, Impatient, anthropic, openai, outcomes_of, refused, reply, request
 from targets.loopback import Server, listening, serving
@@ -38,7 +39,7 @@ def embedded(body, texts=("a", "b"), model="gpt-test", **choices):
             known = {"OPENAI_BASE_URL": f"{here}/v1", "ANTHROPIC_BASE_URL": here}
             models = LiveModels(PRICED, ModelChoices(**choices), known, Impatient())
             try:
-                return (await models.embed(model, list(texts))).vectors, len(server.requests)
+                return (await models.embed(EmbeddingRequest(model, list(texts)))).vectors, len(server.requests)
             except EvaluatorError as error:
                 return error.type, len(server.requests)
             finally:

@@ -11,7 +11,7 @@ from evalwright.llm.cache import Cache
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
 from evalwright.llm.routes import route_of
-from evalwright.model.chat import ChatMessage, ChatRequest, Usage, Waits
+from evalwright.model.chat import ChatMessage, ChatRequest, EmbeddingRequest, Usage, Waits
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
 from llm.models import JSON, Hasty, anthropic, bodies, openai, outcomes_of, refused, reply, request
@@ -152,7 +152,11 @@ def test_a_model_without_embeddings_or_moderations_is_an_error(what):
     async def ask():
         models = LiveModels(None, ModelChoices(), {"ANTHROPIC_API_KEY": "k"})
         try:
-            await (models.embed("claude-test", ["a"]) if what == "embeddings" else models.moderate("claude-test", "a"))
+            await (
+                models.embed(EmbeddingRequest("claude-test", ["a"]))
+                if what == "embeddings"
+                else models.moderate("claude-test", "a")
+            )
         finally:
             await models.close()
 

@@ -10,7 +10,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
 from evalwright.llm.routes import route_of
-from evalwright.model.chat import ChatMessage, ChatRequest
+from evalwright.model.chat import ChatMessage, ChatRequest, EmbeddingRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import ToolCall, ToolResult
@@ -104,7 +104,7 @@ def test_a_wrong_key_is_no_answer():
 
 
 def test_embeddings_and_moderations_are_requested_in_the_form_of_the_service():
-    embedding, _ = talk(lambda models: models.embed("text-embedding-3-small", ["a", "b"]))
+    embedding, _ = talk(lambda models: models.embed(EmbeddingRequest("text-embedding-3-small", ["a", "b"])))
     assert len(embedding.vectors) == 2
     moderation, _ = talk(lambda models: models.moderate("omni-moderation-latest", "a"))
     assert moderation.scores == {"violence": 0.1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose, Usage
+from evalwright.model.chat import ChatReply, ChatRequest, Embedding, EmbeddingRequest, Moderation, Purpose, Usage
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, ToolCall
@@ -34,7 +34,7 @@ class Scripted:
     def forget(self, request: ChatRequest) -> None:
         pass
 
-    async def embed(self, model: str, texts: Any, purpose: Purpose = "judge") -> Embedding:
+    async def embed(self, request: EmbeddingRequest, purpose: Purpose = "judge") -> Embedding:
         raise NotImplementedError
 
     async def moderate(self, model: str, text: str) -> Moderation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,7 +28,7 @@ from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, key_of, route_of
 from evalwright.llm.thinking import ends_thinking, spoken
 from evalwright.llm.token_estimates import MostTokens, likely_tokens, most_of
-from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Purpose
+from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, EmbeddingRequest, Moderation, Purpose
 from evalwright.model.plan import Price
 
 if TYPE_CHECKING:
@@ -196,46 +196,38 @@ class LiveModels:
         self._spending.settle(fare, cost, reply.usage)
         return msgspec.structs.replace(reply, cost_usd=cost)
 
-    async def embed(
-        self,
-        model: str,
-        texts: Sequence[str],
-        purpose: Purpose = "judge",
-        *,
-        base_url: str | None = None,
-        api_key_env: str | None = None,
-    ) -> Embedding:
-        request = writable(
+    async def embed(self, request: EmbeddingRequest, purpose: Purpose = "judge") -> Embedding:
+        question = writable(
             ChatRequest(
-                model,
-                [ChatMessage("user", list(texts))],
+                request.model,
+                [ChatMessage("user", list(request.texts))],
                 tool_choice="embed",
-                base_url=base_url,
-                api_key_env=api_key_env,
+                base_url=request.base_url,
+                api_key_env=request.api_key_env,
             )
         )
-        route = route_of(request, self._environment)
+        route = route_of(question, self._environment)
 
         def call(_: Fare, again: Again) -> Awaitable[Embedding]:
             return self._retried_call(
                 route,
-                lambda client: method_of(client, "embed", route)(route.model, request.messages[0].content),
+                lambda client: method_of(client, "embed", route)(route.model, question.messages[0].content),
                 again=again,
             )
 
         async def live() -> Embedding:
             cache = self._cache_for(route) if purpose == "judge" else None
-            key = key_of(request, at=route.base_url or route.interface)
-            known = None if cache is None else cache.find(key, Embedding)
-            if known is not None:
-                return known
-            embedding: Embedding = await self._paid_reply(model, most_of(request, 0), call)
+            key = key_of(question, at=route.base_url or route.interface)
+            cached = None if cache is None else cache.find(key, Embedding)
+            if cached is not None:
+                return cached
+            embedding: Embedding = await self._paid_reply(request.model, most_of(question, 0), call)
             if cache is not None:
                 cache.keep(key, embedding)
             return embedding
 
-        found: Embedding = await self._recorded_or_live(purpose, "embed", key_of(request, at=None), request, live)
-        return found
+        embedding: Embedding = await self._recorded_or_live(purpose, "embed", key_of(question, at=None), question, live)
+        return embedding
 
     async def moderate(self, model: str, text: str) -> Moderation:
         request = writable(ChatRequest(model, [ChatMessage("user", text)], tool_choice="moderate"))

@@ -15,6 +15,7 @@ __all__ = [
     "ChatReply",
     "ChatRequest",
     "Embedding",
+    "EmbeddingRequest",
     "Models",
     "Moderation",
     "Purpose",
@@ -82,6 +83,15 @@ class ChatRequest(msgspec.Struct, frozen=True):
     """Whether the reply should arrive in pieces, so that the time of its first word is known."""
     default_limit: bool | msgspec.UnsetType = msgspec.UNSET
     """Whether `max_tokens` is only a default, which a reasoning model may exceed."""
+
+
+class EmbeddingRequest(msgspec.Struct, frozen=True):
+    """Texts for which a model computes vectors. `base_url` and `api_key_env` are those of `ChatRequest`."""
+
+    model: str
+    texts: Sequence[str]
+    base_url: str | None = None
+    api_key_env: str | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -162,16 +172,8 @@ class Models(Protocol):
     def forget(self, request: ChatRequest) -> None:
         """Remove a judge's reply that cannot be used from the cache, so that the model is called again next time."""
 
-    async def embed(
-        self,
-        model: str,
-        texts: Sequence[str],
-        purpose: Purpose = "judge",
-        *,
-        base_url: str | None = None,
-        api_key_env: str | None = None,
-    ) -> Embedding:
-        """A vector for each text. `base_url` and `api_key_env` override what the name and the environment say."""
+    async def embed(self, request: EmbeddingRequest, purpose: Purpose = "judge") -> Embedding:
+        """A vector for each text."""
         ...
 
     async def moderate(self, model: str, text: str) -> Moderation: ...

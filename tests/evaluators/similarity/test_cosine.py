@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from evaluators.scripted_models import Scripted, case, fails, judged, problems, trace
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.similarity.cosine import cosine
-from evalwright.model.chat import Embedding, Purpose
+from evalwright.model.chat import Embedding, EmbeddingRequest, Purpose
 
 VECTORS = {
     "": [0.0, 0.0, 1.0],
@@ -122,7 +122,7 @@ def test_an_embedder_that_fails_is_an_error(own: str, name: str, why: str) -> No
 @pytest.mark.parametrize("kind", ["cost_limit", "no_price", "network_refused"])
 def test_what_the_run_forbids_is_no_error_of_the_embedder(kind: str) -> None:
     class Forbidden(Scripted):
-        async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
+        async def embed(self, request: EmbeddingRequest, purpose: Purpose = "judge") -> Embedding:
             raise EvaluatorError("not in this run", kind)
 
     assert fails("semantic_similarity", CONFIG, Forbidden(), on=trace("near")).type == kind

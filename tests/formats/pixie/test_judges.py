@@ -63,9 +63,9 @@ def test_a_text_is_embedded_once_but_not_kept_for_the_whole_run(monkeypatch):
     texts, asked = ["truth", *(f"answer {n}" for n in range(5))], []
 
     class Models:
-        async def embed(self, model, texts, purpose):
-            asked.extend(texts)
-            return Embedding([[1.0, 0.5]], model)
+        async def embed(self, request):
+            asked.extend(request.texts)
+            return Embedding([[1.0, 0.5]], request.model)
 
     async def compared():
         with Session(models=Models):

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from evalwright.errors import TargetError
+from evalwright.model.chat import EmbeddingRequest
 from evalwright.run.executors.stand_ins import ModelsOfRun, Prints
 
 
@@ -39,7 +40,7 @@ def test_ten_mebibytes_are_shown(more: str) -> None:
 def test_models_are_only_asked_to_chat() -> None:
     models = ModelsOfRun(lambda _: None)
     with pytest.raises(TargetError, match="cannot ask for embeddings"):
-        asyncio.run(models.embed("m", ["text"]))
+        asyncio.run(models.embed(EmbeddingRequest("m", ["text"])))
     with pytest.raises(TargetError, match="cannot ask for moderation"):
         asyncio.run(models.moderate("m", "text"))
     assert models.price("m") is None

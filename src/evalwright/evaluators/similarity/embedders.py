@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from evalwright.errors import InputError
-from evalwright.model.chat import Embedding
+from evalwright.model.chat import Embedding, EmbeddingRequest
 from evalwright.registry import load, names
 from evalwright.session import session
 from evalwright.session.named_objects import named_object
@@ -59,7 +59,7 @@ class _ModelEmbedder:
         self.model = model
 
     async def __call__(self, texts: Sequence[str]) -> Embedding:
-        return await session().models.embed(self.model, texts)
+        return await session().models.embed(EmbeddingRequest(self.model, texts))
 
 
 def minilm() -> Embed:

@@ -15,7 +15,7 @@ from evalwright.evaluators.judges.replies import BadReply, only_object
 from evalwright.formats.pixie.surface.rates import paced
 from evalwright.llm.kept_calls import kept_call
 from evalwright.llm.replies import is_unfinished
-from evalwright.model.chat import ChatMessage, ChatRequest, Embedding, Models
+from evalwright.model.chat import ChatMessage, ChatRequest, Embedding, EmbeddingRequest, Models
 from evalwright.session import environment, session
 
 __all__ = ["EMBEDDER", "JUDGE", "MODERATION", "chat", "embed", "moderate", "prompt_text", "structured"]
@@ -151,7 +151,7 @@ async def _vector(models: Models, model: str, text: str) -> list[float]:
 
 async def _embedding_of(models: Models, model: str, text: str) -> Embedding:
     await paced(text)
-    return await models.embed(model, [text], "judge")
+    return await models.embed(EmbeddingRequest(model, [text]))
 
 
 async def moderate(text: str, client: Any) -> tuple[bool, dict[str, float]]:

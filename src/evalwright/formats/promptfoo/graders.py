@@ -18,7 +18,7 @@ from evalwright.formats.promptfoo.models import embedding_request, request_of
 from evalwright.formats.promptfoo.providers import REPLY_RETRIES, Provider, called_of, provider_kind
 from evalwright.formats.promptfoo.values import compact_json, shown_text
 from evalwright.llm.kept_calls import kept_call
-from evalwright.model.chat import ChatRequest, Embedding
+from evalwright.model.chat import ChatRequest, Embedding, EmbeddingRequest
 from evalwright.session import environment, session
 
 __all__ = ["Grader", "grader_of", "grader_requests"]
@@ -57,10 +57,9 @@ class Grader:
 
     async def embed(self, texts: Sequence[str]) -> Embedding:
         """A vector for each text. Raises EvaluatorError."""
-        request = self.embedder
-        return await session().models.embed(
-            request.model, texts, base_url=request.base_url, api_key_env=request.api_key_env
-        )
+        embedder = self.embedder
+        request = EmbeddingRequest(embedder.model, texts, embedder.base_url, embedder.api_key_env)
+        return await session().models.embed(request)
 
     async def ask(self, messages: list[dict[str, Any]]) -> str:
         """The reply. Raises EvaluatorError."""

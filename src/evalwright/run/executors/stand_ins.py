@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
 from evalwright.errors import TargetError
-from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose
+from evalwright.model.chat import ChatReply, ChatRequest, Embedding, EmbeddingRequest, Moderation, Purpose
 from evalwright.model.plan import Price
 from evalwright.model.trace import TraceError
 from evalwright.run.executors.frames import ModelCall, ModelReply
@@ -54,15 +54,7 @@ class ModelsOfRun:
     def forget(self, request: ChatRequest) -> None:
         """Nothing to do: replies to systems are not cached."""
 
-    async def embed(
-        self,
-        model: str,
-        texts: Sequence[str],
-        purpose: Purpose = "judge",
-        *,
-        base_url: str | None = None,
-        api_key_env: str | None = None,
-    ) -> Embedding:
+    async def embed(self, request: EmbeddingRequest, purpose: Purpose = "judge") -> Embedding:
         raise TargetError("systems on other machines cannot ask for embeddings")
 
     async def moderate(self, model: str, text: str) -> Moderation:
