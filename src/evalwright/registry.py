@@ -1,27 +1,30 @@
-"""What is available, by kind and name: tables of `"module:attribute"` references, and what other packages add to them.
+"""What is available, by kind and name: what evalwright brings, what its formats add, and what other packages add.
 
 Nothing is imported before it is used. Our names take precedence over the same names elsewhere.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalwright.entry_points import Loader, first_sentence, of_group, of_kind, suite_formats
+from evalwright.built_in import KINDS
 from evalwright.errors import EvalwrightError, InputError, did_you_mean
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from evalwright.model.format import EvaluatorEntry, Format, Ref
     from evalwright.model.plan import Plan
 
 __all__ = [
     "FAMILIES",
     "INTERNAL",
-    "KINDS",
     "NATIVE",
     "PREMADE",
     "WITH_COMMAND",
@@ -56,129 +59,6 @@ FAMILIES = (
 INTERNAL = frozenset({"in_test", "pixie_app", "test_outcome", "wrap_check"})
 """Names of any kind that occur only in stored runs: no file can use them, so lists leave them out."""
 
-KINDS: dict[str, dict[str, str]] = {
-    "formats": {
-        "agentv": "evalwright.formats.agentv:FORMAT",
-        "letta": "evalwright.formats.letta:FORMAT",
-        "native": "evalwright.formats.native:FORMAT",
-        "northstar": "evalwright.formats.northstar:FORMAT",
-        "pixie": "evalwright.formats.pixie:FORMAT",
-        "promptfoo": "evalwright.formats.promptfoo:FORMAT",
-        "skills": "evalwright.formats.skills:FORMAT",
-    },
-    "targets": {
-        "anthropic": "evalwright.targets.chat:Anthropic",
-        "chat": "evalwright.targets.chat:ProviderChat",
-        "cli": "evalwright.targets.command:Command",
-        "coding_agent": "evalwright.targets.coding_agent.target:CodingAgent",
-        "docker": "evalwright.targets.docker:Container",
-        "git_branch": "evalwright.targets.git_branch:GitBranch",
-        "http": "evalwright.targets.http:Http",
-        "in_test": "evalwright.pytest_runs.registered:target",
-        "openai_chat": "evalwright.targets.chat:OpenAIChat",
-        "python_function": "evalwright.targets.python_function:PythonFunction",
-        "replay": "evalwright.targets.replay:Replay",
-        "subprocess": "evalwright.targets.command:Command",
-        "user_simulator": "evalwright.targets.user_simulator:UserSimulator",
-    },
-    "evaluators": {
-        "in_test": "evalwright.pytest_runs.registered:StoredResult",
-        "test_outcome": "evalwright.pytest_runs.registered:TestOutcome",
-    },
-    "embedders": {
-        "openai-text-embedding-3-small": "evalwright.evaluators.similarity.embedders:openai_small",
-        "sentence-transformers/all-MiniLM-L6-v2": "evalwright.evaluators.similarity.embedders:minilm",
-    },
-    "stores": {
-        "local_files": "evalwright.stores.local_files:local_files",
-        "postgres": "evalwright.stores.postgres:postgres",
-        "sqlite": "evalwright.stores.sqlite:sqlite",
-    },
-    "extractors": {
-        "after_marker": "evalwright.evaluators.conversation.extractors:AfterMarker",
-        "all_assistant": "evalwright.evaluators.conversation.extractors:AllAssistant",
-        "first_assistant": "evalwright.evaluators.conversation.extractors:FirstAssistant",
-        "last_assistant": "evalwright.evaluators.conversation.extractors:LastAssistant",
-        "last_turn": "evalwright.evaluators.conversation.extractors:LastTurn",
-        "memory_block": "evalwright.evaluators.conversation.extractors:MemoryBlock",
-        "pattern": "evalwright.evaluators.conversation.extractors:Pattern",
-        "tool_arguments": "evalwright.evaluators.conversation.extractors:ToolArguments",
-        "tool_output": "evalwright.evaluators.conversation.extractors:ToolOutputText",
-    },
-    "providers": {},
-    "mirrors": {
-        "local_files": "evalwright.mirrors.stores:local_files_mirror",
-        "otel": "evalwright.mirrors.otel:OpenTelemetry",
-        "postgres": "evalwright.mirrors.stores:postgres_mirror",
-        "sqlite": "evalwright.mirrors.stores:sqlite_mirror",
-        "webhook": "evalwright.mirrors.webhook:Webhook",
-    },
-    "exports": {},
-    "workspaces": {
-        "case_files": "evalwright.workspaces.case_files:case_files",
-        "docker": "evalwright.workspaces.docker:docker_workspace",
-        "docker_volume": "evalwright.workspaces.docker:docker_volume",
-        "git": "evalwright.workspaces.git:git_workspace",
-        "git_branch": "evalwright.workspaces.git:git_branch",
-        "tempdir_snapshot": "evalwright.workspaces.snapshot:tempdir_snapshot",
-    },
-    "enrichers": {
-        "langfuse": "evalwright.enrichers.backends:Langfuse",
-        "otel": "evalwright.enrichers.backends:OpenTelemetryBackend",
-        "phoenix": "evalwright.enrichers.backends:Phoenix",
-    },
-    "datasets": {
-        "cases": "evalwright.formats.native.cases_dataset:WholeCases",
-        "csv": "evalwright.formats.native.row_files:CsvRows",
-        "fixture": "evalwright.formats.native.yaml_datasets:fixture",
-        "huggingface": "evalwright.formats.native.arrow_rows:HuggingFaceRows",
-        "json": "evalwright.formats.native.row_files:JsonRows",
-        "jsonl": "evalwright.formats.native.datasets:jsonl",
-        "parquet": "evalwright.formats.native.arrow_rows:ParquetRows",
-        "skills": "evalwright.formats.skills.dataset:SkillEvals",
-        "tsv": "evalwright.formats.native.row_files:TsvRows",
-        "yaml": "evalwright.formats.native.yaml_datasets:yaml",
-    },
-    "importers": {
-        "agentdojo": "evalwright.importers.agentdojo:AgentDojoLogs",
-        "anthropic-messages": "evalwright.importers.anthropic_messages:AnthropicMessages",
-        "atif": "evalwright.importers.atif:Atif",
-        "braintrust": "evalwright.importers.braintrust:BraintrustSpans",
-        "claude-code": "evalwright.importers.claude_code:ClaudeCode",
-        "codex": "evalwright.importers.codex:Codex",
-        "copilot": "evalwright.importers.copilot:Copilot",
-        "cursor": "evalwright.importers.cursor:Cursor",
-        "deepeval": "evalwright.importers.deepeval:DeepEval",
-        "gemini": "evalwright.importers.gemini:Gemini",
-        "inspect": "evalwright.importers.inspect_logs:InspectLogs",
-        "langfuse": "evalwright.importers.langfuse:LangfuseTraces",
-        "langsmith": "evalwright.importers.langsmith:LangSmithRuns",
-        "lm-eval": "evalwright.importers.lm_eval:LmEval",
-        "mini-swe-agent": "evalwright.importers.mini_swe_agent:MiniSweAgent",
-        "mlflow": "evalwright.importers.mlflow:MlflowTraces",
-        "openai-messages": "evalwright.importers.openai_messages:OpenAIMessages",
-        "openai-responses": "evalwright.importers.openai_responses:OpenAIResponses",
-        "opencode": "evalwright.importers.opencode:OpenCode",
-        "openhands": "evalwright.importers.openhands:OpenHands",
-        "openinference": "evalwright.importers.spans:OpenInference",
-        "otlp-json": "evalwright.importers.spans:OtlpJson",
-        "promptfoo-results": "evalwright.importers.promptfoo_results:PromptfooResults",
-        "pydantic-evals": "evalwright.importers.pydantic_evals:PydanticEvals",
-        "skill-benchmark": "evalwright.importers.skill_benchmark:SkillBenchmarks",
-        "swe-agent": "evalwright.importers.swe_agent:SweAgent",
-        "tau2": "evalwright.importers.tau2:Tau2Results",
-    },
-    "reports": {
-        "codequality": "evalwright.reports.code_quality:CodeQuality",
-        "github": "evalwright.reports.github:GitHubAnnotations",
-        "html": "evalwright.viewer.document:HtmlDocument",
-        "json": "evalwright.reports.json:JsonReport",
-        "junit": "evalwright.reports.junit:JUnit",
-        "markdown": "evalwright.reports.markdown:Markdown",
-        "sonar": "evalwright.reports.sonar:Sonar",
-    },
-}
-
 NATIVE = "evalh"
 """The name under which records know the native format."""
 WITH_COMMAND = {"letta": "letta-evals", NATIVE: "evalh", "pixie": "pixie"}
@@ -206,6 +86,12 @@ LABELS = {
     "importers": "input format",
     "reports": "report format",
 }
+"""What messages call one of a kind."""
+
+_Loader = tuple[str, Callable[[], Any]]
+"""The package that provides a name, and the function that loads it."""
+_GROUPS = (b"[evalwright.", b"[eval_harness.")
+"""How the names of the groups begin: ours, and those of originals from which a format adopts."""
 
 
 def resolve(ref: EvaluatorEntry | Ref) -> Any:
@@ -354,20 +240,20 @@ def _plugin_formats() -> tuple[Format, ...]:
 
 
 @cache
-def _plugins(kind: str) -> dict[str, Loader]:
+def _plugins(kind: str) -> dict[str, _Loader]:
     """What other packages add to a kind, by name."""
     if kind == "formats":
-        return suite_formats()
-    return {**_adopted_plugins(kind), **_loaders_of_plugin_formats(kind), **of_kind(kind)}
+        return _suite_formats()
+    return {**_adopted_plugins(kind), **_loaders_of_plugin_formats(kind), **_loaders(f"evalwright.{kind}")}
 
 
-def _adopted_plugins(kind: str) -> dict[str, Loader]:
+def _adopted_plugins(kind: str) -> dict[str, _Loader]:
     """What other packages have registered for the original of one of our formats."""
     groups = [our_format.adopts[kind] for our_format in our_formats() if kind in our_format.adopts]
     return {
         name: (package, partial(_adopt, adapt, load))
         for group, adapt in groups
-        for name, (package, load) in of_group(group).items()
+        for name, (package, load) in _loaders(group).items()
     }
 
 
@@ -375,10 +261,84 @@ def _adopt(adapt: Ref, load: Callable[[], Any]) -> Any:
     return resolve(adapt)(load)
 
 
-def _loaders_of_plugin_formats(kind: str) -> dict[str, Loader]:
+def _loaders_of_plugin_formats(kind: str) -> dict[str, _Loader]:
     """What formats of other packages add to a kind."""
     return {
         name: (package_of("formats", plugin_format.name) or "", partial(resolve, ref))
         for plugin_format in (_plugin_formats() if kind in _OF_FORMATS else ())
         for name, ref in getattr(plugin_format, kind).items()
     }
+
+
+def _loaders(group: str) -> dict[str, _Loader]:
+    """What packages register in a group of entry points, by name."""
+    return {point.name: (_package(point), point.load) for point in _points(group)}
+
+
+def _suite_formats() -> dict[str, _Loader]:
+    """Suite formats by name."""
+    return {point.name: (_package(point), partial(_checked_format, point)) for point in _points("evalwright.formats")}
+
+
+@cache
+def _points(group: str) -> tuple[EntryPoint, ...]:
+    if not _are_there(tuple(sys.path)):
+        return ()
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=group))
+
+
+@cache
+def _are_there(places: tuple[str, ...]) -> bool:
+    """Whether a package in one of these places may have entry points for us, or for an original that we adopt from.
+
+    Reading these few files takes a tenth of the time that importing `importlib.metadata` and reading all packages would
+    take, for which every command would pay.
+    """
+    if sum(hasattr(finder, "find_distributions") for finder in sys.meta_path) > 1:
+        return True  # packages need not be in folders
+    for place in places:
+        try:
+            names = os.listdir(place or ".")  # noqa: PTH208 - without pathlib
+        except NotADirectoryError:
+            return True  # packages inside an archive
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")) and _has_groups(os.path.join(place, name)):  # noqa: PTH118
+                return True
+    return False
+
+
+def _has_groups(folder: str) -> bool:
+    try:
+        with open(os.path.join(folder, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123 - without pathlib
+            text = file.read()
+            return any(group in text for group in _GROUPS)
+    except OSError:
+        return False
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else "a plug-in"
+
+
+def _checked_format(point: EntryPoint) -> Format:
+    from evalwright.model.format import Format
+
+    loaded = point.load()
+    if not isinstance(loaded, Format):
+        raise TypeError(f"expected a Format, found {loaded!r}")
+    if loaded.name != point.name:
+        raise ValueError(f"its name is {loaded.name!r}, but its entry point is called {point.name!r}")
+    return loaded
+
+
+def first_sentence(thing: object) -> str:
+    """The first sentence of the docstring of a class or function, on one line; "" without a docstring."""
+    from inspect import getdoc
+
+    paragraph = " ".join((getdoc(thing) or "").partition("\n\n")[0].split())
+    sentence, end, _ = paragraph.partition(". ")
+    return sentence + end.rstrip()

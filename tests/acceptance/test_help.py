@@ -38,7 +38,7 @@ def loaded_by(work):
     return sorted(set(sys.modules) - before)
 """
 OF_HELP = {
-    "evalwright", "evalwright.cli", "evalwright.cli.commands", "evalwright.entry_points", "evalwright.errors",
+    "evalwright", "evalwright.built_in", "evalwright.cli", "evalwright.cli.commands", "evalwright.errors",
     "evalwright.registry",
     "signal",
 }  # fmt: skip

@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 
 from architecture.source import SOURCE, imports, modules, nodes
-from evalwright import registry
+from evalwright import built_in, registry
 from evalwright.model.format import Format
 
-NAMES = {*registry.KINDS["formats"], registry.NATIVE}
+NAMES = {*built_in.KINDS["formats"], registry.NATIVE}
 FORMATS = registry.our_formats()
 WITH_A_KEY = {SOURCE / "targets/coding_agent/target.py"}
 """Where a key of systems has the name of a format: the skills of an agent."""
 
 
 def folder_of(one: Format) -> Path:
-    module = registry.KINDS["formats"][one.name].partition(":")[0]
+    module = built_in.KINDS["formats"][one.name].partition(":")[0]
     return SOURCE.joinpath(*module.split(".")[1:])
 
 
 def may_name_formats(path: Path) -> bool:
-    """The registry, and a format's own folder and face."""
+    """The registry with its tables, and a format's own folder and face."""
     place = path.relative_to(SOURCE).parts
-    return place == ("registry.py",) or place[0] in NAMES or (place[0] == "formats" and place[1] in NAMES)
+    return place[0] in ("registry.py", "built_in.py", *NAMES) or (place[0] == "formats" and place[1] in NAMES)
 
 
 def names_in(found: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from architecture.source import modules, nodes, room, tree
-from evalwright import registry
+from evalwright import built_in
 
-FORMATS = {f"formats.{name}" for name in registry.KINDS["formats"]}
+FORMATS = {f"formats.{name}" for name in built_in.KINDS["formats"]}
 FACES = (
     "evalwright", "evalwright.letta", "evalwright.northstar", "evalwright.pixie", "evalwright.plugins",
     "evalwright.session", "evalwright.statistics", "evalwright.testing",

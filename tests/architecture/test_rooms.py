@@ -9,16 +9,16 @@ import sys
 
 import evalwright
 from architecture.source import SOURCE, imports, modules, nodes, room
-from evalwright import registry
+from evalwright import built_in
 
-FORMATS = tuple(registry.KINDS["formats"])
+FORMATS = tuple(built_in.KINDS["formats"])
 LOWER = {
     "errors": "synonyms",
     "synonyms": "",
     "statistics": "",
     "processes": "",
-    "entry_points": "model",
-    "registry": "model entry_points",
+    "built_in": "",
+    "registry": "model built_in",
     "sandbox": "processes",
     "files": "processes",
     "model": "",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from evalwright import registry
+from evalwright import built_in, registry
 from evalwright.cli.commands import COMMANDS, commands
 from evalwright.formats.native.file import EvalFile
 from evalwright.formats.native.file_mistakes import model_of
@@ -102,7 +102,7 @@ def test_every_format_with_totals_is_named_at_their_key() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", registry.KINDS)
+@pytest.mark.parametrize("kind", built_in.KINDS)
 def test_every_registered_name_is_documented(kind: str) -> None:
     text = "".join((DOCS / page).read_text() for page in PAGES_OF_KIND[kind])
     assert missing(registry.names(kind), text) == []

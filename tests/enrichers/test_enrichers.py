@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from enrichers.silent import Silent
-from evalwright import registry
+from evalwright import built_in
 from evalwright.errors import InputError
 from evalwright.model.plan import Plugin, Variant
 from evalwright.model.trace import Output, Trace
@@ -159,7 +159,7 @@ def test_the_end_of_the_run_names_paths_that_find_nothing_and_counts_failures(tm
 
 
 def test_an_enricher_that_does_not_answer_in_time_is_noted_and_the_next_is_called(monkeypatch):
-    monkeypatch.setitem(registry.KINDS["enrichers"], "silent", "enrichers.silent:Silent")
+    monkeypatch.setitem(built_in.KINDS["enrichers"], "silent", "enrichers.silent:Silent")
     monkeypatch.setattr(Silent, "asked", 0)
     twice = [Plugin("silent"), Plugin("silent")]
     plan = a_plan(variants=[Variant("v1", "replay", timeout_seconds=0.01, enrich_trace_from=twice)])

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright import registry
+from evalwright.built_in import KINDS
 from evalwright.errors import InputError
 from evalwright.evaluators.build import build, build_evaluator, calls_models, config_doubts
 from evalwright.model.chat import ChatRequest
@@ -128,7 +129,7 @@ class Lengths:
 
 @pytest.fixture
 def other_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.KINDS["evaluators"], "lengths", f"{__name__}:Lengths")
+    monkeypatch.setitem(KINDS["evaluators"], "lengths", f"{__name__}:Lengths")
 
 
 @pytest.mark.usefixtures("other_package")
@@ -218,7 +219,7 @@ class Wanting:
 
 @pytest.fixture
 def wanting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.KINDS["evaluators"], "wanting", f"{__name__}:Wanting")
+    monkeypatch.setitem(KINDS["evaluators"], "wanting", f"{__name__}:Wanting")
 
 
 @pytest.mark.usefixtures("wanting")

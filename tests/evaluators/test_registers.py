@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from evalwright import registry
+from evalwright import built_in, registry
 from evalwright.errors import InputError
 from evalwright.evaluators.build import build_evaluator, declared
 from evalwright.evaluators.catalogue import catalogue, describe
@@ -57,7 +57,7 @@ def test_names_of_stored_runs_are_not_listed_but_known() -> None:
 def test_no_name_is_in_two_registers() -> None:
     names = [name for register in registry.families().values() for name in register]
     names += [name for format in registry.formats() for name in format.evaluators]
-    names += registry.KINDS["evaluators"]
+    names += built_in.KINDS["evaluators"]
     assert sorted(names) == sorted(set(names))
 
 

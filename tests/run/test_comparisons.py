@@ -7,7 +7,7 @@ from typing import ClassVar
 import msgspec
 import pytest
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.model.plan import EvaluatorSpec, RunSettings, Variant
 from evalwright.model.result import Evaluation
@@ -56,8 +56,8 @@ class Longest(msgspec.Struct, frozen=True):
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
-    monkeypatch.setitem(registry.KINDS["targets"], "named", f"{__name__}:Named")
-    monkeypatch.setitem(registry.KINDS["evaluators"], "longest_answer", f"{__name__}:Longest")
+    monkeypatch.setitem(built_in.KINDS["targets"], "named", f"{__name__}:Named")
+    monkeypatch.setitem(built_in.KINDS["evaluators"], "longest_answer", f"{__name__}:Longest")
     called.clear()
 
 

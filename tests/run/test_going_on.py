@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.errors import InputError, RunLockedError
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
@@ -77,7 +77,7 @@ class ByWord:
 
 
 def test_failures_are_run_again_beside_errors_but_no_passes_and_no_skips(tmp_path, agents, monkeypatch):
-    monkeypatch.setitem(registry.KINDS["evaluators"], "by_word", f"{__name__}:ByWord")
+    monkeypatch.setitem(built_in.KINDS["evaluators"], "by_word", f"{__name__}:ByWord")
     evaluators = [EvaluatorSpec("one", "by_word"), EvaluatorSpec("two", "by_word")]
     words = ["pass", "fail", "skip", "error"]
     outcome = run_suite(suite(tmp_path, words, "agents:word", evaluators=evaluators, max_concurrency=1))

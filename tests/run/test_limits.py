@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.errors import InputError, LimitExceeded
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.result import Evaluation
@@ -170,7 +170,7 @@ class Blocking:
 
 @pytest.fixture
 def blocking(monkeypatch):
-    monkeypatch.setitem(registry.KINDS["targets"], "blocking", f"{__name__}:Blocking")
+    monkeypatch.setitem(built_in.KINDS["targets"], "blocking", f"{__name__}:Blocking")
 
 
 def test_set_up_that_blocks_the_loop_has_a_limit(tmp_path, blocking):

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, RunSettings, Shard, Variant
@@ -71,8 +71,8 @@ class DrawnScore(msgspec.Struct, frozen=True):
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
-    monkeypatch.setitem(registry.KINDS["targets"], "drawn", f"{__name__}:DrawnTarget")
-    monkeypatch.setitem(registry.KINDS["evaluators"], "drawn_score", f"{__name__}:DrawnScore")
+    monkeypatch.setitem(built_in.KINDS["targets"], "drawn", f"{__name__}:DrawnTarget")
+    monkeypatch.setitem(built_in.KINDS["evaluators"], "drawn_score", f"{__name__}:DrawnScore")
 
 
 def drawn_suite(folder: Path, dice: random.Random) -> Suite:

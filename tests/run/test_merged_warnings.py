@@ -5,7 +5,7 @@ import random
 import pytest
 import yaml
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.errors import TargetError
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, RunSettings, Variant
@@ -49,8 +49,8 @@ class Asked:
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
-    monkeypatch.setitem(registry.KINDS["evaluators"], "asked", f"{__name__}:Asked")
-    monkeypatch.setitem(registry.KINDS["targets"], "doubtful", f"{__name__}:Doubtful")
+    monkeypatch.setitem(built_in.KINDS["evaluators"], "asked", f"{__name__}:Asked")
+    monkeypatch.setitem(built_in.KINDS["targets"], "doubtful", f"{__name__}:Doubtful")
 
 
 def drawn_suite(folder, dice):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.model.plan import Plugin
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
@@ -48,7 +48,7 @@ made: list[Slow] = []
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(registry.KINDS["mirrors"], "slow", f"{__name__}:Slow")
+    monkeypatch.setitem(built_in.KINDS["mirrors"], "slow", f"{__name__}:Slow")
     monkeypatch.setattr("evalwright.run.steps.mirror._MOST_WAITING", 3)
     made.clear()
     release.clear()
@@ -91,7 +91,7 @@ SECRET = "sesame-canary-77"
 
 
 def test_mirrors_hear_no_secret_and_what_they_raise_is_counted_without_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(registry.KINDS["mirrors"], "fails", f"{__name__}:Fails")
+    monkeypatch.setitem(built_in.KINDS["mirrors"], "fails", f"{__name__}:Fails")
     mirrored = suite(tmp_path, [SECRET, f"Bearer {SECRET}"], max_concurrency=1)
     mirrored.mirrors, mirrored.secrets = [Plugin("fails", {})], {"KEY": SECRET}
     outcome = run_suite(mirrored)

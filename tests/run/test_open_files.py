@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.trace import Answer, Output, Trace
 from evalwright.run.limits import new_loop
@@ -85,7 +85,7 @@ class Greedy:
 
 @pytest.fixture
 def greedy(monkeypatch):
-    monkeypatch.setitem(registry.KINDS["targets"], "greedy", f"{__name__}:Greedy")
+    monkeypatch.setitem(built_in.KINDS["targets"], "greedy", f"{__name__}:Greedy")
     Greedy.calls.clear()
     return [Variant("main", "greedy", {})]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.errors import InputError
 from evalwright.model.plan import Plugin
 from evalwright.model.suite import Suite
@@ -28,7 +28,7 @@ from run.suites import SAYS_DONE, SAYS_LAST, suite
 
 @pytest.fixture
 def on_a_shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
-    monkeypatch.setitem(registry.KINDS["stores"], "shelf", "run.shelf:shelf")
+    monkeypatch.setitem(built_in.KINDS["stores"], "shelf", "run.shelf:shelf")
     monkeypatch.setenv("SHELF_TOKEN", "token-0f-the-shelf")
     shelf.SHELVES.clear()
     config = {"name": "upper", "token": "token-0f-the-shelf", "password": "literal-passw0rd", "path": str(tmp_path)}

@@ -6,7 +6,7 @@ import sys
 import msgspec
 import pytest
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.model.plan import EvaluatorSpec, Plugin, RetryRule, Variant
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
@@ -122,8 +122,8 @@ class Closing:
 def _registered(monkeypatch):
     for kind, classes in (("targets", (Told, Done, Closing)), ("evaluators", (Says, SaysLater, SaysLast, SaysOfAll))):
         for one in classes:
-            monkeypatch.setitem(registry.KINDS[kind], one.__name__, f"{__name__}:{one.__name__}")
-    monkeypatch.setitem(registry.KINDS["enrichers"], "Changes", f"{__name__}:Changes")
+            monkeypatch.setitem(built_in.KINDS[kind], one.__name__, f"{__name__}:{one.__name__}")
+    monkeypatch.setitem(built_in.KINDS["enrichers"], "Changes", f"{__name__}:Changes")
 
 
 def stored(outcome):
@@ -170,7 +170,7 @@ def test_so_it_is_for_a_package_that_is_installed_in_whatever_process_it_answers
     (project / "ill-1.dist-info" / "entry_points.txt").write_text("[evalwright.targets]\nill = ill:Ill\n")
     (project / "ill.py").write_text(INSTALLED)
     monkeypatch.syspath_prepend(str(project))
-    monkeypatch.setitem(registry.KINDS["targets"], "ill", "ill:Ill")  # this process may have looked for packages before
+    monkeypatch.setitem(built_in.KINDS["targets"], "ill", "ill:Ill")  # this process may have looked for packages before
     cases = [{"ok": 1}, 7, {"ok": 1}]
     made = suite(tmp_path, cases, variants=[Variant("main", "ill", isolation=isolation)], max_concurrency=1)
     outcome = run_suite(msgspec.structs.replace(made, source=project / "eval.yaml"))

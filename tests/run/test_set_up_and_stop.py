@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.errors import InputError, Interrupted
 from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -48,7 +48,7 @@ class Unclosable:
 
 
 def test_a_target_that_cannot_be_closed_is_told_of_and_spoils_no_verdict(tmp_path, monkeypatch):
-    monkeypatch.setitem(registry.KINDS["targets"], "unclosable", f"{__name__}:Unclosable")
+    monkeypatch.setitem(built_in.KINDS["targets"], "unclosable", f"{__name__}:Unclosable")
     outcome = run_suite(suite(tmp_path, [1], variants=[Variant("main", "unclosable", {})]))
     [said] = outcome.summary.warnings
     assert re.fullmatch(r"main: closing it raised RuntimeError: still busy in test_set_up_and_stop\.py:\d+", said)

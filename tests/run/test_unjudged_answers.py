@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.errors import StorageError
 from evalwright.evaluators.onlooker import PASSED, Onlooker
 from evalwright.model.plan import EvaluatorSpec
@@ -60,8 +60,8 @@ class Judging:
 
 @pytest.fixture(autouse=True)
 def judging(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.KINDS["evaluators"], LOOKS.type, f"{__name__}:Looks")
-    monkeypatch.setitem(registry.KINDS["evaluators"], WAITS.type, f"{__name__}:Waits")
+    monkeypatch.setitem(built_in.KINDS["evaluators"], LOOKS.type, f"{__name__}:Looks")
+    monkeypatch.setitem(built_in.KINDS["evaluators"], WAITS.type, f"{__name__}:Waits")
     Judging.judged, Judging.look, Judging.seconds = [], lambda case: None, 0.0
 
 

@@ -5,7 +5,7 @@ import sys
 import msgspec
 import pytest
 
-from evalwright import registry
+from evalwright import built_in, registry
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import EvaluationResult
 from evalwright.run.re_evaluation import re_evaluate
@@ -18,7 +18,7 @@ WAITING = EvaluatorSpec("waiting", "waiting_in_tests")
 
 @pytest.fixture(autouse=True)
 def judges(agents, monkeypatch):
-    monkeypatch.setitem(registry.KINDS["evaluators"], WAITING.type, "judges:Waiting")
+    monkeypatch.setitem(built_in.KINDS["evaluators"], WAITING.type, "judges:Waiting")
     sys.modules.pop("judges", None)
     registry.load.cache_clear()
     import judges

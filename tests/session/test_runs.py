@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 import evalwright as ew
-from evalwright import registry
+from evalwright import built_in, registry
 from evalwright.errors import InputError
 from evalwright.letta import run_suite as run_letta
 from evalwright.llm.choices import ModelChoices
@@ -178,7 +178,7 @@ def test_two_letta_suites_are_gathered(tmp_path, monkeypatch, capsys):
 def own(monkeypatch):
     """Evaluators of the tests by name."""
     for kind, name in (("blocking_in_tests", "Blocking"), ("counting_in_tests", "Counting")):
-        monkeypatch.setitem(registry.KINDS["evaluators"], kind, f"session.shop:{name}")
+        monkeypatch.setitem(built_in.KINDS["evaluators"], kind, f"session.shop:{name}")
     registry.load.cache_clear()
     shop.blocked.clear()
     yield

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from evalwright import registry
+from evalwright import built_in, registry
 from evalwright.cli.options import as_json, color
 from evalwright.cli.screen import print_out, screen_paint
 from evalwright.cli.stored_runs import store_choice, store_options
@@ -38,7 +38,7 @@ class _Kind(click.Choice[str]):
     """A kind of registered names, or `runs`; `dialects` is the older word for formats."""
 
     def __init__(self) -> None:
-        super().__init__([*registry.KINDS, "runs"])
+        super().__init__([*built_in.KINDS, "runs"])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         kind = "formats" if value == "dialects" else value
@@ -57,7 +57,7 @@ def _complete_names(ctx: click.Context, param: click.Parameter, incomplete: str)
     "list",
     cls=Command,
     short_help="List evaluators, targets, formats, … or stored runs.",
-    epilog=f"KIND is one of {', '.join([*registry.KINDS, 'runs'])}.",
+    epilog=f"KIND is one of {', '.join([*built_in.KINDS, 'runs'])}.",
 )
 @click.argument("kind", type=_Kind(), metavar="KIND")
 @click.argument("name", metavar="[NAME|FOLDER]", default="", shell_complete=_complete_names)

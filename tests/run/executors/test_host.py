@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evalwright import registry
+from evalwright import built_in
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.trace import Trace
@@ -236,7 +236,7 @@ def test_what_a_plug_in_does_wrong_at_its_worker_is_told_as_in_the_run_s_own_pro
     for name, text in PACKAGE.items():
         (package / name).write_text(text)
     monkeypatch.syspath_prepend(str(package.parent))
-    monkeypatch.setitem(registry.KINDS["targets"], "packaged", "agent:Packaged")
+    monkeypatch.setitem(built_in.KINDS["targets"], "packaged", "agent:Packaged")
     monkeypatch.delitem(sys.modules, "agent", raising=False)
     outcome = ran(tmp_path, 3, {"main": {"adapter": "packaged"}}, plain=plain)
     by_case = traces(outcome)

@@ -8,7 +8,7 @@ from glob import has_magic
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from evalwright import registry
+from evalwright import built_in, registry
 from evalwright.errors import InputError, Problem
 from evalwright.files.key_paths import steps_of
 from evalwright.files.paths import named_in, near_file
@@ -73,7 +73,7 @@ class DatasetReading:
             return ()
         dataset = self._sections.dataset
         rows = is_of_rows(kind, dataset.path or "", dataset.extra)
-        if kind in registry.KINDS["datasets"]:
+        if kind in built_in.KINDS["datasets"]:
             self._file.doubt_keys(("dataset",), dataset, _own_keys(kind, rows))
         if dataset.own_evaluators and kind != "cases":
             self._file.report(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
