@@ -29,7 +29,7 @@ from evalwright.model.summary import (
 )
 from evalwright.reports import columns, decision_columns
 from evalwright.reports.calibration import calibration_lines
-from evalwright.reports.columns import Column, Unit
+from evalwright.reports.column import Column, Unit, used
 from evalwright.reports.comparison import comparison_of_runs
 from evalwright.reports.json import JsonReport
 from evalwright.reports.markdown import Markdown
@@ -189,7 +189,7 @@ def holds(lines: Sequence[str], row: Sequence[str]) -> bool:
 @pytest.mark.parametrize("name", OF_RUN)
 def test_a_report_has_every_column_with_its_title_and_its_values(name: str, output: str) -> None:
     titles = [column.title for column in TABLES[name] if not (name == "COMPARISON_COLUMNS" and column.key == "variant")]
-    assert set(columns.used(TABLES[name], OF_RUN[name])) == set(TABLES[name]), "give the column a value in FULL, above"
+    assert set(used(TABLES[name], OF_RUN[name])) == set(TABLES[name]), "give the column a value in FULL, above"
     assert holds(lines_of(output), titles)
     for row in OF_RUN[name]:
         said = [column.show(row) for column in TABLES[name]]
@@ -250,14 +250,14 @@ def test_a_column_of_nothing_is_in_no_report_or_in_all(name: str) -> None:
         "TRIAL_COLUMNS": columns.trial_rows(bare.variants),
         "COMPARISON_COLUMNS": bare.comparison.deltas if bare.comparison else [],
     }[name]
-    shown = {column.title for column in columns.used(TABLES[name], rows)}
+    shown = {column.title for column in used(TABLES[name], rows)}
     markdown = next(line for line in Markdown().render(stored(), bare).splitlines() if _header(name) in line)
     assert {column.title for column in TABLES[name] if f"| {column.title} |" in markdown} == shown
 
 
 def test_an_interval_of_no_flakes_stands_beside_their_rate() -> None:
     steady = variant("new", trials=TrialStatistics(2, 24, [0.75], [0.75], flake_rate=0.0, flake_rate_ci95=(0.0, 0.06)))
-    titles = [column.title for column in columns.used(columns.VARIANT_COLUMNS, [steady])]
+    titles = [column.title for column in used(columns.VARIANT_COLUMNS, [steady])]
     assert titles[-2:] == ["flake rate", "95% interval"]
 
 

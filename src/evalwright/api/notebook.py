@@ -8,7 +8,8 @@ from itertools import islice
 
 from evalwright.api.cells import Cell
 from evalwright.api.summaries import Summary
-from evalwright.reports.columns import VARIANT_COLUMNS, used
+from evalwright.reports.column import used
+from evalwright.reports.columns import VARIANT_COLUMNS
 
 __all__ = ["html_of"]
 

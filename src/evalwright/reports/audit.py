@@ -5,7 +5,7 @@ from __future__ import annotations
 from evalwright.errors import counted, money
 from evalwright.model.audit import AuditReport, EvaluatorAudit, MutationAudit, Survivor
 from evalwright.reports import numbers
-from evalwright.reports.columns import Column, Unit, bold
+from evalwright.reports.column import Column, Unit, bold
 from evalwright.reports.terminal import table_lines
 from evalwright.reports.text import Paint, ended, folded, one_line, short_line
 

@@ -10,7 +10,7 @@ from evalwright.decisions.drift import MeasureChange
 from evalwright.model.calibration import CorrectedRate
 from evalwright.model.decision import Decision
 from evalwright.reports import numbers
-from evalwright.reports.columns import Column, Unit, bold
+from evalwright.reports.column import Column, Unit, bold
 from evalwright.reports.decision_words import with_ends
 
 __all__ = [

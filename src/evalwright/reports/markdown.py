@@ -21,17 +21,15 @@ from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantDelta, decisions_of
 from evalwright.reports import numbers
 from evalwright.reports.changed_cells import ChangedCell, changed_cells
+from evalwright.reports.column import Column, Unit, used
 from evalwright.reports.columns import (
     COMPARISON_COLUMNS,
     METRIC_COLUMNS,
     TRIAL_COLUMNS,
-    Column,
-    Unit,
     evaluator_columns,
     evaluator_rows,
     metric_rows,
     trial_rows,
-    used,
     variant_columns,
 )
 from evalwright.reports.context import ALONE, ReportContext

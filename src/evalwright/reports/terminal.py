@@ -11,17 +11,15 @@ from evalwright.model.decision import Decision
 from evalwright.model.plan import Plan
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary, decisions_of
 from evalwright.reports import numbers
+from evalwright.reports.column import Column, Unit, used
 from evalwright.reports.columns import (
     COMPARISON_COLUMNS,
     METRIC_COLUMNS,
     TRIAL_COLUMNS,
-    Column,
-    Unit,
     evaluator_columns,
     evaluator_rows,
     metric_rows,
     trial_rows,
-    used,
     variant_columns,
 )
 from evalwright.reports.gates import gate_decisions

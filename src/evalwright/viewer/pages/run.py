@@ -7,16 +7,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from evalwright.model.summary import RunSummary
+from evalwright.reports.column import Column, Unit, used
 from evalwright.reports.columns import (
     METRIC_COLUMNS,
     TRIAL_COLUMNS,
-    Column,
-    Unit,
     evaluator_columns,
     evaluator_rows,
     metric_rows,
     trial_rows,
-    used,
     variant_columns,
 )
 from evalwright.reports.failures import failures_title
