@@ -22,8 +22,9 @@ from evalwright.run.options import RunOptions
 from evalwright.run.records import Clock
 from evalwright.run.start import run_suite
 from evalwright.scoring.tally import Tally
+from evalwright.stores.documents import reserved_words
 from evalwright.stores.local_files import LocalFiles
-from evalwright.stores.local_files.lines import LineEncoder, reserved_words
+from evalwright.stores.local_files.lines import LineEncoder
 from evalwright.testing import MemoryStore, a_case, a_plan, a_trace
 from run.judged_runs import CHECKS, SECRET, judged_again, runs, stored, texts
 from run.project import agents

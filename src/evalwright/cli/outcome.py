@@ -17,7 +17,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.reports.text import Paint, harmless
 from evalwright.run.cells import RunState
 from evalwright.run.outcomes import Outcome
-from evalwright.stores.local_files.lines import reserved_words
+from evalwright.stores.documents import reserved_words
 
 __all__ = ["present", "print_suite_used", "watch_of"]
 

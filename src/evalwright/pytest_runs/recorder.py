@@ -182,7 +182,7 @@ class Recorder:
         if self._spool is None:
             from evalwright.pytest_runs.collection import session_plan
             from evalwright.pytest_runs.spool import Spool
-            from evalwright.stores.local_files.lines import reserved_words
+            from evalwright.stores.documents import reserved_words
 
             words = reserved_words(session_plan(self._root, datetime.now(UTC)))
             self._spool = Spool(self._folder, self._process, words)

@@ -28,8 +28,9 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary, ShardCounts
 from evalwright.run.differences import first_difference_in
 from evalwright.run.used_files import sha256_of
+from evalwright.stores.documents import reserved_words
 from evalwright.stores.local_files import LocalFiles
-from evalwright.stores.local_files.lines import LineEncoder, reserved_words
+from evalwright.stores.local_files.lines import LineEncoder
 from evalwright.stores.local_files.reader import CASES
 from evalwright.stores.manifest import SHARD, manifest_of, write_manifest
 

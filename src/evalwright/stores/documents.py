@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,19 +17,33 @@ from evalwright.files.durable import create_file
 from evalwright.files.masker import Masker
 from evalwright.files.placeholders import expand, variables_in
 from evalwright.model.plan import Plan
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case, Expected
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import SCHEMA_VERSION, is_newer
+from evalwright.model.trace import (
+    SCHEMA_VERSION,
+    Metrics,
+    Output,
+    ToolCall,
+    ToolResult,
+    Trace,
+    TraceError,
+    TraceMessage,
+    is_newer,
+)
 from evalwright.registry import format_of_run
 
 __all__ = [
     "INDEXED_FROM",
     "Masked",
+    "PlanSecrets",
     "cells_of",
     "missing_key",
     "named_in_plan",
     "newer_version",
     "plan_from_json",
     "plan_to_json",
+    "reserved_words",
     "summary_from_yaml",
     "summary_to_plain",
     "summary_to_yaml",
@@ -41,6 +55,10 @@ INDEXED_FROM = 20_000
 _MOST_CELLS = 10**9
 """Some bytes of memory are taken for each cell of a run that is continued."""
 _KEY_BYTES = 32
+_SHAPES = (
+    *(Case, Expected, Trace, Output, Metrics, ToolCall, ToolResult, TraceMessage, TraceError),
+    *(EvaluationResult, CaseVerdict),
+)
 _SEALED = (
     "dialect", "config_path", "config_hash", "variants", "evaluators", "evaluators_by_case", "import_paths", "mirrors",
     "exports", "workspace", "cases_sha256",
@@ -51,6 +69,14 @@ _SEALED = (
 def cells_of(plan: Plan) -> int:
     """The number of cells in the whole run, of which a shard has a part."""
     return plan.cases_total * sum(map(plan.trials_of, plan.variants))
+
+
+def reserved_words(plan: Plan) -> frozenset[str]:
+    """Strings that masking leaves alone, so that records stay readable: names of fields, variants, evaluators."""
+    words = {name for shape in _SHAPES for name in shape.__struct_fields__}
+    words.update(variant.name for variant in plan.variants)
+    words.update(evaluator.name for evaluator in plan.evaluators)
+    return frozenset(words | {"borderline", plan.config_hash, plan.run_id})
 
 
 def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {}) -> bytes:
@@ -187,3 +213,44 @@ class Masked:
     @cached_property
     def _masker(self) -> Masker:
         return Masker.of({}, os.environ) if self._given_masker is None else self._given_masker
+
+
+class PlanSecrets:
+    """What readers and writers of a stored run have in common: its plan, with the secrets that they are given."""
+
+    plan: Plan | None
+    unresolved: list[str]
+
+    def __init__(
+        self, place: str, stored: Callable[[], bytes | None], masker: Masker, variables: Mapping[str, str]
+    ) -> None:
+        """`stored` reads the plan, which messages call `place`; `variables` replace `${NAME}` in it."""
+        self._place, self._stored, self._given_masker = place, stored, masker
+        self._recorded = False
+        self._fill_in(stored(), variables)
+
+    def _fill_in(self, stored: bytes | None, variables: Mapping[str, str]) -> None:
+        self._variables = variables
+        self.plan, self._placeholders = (None, {}) if stored is None else plan_from_json(self._place, stored, variables)
+        self.unresolved = sorted(self._placeholders)
+
+    @cached_property
+    def _masker(self) -> Masker:
+        """Made when it is first needed: most readers mask nothing."""
+        return self._given_masker if self.plan is None else self._given_masker.keeping(reserved_words(self.plan))
+
+    def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """See `RunReader.reveal`."""
+        stored = self._stored()
+        named = named_in_plan(stored, variables)
+        self._masker = self._masker.hiding(named)
+        self._fill_in(stored, {**variables, **self._masker.secrets})
+        return named
+
+    def mask(self, text: str) -> str:
+        """See `RunReader.mask`."""
+        return self._masker.mask_text(text)
+
+    def mask_cases(self, masked: bool = True) -> None:
+        """See `RunReader`."""
+        self._recorded = masked

@@ -27,7 +27,8 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import write_artifact
-from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, reserved_words
+from evalwright.stores.documents import reserved_words
+from evalwright.stores.local_files.lines import LineDecoder, LineEncoder
 
 __all__ = ["MemoryJudgements", "MemoryReader", "MemoryRun", "MemoryStore"]
 

@@ -19,7 +19,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.registry import load
-from evalwright.stores.local_files.lines import reserved_words
+from evalwright.stores.documents import reserved_words
 
 __all__ = ["MirrorsOfPlan"]
 

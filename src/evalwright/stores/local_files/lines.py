@@ -25,17 +25,8 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.files.masker import Masker
 from evalwright.files.placeholders import expand, expand_as_recorded
-from evalwright.model.plan import Plan
-from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.model.snapshot import Case, Expected
+from evalwright.model.snapshot import Case
 from evalwright.model.trace import (
-    Metrics,
-    Output,
-    ToolCall,
-    ToolResult,
-    Trace,
-    TraceError,
-    TraceMessage,
     is_newer,
 )
 from evalwright.stores.documents import newer_version
@@ -47,7 +38,6 @@ __all__ = [
     "LineEncoder",
     "decoded_case",
     "decoded_line",
-    "reserved_words",
     "unresolved_in",
 ]
 
@@ -68,18 +58,6 @@ _MARK_ENDS = b',"placeholders":true}\n'
 _CASE_ENDS = b'"schema_version":"1.0","digest":"'
 """What follows the last value in the line of a case; then come a hash and the end."""
 _HASHED = slice(-len(_CASE_ENDS) - 27, -27)
-_SHAPES = (
-    *(Case, Expected, Trace, Output, Metrics, ToolCall, ToolResult, TraceMessage, TraceError),
-    *(EvaluationResult, CaseVerdict),
-)
-
-
-def reserved_words(plan: Plan) -> frozenset[str]:
-    """Strings that masking leaves alone, so that records stay readable: names of fields, variants, evaluators."""
-    words = {name for shape in _SHAPES for name in shape.__struct_fields__}
-    words.update(variant.name for variant in plan.variants)
-    words.update(evaluator.name for evaluator in plan.evaluators)
-    return frozenset(words | {"borderline", plan.config_hash, plan.run_id})
 
 
 class LineEncoder:

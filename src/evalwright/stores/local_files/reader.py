@@ -17,12 +17,12 @@ from evalwright.model.summary import RunSummary
 from evalwright.model.trace import is_newer
 from evalwright.stores.documents import (
     INDEXED_FROM,
+    PlanSecrets,
     cells_of,
     newer_version,
     summary_from_yaml,
 )
 from evalwright.stores.local_files.lines import LineDecoder, decoded_case
-from evalwright.stores.local_files.plan_secrets import PlanSecrets
 
 if TYPE_CHECKING:
     from evalwright.model.cell_index import IndexCreation

@@ -20,10 +20,11 @@ from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.documents import (
     plan_to_json,
+    reserved_words,
     summary_to_plain,
     summary_to_yaml,
 )
-from evalwright.stores.local_files.lines import LineEncoder, reserved_words
+from evalwright.stores.local_files.lines import LineEncoder
 from evalwright.stores.local_files.reader import (
     PLAN,
     RESULTS,

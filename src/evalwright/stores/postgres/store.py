@@ -15,8 +15,8 @@ from evalwright.files.masker import Masker
 from evalwright.files.paths import numbered, safe_id
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
-from evalwright.stores.documents import Masked, plan_to_json
-from evalwright.stores.local_files.lines import LineEncoder, reserved_words
+from evalwright.stores.documents import Masked, plan_to_json, reserved_words
+from evalwright.stores.local_files.lines import LineEncoder
 from evalwright.stores.postgres.database import Connection, Database
 from evalwright.stores.postgres.lock import is_locked, lock_run
 from evalwright.stores.postgres.run import PostgresRun

@@ -17,8 +17,8 @@ from evalwright.files.masker import Masker
 from evalwright.files.paths import numbered, path_in, safe_id
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
-from evalwright.stores.documents import Masked, plan_to_json
-from evalwright.stores.local_files.lines import LineEncoder, reserved_words
+from evalwright.stores.documents import Masked, plan_to_json, reserved_words
+from evalwright.stores.local_files.lines import LineEncoder
 from evalwright.stores.lock import RunLock, is_held
 from evalwright.stores.sqlite.run import SqliteRun, connect, reading, writing
 from evalwright.stores.tables.config import read_config

@@ -23,13 +23,14 @@ from evalwright.model.trace import Trace, is_newer
 from evalwright.stores.artifacts import artifact_path, folder_of, write_artifact
 from evalwright.stores.documents import (
     INDEXED_FROM,
+    PlanSecrets,
     cells_of,
     newer_version,
     plan_to_json,
+    reserved_words,
     summary_to_plain,
 )
-from evalwright.stores.local_files.lines import LineDecoder, decoded_case, reserved_words
-from evalwright.stores.local_files.plan_secrets import PlanSecrets
+from evalwright.stores.local_files.lines import LineDecoder, decoded_case
 from evalwright.stores.tables.cases import CaseLines
 from evalwright.stores.tables.judgements import TableJudgements
 from evalwright.stores.tables.rows import Batch, Row, RowEncoder
