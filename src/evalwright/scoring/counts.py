@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
 from math import fsum
 from typing import NamedTuple, get_args
@@ -14,115 +14,33 @@ from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import PassCriteria
 from evalwright.model.result import Status
 from evalwright.model.summary import EvaluatorRate
+from evalwright.scoring.case_trials import (
+    ERROR_TRIAL,
+    JUDGED_TRIAL,
+    PASSED_TRIAL,
+    TARGET_ERROR_TRIAL,
+    add_groups,
+    add_trials,
+    errors_in,
+    passed_and_judged,
+)
+from evalwright.scoring.evaluator_counts import EvaluatorCount
 from evalwright.statistics.distributions import Interval
 from evalwright.statistics.rates import DesignRate, rate_of_cases, rate_of_counts, rate_of_singles
-from evalwright.statistics.sums import ExactSum, Mean
+from evalwright.statistics.sums import Mean
 from evalwright.statistics.trials import within_variance
 
-__all__ = ["CaseCounts", "CountedErrors", "EvaluatorCount", "Measures", "VariantCount"]
+__all__ = ["CaseCounts", "CountedErrors", "Measures", "VariantCount"]
 
 _STATUSES: tuple[Status, ...] = get_args(Status)
 
-# 16-bit counters per case in one int: 32 bytes, 36 with an error, instead of the 90 of a list. A plan is rejected if it
-# has so many trials that a counter could overflow into the next.
-_BITS = 16
-_JUDGED, _PASSED, _ERROR, _TARGET_ERROR = (1 << _BITS * place for place in range(4))
-_MASK = (1 << _BITS) - 1
 _OF_STATUS: dict[str, int] = {
-    "pass": _JUDGED + _PASSED,
-    "borderline": _JUDGED,
-    "fail": _JUDGED,
+    "pass": JUDGED_TRIAL + PASSED_TRIAL,
+    "borderline": JUDGED_TRIAL,
+    "fail": JUDGED_TRIAL,
     "skip": 0,
-    "error": _ERROR,
+    "error": ERROR_TRIAL,
 }
-
-
-class EvaluatorCount:
-    """Results of one evaluator on one variant. `n` counts those with a verdict, passed or not."""
-
-    __slots__ = ("_scores", "cases", "costed", "errors", "full", "groups", "n", "passed", "scored", "skipped", "spent")
-
-    def __init__(self, by_case: bool = False) -> None:
-        self.cases: dict[str, int] | None = {} if by_case else None
-        """Passed and judged trials by case, packed; None if no case is repeated."""
-        self.groups: dict[str, list[int]] = {}
-        """Passed and judged cases by group, if cases are not counted one by one."""
-        self.n: int = 0
-        self.passed: int = 0
-        self.errors: int = 0
-        self.skipped: int = 0
-        self.scored: int = 0
-        self.full: int = 0
-        """Scores of exactly 1, as most are that are not 0."""
-        self.costed: int = 0
-        self._scores: ExactSum = ExactSum()
-        """All others."""
-        self.spent: ExactSum = ExactSum()
-
-    def add_alike(self, one: EvaluatorCount, times: int) -> None:
-        """Count, this many times, one cell's result whose score is 0 or 1 and which cost nothing."""
-        for name in ("n", "passed", "errors", "skipped", "scored", "full"):
-            setattr(self, name, getattr(self, name) + times * getattr(one, name))
-
-    def add_score(self, score: float) -> None:
-        """Count a score that is neither 0 nor 1."""
-        self._scores.add(score)
-
-    @property
-    def avg_score(self) -> float | None:
-        """The mean of all scores; None without any."""
-        total = ExactSum()
-        total.add(self.full)
-        total.merge(self._scores)
-        return total.over(self.scored) if self.scored else None
-
-    def merge(self, other: EvaluatorCount) -> None:
-        for name in ("n", "passed", "errors", "skipped", "scored", "full", "costed"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self._scores.merge(other._scores)
-        self.spent.merge(other.spent)
-        if self.cases is not None and other.cases is not None:
-            for case, value in other.cases.items():
-                self.cases[case] = self.cases.get(case, 0) + value
-        _merge(self.groups, other.groups)
-
-    def add_verdict(self, case: str, group: str | msgspec.UnsetType, passed: bool) -> None:
-        """Count one result with a verdict."""
-        self.n += 1
-        self.passed += passed
-        if self.cases is not None:
-            self.cases[case] = self.cases.get(case, 0) + (_JUDGED + _PASSED if passed else _JUDGED)
-        elif group is not msgspec.UNSET:
-            of = self.groups.setdefault(group, [0, 0])
-            of[0] += passed
-            of[1] += 1
-
-    def rate(self, groups: Mapping[str, str]) -> EvaluatorRate:
-        """The rate of its results with a verdict, by the rule for the pass rate of cells; none without such results.
-
-        `groups` are the cases' groups, if cases are counted one by one.
-        """
-        if self.cases is None:
-            rate = rate_of_singles(self.passed, self.n, ((passed, of) for passed, of in self.groups.values()))
-        else:
-            rate = rate_of_cases({case: _passed_and_judged(value) for case, value in self.cases.items()}, groups)
-        return EvaluatorRate(
-            pass_rate=rate.rate,
-            avg_score=self.avg_score,
-            n=self.n,
-            pass_rate_ci95=rate.ci,
-            scored=self.scored,
-            errors=self.errors,
-            skipped=self.skipped,
-            cases=rate.units,
-            cost_usd=self.cost_usd,
-            grouped=bool(self.groups or groups),
-        )
-
-    @property
-    def cost_usd(self) -> float | None:
-        """Cost of this evaluator's model calls; None if no result reports one."""
-        return self.spent.total if self.costed else None
 
 
 class CaseCounts(NamedTuple):
@@ -217,7 +135,7 @@ class VariantCount:
         self.repeated: bool = repeated
         """Whether a case may have several trials."""
         self._unjudged = CountedErrors.of(criteria)
-        self._of_status = {**_OF_STATUS, "error": _JUDGED} if self._unjudged.cells else _OF_STATUS
+        self._of_status = {**_OF_STATUS, "error": JUDGED_TRIAL} if self._unjudged.cells else _OF_STATUS
         self.cells: dict[str, int] = dict.fromkeys(_STATUSES, 0)
         self.errored: int = 0
         self.latency, self.cost, self.tokens_input, self.tokens_output = Mean(), Mean(), Mean(), Mean()
@@ -246,11 +164,11 @@ class VariantCount:
         if (tokens := metrics.token_output) is not None:
             self.tokens_output.add(tokens)
         if self.cases is not None:
-            value = self._of_status[status] + (_TARGET_ERROR if errored else 0)
+            value = self._of_status[status] + (TARGET_ERROR_TRIAL if errored else 0)
             case = trace.case_key
             self.cases[case] = self.cases.get(case, 0) + value
         # Only cells with a verdict: a group without one is not a unit of the rate, but would count in its interval.
-        if trace.group is not msgspec.UNSET and self._of_status[status] & _MASK:
+        if trace.group is not msgspec.UNSET and self._of_status[status] & JUDGED_TRIAL:
             if self.cases is not None:
                 self.grouped[trace.case_key] = trace.group
             else:
@@ -326,32 +244,31 @@ class VariantCount:
             self.evaluators.setdefault(name, EvaluatorCount(self.repeated)).merge(count)
         self.grouped.update(other.grouped)
         self.groups.update(other.groups)
-        _merge(self.group_counts, other.group_counts)
+        add_groups(self.group_counts, other.group_counts)
         if self.cases is not None and other.cases is not None:
-            for case, value in other.cases.items():
-                self.cases[case] = self.cases.get(case, 0) + value
+            add_trials(self.cases, other.cases)
 
     def trials(self) -> dict[str, tuple[int, int]]:
         """Passed and judged trials of each case that has a judged trial."""
         cases = self.cases or {}
         # A million cases have a handful of different counts: each is unpacked once.
-        unpacked = {value: _passed_and_judged(value) for value in set(cases.values())}
+        unpacked = {value: passed_and_judged(value) for value in set(cases.values())}
         return {case: unpacked[value] for case, value in cases.items() if unpacked[value][1]}
 
     def by_case(self) -> CaseCounts:
         if self.cases is None:
             total, passed = sum(self.cells.values()), self.cells["pass"]
-            judged = sum(number for status, number in self.cells.items() if self._of_status[status] & _MASK)
+            judged = sum(number for status, number in self.cells.items() if self._of_status[status] & JUDGED_TRIAL)
             rate = passed / judged if judged else self._rate_of_nothing
             return CaseCounts(total, passed, self.errored, rate, judged, self._independent_cases(judged))
         always = errored = judged = 0
         shares: list[float] = []
         for value, number in Counter(self.cases.values()).items():
-            passed, of = _passed_and_judged(value)
-            errored += number * (value >= _TARGET_ERROR)
+            passed, of = passed_and_judged(value)
+            errored += number * (value >= TARGET_ERROR_TRIAL)
             if of:
                 judged += number
-                always += number if passed == of and not _errors(value) else 0
+                always += number if passed == of and not errors_in(value) else 0
                 shares.append(number * (passed / of))
         # Exactly summed: a run that is counted in another order of cells gives the same last digit.
         rate = fsum(shares) / judged if judged else self._rate_of_nothing
@@ -396,7 +313,7 @@ class VariantCount:
             return {1.0: self.cells["pass"], 0.0: case.judged - self.cells["pass"]} if case.judged else {}
         shares: dict[float, int] = {}
         for value, number in Counter(self.cases.values()).items():
-            passed, of = _passed_and_judged(value)
+            passed, of = passed_and_judged(value)
             if of:
                 shares[passed / of] = shares.get(passed / of, 0) + number
         return shares
@@ -406,21 +323,3 @@ class VariantCount:
             in_groups = sum(judged for _, judged in self.group_counts.values())
             return cases - in_groups + len(self.group_counts)
         return cases - len(self.grouped) + len(set(self.grouped.values()))
-
-
-def _merge(groups: dict[str, list[int]], others: Mapping[str, list[int]]) -> None:
-    """Add passed and judged cases by group."""
-    for group, (passed, judged) in others.items():
-        of = groups.setdefault(group, [0, 0])
-        of[0] += passed
-        of[1] += judged
-
-
-def _passed_and_judged(value: int) -> tuple[int, int]:
-    """Passed and judged trials of a case."""
-    return value >> _BITS & _MASK, value & _MASK
-
-
-def _errors(value: int) -> int:
-    """Trials of a case that an error left without a verdict."""
-    return value >> 2 * _BITS & _MASK
