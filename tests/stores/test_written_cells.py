@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalwright.files.masker import Masker
-from evalwright.model.cell_index import Rejudgement
+from evalwright.model.facts import Rejudgement
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Metrics, Trace, TraceError

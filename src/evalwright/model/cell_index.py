@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 import msgspec
 
 from evalwright.model.cell import OfCase, case_key
-from evalwright.model.facts import ResultLike
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 
@@ -36,8 +35,6 @@ __all__ = [
     "DamagedIndex",
     "IndexCreation",
     "OutcomeStatus",
-    "RejudgedCell",
-    "Rejudgement",
     "StaleIndex",
     "index_of",
     "rereading",
@@ -91,22 +88,6 @@ class CellOutcome(msgspec.Struct, frozen=True, gc=False):
     skipped: bool
     score: float | None
     cost_usd: float | None
-
-
-class Rejudgement(NamedTuple):
-    """The judgement of one cell, or of many."""
-
-    variant: str
-    status: Status
-    error: str | None
-    """The type of the system's error."""
-    score: float | None
-    results: Sequence[ResultLike]
-
-
-RejudgedCell = tuple[int | None, int, int, datetime, Rejudgement]
-"""A cell that is judged, maybe again: index of the case, trial, attempt, the time at which its trace was finished, and
-the judgement."""
 
 
 class CellEntry(msgspec.Struct, gc=False):

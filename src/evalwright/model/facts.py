@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -17,6 +18,8 @@ __all__ = [
     "ErrorFacts",
     "MetricFacts",
     "ReasonedResult",
+    "RejudgedCell",
+    "Rejudgement",
     "ResultFacts",
     "ResultLike",
     "TraceFacts",
@@ -144,3 +147,19 @@ class ReasonedResult(ResultLike, Protocol):
 
     @property
     def error(self) -> TraceError | None: ...
+
+
+class Rejudgement(NamedTuple):
+    """The judgement of one cell, or of many."""
+
+    variant: str
+    status: Status
+    error: str | None
+    """The type of the system's error."""
+    score: float | None
+    results: Sequence[ResultLike]
+
+
+RejudgedCell = tuple[int | None, int, int, datetime, Rejudgement]
+"""A cell that is judged, maybe again: index of the case, trial, attempt, the time at which its trace was finished, and
+the judgement."""

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
 from evalwright.errors import Problem
 from evalwright.model.artifact import Changes, FilesystemArtifact
 from evalwright.model.chat import ChatRequest
+from evalwright.model.facts import RejudgedCell
 from evalwright.model.import_result import ImportResult
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Answer, Doubt, Trace
-
-if TYPE_CHECKING:
-    from evalwright.model.cell_index import RejudgedCell
 
 __all__ = [
     "Enricher",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalwright.model.cell import AttemptKey, attempt_key
-from evalwright.model.cell_index import Rejudgement
+from evalwright.model.facts import Rejudgement
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgedBlocks, JudgementShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult

@@ -21,7 +21,7 @@ from msgspec import UNSET
 
 from evalwright.errors import Interrupted
 from evalwright.evaluators.onlooker import Look
-from evalwright.model.cell_index import RejudgedCell, Rejudgement
+from evalwright.model.facts import RejudgedCell, Rejudgement
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.protocols import JudgedBlocks
 from evalwright.model.result import CaseVerdict, Evaluation, Status

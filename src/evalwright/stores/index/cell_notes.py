@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from evalwright.model.cell_index import RejudgedCell, Rejudgement
+from evalwright.model.facts import RejudgedCell, Rejudgement
 from evalwright.stores.index.codes import Profile, Unindexable, profile_of
 from evalwright.stores.index.file import covered_by, meta_of
 from evalwright.stores.index.numbering import PlanNumbering

@@ -6,7 +6,8 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-from evalwright.model.cell_index import CellOutcome, OutcomeStatus, Rejudgement
+from evalwright.model.cell_index import CellOutcome, OutcomeStatus
+from evalwright.model.facts import Rejudgement
 
 __all__ = [
     "Profile",

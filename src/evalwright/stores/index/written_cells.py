@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 
 from evalwright.model.cell import case_key
-from evalwright.model.cell_index import RejudgedCell, Rejudgement
+from evalwright.model.facts import RejudgedCell, Rejudgement
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace

@@ -23,7 +23,7 @@ from evalwright.stores.local_files.lines import LineEncoder
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from evalwright.model.cell_index import RejudgedCell
+    from evalwright.model.facts import RejudgedCell
     from evalwright.stores.index.cell_notes import CellNotes
     from evalwright.stores.index.numbering import PlanNumbering
 

@@ -38,7 +38,7 @@ from evalwright.stores.lock import RunLock
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from evalwright.model.cell_index import RejudgedCell
+    from evalwright.model.facts import RejudgedCell
     from evalwright.stores.index.keeper import IndexKeeper
     from evalwright.stores.index.written_cells import WrittenCells
 
