@@ -1,6 +1,7 @@
 """The public face: which names there are, where they claim to be from, and that importing them is quick."""
 
 import pickle
+import pydoc
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import msgspec
 import pytest
 
 import evalwright
-from evalwright import plugins
+from evalwright import letta, northstar, pixie, plugins, statistics, testing
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 RECORDS = ("Answer", "Case", "Evaluation", "Expected", "Result", "ToolCall", "Trace")
@@ -39,6 +40,17 @@ def test_records_can_be_read_by_type_after_they_have_moved_in(name):
     kind = getattr(evalwright, name)
     assert msgspec.structs.fields(kind)
     msgspec.json.Decoder(kind)
+
+
+@pytest.mark.parametrize("module", [evalwright, letta, northstar, pixie, plugins, statistics, testing])
+def test_help_of_a_public_module_shows_all_its_names(module):
+    shown = pydoc.plain(pydoc.render_doc(module))
+    assert [name for name in module.__all__ if name != "__version__" and name not in shown] == []
+
+
+@pytest.mark.parametrize("module", [letta, northstar, pixie, plugins, statistics])
+def test_all_names_of_a_module_that_loads_them_late_can_be_seen(module):
+    assert dir(module) == sorted(module.__all__)
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

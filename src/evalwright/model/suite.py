@@ -5,7 +5,8 @@ that a format without pydantic models loads and runs without pydantic. `cases` i
 of a million cases is never held in memory.
 """
 
-from __future__ import annotations
+# No `from __future__ import annotations`: `help(evalwright)` resolves annotations that are strings in the module named
+# by the class, which is `evalwright`.
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,6 +20,8 @@ from evalwright.model.snapshot import Case
 
 if TYPE_CHECKING:
     from evalwright.model.case import EvalCase
+else:
+    EvalCase = Any  # or every suite would load pydantic
 
 __all__ = ["Suite"]
 
