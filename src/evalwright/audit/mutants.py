@@ -48,7 +48,7 @@ def mutants_of(trace: Trace, other: Output | None) -> Iterator[Mutant]:
         if changed is None or _same(changed, answer):
             yield Mutant(mutation, None)
         else:
-            yield Mutant(mutation, _traced(_with_answer(whole, answer, changed)), _shown(changed))
+            yield Mutant(mutation, _traced(_with_answer(whole, answer, changed)), _answer_text(changed))
     for mutation, mutate_calls in CALL_MUTATIONS.items():
         mutated = mutate_calls(trace.tool_calls, _random(trace, mutation)) if trace.tool_calls else None
         if mutated is None:
@@ -83,7 +83,7 @@ def _same(one: Output, other: Output) -> bool:
     return (one.final_answer or "", one.structured) == (other.final_answer or "", other.structured)
 
 
-def _shown(answer: Output) -> str:
+def _answer_text(answer: Output) -> str:
     fields = json.dumps(answer.structured, ensure_ascii=False) if answer.structured else ""
     return (answer.final_answer or fields)[:_SHOWN]
 

@@ -82,11 +82,11 @@ class ObservationNode:
 def _lines_of_step(span: ObserveSpan) -> Iterator[str]:
     for label, value in (("input", span.input), ("output", span.output)):
         if value is not None:
-            yield f"{label}: {_shown(value)}"
+            yield f"{label}: {_text_or_json(value)}"
     if span.error is not None:
         yield f"<e>{span.error}</e>"
     if span.metadata:
-        yield f"metadata: {_shown(span.metadata)}"
+        yield f"metadata: {_text_or_json(span.metadata)}"
 
 
 def _lines_of_call(span: LLMSpan) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _line_of_message(message: Message) -> str:
     return line
 
 
-def _shown(value: Any) -> str:
+def _text_or_json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 

@@ -116,7 +116,7 @@ def _unlike(place: str, key: str, old: Any, new: Any) -> Iterator[Problem]:
             yield from _unlike(place, f"{key}[{i}]", one, other)
     elif not _is_equal(old, new):
         name = key.rpartition(".")[2]
-        yield Problem(place, f"{_shown(name, old)} becomes {_shown(name, new)}", key=key)
+        yield Problem(place, f"{_value_text(name, old)} becomes {_value_text(name, new)}", key=key)
 
 
 def _is_equal(old: Any, new: Any) -> bool:
@@ -124,7 +124,7 @@ def _is_equal(old: Any, new: Any) -> bool:
     return nan or (old == new and isinstance(old, bool) == isinstance(new, bool))
 
 
-def _shown(key: str, value: Any) -> str:
+def _value_text(key: str, value: Any) -> str:
     if value is _MISSING:
         return "nothing"
     text = str(value).lower() if isinstance(value, bool) else "null" if value is None else repr(value)

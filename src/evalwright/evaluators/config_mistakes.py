@@ -62,14 +62,16 @@ def _mismatch(key: str, expected: Any, value: Any, detail: str) -> Problem:
         message += " with strings as keys"
     elif not detail.startswith("Expected"):
         here = value if place == key else select(place)({key: value})
-        message += f", found {_shown(here)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
+        message += f", found {_with_type(here)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
     elif "[...]" in place:  # some value of a mapping
         place = key
-        message += f" with other values, found {_shown(value)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
+        message += (
+            f" with other values, found {_with_type(value)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
+        )
     elif place == key:
-        message += f"{_bound(detail)}, found {_shown(value)}"
+        message += f"{_bound(detail)}, found {_with_type(value)}"
     else:
-        message += f", found {_shown(select(place)({key: value}))} at {place!r}"
+        message += f", found {_with_type(select(place)({key: value}))} at {place!r}"
     return Problem("", message, key=place)
 
 
@@ -79,7 +81,7 @@ def _bound(detail: str) -> str:
     return detail[min(limits) :].removesuffix(".0") if limits else ""
 
 
-def _shown(value: Any) -> str:
+def _with_type(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):

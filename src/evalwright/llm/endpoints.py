@@ -25,7 +25,7 @@ def endpoint_problems(values: Mapping[str, Any]) -> list[Problem]:
             problems.append(Problem("", message, key=key))
     if isinstance(address, str) and not _is_address(address):
         expected = "expected an address such as https://models.example.com/v1"
-        problems.append(Problem("", f"{expected}, found {_shown(address)}", key="base_url"))
+        problems.append(Problem("", f"{expected}, found {_address_without_secrets(address)}", key="base_url"))
     if isinstance(variable, str) and not _VARIABLE.fullmatch(variable):
         # the value may be the key itself, which no message shows
         expected = "expected the name of the environment variable that holds the key, such as OPENAI_API_KEY"
@@ -59,6 +59,6 @@ def _is_address(text: str) -> bool:
         return False
 
 
-def _shown(address: str) -> str:
+def _address_without_secrets(address: str) -> str:
     """The beginning of an address, without what may be a credential in it."""
     return "a text with credentials" if "@" in address else repr(address.partition("?")[0][:_SHOWN])

@@ -37,7 +37,7 @@ def only_object(text: str, keys: Iterable[str]) -> dict[str, Any]:
     except (json.JSONDecodeError, RecursionError):
         return _between_prose(text, frozenset(keys))
     if not isinstance(whole, dict):
-        raise BadReply(f"expected a JSON object, found {_shown(whole)}")
+        raise BadReply(f"expected a JSON object, found {_value_in_words(whole)}")
     return whole
 
 
@@ -88,7 +88,7 @@ def truth_in(value: Any, what: str) -> bool:
         return truth
     if isinstance(value, (int, float)) and value in (0, 1):
         return bool(value)
-    raise BadReply(f"expected true or false as {what}, found {_shown(value)}")
+    raise BadReply(f"expected true or false as {what}, found {_value_in_words(value)}")
 
 
 def number_in(value: Any, what: str, lowest: float, highest: float, *, truths: bool = False) -> float:
@@ -102,7 +102,7 @@ def number_in(value: Any, what: str, lowest: float, highest: float, *, truths: b
     except (ValueError, OverflowError):
         number = math.nan
     if not lowest <= number <= highest:  # true of NaN, too
-        raise BadReply(f"expected a number from {lowest:g} to {highest:g} as {what}, found {_shown(value)}")
+        raise BadReply(f"expected a number from {lowest:g} to {highest:g} as {what}, found {_value_in_words(value)}")
     return number
 
 
@@ -111,7 +111,7 @@ def reason_in(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _shown(value: Any) -> str:
+def _value_in_words(value: Any) -> str:
     if value is None:
         return "none"
     if isinstance(value, (dict, list)):

@@ -114,9 +114,11 @@ def _compared_field(field: Field, expected: dict[str, Any], answer: Any) -> _Out
     if actual_value is _ABSENT:
         if not field.required:
             return None
-        return _Outcome(field.path, 0.0, field.weight, f"{field.path}: missing, expected {_shown(expected_value)}")
+        return _Outcome(field.path, 0.0, field.weight, f"{field.path}: missing, expected {_short_json(expected_value)}")
     score = float(_matches(field, expected_value, actual_value))
-    message = f"{field.path}: {_shown(actual_value)}" + ("" if score else f", expected {_shown(expected_value)}")
+    message = f"{field.path}: {_short_json(actual_value)}" + (
+        "" if score else f", expected {_short_json(expected_value)}"
+    )
     return _Outcome(field.path, score, field.weight, message)
 
 
@@ -192,6 +194,6 @@ def _ordered_date(first: int, second: int, year: int, formats: Sequence[str]) ->
     return date(year, first, second)
 
 
-def _shown(value: Any) -> str:
+def _short_json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -126,7 +126,7 @@ def _mapped_value(row: Mapping[str, Any], source: Any, absent: list[str]) -> Any
     if isinstance(source, Mapping):
         return source["value"]
     if _FIELD.search(source):
-        return _FIELD.sub(lambda match: _shown(_at(row, match[1], absent)), source)
+        return _FIELD.sub(lambda match: _text_of_cell(_at(row, match[1], absent)), source)
     return _at(row, source, absent)
 
 
@@ -142,7 +142,7 @@ def _at(row: Mapping[str, Any], path: str, absent: list[str]) -> Any:
     return value
 
 
-def _shown(value: Any) -> str:
+def _text_of_cell(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else msgspec.json.encode(value).decode()
 
 

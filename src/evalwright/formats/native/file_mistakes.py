@@ -202,7 +202,7 @@ def _file_of(values: dict[str, Any], items: dict[str, list[Item]]) -> EvalFile:
 def _sound_items(name: str, raw: Any, report: ReportMistake) -> Iterator[Item]:
     if not isinstance(raw, list):
         needed = " and ".join(_needed_keys(ITEMS[name]))
-        report((name,), f"expected a list, each item with '- ' before it and with {needed}, found {_shown(raw)}")
+        report((name,), f"expected a list, each item with '- ' before it and with {needed}, found {_yaml_text(raw)}")
         return
     if not raw:
         report((name,), "expected at least one, found an empty list")
@@ -259,7 +259,7 @@ def _report(error: ValidationError, prefix: Place, report: ReportMistake) -> Non
                 kind = _section_at(place)
                 needed, known = _needed_keys(kind), ", ".join(kind.keys())
                 wanted += f" with {' and '.join(needed)}" if needed else f" (it may have {known})" if known else ""
-            report(place, f"{wanted}, found {_shown(item['input'])}{remedy(item['type'], item['input'])}")
+            report(place, f"{wanted}, found {_yaml_text(item['input'])}{remedy(item['type'], item['input'])}")
 
 
 def _section_at(place: Place) -> type[Section]:
@@ -277,6 +277,6 @@ def _missing(name: str, value: Any, known: Collection[str]) -> str:
     return f"the key {name!r} is missing" + (f"; should {meant!r} be {name!r}?" if meant else "")
 
 
-def _shown(value: Any) -> str:
+def _yaml_text(value: Any) -> str:
     text = str(value).lower() if isinstance(value, bool) else "null" if value is None else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

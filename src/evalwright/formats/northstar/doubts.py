@@ -76,12 +76,12 @@ def _doubts_about_message(message: dict[str, Any]) -> Iterator[CaseDoubt]:
             for place, what in _doubts_about_call(call):
                 yield ("tool_calls", i, *place), what
     elif role == "assistant":
-        yield ("tool_calls",), f"expected a list of calls, found {_shown(listed)}: no call is read from it"
+        yield ("tool_calls",), f"expected a list of calls, found {_short_json(listed)}: no call is read from it"
 
 
 def _doubts_about_call(call: Any) -> Iterator[CaseDoubt]:
     if not isinstance(call, dict):
-        yield (), f"expected an object with a function, found {_shown(call)}: no call is read from it"
+        yield (), f"expected an object with a function, found {_short_json(call)}: no call is read from it"
         return
     function = call.get("function")
     inside, above = (function, ("function",)) if isinstance(function, dict) else (call, ())
@@ -93,7 +93,7 @@ def _doubts_about_call(call: Any) -> Iterator[CaseDoubt]:
         yield (*above, "arguments"), f"expected JSON, found the text {shown!r}: no arguments can be read from it"
 
 
-def _shown(value: Any) -> str:
+def _short_json(value: Any) -> str:
     text = json_text(value)
     return text if len(text) <= 40 else f"{text[:40]}…"
 

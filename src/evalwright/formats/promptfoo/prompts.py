@@ -16,6 +16,7 @@ from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, spli
 from evalwright.formats.promptfoo.tables import rows_of
 from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, json_parse, pretty_json
+from evalwright.targets.settings import shown_value
 
 __all__ = ["TURNS", "AuthoredPrompt", "allows", "prompts_of"]
 
@@ -96,7 +97,7 @@ class _Reading:
                 return self._text(source, named, origin, written="raw" in one)
         if isinstance(one, list):
             return [{"raw": pretty_json(one), "label": pretty_json(one)}]
-        origin.report(f"expected text, or a mapping with raw or id, found {_shown_value(one)}")
+        origin.report(f"expected text, or a mapping with raw or id, found {shown_value(one)}")
         return []
 
     def labelled(self, text: str, label: Any, origin: Origin) -> list[AuthoredPrompt]:
@@ -229,7 +230,3 @@ def _pieces(text: Sequence[str]) -> list[str]:
         else:
             lines[-1].append(line)
     return [piece for part in lines if (piece := "\n".join(part).strip())]
-
-
-def _shown_value(value: Any) -> str:
-    return "nothing" if value is None else f"{type(value).__name__} {value!r:.60}"
