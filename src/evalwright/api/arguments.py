@@ -14,9 +14,9 @@ from evalwright.model.suite import Suite
 __all__ = ["kind_problems"]
 
 
-def kind_problems(**given: Any) -> Iterator[Problem]:
+def kind_problems(**arguments: Any) -> Iterator[Problem]:
     """Problems of arguments of the wrong type, under the names that the functions comparing runs give them."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         expected = _EXPECTED[name]
         if not _fits(name, value):
             yield refused(name, f"expected {expected}, found {value!r}")

@@ -180,16 +180,16 @@ def evaluator(
 
 
 def specs_of(
-    given: EvaluatorLike | Sequence[EvaluatorLike], places: Passed, problems: list[Problem]
+    evaluators: EvaluatorLike | Sequence[EvaluatorLike], places: Passed, problems: list[Problem]
 ) -> list[EvaluatorSpec]:
     """The evaluators of a plan. Functions are added to `places`, problems to `problems`."""
-    single = isinstance(given, str | Evaluator) or callable(given)
-    listed: Sequence[Any] = [given] if single else given  # type: ignore[assignment]
+    single = isinstance(evaluators, str | Evaluator) or callable(evaluators)
+    listed: Sequence[Any] = [evaluators] if single else evaluators  # type: ignore[assignment]
     if isinstance(listed, Mapping):
         problems.append(refused("evaluators", "expected a list, found a mapping: `evaluator(name=...)` gives names"))
         return []
     if not isinstance(listed, Iterable):
-        problems.append(refused("evaluators", f"expected evaluators, found {type(given).__name__}"))
+        problems.append(refused("evaluators", f"expected evaluators, found {type(evaluators).__name__}"))
         return []
     specs = []
     for position, one in enumerate(listed):
@@ -202,54 +202,62 @@ def specs_of(
     return specs
 
 
-def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> EvaluatorSpec | None:
+def _spec(place: str, evaluator: Any, places: Passed, problems: list[Problem]) -> EvaluatorSpec | None:
     from evalwright.evaluators.build import build
     from evalwright.registry import names
     from evalwright.session.named_objects import with_objects
 
-    bare = isinstance(one, str)
-    if isinstance(one, str):
-        one = Evaluator(one)
-    if not isinstance(one, Evaluator) and not callable(one):
+    bare = isinstance(evaluator, str)
+    if isinstance(evaluator, str):
+        evaluator = Evaluator(evaluator)
+    if not isinstance(evaluator, Evaluator) and not callable(evaluator):
         expected = "a name, an Evaluator, a Judge or a function"
-        problems.append(refused(place, f"expected {expected}, found {type(one).__name__}"))
+        problems.append(refused(place, f"expected {expected}, found {type(evaluator).__name__}"))
         return None
-    if isinstance(one, Evaluator) and one.type not in names("evaluators"):
-        problems.append(refused(place, f"unknown evaluator {one.type!r}{did_you_mean(one.type, names('evaluators'))}"))
+    if isinstance(evaluator, Evaluator) and evaluator.type not in names("evaluators"):
+        problems.append(
+            refused(place, f"unknown evaluator {evaluator.type!r}{did_you_mean(evaluator.type, names('evaluators'))}")
+        )
         return None
-    name = one.name if isinstance(one, Evaluator) else _options_of(one).name
+    name = evaluator.name if isinstance(evaluator, Evaluator) else _options_of(evaluator).name
     if wrong := list(no_text(f"{place}.name", name)):
         problems += wrong
         return None
     try:
-        spec = _spec_of_type(one, places) if isinstance(one, Evaluator) else _spec_of_function(one, places)
+        spec = (
+            _spec_of_type(evaluator, places)
+            if isinstance(evaluator, Evaluator)
+            else _spec_of_function(evaluator, places)
+        )
         with with_objects(places.objects):
             build(spec)
     except InputError as error:
         # the keys of a function's spec are our own: a problem that names them would mean nothing to the caller
-        if not isinstance(one, Evaluator):
+        if not isinstance(evaluator, Evaluator):
             problems += [refused(place, p.message) for p in error.listed]
             return None
         if bare:
-            problems.append(refused(place, f"{one.type!r} alone lacks its keys: pass Evaluator({one.type!r}, KEY=...)"))
+            problems.append(
+                refused(place, f"{evaluator.type!r} alone lacks its keys: pass Evaluator({evaluator.type!r}, KEY=...)")
+            )
         for p in error.listed:
-            problems.append(refused(f"{place}.{p.key}" if p.key else place, f"{one.type}: {p.message}"))
+            problems.append(refused(f"{place}.{p.key}" if p.key else place, f"{evaluator.type}: {p.message}"))
         return None
     return spec
 
 
-def _spec_of_type(one: Evaluator, places: Passed) -> EvaluatorSpec:
+def _spec_of_type(evaluator: Evaluator, places: Passed) -> EvaluatorSpec:
     def named(value: Any) -> Any:
         if isinstance(value, list):
             return [named(item) for item in value]
         return f"python:{places.add(value)}" if callable(value) else value
 
-    settings = {key: named(value) if key in _MODELS else value for key, value in one.config.items()}
+    settings = {key: named(value) if key in _MODELS else value for key, value in evaluator.config.items()}
     try:
         config = msgspec.to_builtins(settings)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(Problem("", f"expected plain data: {error}")) from error
-    return EvaluatorSpec(one.name, one.type, config, threshold=one.threshold)
+    return EvaluatorSpec(evaluator.name, evaluator.type, config, threshold=evaluator.threshold)
 
 
 def _options_of(function: Callable[..., Any]) -> _FunctionOptions:

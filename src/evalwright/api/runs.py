@@ -250,10 +250,10 @@ class Run:
         reader, plan = self._open_records()
         with closing(reader):
             reader.plan = plan
-            made = load("reports", format)()
-            if hasattr(made, "check"):
-                made.check(summary, str(self.path or self.name))
-            text: str = made.render(reader, summary)
+            report = load("reports", format)()
+            if hasattr(report, "check"):
+                report.check(summary, str(self.path or self.name))
+            text: str = report.render(reader, summary)
         if out is not None:
             write_output(Path(out), [text.encode("utf-8", "backslashreplace")])
         return text

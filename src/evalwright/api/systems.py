@@ -66,7 +66,7 @@ SystemLike: TypeAlias = System | Function | str
 
 
 def variants_of(
-    given: SystemLike | Mapping[str, SystemLike] | Sequence[SystemLike],
+    systems: SystemLike | Mapping[str, SystemLike] | Sequence[SystemLike],
     timeout: float | None,
     places: Passed,
     problems: list[Problem],
@@ -74,12 +74,12 @@ def variants_of(
     """A variant for each system; without a `timeout`, its target's applies. Functions are added to `places`, problems
     to `problems`."""
     named: list[tuple[str, str | None, Any]]
-    if isinstance(given, Mapping):
-        named = [(f"system[{name!r}]", str(name), system) for name, system in given.items()]
-    elif isinstance(given, Sequence) and not isinstance(given, str):
-        named = [(f"system[{i}]", None, system) for i, system in enumerate(given)]
+    if isinstance(systems, Mapping):
+        named = [(f"system[{name!r}]", str(name), system) for name, system in systems.items()]
+    elif isinstance(systems, Sequence) and not isinstance(systems, str):
+        named = [(f"system[{i}]", None, system) for i, system in enumerate(systems)]
     else:
-        named = [("system", None, given)]
+        named = [("system", None, systems)]
     variants = [
         variant
         for place, name, system in named

@@ -26,11 +26,11 @@ class AuditedEvaluators:
     def __init__(self, plan: Plan, *, judges: bool) -> None:
         self._judges = judges
         self.left_out: dict[str, str] = {}
-        kept, criteria = self._kept(plan.evaluators), criteria_without(plan.pass_criteria, self.left_out)
-        if self.left_out and (criteria is None or not kept):
+        specs, criteria = self._kept(plan.evaluators), criteria_without(plan.pass_criteria, self.left_out)
+        if self.left_out and (criteria is None or not specs):
             reasons = "; ".join(f"{name} {why}" for name, why in self.left_out.items())
             raise InputError(f"no evaluator that decides is left to be audited: {reasons}")
-        self.plan: Plan = msgspec.structs.replace(plan, evaluators=kept, pass_criteria=criteria or plan.pass_criteria)
+        self.plan: Plan = msgspec.structs.replace(plan, evaluators=specs, pass_criteria=criteria or plan.pass_criteria)
 
     def of(self, case: Case) -> Case:
         """The case without them, too."""

@@ -162,8 +162,8 @@ class _CallReplacement:
     def __init__(self, old: list[ToolCall], new: Calls) -> None:
         self._old, self._new = old, new
         self._met: set[int] = set()
-        kept = {call.id for call, calls in zip(old, new, strict=True) if calls}
-        self._gone = {call.id for call in old} - kept - {None}
+        ids = {call.id for call, calls in zip(old, new, strict=True) if calls}
+        self._gone = {call.id for call in old} - ids - {None}
 
     def within(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -179,8 +179,8 @@ class _CallReplacement:
         if (calls := self._calls_for(item)) is not None:
             return [_as_in(item, call) for call in calls]
         if isinstance(held := item.get("tool_call"), dict) and (calls := self._calls_for(held)) is not None:
-            kept = [{**item, "tool_call": None}] if not calls and item.get("content") else []
-            return kept or [{**item, **_held(item, _as_in(held, call))} for call in calls]
+            without_call = [{**item, "tool_call": None}] if not calls and item.get("content") else []
+            return without_call or [{**item, **_held(item, _as_in(held, call))} for call in calls]
         if item.get("tool_call_id") in self._gone:
             return []
         changed = self.within(item)

@@ -62,8 +62,8 @@ class Collector:
 
     def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
         """Take one finished span."""
-        kept: list[Any] = self.steps if _is_step(span) else self.spans
-        kept.append(span)
+        spans: list[Any] = self.steps if _is_step(span) else self.spans
+        spans.append(span)
 
 
 class _Process:

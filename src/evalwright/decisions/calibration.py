@@ -74,7 +74,7 @@ class Makers(NamedTuple):
 def calibrate(
     evaluator: str,
     labels: Iterable[Label],
-    found: JudgedAnswers,
+    answers: JudgedAnswers,
     threshold: float | None = None,
     makers: Makers | None = None,
 ) -> JudgeCalibration:
@@ -82,9 +82,9 @@ def calibrate(
 
     A human score becomes a verdict by the threshold in the evaluator's result, else by `threshold`.
     """
-    judgements = found.judgements[evaluator]
+    judgements = answers.judgements[evaluator]
     own_labels = [label for label in labels if label.evaluator == evaluator]
-    sample = label_sample(evaluator, own_labels, found)
+    sample = label_sample(evaluator, own_labels, answers)
     pairs = [pair for x in sample.labels if (pair := _pair(x, judgements.get(cell_of(x)), threshold)) is not None]
     result = JudgeCalibration(
         evaluator,
@@ -94,13 +94,13 @@ def calibrate(
         sample.chosen_by_results,
         sample.outdated,
     )
-    result.flips = _flips(judgements, found)
+    result.flips = _flips(judgements, answers)
     result.position = position_biases(judgements)
     result.strengths = strengths_of(judgements)
-    result.repeats, result.panel = self_agreements(judgements, found.unit), panel_split(judgements, found.unit)
+    result.repeats, result.panel = self_agreements(judgements, answers.unit), panel_split(judgements, answers.unit)
     decided = [pair for pair in pairs if pair.human is not None]
     if sample.balanced:
-        weighted = weigh(judgements, {pair.key: bool(pair.human) for pair in decided}, found.unit)
+        weighted = weigh(judgements, {pair.key: bool(pair.human) for pair in decided}, answers.unit)
         result.confusion, result.rates = _table(decided), weighted.rates
         weighted.measure(result)
         result.notes = [*weighted.notes(), *_notes_of_labels(result, decided, pairs, corrects=False)]
@@ -108,14 +108,14 @@ def calibrate(
         pairs = [pair for pair in pairs if pair.key in drawn]
     else:
         if decided:
-            _measure(result, decided, found.unit)
-        result.rates = _rates(judgements, decided, found.unit)
+            _measure(result, decided, answers.unit)
+        result.rates = _rates(judgements, decided, answers.unit)
         if sample.unlike:
             result.rates = [_uncorrected(rate) for rate in result.rates]
         result.notes = [*sample.unlike, *_notes_of_labels(result, decided, pairs, corrects=not sample.unlike)]
     result.notes += sample.left_out()
-    result.scores = _scores(pairs, found.unit)
-    _find_biases(result, [pair for pair in pairs if pair.human is not None], found, makers)
+    result.scores = _scores(pairs, answers.unit)
+    _find_biases(result, [pair for pair in pairs if pair.human is not None], answers, makers)
     return result
 
 

@@ -113,7 +113,7 @@ def _clusters(
 
 def _joined_signatures(counted: Iterable[tuple[str, _Count]]) -> dict[str, _Count]:
     """Signatures of about the same words under the most frequent of them."""
-    kept: list[tuple[str, _Count]] = []
+    signatures: list[tuple[str, _Count]] = []
     having: dict[str, list[int]] = {}  # the places of those that have a word
     for text, count in counted:
         words = count.words
@@ -121,17 +121,17 @@ def _joined_signatures(counted: Iterable[tuple[str, _Count]]) -> dict[str, _Coun
         enough = len(words) - int(_ALIKE * len(words)) + 1
         rarest = sorted(words, key=lambda word: len(having.get(word, ())))[:enough]
         near = sorted({place for word in rarest for place in having.get(word, ())})
-        alike = next((one for _, one in map(kept.__getitem__, near) if _close(one.words, words)), None)
+        alike = next((one for _, one in map(signatures.__getitem__, near) if _close(one.words, words)), None)
         if alike is None:
-            if len(kept) < _MOST:
+            if len(signatures) < _MOST:
                 for word in words:
-                    having.setdefault(word, []).append(len(kept))
-                kept.append((text, count))
+                    having.setdefault(word, []).append(len(signatures))
+                signatures.append((text, count))
             continue
         alike.cells = [cell + other for cell, other in zip(alike.cells, count.cells, strict=True)]
         for cases, more in zip(alike.cases, count.cases, strict=True):
             cases |= more
-    return dict(kept)
+    return dict(signatures)
 
 
 def _close(one: frozenset[str], other: frozenset[str]) -> bool:

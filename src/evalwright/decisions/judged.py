@@ -64,14 +64,14 @@ class JudgedPair(NamedTuple):
 
 
 def judged_cells(
-    evaluator: str, found: JudgedAnswers, labels: Sequence[Label], threshold: float | None
+    evaluator: str, answers: JudgedAnswers, labels: Sequence[Label], threshold: float | None
 ) -> dict[str, dict[str, list[JudgedCell]]]:
     """The verdicts of an evaluator by variant and case, with labels that are a sample of the answers."""
     people: dict[CellKey, bool] = {}
     balanced: set[CellKey] = set()
     for label in labels:
         key = cell_of(label)
-        judgement = found.judgements[evaluator].get(key)
+        judgement = answers.judgements[evaluator].get(key)
         if judgement is None:
             continue
         if label.balanced:
@@ -82,7 +82,7 @@ def judged_cells(
         elif label.score is not None and lowest is not None:
             people[key] = label.score >= lowest
     cells: dict[str, dict[str, list[JudgedCell]]] = {}
-    for key, judgement in found.judgements[evaluator].items():
+    for key, judgement in answers.judgements[evaluator].items():
         if judgement.passed is not None:
             cell = JudgedCell(judgement.passed, people.get(key), key in balanced)
             cells.setdefault(key[1], {}).setdefault(key[0], []).append(cell)

@@ -44,12 +44,12 @@ class LabelSample(NamedTuple):
         ]
 
 
-def label_sample(evaluator: str, labels: Iterable[Label], found: JudgedAnswers) -> LabelSample:
+def label_sample(evaluator: str, labels: Iterable[Label], answers: JudgedAnswers) -> LabelSample:
     """The labels of `evaluator` in `labels` that are a sample of the answers as they are now."""
     own_labels = [label for label in labels if label.evaluator == evaluator]
-    judgements = found.judgements[evaluator]
+    judgements = answers.judgements[evaluator]
     sizes = Counter((key[1], judgement.passed) for key, judgement in judgements.items())
-    current = [x for x in own_labels if found.attempts.get(cell_of(x)) == x.attempt]
+    current = [x for x in own_labels if answers.attempts.get(cell_of(x)) == x.attempt]
     drawn = [x for x in current if not x.chosen_by_results]
     balanced = [x for x in own_labels if x.balanced]
     # One label of another stratum shows that all weights are of another population.
@@ -62,7 +62,7 @@ def label_sample(evaluator: str, labels: Iterable[Label], found: JudgedAnswers) 
         len(own_labels) - len(current),
         len(current) - len(drawn),
         len(drawn) - len(usable),
-        [] if weighted else list(_unlike_others(usable, judgements, found)),
+        [] if weighted else list(_unlike_others(usable, judgements, answers)),
     )
 
 

@@ -31,11 +31,11 @@ class Looks(NamedTuple):
     is_b: bool
     """Whether A, or B, is of that run: a unit that lacks trials of it was not looked at, nor was any later one."""
 
-    def decided(self, ground: Ground, found: DecidedDifference) -> DecidedDifference:
-        """`found` with the interval, p-values and verdict of bets on the units that were looked at."""
+    def decided(self, ground: Ground, decided: DecidedDifference) -> DecidedDifference:
+        """`decided` with the interval, p-values and verdict of bets on the units that were looked at."""
         width = ground.scale.width
         if not width:
-            return found
+            return decided
         wager, better = BettingWager(ground.margin / width, ground.alpha), BettingWager(0.0, ground.alpha)
         largest = max(map(len, self.units), default=1)
         for least, greatest, size in self._differences(ground):
@@ -43,7 +43,7 @@ class Looks(NamedTuple):
                 bets.add(least / width, greatest / width, size / largest)
         low, high = wager.interval()
         ends = low * width, high * width
-        return found._replace(
+        return decided._replace(
             method=BETTING,
             ci=ends,
             p_value=better.p_value,
@@ -57,12 +57,14 @@ class Looks(NamedTuple):
         sides = [(before, ground.a.variant)] if self.is_a else []
         sides += [(after, ground.b.variant)] if self.is_b else []
         for cases in self.units:
-            kept = [case for case in cases if case not in ground.left_out]
-            if not all(_looked_at(of.get(case), self.trials.get(name, 1)) for of, name in sides for case in kept):
+            counted_cases = [case for case in cases if case not in ground.left_out]
+            if not all(
+                _looked_at(of.get(case), self.trials.get(name, 1)) for of, name in sides for case in counted_cases
+            ):
                 return
-            ends = difference_ends(kept, before, after, ground.scale)
+            ends = difference_ends(counted_cases, before, after, ground.scale)
             if ends is not None:
-                yield *ends, len(kept)
+                yield *ends, len(counted_cases)
 
 
 def looks_of(plan: Plan, cases: Iterable[Case], names: Mapping[str, str], *, is_a: bool, is_b: bool) -> Looks | None:

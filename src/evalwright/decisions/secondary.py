@@ -61,15 +61,15 @@ def slice_parts(ground: Ground, slices: Mapping[tuple[str, str], Collection[str]
     parts += [tested_part for key, cases in pooled.items() if (tested_part := part(key, "other", cases)).n]
     tested = [tested_part for tested_part in parts if tested_part.p is not None]
     ps = [tested_part.p for tested_part in tested]
-    for one, holm, q in zip(
+    for tested_slice, holm, q in zip(
         tested, _adjusted_p_values(ps, "holm"), _adjusted_p_values(ps, "benjamini_hochberg"), strict=True
     ):
-        one.p_holm, one.q = holm, q
+        tested_slice.p_holm, tested_slice.q = holm, q
     bounded = [tested_part for tested_part in parts if tested_part.p_margin is not None]
-    for one, holm in zip(
+    for tested_slice, holm in zip(
         bounded, _adjusted_p_values([tested_part.p_margin for tested_part in bounded], "holm"), strict=True
     ):
-        one.p_margin = holm
+        tested_slice.p_margin = holm
     return parts
 
 

@@ -106,12 +106,12 @@ class SideCounts(msgspec.Struct):
 
     def of(self, cases: Collection[str]) -> SideCounts:
         """The same side, restricted to some of its cases."""
-        kept = frozenset(cases)
+        names = frozenset(cases)
         return msgspec.structs.replace(
             self,
-            passes={case: total for case, total in self.passes.items() if case in kept},
+            passes={case: total for case, total in self.passes.items() if case in names},
             scores={
-                name: {case: outcome for case, outcome in outcomes.items() if case in kept}
+                name: {case: outcome for case, outcome in outcomes.items() if case in names}
                 for name, outcomes in self.scores.items()
             },
         )

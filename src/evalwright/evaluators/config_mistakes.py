@@ -21,17 +21,17 @@ def undeclared_key(key: object, names: Collection[str]) -> Problem:
     return Problem("", f"unknown key {shown(key)}{near}", key=str(key))
 
 
-def endless_number(key: str, place: Place, found: float) -> Problem:
+def endless_number(key: str, place: Place, number: float) -> Problem:
     """NaN or infinity, which JSON does not have, at a place inside the value of a key."""
     where = bracketed((key, *place))
-    return Problem("", f"{where!r} must be a finite number, found {found}", key=where)
+    return Problem("", f"{where!r} must be a finite number, found {number}", key=where)
 
 
-def mismatches(key: str, expected: Any, found: Any, detail: str) -> list[Problem]:
+def mismatches(key: str, expected: Any, value: Any, detail: str) -> list[Problem]:
     """A problem for each wrong item of a list, as msgspec names the first one only; else the one in `detail`."""
-    item = _item_type(expected) if isinstance(found, list) else None
-    details = [] if item is None else [*_mistakes_in_items(item, found)]
-    return [_mismatch(key, expected, found, line) for line in details or [detail]]
+    item = _item_type(expected) if isinstance(value, list) else None
+    details = [] if item is None else [*_mistakes_in_items(item, value)]
+    return [_mismatch(key, expected, value, line) for line in details or [detail]]
 
 
 def _item_type(expected: Any) -> Any:

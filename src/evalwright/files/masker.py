@@ -276,14 +276,14 @@ def _halves(secret: str) -> tuple[str, ...]:
 
 def _without_beginnings(text: str, secret: str, first: str, mask: str) -> str:
     """The text without beginnings of a secret, at least `first`, where no word goes on: another one may begin alike."""
-    kept, at = "", 0
+    masked, at = "", 0
     while (start := text.find(first, at)) >= 0:
         end = start + len(first)
         while end - start < len(secret) and text[end : end + 1] == secret[end - start]:
             end += 1
-        kept += text[at:start] + (text[start:end] if text[end : end + 1].isalnum() else mask)
+        masked += text[at:start] + (text[start:end] if text[end : end + 1].isalnum() else mask)
         at = end
-    return kept + text[at:]
+    return masked + text[at:]
 
 
 def _whole_word_pattern(forms: Iterable[str]) -> re.Pattern[str] | None:

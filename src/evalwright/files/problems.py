@@ -27,10 +27,10 @@ class _Kind:
 class ProblemKinds:
     """Problems that differ only in place and case are of one kind: the first three are held, the others counted."""
 
-    def __init__(self, found: Iterable[Problem] = ()) -> None:
+    def __init__(self, problems: Iterable[Problem] = ()) -> None:
         self._kinds: dict[tuple[str, str, str], _Kind] = {}
         self._others = 0
-        for problem in found:
+        for problem in problems:
             self.add(problem)
 
     def add(self, problem: Problem) -> None:

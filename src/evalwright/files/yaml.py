@@ -184,35 +184,35 @@ class _Values:
             node.value = ()
         return value
 
-    def _again(self, node: yaml.Node, made: Any, size: int) -> Any:
+    def _again(self, node: yaml.Node, value: Any, size: int) -> Any:
         self._nodes += size - 1
         self._aliased += size
         if self._aliased > _MAX_ALIASED:
             raise yaml_error(f"aliases stand for more than {_MAX_ALIASED} values", node)
-        return made
+        return value
 
     def _list(self, node: yaml.Node) -> Any:
         self._nodes += len(node.value)
-        made = [item.value if item.tag is STR else self.of(item) for item in node.value]
-        return made if node.tag == SEQ else self._constructed_value(node)
+        items = [item.value if item.tag is STR else self.of(item) for item in node.value]
+        return items if node.tag == SEQ else self._constructed_value(node)
 
     def _mapping(self, node: yaml.MappingNode) -> Any:
         self._nodes += 2 * len(node.value)
-        made: dict[Any, Any] = {}
+        mapping: dict[Any, Any] = {}
         simple = node.tag == MAP
         for key, item in node.value:
             value = item.value if item.tag is STR else self.of(item)
             if key.tag is STR:
-                made[key.value] = value
+                mapping[key.value] = value
             elif isinstance(key, yaml.ScalarNode) and not _merges(key):
-                made[self._scalar(key)] = value
+                mapping[self._scalar(key)] = value
             else:
                 simple = False
                 if not isinstance(key, yaml.ScalarNode):
                     self.of(key)
-        if len(made) < len(node.value):  # merged keys also cause this; only a second look tells
+        if len(mapping) < len(node.value):  # merged keys also cause this; only a second look tells
             self._report_duplicates(node)
-        return made if simple else self._constructed_value(node)
+        return mapping if simple else self._constructed_value(node)
 
     def _report_duplicates(self, node: yaml.MappingNode) -> None:
         seen: dict[Any, yaml.ScalarNode] = {}

@@ -54,8 +54,8 @@ def method_of(client: Any, what: str, route: Route) -> Callable[..., Awaitable[A
     """What a client embeds or moderates with. Raises CallFailed if its interface cannot do that."""
     method: Callable[..., Awaitable[Any]] | None = getattr(client, what, None)
     if method is None:
-        found = "embeddings" if what == "embed" else "moderations"
-        raise CallFailed("bad_request", f"{route.model!r} has no {found}: its interface is {route.interface}")
+        service = "embeddings" if what == "embed" else "moderations"
+        raise CallFailed("bad_request", f"{route.model!r} has no {service}: its interface is {route.interface}")
     return method
 
 

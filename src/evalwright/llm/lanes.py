@@ -29,14 +29,14 @@ def _lanes_class(library: str) -> Any:
     """The libraries accept only streams of their own classes."""
     http = import_module(library)
     known = [(socket.IPPROTO_TCP, getattr(socket, name), n) for name, n in _KEEPALIVE.items() if hasattr(socket, name)]
-    made = partial(
+    transport = partial(
         http.AsyncHTTPTransport,
         verify=http.create_ssl_context(),
         limits=http.Limits(max_connections=1),
         socket_options=[(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), *known],
     )
     stream = type("LentStream", (_LentBody, http.AsyncByteStream), {})
-    return type("Lanes", (_Lanes, http.AsyncBaseTransport), {"_made": staticmethod(made), "_stream": stream})
+    return type("Lanes", (_Lanes, http.AsyncBaseTransport), {"_made": staticmethod(transport), "_stream": stream})
 
 
 class _Lanes:

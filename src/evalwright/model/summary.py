@@ -229,9 +229,9 @@ class GateOutcome(msgspec.Struct):
     was compared with; null if there was none. Unset in runs that did not keep it."""
 
 
-def decisions_of(found: ComparisonReport | GateOutcome) -> list[Decision]:
+def decisions_of(report: ComparisonReport | GateOutcome) -> list[Decision]:
     """All decisions of a comparison or a gate, of which a single one is stored apart."""
-    return [found.decision] if found.decision is not None else found.decisions
+    return [report.decision] if report.decision is not None else report.decisions
 
 
 class DoubtCount(msgspec.Struct):

@@ -17,8 +17,8 @@ TRACE_PARTS = frozenset({"input", "output", "messages", "tool_calls", "tool_resu
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:
-    made: Any = {"default": field.default, "default_factory": field.default_factory}
-    return msgspec.field(**{how: setting for how, setting in made.items() if setting is not msgspec.NODEFAULT})
+    options: Any = {"default": field.default, "default_factory": field.default_factory}
+    return msgspec.field(**{how: setting for how, setting in options.items() if setting is not msgspec.NODEFAULT})
 
 
 @cache

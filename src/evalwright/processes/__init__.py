@@ -302,16 +302,16 @@ def _start_command(command: Sequence[str], env: Mapping[str, str], cwd: str | No
 
 def _pipes(count: int) -> list[tuple[int, int]]:
     """This many pipes, or none if too many files are open. Raises OSError."""
-    made: list[tuple[int, int]] = []
+    pipes: list[tuple[int, int]] = []
     try:
         for _ in range(count):
-            made.append(os.pipe())  # noqa: PERF401 - what was made before a failure has to be closed
+            pipes.append(os.pipe())  # noqa: PERF401 - what was made before a failure has to be closed
     except OSError:
-        for pair in made:
+        for pair in pipes:
             for end in pair:
                 os.close(end)
         raise
-    return made
+    return pipes
 
 
 def _die_first(pid: int) -> None:

@@ -164,9 +164,9 @@ def _kind(evaluator: Any) -> tuple[str, dict[str, Any]] | None:
     """The type and configuration that rebuild the same evaluator; None if it cannot be rebuilt from data."""
     from evalwright.formats.pixie.evaluator import TYPE
 
-    made = getattr(evaluator, "made_by", None)
-    if made is not None:
-        name, options = made
+    maker = getattr(evaluator, "made_by", None)
+    if maker is not None:
+        name, options = maker
         try:
             build_evaluator(name, options)
         except InputError:  # such as a custom client

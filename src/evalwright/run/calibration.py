@@ -58,9 +58,9 @@ def calibrate_run(run: Path | Place, file: Path | None) -> CalibrationReport:
             raise InputError(problems)
         if not labels:
             raise InputError(Problem(str(file), "has only labels on which the labellers disagree"))
-        kept = [label for label in stored_labels(writer) if label.evaluator not in sheet.labellers]
+        others = [label for label in stored_labels(writer) if label.evaluator not in sheet.labellers]
         folder_beside(writer).mkdir(parents=True, exist_ok=True)
-        replace_file(labels_file(writer), msgspec.json.Encoder().encode_lines([*kept, *labels]), PRIVATE)
+        replace_file(labels_file(writer), msgspec.json.Encoder().encode_lines([*others, *labels]), PRIVATE)
         summary = writer.summary() or fold(writer, plan).summary(plan, datetime.now(UTC))
         report = keep_calibration(writer, plan, summary)
         assert report is not None, "labels were just stored"

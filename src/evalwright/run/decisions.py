@@ -51,8 +51,8 @@ class _Baselines:
         """What a claim is compared with, in the form of `_baseline`. Raises InputError."""
         if self._unknown and against == _PROMOTED:
             self.lost = True
-        kept = self._known.get(against)
-        if kept is None:
+        baseline = self._known.get(against)
+        if baseline is None:
             if self._again and against in self._known:
                 self.found[against] = None
                 return None
@@ -62,15 +62,15 @@ class _Baselines:
             if not isinstance(now, str):
                 self.found[against] = None if now is None else now.run_id
             return now
-        self.found[against] = kept
-        beside = Path(reader.location).parent / kept
+        self.found[against] = baseline
+        beside = Path(reader.location).parent / baseline
         for find in (partial(_baseline, against, plan, reader), partial(find_run, beside)):
             with suppress(InputError):
                 place = find()
-                if isinstance(place, Place) and place.run_id == kept:
+                if isinstance(place, Place) and place.run_id == baseline:
                     return place
         self.lost = True
-        raise InputError(f"its baseline {kept} was not found")
+        raise InputError(f"its baseline {baseline} was not found")
 
 
 @rereading
@@ -94,14 +94,14 @@ def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan, shown: Run
     claims = _claims(plan)
     stored = shown if shown is not None or not claims else reader.summary()
     baselines = _Baselines(None if stored is None else stored.gate, again=shown is not None)
-    found = [_decided_claim(claim, reader, plan, baselines) for claim in claims]
+    decisions = [_decided_claim(claim, reader, plan, baselines) for claim in claims]
     if plan.until_decided is not None:
         sequence, outcome = outcome_of(reader, plan)
-        found.append(outcome)
+        decisions.append(outcome)
         if sequence.decided:  # what it left out is not missing
             summary.status, summary.cells_missing = "complete", 0
-    if found:
-        summary.gate = all_of([*([summary.gate] if summary.gate is not None else []), *found])
+    if decisions:
+        summary.gate = all_of([*([summary.gate] if summary.gate is not None else []), *decisions])
         if baselines.found:
             summary.gate.baselines = baselines.found
     if baselines.lost and shown is not None:

@@ -139,8 +139,8 @@ class JudgeThread:
 class _WaitingCall:
     """A call that has not ended yet, with the awaitable that it may return."""
 
-    def __init__(self, call: ThreadCall, made: Callable[[ThreadCall], Awaitable[Any]]) -> None:
-        self._call, self._made = call, made
+    def __init__(self, call: ThreadCall, function: Callable[[ThreadCall], Awaitable[Any]]) -> None:
+        self._call, self._made = call, function
 
     @property
     def began(self) -> float:

@@ -108,15 +108,15 @@ class _EarlierLines:
         self._equal: dict[bytes, _Line] | None = {}
         """By the content of what it returned; None once too many had a content of their own."""
 
-    def new(self, given: Evaluation) -> _Line | None:
+    def new(self, evaluation: Evaluation) -> _Line | None:
         """A result whose object is not known yet; None if it is unlike what most checks return."""
         if self._equal is None:
-            return self._new_line(given)
-        content = _encode(given)
+            return self._new_line(evaluation)
+        content = _encode(evaluation)
         if (line := self._equal.get(content)) is not None:
-            if line.given is given:  # an evaluator that returns the same object twice will return it again
-                self.known[id(given)] = line
-        elif (line := self._new_line(given)) is not None:
+            if line.given is evaluation:  # an evaluator that returns the same object twice will return it again
+                self.known[id(evaluation)] = line
+        elif (line := self._new_line(evaluation)) is not None:
             self._equal[content] = line
             if len(self._equal) > self._most:
                 self._equal = None

@@ -75,10 +75,10 @@ def _newest(rows: Sequence[LabelRow], newest: int) -> tuple[list[LabelRow], int]
     return [row for row in rows if (row.attempt or newest) == last], last
 
 
-def cells_by_case(found: JudgedAnswers) -> dict[str, list[CellKey]]:
+def cells_by_case(answers: JudgedAnswers) -> dict[str, list[CellKey]]:
     """The cells of a run in their order, in whatever order they finished."""
     cells: dict[str, list[CellKey]] = {}
-    for key in sorted(found.attempts):
+    for key in sorted(answers.attempts):
         cells.setdefault(key[0], []).append(key)
     return cells
 

@@ -279,9 +279,9 @@ def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
     if add not in offered:
         known = sorted(offered)
         raise InputError(f"no evaluator {add!r}{did_you_mean(add, known)} (there are: {', '.join(known)})")
-    kept = [spec for spec in plan.evaluators if spec.name != add]
-    position = next((i for i, spec in enumerate(plan.evaluators) if spec.name == add), len(kept))
-    evaluators: list[EvaluatorSpec] = [*kept[:position], offered[add], *kept[position:]]
+    others = [spec for spec in plan.evaluators if spec.name != add]
+    position = next((i for i, spec in enumerate(plan.evaluators) if spec.name == add), len(others))
+    evaluators: list[EvaluatorSpec] = [*others[:position], offered[add], *others[position:]]
     digests = {**plan.evaluator_digests, **evaluator_digests([offered[add]], file_digest_of)}
     rules = {**plan.score_rules, **score_rules([offered[add]])}
     return msgspec.structs.replace(plan, evaluators=evaluators, evaluator_digests=digests, score_rules=rules)

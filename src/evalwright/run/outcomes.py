@@ -204,5 +204,5 @@ def _end_notes(state: RunState, summary: RunSummary) -> list[str]:
     # Cells that were to be run again and were not reached are not missing: they have their earlier records.
     left = summary.cells_missing or state.done < state.total
     stopped = dict.fromkeys([*state.stuck.values(), state.halted]) if left else ()
-    kept = "" if state.lease is None else state.lease.trouble
-    return [*filter(None, (*stopped, kept)), *dict.fromkeys(state.doubts)]
+    trouble = "" if state.lease is None else state.lease.trouble
+    return [*filter(None, (*stopped, trouble)), *dict.fromkeys(state.doubts)]

@@ -135,8 +135,8 @@ def _tool_use(messages: Sequence[TraceMessage]) -> tuple[list[ToolCall], list[To
     for message in messages:
         if message.role == "tool":
             content = message.content
-            kept = content if isinstance(content, (dict, str)) else str(plain(content, "content", []))
-            results.append(ToolResult(name=message.name or "", content=kept))
+            answer = content if isinstance(content, (dict, str)) else str(plain(content, "content", []))
+            results.append(ToolResult(name=message.name or "", content=answer))
     return calls, results
 
 

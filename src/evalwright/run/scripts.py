@@ -17,14 +17,14 @@ from evalwright.model.format import Format
 __all__ = ["run_with"]
 
 
-def run_with(one: Format, package: str) -> None:
+def run_with(suite_format: Format, package: str) -> None:
     """Bind the names and run the script or the `-m MODULE` of the command line, with the rest as its arguments."""
     arguments = sys.argv[1:]
     if not arguments or arguments == ["-m"]:
         _refuse(f"usage: python -m {package} FILE ... | -m MODULE ...")
     if arguments[0] != "-m" and not os.path.exists(arguments[0]):
         _refuse(f"there is no file {arguments[0]!r}")
-    serve(one)
+    serve(suite_format)
     if arguments[0] == "-m":
         if not _is_module(arguments[1]):
             _refuse(f"there is no module {arguments[1]!r}")

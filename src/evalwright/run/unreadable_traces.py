@@ -60,12 +60,12 @@ def keep_judgements(judged: Iterable[Trace], writer: RunWriter, newest: NewestTr
     for result in writer.results(EvaluationResult):
         if not read.has_this_or_later(result):
             share.append_results([result])
-    kept = set()
+    cells = set()
     for verdict in writer.verdicts(CaseVerdict):
         if not read.has_this_or_later(verdict):
             share.append_verdict(verdict)
-            kept.add((verdict.case_key, verdict.variant_name, verdict.trial))
-    return len(kept)
+            cells.add((verdict.case_key, verdict.variant_name, verdict.trial))
+    return len(cells)
 
 
 class _Attempts:

@@ -310,12 +310,12 @@ def totals_of(plan: Plan) -> Totals | None:
     if gate is not None and gate["kind"] == "claims":
         gate = gate["conditions"]
     its_own = gate is None or gate["kind"] in used.gates
-    made: Totals | None = None
+    totals: Totals | None = None
     if used.totals is not None:
-        made = resolve(used.totals)(msgspec.structs.replace(plan, gate=gate if its_own else None))
+        totals = resolve(used.totals)(msgspec.structs.replace(plan, gate=gate if its_own else None))
     if gate is None or its_own:
-        return made
+        return totals
     from evalwright.scoring.gate import GateTotals
 
     decided = GateTotals(plan, gate)
-    return decided if made is None else GatedTotals(made, decided)
+    return decided if totals is None else GatedTotals(totals, decided)

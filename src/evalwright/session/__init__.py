@@ -141,7 +141,7 @@ class Session:
         """The folders of this piece of work, and those of all others going on."""
         chain = self._chain()
         own = {folder for open_session in chain for folder in open_session.folders}
-        return own, {folder for one in _process.others(chain) for folder in one.folders}
+        return own, {folder for holder in _process.others(chain) for folder in holder.folders}
 
     def _check(self, name: str, loaded: Collection[str]) -> None:
         if self._is_open and not self.owns_process:  # nothing else imports modules in a process of ours

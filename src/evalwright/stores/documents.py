@@ -121,8 +121,8 @@ def _must_be_readable(place: str, plain: Any) -> None:
     """Raise InputError if a later major version wrote the plan, or a variant in it."""
     if not isinstance(plain, dict):
         return
-    found = plain.get("variants")
-    variants = found if isinstance(found, list) else []
+    listed = plain.get("variants")
+    variants = listed if isinstance(listed, list) else []
     marked = [
         ("", plain),
         *((f"variants[{i}].", variant) for i, variant in enumerate(variants) if isinstance(variant, dict)),

@@ -218,21 +218,21 @@ def _metrics(value: Any, notes: list[str]) -> Metrics:
     if not isinstance(value, dict):
         raise TargetError(f"metrics must be a mapping, found {type(value).__name__}")
     metrics = Metrics()
-    for name, given in value.items():  # only those present: most answers report two or three of twelve
+    for name, measure in value.items():  # only those present: most answers report two or three of twelve
         if name in _INTEGERS:
-            if given.__class__ is int and 0 <= given < 2**53:  # a float represents these exactly
-                setattr(metrics, name, given)
+            if measure.__class__ is int and 0 <= measure < 2**53:  # a float represents these exactly
+                setattr(metrics, name, measure)
                 continue
-            number = _measured_number(name, given, notes)
+            number = _measured_number(name, measure, notes)
             if number is not None and name in _COUNTS and not number.is_integer():
-                notes.append(f"metrics.{name}: expected a whole number, found {given!r:.40}; {int(number)} is kept")
+                notes.append(f"metrics.{name}: expected a whole number, found {measure!r:.40}; {int(number)} is kept")
             setattr(metrics, name, None if number is None else int(number))
         elif name in _FLOATS:
-            setattr(metrics, name, _measured_number(name, given, notes))
+            setattr(metrics, name, _measured_number(name, measure, notes))
         elif name == "stream_completed":
-            metrics.stream_completed = given if isinstance(given, bool) else None
+            metrics.stream_completed = measure if isinstance(measure, bool) else None
         elif name == "custom":
-            metrics.custom = _mapping(given, "metrics.custom", notes)
+            metrics.custom = _mapping(measure, "metrics.custom", notes)
     return metrics
 
 
@@ -240,8 +240,8 @@ def _measured_number(name: str, value: Any, notes: list[str]) -> float | None:
     number = _number(value)
     if number is None and value is not None:
         readable = isinstance(value, (str, float)) or (type(value) is int and -(2**63) < value < 2**63)
-        found = f"{value!r:.40}" if readable else type(value).__name__
-        notes.append(f"metrics.{name}: expected a finite number from 0 on, found {found}; left out")
+        text = f"{value!r:.40}" if readable else type(value).__name__
+        notes.append(f"metrics.{name}: expected a finite number from 0 on, found {text}; left out")
     return number
 
 

@@ -119,9 +119,9 @@ def optional_parts(config: Mapping[str, Any]) -> Collection[str]:
     return parts
 
 
-def inside(place: str, found: Unread) -> Unread:
+def inside(place: str, unread: Unread) -> Unread:
     """The same keys, below `place`."""
-    for key, message in found:
+    for key, message in unread:
         yield f"{place}.{key}", message
 
 

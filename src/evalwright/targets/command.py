@@ -156,14 +156,14 @@ def _failure(finished: FinishedCommand) -> str:
 
 
 def _text(stream: CapturedOutput, name: str, notes: list[str]) -> str:
-    kept = stream.kept
+    output = stream.kept
     try:
-        return kept.decode()
+        return output.decode()
     except UnicodeDecodeError as error:
         # If the output was cut, half a character at its end is our doing.
         if not (stream.cut and error.reason == "unexpected end of data"):
             notes.append(f"{name}: bytes that are not UTF-8 replaced by U+FFFD")
-        return kept.decode(errors="replace")
+        return output.decode(errors="replace")
 
 
 def _structured_output(stream: CapturedOutput, notes: list[str], texts_only: bool) -> Output:

@@ -136,9 +136,9 @@ class UserSimulator:
     async def run(self, case: Case, trial: int) -> Answer:
         message = case.input.get("user_message") if isinstance(case.input, dict) else None
         if not isinstance(message, str) or not message.strip():
-            found = "nothing" if message is None else f"{message!r:.40}"
+            text = "nothing" if message is None else f"{message!r:.40}"
             wanted = "a simulated conversation starts with input.user_message"
-            raise TargetError(f"{wanted}: expected a text that is not empty, found {found}")
+            raise TargetError(f"{wanted}: expected a text that is not empty, found {text}")
         talk = _Talk()
         state: dict[str, Any] = {"turns": 0, "stop_reason": None}
         error = None

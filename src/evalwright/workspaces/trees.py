@@ -113,14 +113,16 @@ class _CopyInProgress:
         self._entries -= len(names)
         return names
 
-    def _entry(self, source: int, target: int, name: str, kept: str, place: str, stored: str, depth: int) -> None:
+    def _entry(
+        self, source: int, target: int, name: str, stored_name: str, place: str, stored: str, depth: int
+    ) -> None:
         mode = os.stat(name, dir_fd=source, follow_symlinks=False).st_mode
         if stat.S_ISDIR(mode):
             if depth >= DEEPEST:
                 raise _TooLarge(f"more than {DEEPEST} folders deep")
             with _opened_descriptor(name, _DIRECTORY, source) as below:
-                os.mkdir(kept, dir_fd=target)
-                with _opened_descriptor(kept, _DIRECTORY, target) as copy:
+                os.mkdir(stored_name, dir_fd=target)
+                with _opened_descriptor(stored_name, _DIRECTORY, target) as copy:
                     self.folder(below, copy, place, stored, depth + 1)
         elif stat.S_ISREG(mode):
             if place in self.files:
@@ -128,25 +130,27 @@ class _CopyInProgress:
             with _opened_descriptor(name, _READ, source) as file:
                 facts = os.fstat(file)  # checked again: the name may refer to something else by now
                 if stat.S_ISREG(facts.st_mode):
-                    self.files[place] = self._file(file, facts, target, kept, place, stored)
+                    self.files[place] = self._file(file, facts, target, stored_name, place, stored)
 
-    def _file(self, file: int, facts: os.stat_result, target: int, kept: str, place: str, stored: str) -> FileEntry:
+    def _file(
+        self, file: int, facts: os.stat_result, target: int, stored_name: str, place: str, stored: str
+    ) -> FileEntry:
         if facts.st_size > self._bytes:
             raise _TooLarge(f"its {facts.st_size:,} bytes exceed what is kept of one workspace")
-        entry = self._linked_entry(file, facts, target, kept, place, stored)
+        entry = self._linked_entry(file, facts, target, stored_name, place, stored)
         if entry is None:
             os.lseek(file, 0, os.SEEK_SET)
             try:
-                entry = _entry_of(facts, self._copied_file(file, facts, target, kept))
+                entry = _entry_of(facts, self._copied_file(file, facts, target, stored_name))
             except (_TooLarge, OSError):
                 with suppress(OSError):
-                    os.unlink(kept, dir_fd=target)
+                    os.unlink(stored_name, dir_fd=target)
                 raise
         self._bytes -= entry.size
         return entry
 
     def _linked_entry(
-        self, file: int, facts: os.stat_result, target: int, kept: str, place: str, stored: str
+        self, file: int, facts: os.stat_result, target: int, stored_name: str, place: str, stored: str
     ) -> FileEntry | None:
         """The entry of a file that the twin also has, linked to it; None if it has not, or if links are impossible."""
         if self._twin is None or (twin := self._twin.manifest.files.get(place)) is None:
@@ -157,13 +161,13 @@ class _CopyInProgress:
         if entry.sha256 != twin.sha256:
             return None
         try:
-            os.link(self._twin.folder / stored, kept, dst_dir_fd=target, follow_symlinks=False)
+            os.link(self._twin.folder / stored, stored_name, dst_dir_fd=target, follow_symlinks=False)
         except OSError:
             return None
         return entry
 
-    def _copied_file(self, file: int, facts: os.stat_result, target: int, kept: str) -> tuple[str, int]:
-        copy = os.open(kept, _WRITE, 0o755 if _runs(facts.st_mode) else 0o644, dir_fd=target)
+    def _copied_file(self, file: int, facts: os.stat_result, target: int, stored_name: str) -> tuple[str, int]:
+        copy = os.open(stored_name, _WRITE, 0o755 if _runs(facts.st_mode) else 0o644, dir_fd=target)
         try:
             if self._mask is None:
                 hash_and_size = _hash_and_size(file, facts.st_size, lambda data: _write(copy, data))

@@ -121,8 +121,8 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
     def _evaluation_in_mapping(self, returned: Mapping[str, Any]) -> Evaluation:
         unknown = sorted(map(str, returned.keys() - {"passed", "score", "reason"}))
         if unknown or returned.keys().isdisjoint({"passed", "score"}):
-            found = ", ".join(map(repr, returned)) or "none"
-            raise EvaluatorError(f"expected a mapping with 'passed' or 'score', and maybe 'reason', found keys {found}")
+            keys = ", ".join(map(repr, returned)) or "none"
+            raise EvaluatorError(f"expected a mapping with 'passed' or 'score', and maybe 'reason', found keys {keys}")
         passed, score = returned.get("passed"), returned.get("score")
         verdicts = [self._verdict(value) for value in (passed, score) if value is not None]
         if not verdicts or (passed is not None and not isinstance(_scalar(passed), bool)):

@@ -33,8 +33,8 @@ def events_of(messages: Sequence[dict[str, Any]], calls: Sequence[TracedCall], a
     last_reply, calls_seen = None, 0
     for index, message in enumerate(messages):
         place = {"event_id": f"message-{index}", "ordinal": len(events), "type": "message"}
-        kept = known({key: message.get(key) for key in _OF_MESSAGES})
-        events.append({**place, "message": kept, "metadata": {"message_index": index}})
+        content = known({key: message.get(key) for key in _OF_MESSAGES})
+        events.append({**place, "message": content, "metadata": {"message_index": index}})
         last_reply = events[-1] if message.get("role") == "assistant" else last_reply
         for tool_index, raw in enumerate(message.get("tool_calls") or ()):
             call = calls[calls_seen - before] if calls_seen >= before else None

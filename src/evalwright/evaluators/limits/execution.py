@@ -102,8 +102,8 @@ class ExecutionMetrics(msgspec.Struct, frozen=True):
         if not messages_of(trace):
             return banded(0.0, misses=["No trace available"])
         checks = [*self._limits(trace), *self._exploration(trace)]
-        hits = [sentence for kept, sentence in checks if kept]
-        misses = [sentence for kept, sentence in checks if not kept]
+        hits = [sentence for held, sentence in checks if held]
+        misses = [sentence for held, sentence in checks if not held]
         score = len(hits) / len(checks)
         return banded(float(not misses) if self.all_or_nothing else score, hits, misses)
 
@@ -132,8 +132,8 @@ class ExecutionMetrics(msgspec.Struct, frozen=True):
             yield False, "no tool was called: there is no share of exploring calls"
             return
         ratio = sum(call.name in _EXPLORING for call in calls) / len(calls)
-        kept = abs(ratio - target) <= self.exploration_tolerance + 1e-9
-        yield kept, f"{ratio:.2f} of the calls explored, expected {target:g} ± {self.exploration_tolerance:g}"
+        within = abs(ratio - target) <= self.exploration_tolerance + 1e-9
+        yield within, f"{ratio:.2f} of the calls explored, expected {target:g} ± {self.exploration_tolerance:g}"
 
 
 class Latency(Onlooker, frozen=True):
@@ -194,5 +194,5 @@ def _within(measured: float | None, limit: float, unit: str) -> tuple[bool, str]
 
 
 def _all_of(checks: list[tuple[bool, str]]) -> Evaluation:
-    misses = [sentence for kept, sentence in checks if not kept]
-    return banded(float(not misses), [sentence for kept, sentence in checks if kept], misses)
+    misses = [sentence for held, sentence in checks if not held]
+    return banded(float(not misses), [sentence for held, sentence in checks if held], misses)

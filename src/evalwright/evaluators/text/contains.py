@@ -62,7 +62,7 @@ class ContainsText(Onlooker, frozen=True):
         elsewhere = None if self.field == _ANSWER else self._text_elsewhere
         passed = Evaluation(True, 1.0, "", self._detail([*(self.all_of or ())], [], []))
         without = Evaluation(True, 1.0, "", self._detail([], [], []))
-        kept: dict[tuple[str, ...], Evaluation] = {}  # by the words found, as many cases expect the same ones
+        evaluations: dict[tuple[str, ...], Evaluation] = {}  # by the words found, as many cases expect the same ones
 
         def look(case: Case, trace: Trace) -> Evaluation:
             if (wanted := all_of) is None:
@@ -83,11 +83,11 @@ class ContainsText(Onlooker, frozen=True):
                 return without
             if wanted is all_of:
                 return passed
-            evaluation = kept.get(key := tuple(include))
+            evaluation = evaluations.get(key := tuple(include))
             if evaluation is None:
                 evaluation = Evaluation(True, 1.0, "", self._detail([*key], [], []))
-                if len(kept) < _MOST_KEPT:
-                    kept[key] = evaluation
+                if len(evaluations) < _MOST_KEPT:
+                    evaluations[key] = evaluation
             return evaluation
 
         return look

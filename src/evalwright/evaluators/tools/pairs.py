@@ -59,10 +59,10 @@ def _nearest_free(
     there to its owner; and from which expected one each was reached."""
     reached_from: dict[int, int] = {}
     queue = [start]
-    for one in queue:  # grows meanwhile
-        for j in candidates[one]:
+    for node in queue:  # grows meanwhile
+        for j in candidates[node]:
             if j not in reached_from:
-                reached_from[j] = one
+                reached_from[j] = node
                 if j not in owner:
                     return j, reached_from
                 queue.append(owner[j])

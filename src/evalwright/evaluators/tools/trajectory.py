@@ -98,15 +98,15 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         if self.mode == "subset":
             return self._only_expected_calls(calls)
         if self.mode in ("any_order", "superset"):
-            found, total = self._in_any_order(calls), len(self.expected)
+            matched, total = self._in_any_order(calls), len(self.expected)
         elif self.mode == "in_order":
-            found, total = self._in_order(calls), len(self.expected)
+            matched, total = self._in_order(calls), len(self.expected)
         else:
-            found, total, extra = self._exactly(calls)
-        hits = [f"{item.tool} was called as expected" for item, call, _ in found if call is not None]
-        misses = [why for _, call, why in found if call is None] + extra
+            matched, total, extra = self._exactly(calls)
+        hits = [f"{item.tool} was called as expected" for item, call, _ in matched if call is not None]
+        misses = [why for _, call, why in matched if call is None] + extra
         enough, few = _minimums_met(self.minimums, calls)
-        quick, slow = _time_limits_met(found)
+        quick, slow = _time_limits_met(matched)
         if not self.expected and not self.minimums:
             made = f"no call is expected; calls made: {len(calls)}" if calls else ""
             return banded(1.0, ["no call is expected"], reason=made, detail={"calls": [call.name for call in calls]})
@@ -114,7 +114,7 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         total = total + len(self.minimums) + len(quick) + len(slow)
         detail = {"calls": [call.name for call in calls]}
         missed = misses + few + slow
-        reason = "; ".join([*missed, *_calls_without_time(found)])
+        reason = "; ".join([*missed, *_calls_without_time(matched)])
         return banded(met / total if total else 1.0, hits + enough + quick, missed, reason, detail=detail)
 
     def _fits(self, item: TrajectoryCall, call: TracedCall) -> bool:

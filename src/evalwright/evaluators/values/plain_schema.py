@@ -231,15 +231,15 @@ def _with_properties(wanted: Any) -> Check | None:
 
 
 def _items_check(wanted: Any) -> Check | None:
-    one = plain_check(wanted)
-    if one is None:
+    item_check = plain_check(wanted)
+    if item_check is None:
         return None
 
     def check(value: Any) -> Sequence[PlainError]:
         errors: list[PlainError] = []
         if _is(value, list):
             for index, item in enumerate(value):
-                if wrong := one(item):
+                if wrong := item_check(item):
                     errors += _below(index, wrong)
         return errors
 

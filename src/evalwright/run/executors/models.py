@@ -40,8 +40,8 @@ class PlacedModels:
         if not route.is_function:
             return None
         if route.model not in self._begun:
-            made = self._crew(route.model, str(route.base_url))
-            self._begun[route.model] = made, asyncio.create_task(made.begin(self._number(made)))
+            client = self._crew(route.model, str(route.base_url))
+            self._begun[route.model] = client, asyncio.create_task(client.begin(self._number(client)))
         crew, beginning = self._begun[route.model]
         try:
             with standing_still():  # loading a model is no evaluator's fault

@@ -166,7 +166,7 @@ class Lease:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def do(self, work: Callable[..., Any], *given: Any) -> Any:
+    async def do(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """What `work` returns, which uses the ledger, in a thread; repeated while the ledger is unreachable.
 
         Raises UnsentCall once nothing more is to be started, be it because of that.
@@ -176,7 +176,7 @@ class Lease:
             async with asyncio.timeout(PATIENCE), self._turn:
                 while True:
                     try:
-                        return await self._threads.call(work, *given)
+                        return await self._threads.call(work, *arguments)
                     except LedgerUnreachable as error:
                         why = str(error)
                     if self._ends():

@@ -148,15 +148,15 @@ class CellState(msgspec.Struct, gc=False):
                 (self.add_results if isinstance(record, CellResults) else self.add_verdict)(record, place, size)
         return replaced
 
-    def add_results(self, found: CellResults, at: int, lengths: Sequence[int]) -> None:
-        if found.attempt != self.attempt:
-            self._wait(found, at, lengths)
+    def add_results(self, results: CellResults, at: int, lengths: Sequence[int]) -> None:
+        if results.attempt != self.attempt:
+            self._wait(results, at, lengths)
             return
-        if self.outcomes or len(dict(found.outcomes)) < len(found.outcomes):
-            self._join(found, at, lengths)
+        if self.outcomes or len(dict(results.outcomes)) < len(results.outcomes):
+            self._join(results, at, lengths)
         else:
-            self.outcomes, self.numbers, self.results = found.outcomes, found.numbers, adjacent(at, lengths)
-        ended = found.finished_at
+            self.outcomes, self.numbers, self.results = results.outcomes, results.numbers, adjacent(at, lengths)
+        ended = results.finished_at
         if self.finished is None or (ended is not None and ended > self.finished):
             self.finished = ended
 

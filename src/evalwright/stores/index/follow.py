@@ -94,7 +94,7 @@ class Follower:
             if moment.ends == starts and len(self.covered) == len(RECORDS) and (self._table.named or not last):
                 return
             self._connection.execute("BEGIN IMMEDIATE")
-            kept: dict[tuple[str, str, int], CellState] = {}
+            states: dict[tuple[str, str, int], CellState] = {}
             try:
                 kinds = _PARTS if trusted else _WHOLE
                 at, joined = self._join(moment, starts, written, kinds)
@@ -107,15 +107,15 @@ class Follower:
                 self._table.note(covered, self._traces, self._replaced)
                 self._connection.execute("COMMIT")
                 self.covered = covered
-                kept = self._unfinished
-                kept.update((key, cell) for key, cell in self._cells.items() if cell.status is None)
+                states = self._unfinished
+                states.update((key, cell) for key, cell in self._cells.items() if cell.status is None)
             except (ValueError, TypeError, RecursionError, InputError, OverflowError) as error:
                 raise Unindexable(str(error)) from error
             except sqlite3.IntegrityError as error:
                 raise Unindexable("two cells have one name") from error
             finally:
                 self._cells.clear()
-                self._unfinished = kept if len(kept) <= _WAITING else {}
+                self._unfinished = states if len(states) <= _WAITING else {}
                 self._replaced.clear()
                 self._traces = 0
                 # After a failure, nothing that was read may be left: neither profiles nor marks of what was written.

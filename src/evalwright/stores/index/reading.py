@@ -155,11 +155,11 @@ class RunIndex:
 
     @_raising_damaged
     def total(self, measure: CellMeasure, alike: Collection[int]) -> CellSum:
-        kept = KeptSums.together(self._sums[number] for number in alike)
+        sums = KeptSums.together(self._sums[number] for number in alike)
         if measure == "latency_ms":
-            return CellSum(kept.latency_ms.n, float(kept.latency_ms.total))
-        if all(map(isfinite, kept.cost_parts)):
-            return CellSum(kept.costs, exact_sum(kept.cost_parts))
+            return CellSum(sums.latency_ms.n, float(sums.latency_ms.total))
+        if all(map(isfinite, sums.cost_parts)):
+            return CellSum(sums.costs, exact_sum(sums.cost_parts))
         spread = self.spread(measure, alike)
         return CellSum(sum(n for _, n in spread), sum(value * n for value, n in spread))
 
@@ -190,9 +190,9 @@ class RunIndex:
 
     @_raising_damaged
     def sums(self) -> CellSums:
-        kept = KeptSums.together(self._sums.values())
-        spent = exact_sum([*kept.cost_parts, *self._column("replaced")]) if kept.known else inf
-        return _cell_sums(kept, spent) if isfinite(spent) else self._added_up()
+        sums = KeptSums.together(self._sums.values())
+        spent = exact_sum([*sums.cost_parts, *self._column("replaced")]) if sums.known else inf
+        return _cell_sums(sums, spent) if isfinite(spent) else self._added_up()
 
     def _added_up(self) -> CellSums:
         """The same, by looking at every cell."""
@@ -325,9 +325,9 @@ class RunIndex:
         return StaleIndex(f"{self._source.location}: {what}")
 
 
-def _cell_sums(kept: KeptSums, spent: float) -> CellSums:
+def _cell_sums(sums: KeptSums, spent: float) -> CellSums:
     latency, tokens_in, tokens_out = (
-        CellSum(kept_sum.n, float(kept_sum.total)) for kept_sum in (kept.latency_ms, kept.tokens_in, kept.tokens_out)
+        CellSum(kept_sum.n, float(kept_sum.total)) for kept_sum in (sums.latency_ms, sums.tokens_in, sums.tokens_out)
     )
-    cost, moment = CellSum(kept.costs, exact_sum(kept.cost_parts)), moment_of(kept.finished)
-    return CellSums(latency, cost, tokens_in, tokens_out, moment, kept.grouped, kept.measured, spent)
+    cost, moment = CellSum(sums.costs, exact_sum(sums.cost_parts)), moment_of(sums.finished)
+    return CellSums(latency, cost, tokens_in, tokens_out, moment, sums.grouped, sums.measured, spent)

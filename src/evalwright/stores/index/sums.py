@@ -60,9 +60,9 @@ class KeptSums(msgspec.Struct):
     """Whether a cell was finished at that time: unknown once that cell was replaced."""
 
     @classmethod
-    def of_columns(cls, found: Sequence[Any], costs: Sequence[float]) -> KeptSums:
+    def of_columns(cls, columns: Sequence[Any], costs: Sequence[float]) -> KeptSums:
         """The sums of all cells of a profile, from the `AGGREGATES` of their rows and their known costs."""
-        latencies, latency, inputs, tokens_in, outputs, tokens_out, grouped, measured, finished = found
+        latencies, latency, inputs, tokens_in, outputs, tokens_out, grouped, measured, finished = columns
         return cls(
             _Total(latencies, latency or 0),
             _Total(inputs, tokens_in or 0),
@@ -97,10 +97,10 @@ class KeptSums(msgspec.Struct):
         return msgspec.convert(json.loads(text), cls)
 
     @classmethod
-    def together(cls, found: Iterable[KeptSums]) -> KeptSums:
+    def together(cls, parts: Iterable[KeptSums]) -> KeptSums:
         """The sums of several profiles."""
         whole = cls()
-        for row in found:
+        for row in parts:
             whole.latency_ms.join(row.latency_ms)
             whole.tokens_in.join(row.tokens_in)
             whole.tokens_out.join(row.tokens_out)

@@ -172,13 +172,13 @@ class LocalFiles(Masked):
         return folder
 
 
-def _undo(draft: Path, lock: RunLock, made: Iterable[Path]) -> None:
+def _undo(draft: Path, lock: RunLock, parents: Iterable[Path]) -> None:
     import shutil
 
     shutil.rmtree(draft, ignore_errors=True)
     lock.release()
     with suppress(OSError):  # another process has a run there by now
-        for folder in made:
+        for folder in parents:
             folder.rmdir()
 
 

@@ -180,11 +180,11 @@ class _Talk:
         # Some servers give calls no id, but reject results without one.
         calls = [_recorded(call, f"call_{len(self._calls) + n}") for n, call in enumerate(reply.tool_calls, 1)]
         self.messages.append(ChatMessage("assistant", reply.text, tool_calls=calls))
-        made = [*ran, *calls]
-        recorded = as_trace([ChatMessage("assistant", clean_text(reply.text, "text", []), tool_calls=made)])
+        calls_of_turn = [*ran, *calls]
+        recorded = as_trace([ChatMessage("assistant", clean_text(reply.text, "text", []), tool_calls=calls_of_turn)])
         recorded[0].thinking = reply.thinking
         self._recorded += recorded
-        self._calls += made
+        self._calls += calls_of_turn
         for call, result in zip(ran, served, strict=True):
             if result.result is not None:
                 self._record_result(ToolResult(call.name, plain(result.result, "result", []), call.id))

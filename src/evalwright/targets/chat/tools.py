@@ -73,8 +73,8 @@ class Tools:
             if _is_stop(error):
                 raise
             return _failed_result(call, f"{type(error).__name__}: {text_of(error)}")
-        kept = content if isinstance(content, str | dict) else msgspec.json.encode(content).decode()
-        return ToolResult(call.name, kept, call.id)
+        text = content if isinstance(content, str | dict) else msgspec.json.encode(content).decode()
+        return ToolResult(call.name, text, call.id)
 
     def close(self) -> None:
         self._threads.close()

@@ -36,8 +36,8 @@ async def installed(skills: Sequence[tuple[str, Path]], workspace: Path, place: 
 
     What the agent puts beside them stays.
     """
-    made: list[Path] = []
-    copying = asyncio.get_running_loop().run_in_executor(None, _install_all, skills, workspace / place, made)
+    folders: list[Path] = []
+    copying = asyncio.get_running_loop().run_in_executor(None, _install_all, skills, workspace / place, folders)
     try:
         try:
             await asyncio.shield(copying)
@@ -48,17 +48,17 @@ async def installed(skills: Sequence[tuple[str, Path]], workspace: Path, place: 
         while not copying.done():  # its thread goes on, however often the call is cancelled
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([copying])
-        _remove(made)
+        _remove(folders)
         _prune(workspace, place)
 
 
-def _install_all(skills: Sequence[tuple[str, Path]], place: Path, made: list[Path]) -> None:
+def _install_all(skills: Sequence[tuple[str, Path]], place: Path, folders: list[Path]) -> None:
     for name, skill in skills:
-        _install(skill, place / _safe(name), made)
+        _install(skill, place / _safe(name), folders)
 
 
-def _remove(made: Sequence[Path]) -> None:
-    for path in reversed(made):
+def _remove(folders: Sequence[Path]) -> None:
+    for path in reversed(folders):
         with suppress(OSError):
             if path.is_dir() and not path.is_symlink():
                 path.rmdir()
@@ -71,14 +71,14 @@ def _safe(name: str) -> str:
     return re.sub(r"[/\0]", "-", name).strip(".") or "skill"
 
 
-def _install(skill: Path, target: Path, made: list[Path]) -> None:
+def _install(skill: Path, target: Path, folders: list[Path]) -> None:
     target.mkdir(parents=True)
-    made.append(target)
+    folders.append(target)
     for inner, source, _ in _parts(skill):
         copy = target / inner
         if source is None:
             continue
-        made.append(copy)
+        folders.append(copy)
         if source.is_dir():
             copy.mkdir()
         else:
@@ -127,7 +127,9 @@ def _why_not(root: Path, target: Path, within: Sequence[Path]) -> str:
         return "leads to nothing"
     if target in within:
         return "leads to a folder that it is in"
-    hidden = any(_is_hidden(root, one) for one in (target, *target.parents) if one.is_relative_to(root) and one != root)
+    hidden = any(
+        _is_hidden(root, part) for part in (target, *target.parents) if part.is_relative_to(root) and part != root
+    )
     return "leads to what agents must not see" if hidden else ""
 
 
