@@ -222,7 +222,7 @@ def end_with_command(arguments: Sequence[str] | None) -> NoReturn:
         gc.freeze()  # none of the objects are users': the interpreter need not search for garbage at its end
         sys.exit(code)
     from evalwright.errors import Interrupted
-    from evalwright.session.garbage import end_without_search, only_ours
+    from evalwright.session.process import end_without_search, only_ours
     from evalwright.session.signals import INTERRUPTED, Ending
 
     only_ours()

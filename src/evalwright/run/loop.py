@@ -30,8 +30,8 @@ from evalwright.run.runner import Runner
 from evalwright.run.verdicts import Verdicts
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
-from evalwright.session.garbage import users_begin
 from evalwright.session.open_files import descriptors_kept
+from evalwright.session.process import users_begin
 from evalwright.session.signals import Signals
 
 if TYPE_CHECKING:

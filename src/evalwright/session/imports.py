@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from evalwright.errors import InputError
-from evalwright.session.garbage import users_begin
+from evalwright.session.process import users_begin
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
