@@ -9,8 +9,7 @@ import click
 
 from evalwright.cli.options import MODEL_NAMES, as_json, color, model_options
 from evalwright.cli.stored_runs import run_argument, suite_option, trust_all, trust_choice
-from evalwright.cli.usage import Command, reject_options
-from evalwright.cli.values import WholeRange
+from evalwright.cli.usage import Command, WholeRange, reject_options
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.usage import Command
-from evalwright.cli.values import PathParam
+from evalwright.cli.usage import Command, PathParam
 
 if TYPE_CHECKING:
     from evalwright.llm.cache import Cache

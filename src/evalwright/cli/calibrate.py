@@ -8,8 +8,7 @@ import click
 
 from evalwright.cli.options import as_json, color
 from evalwright.cli.stored_runs import run_argument, store_options
-from evalwright.cli.usage import Command
-from evalwright.cli.values import PathParam
+from evalwright.cli.usage import Command, PathParam
 
 __all__ = ["command"]
 

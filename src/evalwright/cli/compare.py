@@ -10,8 +10,7 @@ import click
 from evalwright.cli.options import as_json, color
 from evalwright.cli.pairs import opened_pair, pair_options, warn_of_same_run
 from evalwright.cli.stored_runs import run_argument, store_options
-from evalwright.cli.usage import Command, reject_options
-from evalwright.cli.values import NumberRange, PointsParam, alpha_option
+from evalwright.cli.usage import Command, NumberRange, PointsParam, alpha_option, reject_options
 from evalwright.errors import InputError
 
 __all__ = ["command"]

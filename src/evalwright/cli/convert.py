@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evalwright.cli.options import SuiteCommand, dialect, suite_argument
-from evalwright.cli.values import PathParam
+from evalwright.cli.usage import PathParam
 from evalwright.registry import formats
 
 __all__ = ["command"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.options import SuiteCommand, as_json, dialect, suites_argument
-from evalwright.cli.values import variables
+from evalwright.cli.usage import variables
 
 if TYPE_CHECKING:
     from evalwright.datasets.lint import Finding

@@ -11,8 +11,7 @@ import click
 from evalwright.cli.options import as_json, color
 from evalwright.cli.pairs import opened_pair, pair_options, warn_of_same_run
 from evalwright.cli.stored_runs import run_argument, store_options
-from evalwright.cli.usage import Command
-from evalwright.cli.values import PathParam, alpha_option
+from evalwright.cli.usage import Command, PathParam, alpha_option
 from evalwright.errors import AllMistakes
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.usage import Command
-from evalwright.cli.values import PathParam
+from evalwright.cli.usage import Command, PathParam
 
 __all__ = ["command", "write_example"]
 

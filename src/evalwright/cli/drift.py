@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.stored_runs import RunPath, run_argument, store_options
-from evalwright.cli.usage import Command
-from evalwright.cli.values import PathParam, PointsParam
+from evalwright.cli.usage import Command, PathParam, PointsParam
 
 __all__ = ["command"]
 

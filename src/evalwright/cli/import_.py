@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import registry
-from evalwright.cli.usage import Command
-from evalwright.cli.values import PathParam
+from evalwright.cli.usage import Command, PathParam
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

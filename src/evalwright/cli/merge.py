@@ -8,8 +8,7 @@ import click
 
 from evalwright.cli.options import as_json, quiet
 from evalwright.cli.stored_runs import store_choice, store_options
-from evalwright.cli.usage import Command
-from evalwright.cli.values import PathParam, WholeRange
+from evalwright.cli.usage import Command, PathParam, WholeRange
 
 __all__ = ["command"]
 

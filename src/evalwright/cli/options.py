@@ -10,8 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 import click
 
-from evalwright.cli.usage import Command
-from evalwright.cli.values import NumberRange, PathParam, WholeRange
+from evalwright.cli.usage import Command, NumberRange, PathParam, WholeRange
 from evalwright.errors import InputError
 from evalwright.model.format import Format, Option
 from evalwright.registry import formats, package_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from evalwright.cli.values import PathParam
+from evalwright.cli.usage import PathParam
 from evalwright.errors import AllMistakes
 
 if TYPE_CHECKING:

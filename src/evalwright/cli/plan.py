@@ -11,8 +11,7 @@ import click
 
 from evalwright.cli.options import as_json, dialect, suite_argument
 from evalwright.cli.stored_runs import RunPath
-from evalwright.cli.usage import Command
-from evalwright.cli.values import NumberRange, PathParam, alpha_option, variables
+from evalwright.cli.usage import Command, NumberRange, PathParam, alpha_option, variables
 from evalwright.errors import AllMistakes, InputError
 
 if TYPE_CHECKING:

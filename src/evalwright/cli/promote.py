@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.stored_runs import run_argument, store_options
-from evalwright.cli.usage import Command
-from evalwright.cli.values import PathParam
+from evalwright.cli.usage import Command, PathParam
 from evalwright.errors import InputError, counted
 
 __all__ = ["command"]

@@ -9,8 +9,7 @@ import click
 
 from evalwright.cli.options import as_json, color, exit_zero, model_options, quiet
 from evalwright.cli.stored_runs import run_argument, suite_option, trust_all, trust_choice
-from evalwright.cli.usage import Command
-from evalwright.cli.values import WholeRange
+from evalwright.cli.usage import Command, WholeRange
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices

@@ -11,8 +11,7 @@ import click
 
 from evalwright import registry
 from evalwright.cli.stored_runs import RunPath, run_argument, store_options
-from evalwright.cli.usage import Command, reject_mistakes, reject_options
-from evalwright.cli.values import PathParam, WholeRange
+from evalwright.cli.usage import Command, PathParam, WholeRange, reject_mistakes, reject_options
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from evalwright.cli.options import (
     suites_argument,
     written_by,
 )
-from evalwright.cli.usage import reject_mistakes
-from evalwright.cli.values import NumberRange, PathParam, WholeRange, variables
+from evalwright.cli.usage import NumberRange, PathParam, WholeRange, reject_mistakes, variables
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:

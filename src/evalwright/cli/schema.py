@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.usage import Command
-from evalwright.cli.values import PathParam
+from evalwright.cli.usage import Command, PathParam
 
 if TYPE_CHECKING:
     from evalwright.model.format import Ref

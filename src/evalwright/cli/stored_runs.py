@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from evalwright.cli.values import PathParam
+from evalwright.cli.usage import PathParam
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.options import SuiteCommand, allow_empty, as_json, dialect, suites_argument
-from evalwright.cli.values import variables
+from evalwright.cli.usage import variables
 from evalwright.errors import InputError, Problem, counted
 from evalwright.reports.text import harmless
 

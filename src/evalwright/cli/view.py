@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.usage import Command, reject_options
-from evalwright.cli.values import PathParam, WholeRange
+from evalwright.cli.usage import Command, PathParam, WholeRange, reject_options
 
 __all__ = ["command"]
 

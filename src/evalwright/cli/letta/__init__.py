@@ -11,7 +11,7 @@ import click
 from evalwright import __version__
 from evalwright.cli.exits import OriginalCommands
 from evalwright.cli.options import format_option
-from evalwright.cli.values import PathParam, WholeRange
+from evalwright.cli.usage import PathParam, WholeRange
 from evalwright.errors import InputError
 from evalwright.formats.letta import FORMAT
 

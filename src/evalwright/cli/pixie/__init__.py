@@ -11,7 +11,7 @@ import click
 
 from evalwright.cli.options import format_option
 from evalwright.cli.pixie.tools import TOOLS, refused
-from evalwright.cli.values import PathParam
+from evalwright.cli.usage import PathParam
 from evalwright.errors import InputError, Problem
 from evalwright.formats.pixie import FORMAT
 from evalwright.model.format import ALLOW_OUTSIDE

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evalwright.cli.values import PathParam
+from evalwright.cli.usage import PathParam
 
 __all__ = ["TOOLS", "refused"]
 
