@@ -35,6 +35,12 @@ def test_a_forest_is_an_accessible_picture_without_script() -> None:
     assert "−11.2 [−20.0, −3.0]" in texts
 
 
+def test_the_numbers_of_an_interval_show_on_which_side_of_the_margin_it_ends() -> None:
+    rows = [ForestRow("just better", 0.01, -0.0196, 0.05), ForestRow("just worse", 0.01, -0.0204, 0.05)]
+    text = ElementTree.fromstring(forest_svg("", rows, margin=0.02))[1].text or ""
+    assert "just better: +1.0 [−1.96, +5.0]; just worse: +1.0 [−2.04, +5.0]" in text
+
+
 def test_intervals_stand_where_their_numbers_are() -> None:
     root = ElementTree.fromstring(forest_svg("", ROWS, margin=0.02))
     lines = root.findall(f"{SVG}line")

@@ -7,7 +7,7 @@ from math import inf
 from typing import NamedTuple
 
 from evalwright.model.summary import VariantDelta
-from evalwright.reports.numbers import signed
+from evalwright.reports.numbers import ends_apart, signed
 from evalwright.reports.text import one_line, width
 
 __all__ = [
@@ -72,10 +72,10 @@ def shown(value: float, factor: float) -> str:
     return signed(factor * value, 1 if factor > 1 else 3)
 
 
-def numbers_of(row: ForestRow, factor: float) -> str:
-    """Estimate and interval."""
-    value, low, high = (shown(x, factor) for x in (row.value, row.low, row.high))
-    return f"{value} [{low}, {high}]"
+def numbers_of(row: ForestRow, factor: float, margin: float = 0.0) -> str:
+    """Estimate and interval, whose ends show on which side of 0 and -`margin` they lie."""
+    ends = ends_apart((row.low, row.high), 1 if factor > 1 else 3, margin, factor)
+    return f"{shown(row.value, factor)} [{', '.join(ends)}]"
 
 
 def forest_of_deltas(deltas: Iterable[VariantDelta]) -> list[ForestRow]:

@@ -35,7 +35,7 @@ def forest_svg(title: str, rows: Sequence[ForestRow], *, margin: float = 0.0, po
     With `points` the values are shares and shown in percentage points.
     """
     factor, unit = (100, "pp") if points else (1, "")
-    names, numbers = [one_line(row.label, 32) for row in rows], [numbers_of(row, factor) for row in rows]
+    names, numbers = [one_line(row.label, 32) for row in rows], [numbers_of(row, factor, margin) for row in rows]
     start = _LETTER * max(map(width, names)) + _GAP
     across = start + _INTERVALS + _GAP + _LETTER * max(map(len, numbers))
     scale = Ruler(*range_of(rows, margin, points=points), start, _INTERVALS)
