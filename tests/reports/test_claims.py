@@ -7,7 +7,7 @@ from evalwright.decisions.identity import Identity
 from evalwright.decisions.pairing import CaseGroups
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
-from evalwright.model.decision import UNREAD, Decision, GuardPart, JudgePart
+from evalwright.model.decision import UNREAD, Decision, EvaluatorPart, GuardPart, JudgePart
 from evalwright.reports.decision import decision_lines
 from evalwright.reports.decision_words import claim
 from evalwright.reports.text import Paint
@@ -80,3 +80,13 @@ def test_why_the_difference_is_not_powered_is_said_in_words() -> None:
     decision.judge = JudgePart("j", 60, "corrected", -0.1, (-0.2, 0.0), refused="disagreements")
     text = " ".join(" ".join(decision_lines(decision, Paint())).split())
     assert "60 labels: corrected −10.0 pp [−20.0, 0.0] (not powered: fewer than 5 labels on which" in text
+
+
+def test_evaluators_that_changed_are_named_with_their_q() -> None:
+    decision = decided("1111", "1111")
+    decision.evaluators = [
+        EvaluatorPart("polite", -0.1, (-0.15, -0.05), 0.001, 40, q=0.004),
+        EvaluatorPart("short", 0.0, (-0.05, 0.05), 1.0, 40, q=1.0),
+    ]
+    lines = [line for line in decision_lines(decision, Paint()) if line.startswith("  evaluator")]
+    assert lines == ["  evaluator  polite −10.0 pp [−15.0, −5.0] (q = .004)"]

@@ -262,16 +262,17 @@ def _guard(guard: GuardPart) -> str:
 
 
 def _evaluators(decision: Decision) -> list[str]:
-    """Evaluators that changed, if there are several: a single one repeats the pass rate."""
+    """Evaluators that changed, with the share of such lines that is expected to be noise, if there are several: a
+    single one repeats the pass rate."""
     evaluators = (
         [evaluator for evaluator in decision.evaluators if evaluator.q is not None and evaluator.q <= _MARKED]
         if len(decision.evaluators) > 1
         else []
     )
-    shown = [(part, "score" if part.scored else PASS_RATE) for part in evaluators]
-    return [
-        f"  evaluator  {one_line(part.name, 30)} {with_ends(part.difference, part.ci, unit)}" for part, unit in shown
+    changes = [
+        (part, with_ends(part.difference, part.ci, "score" if part.scored else PASS_RATE)) for part in evaluators
     ]
+    return [f"  evaluator  {one_line(part.name, 30)} {text} (q {_p(part.q, _MARKED)})" for part, text in changes]
 
 
 def _changed_lines(decision: Decision) -> list[str]:
