@@ -185,3 +185,21 @@ def test_a_run_that_cannot_be_written_says_how_it_continues(tmp_path: Path) -> N
     ended = made.evalwright("run", "eval.yaml")
     [run] = (tmp_path / "runs").iterdir()
     assert (ended.code, ended.err.splitlines()[-1]) == (5, f"Next: evalwright resume runs/{run.name}")
+
+
+MOVES_ITS_RUN_FOLDER = """
+import pathlib
+def run(case, variant):
+    [run] = pathlib.Path("runs").iterdir()
+    run.rename("moved")
+    return {"final_answer": "thanks"}
+"""
+
+
+def test_a_run_whose_folder_was_moved_continues_at_its_new_place(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "agent.py").write_text(MOVES_ITS_RUN_FOLDER)
+    ended = made.evalwright("run", "eval.yaml")
+    last = "The run folder is gone. If it was moved: evalwright resume NEW_PLACE"
+    assert (ended.code, ended.err.splitlines()[-1]) == (5, last)
+    assert made.evalwright("resume", "moved").code == 0

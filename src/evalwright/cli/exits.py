@@ -138,7 +138,10 @@ def _next(error: EvalwrightError) -> Iterator[str]:
     if isinstance(error, StorageError) and error.run:
         from evalwright.files.paths import seen_from_here
 
-        yield f"Next: evalwright resume {shlex.quote(str(seen_from_here(Path(error.run))))}"
+        if isinstance(error.__cause__, FileNotFoundError):
+            yield "The run folder is gone. If it was moved: evalwright resume NEW_PLACE"
+        else:
+            yield f"Next: evalwright resume {shlex.quote(str(seen_from_here(Path(error.run))))}"
 
 
 def _is_refused_start(error: BaseException) -> bool:
