@@ -170,6 +170,19 @@ def test_a_resumed_run_is_not_passed_over_what_cannot_be_read(kept, tmp_path, ki
     assert len(list(newest_verdicts(run.store.read(run.run_id)))) == 3
 
 
+def test_a_resumed_run_is_not_finished_while_results_of_its_verdicts_are_missing(tmp_path):
+    kept = Kept("local_files", tmp_path)
+    made = suite(tmp_path, ["done"] * 3, evaluators=[SAYS_DONE], max_concurrency=1)
+    outcome = run_suite(made, RunOptions(store=kept.store()))
+    run = Place(kept.store(), outcome.plan.run_id, outcome.run_dir)
+    [results] = tmp_path.rglob("results.jsonl")
+    results.write_text(results.read_text().splitlines(keepends=True)[0])
+    resumed = resume(run)
+    assert (resumed.exit_code, resumed.unread) == (3, ["results: those of 2 finished cells are missing"])
+    judged = re_evaluate(run)
+    assert (judged.exit_code, judged.unread) == (0, [])
+
+
 def test_cases_that_are_missing_are_named(tmp_path):
     kept = Kept("local_files", tmp_path)
     made = suite(tmp_path, ["done", "no"], evaluators=[SAYS_DONE], max_concurrency=1)

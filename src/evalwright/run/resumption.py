@@ -15,6 +15,7 @@ from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.files.paths import seen_from_here
 from evalwright.llm.choices import ModelChoices
+from evalwright.model.damage import unreadable_records
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.run.cells import Grid, RunState
@@ -169,8 +170,7 @@ def _rest_of(
         if idle:
             why = "every cell is finished" if repeated is None else "no cell to run again"
             why = "it is decided" if decided else why
-            earlier, note = [writer.summary()], f"nothing to do: {why}"
-            yield None, lambda over: conclude(place, writer, plan, fold(writer, plan), over, note, earlier=earlier)
+            yield None, partial(_conclude_idle, place, writer, plan, finished, f"nothing to do: {why}")
             return
         masker = Masker.of(secrets, os.environ)
         drop_manifest(Path(writer.location))
@@ -195,6 +195,18 @@ def _rest_of(
 
             with state.named_in_errors():
                 yield job, ended
+
+
+def _conclude_idle(place: Place, writer: RunWriter, plan: Plan, finished: int, note: str, interrupted: bool) -> Outcome:
+    """Sum up a run in which nothing is left to do.
+
+    Finished cells that have a verdict and no results, which a power cut may leave, count as damage: nothing else would
+    say why they are missing.
+    """
+    earlier, tally = [writer.summary()], fold(writer, plan)
+    if (lost := finished - tally.cells) > 0 and not unreadable_records(writer):
+        writer.damage.append(f"results: those of {counted(lost, 'finished cell')} are missing")
+    return conclude(place, writer, plan, tally, interrupted, note, earlier=earlier)
 
 
 def _lease(

@@ -157,14 +157,18 @@ class Tally:
         if self._totals is not None:
             self._totals.merge(other._totals)
 
+    @property
+    def cells(self) -> int:
+        """How many cells have been counted."""
+        return sum(sum(variant.cells.values()) for variant in self._variants.values())
+
     def summary(self, plan: Plan, finished_at: datetime) -> RunSummary:
         """The numbers of the run so far; `partial` while cells of the plan are missing.
 
         The run finished with the last of its records; `finished_at` is for a run without any. Replayed recordings do
         not tell when it finished.
         """
-        cells = sum(sum(variant.cells.values()) for variant in self._variants.values())
-        missing = max(0, plan.cells_planned - cells)
+        missing = max(0, plan.cells_planned - self.cells)
         summary = RunSummary(
             plan.run_id,
             plan.started_at,
@@ -175,7 +179,7 @@ class Tally:
             [_summary(name, count) for name, count in self._variants.items()],
             self._rollups(),
             status="partial" if missing else "complete",
-            cells_total=cells,
+            cells_total=self.cells,
             cells_missing=missing,
             warnings=[*plan.warnings, *self._doubts(plan)],
             metadata=plan.metadata or UNSET,
