@@ -44,11 +44,12 @@ __all__ = ["command"]
 @click.option("--variant", metavar="V", help="The variant to decide on (default: the one that both runs have).")
 @click.option("--variants", metavar="A:B,…", help="Several variants, by their names in A and in B; decided together.")
 @click.option("--better", is_flag=True, help="SHIP only if B is better; not worse is not enough.")
-@click.option("--slices", metavar="KEYS", help="Show slices by these keys: tag,metadata.lang")
+@click.option("--slices", metavar="KEYS", help="Show slices by these keys, such as tag,metadata.lang.")
 @click.option(
     "--guard",
     metavar="K=LIMIT,…",
-    help="What must also hold: cost=+10%,latency=+20%,latency_p95=+30%,tokens=+10%,evaluator:NAME=-1pp",
+    help="What must also hold, separated by commas: limits of cost, latency, latency_p95 and tokens, as in cost=+10%, "
+    "and of evaluators, as in evaluator:NAME=-1pp.",
 )
 @click.option(
     "--errors",

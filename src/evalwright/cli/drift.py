@@ -39,7 +39,7 @@ __all__ = ["command"]
     "--margin",
     type=PointsParam(),
     metavar="M",
-    help="With --fail-on-regression: the largest loss that does not matter, 2pp or 0.02.",
+    help="With --fail-on-regression: the largest loss that does not matter, 2pp or 0.02 (default: 0).",
 )
 @click.option("--allow-changed", is_flag=True, help="Compare cases and evaluators that changed, too.")
 def command(

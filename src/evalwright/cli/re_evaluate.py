@@ -23,7 +23,10 @@ __all__ = ["command"]
 @suite_option(expose=True, help="Use the evaluators of FILE, and its store.")
 @trust_all
 @click.option(
-    "--concurrency", type=WholeRange(min=1), metavar="N", help="At most N cells wait for models at the same time."
+    "--concurrency",
+    type=WholeRange(min=1),
+    metavar="N",
+    help="At most N cells wait for models at the same time (default: as in the run).",
 )
 @click.option("--batch", is_flag=True, help="Call judges in batches: takes up to a day, at half the price.")
 @exit_zero

@@ -119,7 +119,11 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     help="Stop as soon as the comparison is decided; valid however often it is checked.",
 )
 @click.option("--against", metavar="RUN|VARIANT", help="With --until-decided: the run or variant to compare with.")
-@click.option("--margin", metavar="M", help="With --until-decided: the largest loss that does not matter, 2pp or 0.02.")
+@click.option(
+    "--margin",
+    metavar="M",
+    help="With --until-decided: the largest loss that does not matter, 2pp or 0.02 (default: 2pp).",
+)
 @click.option("--max-cases", type=_COUNT, metavar="N", help="With --until-decided: stop after N cases.")
 @click.option(
     "--max-cost",
@@ -131,7 +135,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     "--seed",
     type=int,
     metavar="N",
-    help="With --until-decided: seed of the order of cases; each seed is a new test.",
+    help="With --until-decided: seed of the order of cases; each seed is a new test (default: 0).",
 )
 @keep_going
 @click.option("--no-index", is_flag=True, help="Build no index of a large run; commands then read all of its records.")
