@@ -131,7 +131,7 @@ def _runs(folder: Path | None, trusted: Mapping[str, Any], as_json: bool) -> Non
         cells = "" if row.cells is None else f"{row.cells:,}"
         status = (row.status, "error") if row.problem else row.status
         table.add([(row.run, "bold"), started, status, cells, row.problem or rates])
-    none = "no runs here; `evalwright list runs FOLDER` lists those in another folder"
+    none = "no runs here; `evalwright list runs FOLDER` lists those in another folder or in a SQLite file"
     _print(table, none if folder is None else f"no runs in {folder}")
 
 
