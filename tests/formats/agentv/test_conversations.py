@@ -87,6 +87,15 @@ def test_what_follows_a_turn_that_failed_may_count_as_failed(folder: Path) -> No
     assert ran(load(folder, {"turns": turns, "on_turn_failure": "stop"}))[0].score == 0.0
 
 
+def test_a_conversation_that_stops_is_judged_as_far_as_it_went(folder: Path) -> None:
+    turns = [{"input": "one", "assert": [holds("gone")]}, {"input": "two"}]
+    stopped = {"turns": turns, "on_turn_failure": "stop", "assert": [holds("user: one"), holds("user: two")]}
+    children = ran(load(folder, stopped))[1].detail["children"]
+    assert [(child["evaluator"], child["score"]) for child in children] == [
+        ("turn-1", 0.0), ("turn-2", 0.0), ("conversation", 0.5),
+    ]  # fmt: skip
+
+
 def test_a_window_bounds_what_the_system_is_shown(folder: Path) -> None:
     turns = [{"input": text} for text in ("one", "two", "three")]
     _, _, trace = ran(load(folder, {"turns": turns, "window_size": 1}))

@@ -38,8 +38,9 @@ class _Judged(NamedTuple):
 class ConversationTurns:
     """The mean, `min` or `max` of the scores of the turns, and of `whole`, the checks of the conversation.
 
-    Each entry of `turns` has the evaluators of a turn; a turn without any scores 1. With `stop`, turns after a failed
-    one count as 0: one whose score is below `threshold`. Raises InputError for what cannot be built.
+    Each entry of `turns` has the evaluators of a turn; a turn without any scores 1. With `stop`, the conversation
+    ends with a turn whose score is below `threshold`, and the turns after it count as 0. Raises InputError for what
+    cannot be built.
     """
 
     @staticmethod
@@ -92,23 +93,27 @@ class ConversationTurns:
             own = _case(case, seen, turn["expected_messages"], turn["reference_answer"])
             answered = _trace(trace, reply["answer"], reply["output_messages"])
             judged.append(_Judged(f"turn-{number}", members, composite, own, answered))
-        turns = await self._results_of_turns(judged, artifact)
+        results = await self._results_of_turns(judged, artifact)
+        left = judged[len(results) :]
+        skipped = banded(0.0, misses=["not judged: a turn before it failed"])
+        results += [_child(turn.name, skipped) for turn in left]
         if self._whole[1] is not None:
-            answered = replace(trace, output=Output(transcript(history)))
-            whole = _Judged("conversation", *self._whole, _case(case, history, [], ""), answered)
-            turns.append(await _turn_result(whole, artifact))
-        return self._joint_evaluation(turns)
+            messages = history[: len(history) - 2 * len(left)]
+            answered = _ended_trace(trace, case.extra["turns"], len(left))
+            answered = replace(answered, output=Output(transcript(messages)))
+            whole = _Judged("conversation", *self._whole, _case(case, messages, [], ""), answered)
+            results.append(await _turn_result(whole, artifact))
+        return self._joint_evaluation(results)
 
     async def _results_of_turns(self, judged: Sequence[_Judged], artifact: Artifact | None) -> list[dict[str, Any]]:
+        """The results of the turns, up to the one with which the conversation ends."""
         if not self._stop_below:
             return await all_given(_turn_result(result, artifact) for result in judged)
         turns: list[dict[str, Any]] = []
         for turn in judged:
-            if turns and round(turns[-1]["score"], 9) < self._stop_below:
-                skipped = banded(0.0, misses=["not judged: a turn before it failed"])
-                turns.append(_child(turn.name, skipped))
-            else:
-                turns.append(await _turn_result(turn, artifact))
+            turns.append(await _turn_result(turn, artifact))
+            if round(turns[-1]["score"], 9) < self._stop_below:
+                break
         return turns
 
     def _joint_evaluation(self, results: Sequence[dict[str, Any]]) -> Evaluation:
@@ -168,6 +173,18 @@ def _case(case: Case, history: Sequence[dict[str, Any]], expected: list[Any], re
     seen = {"prompt": question, "question": question, "input_messages": [*history]}
     extra = {**case.extra, **seen, "expected_messages": expected, "reference_answer": reference}
     return replace(case, input=question, extra=extra)
+
+
+def _ended_trace(trace: Trace, turns: Sequence[dict[str, Any]], left: int) -> Trace:
+    """The trace as if the last turns had not been asked."""
+    if not left:
+        return trace
+    messages = [
+        message
+        for turn, reply in list(zip(turns, trace.extra["turns"], strict=True))[:-left]
+        for message in ({"role": "user", "content": turn["input"]}, *reply["output_messages"])
+    ]
+    return replace(trace, extra={**trace.extra, "output_messages": messages})
 
 
 def _trace(trace: Trace, answer: str, messages: list[dict[str, Any]]) -> Trace:
