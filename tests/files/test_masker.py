@@ -185,6 +185,11 @@ def test_a_short_secret_is_not_masked_inside_a_word(text: str) -> None:
     assert Masker({"STAGE": "prod"}).mask_text(text) == text
 
 
+@pytest.mark.parametrize(("secret", "text"), [("#ab1", "x#ab1"), ("ab1#", "ab1#x")])
+def test_a_short_secret_with_a_sign_at_its_end_is_masked_there_whatever_is_beside_it(secret: str, text: str) -> None:
+    assert Masker({"PIN": secret}).mask_text(text) == text.replace(secret, MASKED)
+
+
 def test_a_short_secret_comes_back_from_its_placeholder_only() -> None:
     masker = Masker({"STAGE": "prod"})
     stored = masker.placeholders({"a": "prod and production", "b": "${x}"})
@@ -332,6 +337,11 @@ def test_the_variables_of_placeholders_are_those_that_there_are() -> None:
 def test_a_name_that_is_kept_gets_no_placeholder() -> None:
     masker = Masker({"A_KEY": "support-agent"}, keep=["support-agent"])
     assert masker.placeholders(["support-agent", "a support-agent"]) == ["support-agent", "a ${A_KEY}"]
+
+
+def test_a_date_gets_no_placeholder_in_its_middle() -> None:
+    masker = Masker({"YEAR": "2026"})
+    assert masker.placeholders(["2026-11-30", "2026"]) == ["2026-11-30", "${YEAR}"]
 
 
 @pytest.mark.parametrize(

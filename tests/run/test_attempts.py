@@ -34,6 +34,10 @@ def error(status: int, seconds: float | None = None) -> TraceError:
         (RetryRule(max_attempts=4, on=["*"]), error(400), 1),
         (RetryRule(max_attempts=4, on=["adapter_error"]), error(401, 1.0), 1),
         (RetryRule(max_attempts=4, on=["adapter_error"]), TraceError("adapter_error", "of no service"), 4),
+        (RetryRule(max_attempts=4, on=["*"]), TraceError("adapter_error", "of no service"), 4),
+        (RetryRule(max_attempts=4), TraceError("adapter_error", "of no service"), 1),
+        (RetryRule(max_attempts=4), TraceError("timeout", "late"), 4),
+        (RetryRule(max_attempts=4, on=["timeout"]), error(500), 1),
     ],
 )
 def test_how_often_a_cell_is_called(rule, failure, tries):
@@ -57,6 +61,11 @@ def test_a_service_that_is_busy_and_names_no_time_is_called_as_late_as_a_model()
     drawn = [pause_before_next(RetryRule(), error(503), 2) for _ in range(300)]
     assert 0 <= min(drawn) < 0.8 < max(drawn) <= 1.6
     assert pause_before_next(RetryRule(max_attempts=3, backoff_seconds=1.5), error(503), 2) == 3.0
+
+
+def test_what_is_not_busy_is_called_again_at_once_unless_the_suite_says_otherwise():
+    rule = RetryRule(max_attempts=9)
+    assert {pause_before_next(rule, failure, 3) for failure in (error(500), TraceError("timeout", "late"))} == {0.0}
 
 
 def test_a_model_that_was_called_again_already_is_not_called_again():

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from time import monotonic
 
 import pytest
@@ -221,6 +221,51 @@ def test_calls_per_minute_are_those_of_all_shards(tmp_path):
     said, seconds = asyncio.run(ask())
     assert [one.text for one in said] == ["yes"] * 20
     assert seconds >= 19 * 0.01
+
+
+def next_moment(tmp_path):
+    """When a shard may make the next call: seconds since 1970."""
+    with ledger_at(tmp_path / "ledger")._transaction() as execute:
+        return execute("SELECT next FROM lease_moments")[0][0] / 1e9
+
+
+def test_a_call_of_one_shard_puts_the_next_one_of_all_off(tmp_path):
+    lease = shared(tmp_path, shards=2, requests_per_minute=0.1)
+
+    async def call():
+        await lease.pace.turn()
+        await lease.settle()
+
+    asyncio.run(call())
+    assert next_moment(tmp_path) - time.time() == pytest.approx(600, abs=60)
+
+
+class Hurried(asyncio.SelectorEventLoop):
+    """A loop whose clock can be put forward."""
+
+    ahead = 0.0
+
+    def time(self):
+        return super().time() + self.ahead
+
+
+def test_a_moment_that_no_call_has_used_in_time_is_used_by_none(tmp_path):
+    """A later call in it would come on top of those of other shards."""
+    lease = shared(tmp_path, requests_per_minute=6000)
+
+    async def call():
+        turns = [asyncio.create_task(lease.pace.turn()) for _ in range(4)]
+        await turns[1]  # has taken moments for all that waited
+        for turn in turns:
+            turn.cancel()
+        before = next_moment(tmp_path)
+        asyncio.get_running_loop().ahead = 10.0
+        await lease.pace.turn()
+        await lease.settle()
+        return before
+
+    with closing(Hurried()) as loop:
+        assert loop.run_until_complete(call()) < next_moment(tmp_path)
 
 
 def test_a_model_that_asks_one_shard_for_time_is_called_by_none(tmp_path):

@@ -79,6 +79,23 @@ def test_a_lock_on_a_file_that_its_last_owner_removed_meanwhile_is_taken_again(
     lock.release()
 
 
+def test_a_lock_that_a_forked_child_releases_is_still_that_of_its_parent(tmp_path: Path) -> None:
+    lock = RunLock(tmp_path / "lock", "run r")
+    child = os.fork()
+    if child == 0:
+        try:
+            with (tmp_path / "other").open("w") as other:  # takes the descriptor that the lock had
+                lock.release()
+                other.write("x")
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    with pytest.raises(RunLockedError, match=str(os.getpid())):
+        RunLock(tmp_path / "lock", "run r")
+    lock.release()
+
+
 def test_who_looks_believes_the_file_of_a_lock(tmp_path: Path) -> None:
     path, here = tmp_path / "lock", os.uname().nodename
     assert not is_held(path)
