@@ -8,7 +8,7 @@ from math import fsum, sqrt
 from statistics import variance
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evalwright.statistics import decide_difference, guarded_difference, sign_flip
@@ -36,6 +36,8 @@ def test_test_and_interval_never_contradict_each_other(
     assert result.verdict == ("ship" if low > -margin else "dont" if high < -margin else "undecided")
 
 
+@example([-1.0] * 11 + [1.0] * 3 + [0.0] * 6, 0.0)  # only McNemar's test sees nothing here
+@example([-1.0] * 11 + [1.0] * 3 + [0.0] * 6, 0.01)
 @given(st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=1, max_size=80), st.sampled_from([0.0, 0.02, 0.1]))
 def test_neither_do_they_with_one_trial(values: list[float], margin: float) -> None:
     result = decide_difference(values, margin=margin, one_trial=True)

@@ -28,8 +28,9 @@ def test_a_clear_regression_is_inferior() -> None:
     assert (gate.non_inferior, gate.regression_significant) == (False, True)
 
 
-def test_a_difference_without_spread_is_not_decided() -> None:
-    assert non_inferiority([0.5, 0.5], [0.5, 0.5], 0.1).non_inferior is None
+@pytest.mark.parametrize("values", [[], [0.5], [0.5, 0.5]])
+def test_a_difference_without_spread_is_not_decided(values: list[float]) -> None:
+    assert non_inferiority(values, values, 0.1).non_inferior is None
 
 
 def test_gate_has_the_reference_characteristic() -> None:

@@ -12,8 +12,9 @@ import psycopg
 import pytest
 
 from evalwright.errors import RunLockedError, StorageError
-from evalwright.stores.lock import RunLock, is_held
+from evalwright.stores.lock import RunLock, is_held, turn_to_create
 from evalwright.stores.postgres.database import is_lost, persist
+from unprivileged import as_nobody
 
 
 def test_a_lock_excludes_others_until_it_is_released_and_names_its_owner(tmp_path: Path) -> None:
@@ -94,6 +95,19 @@ def test_a_lock_that_a_forked_child_releases_is_still_that_of_its_parent(tmp_pat
     with pytest.raises(RunLockedError, match=str(os.getpid())):
         RunLock(tmp_path / "lock", "run r")
     lock.release()
+
+
+def test_a_turn_that_creates_nothing_leaves_no_folder_and_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="nothing to create"), turn_to_create(tmp_path / "a" / "b", "r", "run r"):
+        raise ValueError("nothing to create")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_users_process_may_hold_a_lock(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.write_text(f"1 {os.uname().nodename}")
+    with path.open() as file:
+        assert as_nobody(lambda: str(is_held(Path(f"/proc/self/fd/{file.fileno()}")))) == "True"
 
 
 def test_who_looks_believes_the_file_of_a_lock(tmp_path: Path) -> None:
