@@ -6,12 +6,15 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
+from typing import ClassVar
 
 import msgspec
 import pytest
 
+from evalwright import registry
+from evalwright.errors import TargetError
 from evalwright.model.plan import EvaluatorSpec, Plan, RetryRule, RunSettings, Variant
-from evalwright.model.trace import Trace, TraceError
+from evalwright.model.trace import Answer, Output, Trace, TraceError
 from evalwright.registry import load
 from evalwright.run.addresses import Address, addresses_of, requested_pause
 from evalwright.run.merge import merge
@@ -147,11 +150,31 @@ def test_a_busy_service_is_called_again_after_the_time_that_it_asks_for(tmp_path
     assert str(status) in trace.extra["retried"][0]["message"]
 
 
-def test_every_cell_waits_while_the_service_asks_for_time(tmp_path):
-    with service([(429, {"Retry-After": "0.4"})]) as (url, times):
-        outcome, _ = ran(tmp_path, url, cases=3, max_concurrency=1)
-    assert (outcome.exit_code, len(times)) == (0, 4)
-    assert min(times[1:]) - times[0] >= 0.4
+class Busy:
+    """Calls a service that asks the first one of all calls for time."""
+
+    address = "https://busy.example"
+    times: ClassVar[list[float]] = []
+
+    def __init__(self, variant):
+        pass
+
+    async def run(self, case, trial):
+        self.times.append(monotonic())
+        if len(self.times) == 1:
+            raise TargetError("no", status=429, retry_after=0.3)
+        return Answer(Output(final_answer="fine"))
+
+
+def test_every_cell_waits_while_the_service_asks_for_time(tmp_path, monkeypatch):
+    monkeypatch.setitem(registry.KINDS["targets"], "busy", f"{__name__}:Busy")
+    Busy.times.clear()
+    variants = [Variant("main", "busy", {})]
+    made = suite(tmp_path, [{}] * 3, variants=variants, evaluators=SAYS_FINE, max_concurrency=3)
+    assert run_suite(made).exit_code == 0
+    first, *others = Busy.times
+    assert len(others) == 3
+    assert min(others) - first >= 0.3
 
 
 @pytest.mark.parametrize("on", [["adapter_error"], ["*"]])

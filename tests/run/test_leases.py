@@ -286,6 +286,20 @@ def test_a_model_that_asks_one_shard_for_time_is_called_by_none(tmp_path):
     assert 0 < asyncio.run(ask()) <= 7
 
 
+def test_a_pause_of_another_shard_lasts_at_most_a_minute(tmp_path):
+    """The clocks of other machines may be wrong."""
+    lease = shared(tmp_path, shards=2)
+
+    async def tell():
+        lease.shared("service", lambda _: None)(3600.0)
+        await lease.settle()
+
+    asyncio.run(tell())
+    heard = []
+    shared(tmp_path, shards=2, index=2).shared("service", heard.append)
+    assert heard == [pytest.approx(60, abs=15)]
+
+
 class Short(Impatient):
     attempts = 1
     longest_retry_after = 60.0

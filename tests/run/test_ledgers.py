@@ -80,6 +80,16 @@ def test_what_a_shard_returns_is_there_for_the_others_and_what_it_overspent_is_n
     assert ledger.hold(RUN, MONEY, "c", 0) == 590
 
 
+def test_what_was_spent_beyond_the_limit_counts_and_leaves_nothing(where, agreed):
+    ledger = agreed(where, 1000)
+    for name in ("a", "b"):
+        ledger.hold(RUN, MONEY, name, 0)
+    ledger.take(RUN, MONEY, "a", 600, 600, 0, 2)
+    assert ledger.take(RUN, MONEY, "b", 0, 10, 400, 2) == (400, True)
+    assert ledger.hold(RUN, MONEY, "c", 0) == 0
+    assert ledger.hold(RUN, MONEY, "c", 50) == 0
+
+
 def test_all_shards_of_a_run_have_the_same_limits(where, opened, agreed):
     agreed(where, 1_500_000_000)
     with pytest.raises(InputError, match=r"shards of this run have run\.cost_limit_usd 1\.5, this one 2; .* another"):

@@ -77,9 +77,9 @@ class Greedy:
 
     async def run(self, case, trial):
         self.calls.append(case.id)
+        await asyncio.sleep(0.01)  # meanwhile the other cells begin
         if self.calls.count(case.id) <= case.input["fails"]:
             raise RuntimeError("cannot connect") from OSError(errno.EMFILE, "Too many open files")
-        await asyncio.sleep(0.01)
         return Answer(Output(final_answer="answer"))
 
 
