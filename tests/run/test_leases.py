@@ -21,7 +21,7 @@ from evalwright.run.resumption import resume, retry
 from evalwright.run.start import run_suite
 from evalwright.testing import a_plan
 from llm.models import Impatient, openai, refused, request
-from run.leases import ledger_at
+from run.leases import KINDS, address, ledger_at
 from run.suites import suite
 from run.test_addresses import SAYS_FINE, service
 from run.test_going_on import cut
@@ -117,6 +117,7 @@ def test_a_finished_shard_is_put_right_in_the_ledger_too(tmp_path, agents):
     agents.calls.clear()
     again = resume(folder, lease=str(tmp_path / "ledger"))
     assert (again.exit_code, agents.calls, holdings(tmp_path)) == (0, [], [30_000_000])
+    assert resume(folder).exit_code == 0  # it calls nothing that would need a limit
 
 
 def test_a_ledger_that_is_gone_ends_the_session_and_the_rest_can_be_resumed(tmp_path, agents, monkeypatch):
@@ -238,6 +239,38 @@ def test_a_call_of_one_shard_puts_the_next_one_of_all_off(tmp_path):
 
     asyncio.run(call())
     assert next_moment(tmp_path) - time.time() == pytest.approx(600, abs=60)
+
+
+def test_moments_are_taken_only_for_calls_that_wait_for_one(tmp_path):
+    lease = shared(tmp_path, requests_per_minute=40)
+
+    async def call():
+        await lease.pace.turn()
+        first = next_moment(tmp_path)
+        waiting = [asyncio.create_task(lease.pace.turn()) for _ in range(3)]
+        await asyncio.wait(waiting, timeout=0.2)
+        for turn in waiting:
+            turn.cancel()
+        earliest = max(first, time.time())
+        await lease.settle()
+        return earliest
+
+    earliest = asyncio.run(call())
+    assert next_moment(tmp_path) - earliest <= 3.01  # two of them at once
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tasks_of_one_shard_use_its_ledger_one_after_the_other(tmp_path, monkeypatch, kind):
+    plan = a_plan(shard=Shard(1, 1, leased=True))
+    lease = take_part(address(kind, tmp_path, monkeypatch), plan, ModelChoices(), RunState())
+    hour = 3600 * 10**9
+
+    async def take():
+        moments = await asyncio.gather(*(lease.do(lease.ledger.moments, lease.run, 1, hour) for _ in range(6)))
+        await lease.settle()
+        return [round(seconds / 3600) for [seconds] in moments]
+
+    assert asyncio.run(take()) == [0, 1, 2, 3, 4, 5]
 
 
 class Hurried(asyncio.SelectorEventLoop):

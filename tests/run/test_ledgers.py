@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -106,6 +107,18 @@ def test_moments_are_apart_whichever_shard_takes_them(where, opened):
     assert first == [0.0, 20.0, 40.0]
     assert second[0] == pytest.approx(60, abs=15)
     assert second[1] - second[0] == pytest.approx(20)
+
+
+def test_a_shard_waits_while_another_one_takes_its_part(where, opened):
+    first, second = opened(where), opened(where)
+    found = []
+    with first._transaction() as execute:
+        waiting = threading.Thread(target=lambda: found.extend(second.moments(RUN, 1, 1)))
+        waiting.start()
+        waiting.join(0.1)
+        execute("INSERT INTO lease_moments VALUES (?, ?)", RUN, time.time_ns() + 3600 * 10**9)
+    waiting.join()
+    assert found == [pytest.approx(3600, abs=60)]
 
 
 def test_a_pause_is_heard_by_all_and_the_longest_one_counts(where, opened):

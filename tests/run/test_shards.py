@@ -11,7 +11,7 @@ import pytest
 
 from evalwright.errors import InputError, RunLockedError
 from evalwright.llm.choices import ModelChoices
-from evalwright.model.plan import EvaluatorSpec, Shard
+from evalwright.model.plan import EvaluatorSpec, Shard, Variant
 from evalwright.run.forecast import forecast
 from evalwright.run.merge import merge
 from evalwright.run.options import RunOptions
@@ -330,6 +330,20 @@ def test_a_shard_has_its_share_of_each_limit(tmp_path):
     assert stored(outcome.run_dir, "shard.json")["cost_limit_usd"] == 3.0
     own = limits_of(plan, ModelChoices(budget_usd=0.7, requests_per_minute=70))
     assert (own.budget_usd, own.requests_per_minute) == (0.3, 30.0)
+
+
+def test_a_shard_without_cases_needs_no_rate(tmp_path):
+    plan = open_run(shard(tmp_path, 4, 5, ["done", "done"]).run_dir)[1]
+    own = limits_of(plan, ModelChoices(budget_usd=0.7, requests_per_minute=70))
+    assert (own.budget_usd, own.requests_per_minute) == (0.0, 70)
+
+
+def test_only_the_merged_run_compares_its_variants(tmp_path):
+    variants = [Variant(name, "python_function", {"target": "agents:echo"}) for name in ("old", "new")]
+    made = suite(tmp_path, TEXTS, variants=variants, baseline_variant="old")
+    parts = [run_suite(made, RunOptions(shard=Shard(k, 2), out=tmp_path / str(k))) for k in (1, 2)]
+    assert [part.summary.comparison for part in parts] == [None, None]
+    assert merge([part.run_dir for part in parts], tmp_path / "merged").summary.comparison is not None
 
 
 def test_what_models_have_cost_is_spent_when_a_shard_is_begun_again(tmp_path):
