@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +15,8 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.model.trace import Trace
 from evalwright.stores.sqlite import Sqlite, sqlite
+from evalwright.stores.sqlite.run import SqliteRun
+from evalwright.stores.tables.rows import Row
 from evalwright.testing import a_case, a_plan, a_result, a_trace
 from stores.sqlite_files import fill, rows
 
@@ -86,6 +88,42 @@ def test_processes_that_write_different_runs_do_not_hinder_each_other(tmp_path: 
         assert [trace.case_id for trace in reader.traces(Trace)] == [f"c{n}" for n in range(60)]
         reader.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["runs.db"]
+
+
+def test_a_run_that_is_judged_again_and_one_that_is_written_do_not_hinder_each_other(tmp_path: Path) -> None:
+    store = Sqlite(tmp_path / "runs.db")
+    fill(store, "old")
+    with (
+        closing(store.create(a_plan(run_id="new"), [a_case()], {})) as writer,
+        closing(SqliteRun(store.path, "old")) as judged,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        writer.append_trace(a_trace())
+        writing = []
+
+        def results() -> Iterator[Row]:
+            writing.append(pool.submit(writer.sync))
+            wait(writing, 0.1)
+            return iter(())
+
+        judged.replace_judgements(results, lambda: iter(()))
+        writing[0].result()
+    assert rows(store.path, "SELECT run_id FROM traces ORDER BY seq") == [("old",), ("old",), ("new",)]
+    assert rows(store.path, "SELECT count(*) FROM results") == [(0,)]
+
+
+def test_judgements_that_cannot_be_replaced_stay_and_nobody_has_to_wait(tmp_path: Path) -> None:
+    store = Sqlite(tmp_path / "runs.db")
+    fill(store, "old")
+
+    def broken() -> Iterator[Row]:
+        raise RuntimeError("no verdicts")
+
+    with closing(SqliteRun(store.path, "old")) as judged:
+        with pytest.raises(RuntimeError, match="no verdicts"):
+            judged.replace_judgements(lambda: iter(()), broken)
+        fill(store, "new")
+    assert rows(store.path, "SELECT count(*) FROM results WHERE run_id = 'old'") == [(2,)]
 
 
 def test_a_file_where_its_folder_should_be_is_named(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ import pytest
 from evalwright.errors import TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
-from evalwright.processes import finished
+from evalwright.processes import finished, run_command, ties
 from evalwright.registry import load
 from living import left_after_a_moment, living
+from run.test_open_files import files
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for processes in /proc")
 
@@ -212,3 +214,49 @@ def test_a_process_that_left_the_session_of_a_short_command_does_not_hold_it_up(
     with pytest.raises(TimeoutError):
         finished(words, env=os.environ, patience=0.5)
     assert not left_after_a_moment(mark)
+
+
+def test_a_command_whose_start_is_interrupted_is_dead(mark, descriptors):
+    class Interrupted(asyncio.SelectorEventLoop):
+        def add_reader(self, *arguments):
+            raise KeyboardInterrupt
+
+    words = [sys.executable, "-c", "import time; time.sleep(600)", mark]
+    asyncio.run(run_command(["true"], env=os.environ))  # as above
+    with closing(Interrupted()) as loop:
+        before = descriptors()
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(run_command(words, env=os.environ))
+        assert not descriptors().items() - before.items()
+    assert not left_after_a_moment(mark)
+
+
+def test_where_only_some_of_its_pipes_can_be_made_none_is_left(descriptors):
+    asyncio.run(run_command(["true"], env=os.environ))  # as above
+
+    async def refused():
+        lowest_free = os.open(os.devnull, os.O_RDONLY)
+        os.close(lowest_free)
+        before = descriptors()
+        with files(lowest_free + 3), pytest.raises(OSError, match="Too many open files"):
+            await run_command(["true"], env=os.environ)
+        assert not descriptors().items() - before.items()
+
+    asyncio.run(refused())
+
+
+def test_what_has_ended_is_no_longer_tied():
+    """Its number may become that of another process, which would end with this one."""
+    before = list(ties._reaper._kept)
+    asyncio.run(run_command(["true"], env=os.environ))
+    finished(["true"], env=os.environ, patience=60)
+    with pytest.raises(OSError, match="No such file"):
+        finished(["/no/such/program"], env=os.environ, patience=60)
+    assert list(ties._reaper._kept) == before
+
+
+def test_only_what_comes_on_stdout_is_heard():
+    heard = []
+    words = ["/bin/sh", "-c", "echo out; echo err >&2"]
+    ended = asyncio.run(run_command(words, env=os.environ, on_stdout=heard.append))
+    assert (b"".join(heard), bytes(ended.stdout.kept), bytes(ended.stderr.kept)) == (b"out\n", b"out\n", b"err\n")
