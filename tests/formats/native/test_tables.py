@@ -134,6 +134,22 @@ def test_a_map_takes_columns_paths_values_and_templates(tmp_path):
     assert (case.expected.facts, case.metadata) == ({"city": "Bonn"}, {"raw": {"key": 7}})
 
 
+@pytest.mark.parametrize(
+    ("data", "dataset", "part"),
+    [
+        ("input.a.b,input.a\n1,2\n", {}, "input.a"),
+        ("input.a,input.a.b\n1,2\n", {}, "input.a.b"),
+        ("input,input.input\n1,2\n", {}, "input.input"),
+        ("a,b\n1,2\n", {"map": {"input": "a", "input.a": "b"}}, "input.a"),
+        ("a,metadata.source\n1,2\n", {"source": True}, "metadata.source"),
+        ("a,b\n1,2\n", {"source": True, "map": {"input": "a", "metadata": "b"}}, "metadata.source"),
+    ],
+)
+def test_what_would_replace_another_part_of_a_case_is_refused(tmp_path, data, dataset, part):
+    [problem] = wrong(tmp_path, data, **dataset)
+    assert (problem.line, problem.key) == (2, part)
+
+
 def test_a_column_that_no_row_has_is_refused_and_one_that_some_lack_is_a_warning(tmp_path):
     (problem,) = wrong(tmp_path, "id,question\n1,x\n", map={"id": "id", "input.q": "quesion"})
     assert "'quesion'" in problem.message

@@ -54,17 +54,22 @@ class MappedRows:
         """Whether the column becomes a part of cases."""
         return self._map is None or any(column in _columns(source) for source in self._map.values())
 
-    def case(self, row: Mapping[str, Any], position: int) -> tuple[dict[str, Any], list[str]]:
-        """The plain data of a case, and the columns that the map names but the row lacks."""
+    def case(
+        self, row: Mapping[str, Any], position: int, report: ReportProblem, more: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], list[str], list[Problem]]:
+        """The plain data of a case, the columns that the map names but the row lacks, and the row's mistakes; `more`
+        has parts that are in no column."""
         raw: dict[str, Any] = {}
         absent: list[str] = []
-        for part, value in self._parts(row, absent):
-            _put(raw, part, [value] if part in _LISTS and isinstance(value, str) else value)
+        problems: list[Problem] = []
+        for part, value in [*self._parts(row, absent), *more.items()]:
+            if not _put(raw, part, [value] if part in _LISTS and isinstance(value, str) else value):
+                problems.append(report((part,), "cannot be this part of the case: another is the same, or contains it"))
         id = raw.get("id")
         numbered = isinstance(id, int) and not isinstance(id, bool)
         raw["id"] = f"row-{position}" if id is None or id == "" else str(id) if numbered else id
         raw.setdefault("input", {})
-        return raw, absent
+        return raw, absent, problems
 
     def _parts(self, row: Mapping[str, Any], absent: list[str]) -> Iterator[tuple[str, Any]]:
         if self._map is None:
@@ -146,14 +151,19 @@ def _text_of_cell(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else msgspec.json.encode(value).decode()
 
 
-def _put(raw: dict[str, Any], part: str, value: Any) -> None:
-    """Set a dotted part; parts of the input may be nested, all others follow the shape of a case."""
+def _put(raw: dict[str, Any], part: str, value: Any) -> bool:
+    """Set a dotted part, unless that would replace another: parts of the input may be nested, all others follow the
+    shape of a case."""
     *steps, last = part.split(".")
     inside = raw
     for step in steps:
         inner = inside.get(step)
-        inside[step] = inside = inner if isinstance(inner, dict) else {}
-    inside[last] = value
+        if inner is None:
+            inner = inside[step] = {}
+        if not isinstance(inner, dict):
+            return False
+        inside = inner
+    return inside.setdefault(last, value) is value
 
 
 class Conversions:

@@ -145,11 +145,11 @@ class TableDataset(Dataset):
                 position += 1
                 seen.update(dict.fromkeys(row.values))
                 values, problems = self._conversions.of(row.values, partial(_problem, row))
-                raw, absent = self._mapped.case(values, position)
+                where = {"file": row.file.name, **({} if row.line is None else {"line": row.line})}
+                more = {"metadata.source": where} if self._source else {}
+                raw, absent, mistakes = self._mapped.case(values, position, partial(_problem, row), more)
+                problems += mistakes
                 self._missing.update(absent)
-                if self._source:
-                    where = {"file": row.file.name} if row.line is None else {"file": row.file.name, "line": row.line}
-                    raw["metadata"] = {**(raw.get("metadata") or {}), "source": where}
                 yield row, raw, problems
             if first:
                 raise InputError(Problem(str(file), "has no rows"))
