@@ -98,6 +98,17 @@ def test_bodies_of_requests_are_those_of_promptfoo(tmp_path, config, body):
     assert kind == config.get("headers", {"Content-Type": FORM})["Content-Type"]
 
 
+def test_headers_may_have_the_letters_of_latin_1(tmp_path):
+    headers = []
+    with service(headers=headers) as (address, _):
+        provider = {"id": address, "config": {"headers": {"X-Name": "{{q}}"}}}
+        tests = [{"vars": {"q": "José"}}, {"vars": {"q": "π"}}]
+        found = run(tmp_path, {**ECHO, "providers": [provider], "tests": tests})
+    assert (found.statuses, [header["X-Name"] for header in headers]) == (["pass", "error"], ["José"])
+    [*_, failed] = found.traces.values()
+    assert failed.error.message.startswith("the request cannot be made: 'latin-1' codec can't encode")
+
+
 def test_an_address_has_no_line_breaks_of_its_variables(tmp_path):
     with service() as (address, asked):
         provider = {"id": f"{address}?q={{{{q}}}}"}

@@ -82,7 +82,8 @@ class HttpProvider:
         query = {name: render(template_text(value), names) for name, value in config.get("queryParams", {}).items()}
         url = httpx.URL(_LINE_ENDS.sub("", render(self._url, names)))
         url = url.copy_merge_params(query) if query else url  # httpx encodes the whole query again
-        return self._client.build_request(method, url, headers=headers, content=content)
+        encoded = httpx.Headers(headers, encoding="latin-1")  # as promptfoo; by itself, httpx takes ASCII only
+        return self._client.build_request(method, url, headers=encoded, content=content)
 
     async def _transformed_request(self, code: Any, call: ProviderCall, names: Mapping[str, Any]) -> Any:
         """What `transformRequest` makes of the prompt: keys of the body, or another text for it."""
