@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from decisions.judged_runs import labels, measured, run_of
 from evalwright.model.calibration import Label
+from evalwright.reports.numbers import agreement_figures
 from evalwright.testing import a_result, a_trace
 
 
@@ -159,7 +160,7 @@ def test_labels_of_mostly_failures_correct_nothing() -> None:
     )
     rate = found.rates[0]
     assert (rate.labels, rate.corrected, rate.corrected_ci95, rate.powered_ci95) == (20, None, None, None)
-    assert found.tpr is not None
+    assert agreement_figures(found) == "TPR 40.0%, TNR 100.0% (n=20, no random sample)"
 
 
 def test_labels_of_all_trials_of_a_few_cases_are_a_random_sample_of_cases() -> None:

@@ -110,9 +110,10 @@ def calibrate(
         if decided:
             _measure(result, decided, answers.unit)
         result.rates = _rates(judgements, decided, answers.unit)
+        result.random_sample = not sample.unlike
         if sample.unlike:
             result.rates = [_uncorrected(rate) for rate in result.rates]
-        result.notes = [*sample.unlike, *_notes_of_labels(result, decided, pairs, corrects=not sample.unlike)]
+        result.notes = [*sample.unlike, *_notes_of_labels(result, decided, pairs, corrects=result.random_sample)]
     result.notes += sample.left_out()
     result.scores = _scores(pairs, answers.unit)
     _find_biases(result, [pair for pair in pairs if pair.human is not None], answers, makers)

@@ -208,6 +208,9 @@ class JudgeCalibration(msgspec.Struct):
     left out, because a judge errs more often on these than on others."""
     outdated: int = 0
     """Labels of balanced samples that are left out, because answers or verdicts have changed since they were drawn."""
+    random_sample: bool = True
+    """False if the evaluator's verdicts on the labelled answers show that these are no random sample: what is measured
+    is then about these answers only, and no rate is corrected."""
     confusion: Confusion | None = None
     accuracy: Share | None = None
     tpr: Share | None = None

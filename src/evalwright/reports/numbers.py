@@ -92,7 +92,8 @@ def agreement_figures(found: JudgeCalibration | None) -> str:
     if found.tpr is None or found.tnr is None:
         scored = 0 if found.scores is None else found.scores.n
         return f"calibrated (n={scored:,})" if scored else "uncalibrated"
-    return f"TPR {share(found.tpr)}, TNR {share(found.tnr)} (n={found.tpr.n + found.tnr.n:,})"
+    sample = "" if found.random_sample else ", no random sample"
+    return f"TPR {share(found.tpr)}, TNR {share(found.tnr)} (n={found.tpr.n + found.tnr.n:,}{sample})"
 
 
 def condition(part: GatePart) -> str:
