@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalwright.audit.artifacts import unpacked_artifacts
 from evalwright.audit.bench import Bench
 from evalwright.audit.counts import AuditedTrace, Counts
 from evalwright.audit.evaluators import AuditedEvaluators
@@ -20,6 +19,7 @@ from evalwright.audit.mutations import USE_MUTATIONS
 from evalwright.audit.samples import Donors, Sample
 from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
+from evalwright.files.temporary import temporary_folder
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.audit import AuditReport
 from evalwright.model.plan import Plan
@@ -69,7 +69,7 @@ def audit_run(
     with (
         Signals(owns_process()) as signals,
         closing(place.store.read(place.run_id)) as reader,
-        unpacked_artifacts(reader) as artifacts,
+        _unpacked_artifacts(reader) as artifacts,
     ):
         stored, plan, secrets = plan_to_judge(reader, None, suite, secrets, trust_run=trust_run)
         evaluators = AuditedEvaluators(as_traces_record(plan, reader), judges=judges)
@@ -89,6 +89,18 @@ def audit_run(
                 audit = _Audit(evaluators, reader, case_of, Sample(reader, limit), state, artifacts)
                 audit.work()
     return audit.report(stored)
+
+
+@contextmanager
+def _unpacked_artifacts(reader: RunReader) -> Iterator[Path | None]:
+    """A temporary folder with the artifacts that another program keeps only in tables; None for all other runs."""
+    unpack = getattr(reader, "unpack_artifacts", None)
+    if reader.plan is not None or unpack is None:
+        yield None
+        return
+    with temporary_folder() as folder:
+        unpack(folder)
+        yield folder
 
 
 class _Audit:

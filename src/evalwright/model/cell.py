@@ -38,6 +38,7 @@ class OfCase(msgspec.Struct, gc=False, kw_only=True, repr_omit_defaults=True):
 
     @property
     def case_key(self) -> str:
+        """The name of the case, unique in the run: its id, followed by `#2` and so on if several cases share it."""
         return case_key(self.case_id, self.occurrence)
 
 
