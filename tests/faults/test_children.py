@@ -1,10 +1,12 @@
 """Whatever a run has started ends with it, however it ends."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,77 @@ def test_children_of_what_had_just_been_started_end_although_they_closed_its_fil
     finally:
         for pid in living(mark):
             os.kill(pid, signal.SIGKILL)
+
+
+def reaper():
+    """The folder in /proc of the reaper of this process; None if it is not there."""
+    pipe = f"pipe:[{os.fstat(ties._reaper._pipe).st_ino}]"
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if path.name != str(os.getpid()) and pipe in {str(link.readlink()) for link in (path / "fd").iterdir()}:
+                return path
+    return None
+
+
+def hears_no_signals():
+    place = reaper()
+    ignored = place and re.search(r"SigIgn:\s*(\w+)", (place / "status").read_text())
+    return bool(ignored and int(ignored[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def kill_reaper():
+    os.kill(int(reaper().name), signal.SIGKILL)
+    assert wait_for(lambda: reaper() is None, 30)
+
+
+def ask_reaper_to_end():
+    assert wait_for(hears_no_signals, 30)
+    os.kill(int(reaper().name), signal.SIGTERM)
+
+
+HARMS = {
+    "its pipe is closed": lambda mine: os.close(ties._reaper._pipe),
+    "another file has its number": lambda mine: os.dup2(os.open(mine, os.O_WRONLY), ties._reaper._pipe),
+    "it is killed": lambda mine: kill_reaper(),
+    "it is asked to end": lambda mine: ask_reaper_to_end(),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_what_is_tied_ends_with_the_process_whatever_becomes_of_the_reaper(tmp_path, harm):
+    first, second, mine = tmp_path / "first", tmp_path / "second", tmp_path / "mine"
+    first.mkdir()
+    second.mkdir()
+    mine.touch()
+    if (child := os.fork()) == 0:
+        try:
+            ties.tie(ties.folder(first))
+            HARMS[harm](mine)
+            if harm != "it is asked to end":  # with a second tie, a new one would take its place
+                ties.tie(ties.folder(second))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert wait_for(lambda: not first.exists(), 30)
+    assert harm == "it is asked to end" or wait_for(lambda: not second.exists(), 30)
+    assert mine.read_bytes() == b""
+
+
+def test_what_was_untied_outlives_the_process(tmp_path):
+    untied, tied = tmp_path / "untied", tmp_path / "tied"
+    untied.mkdir()
+    tied.mkdir()
+    if (child := os.fork()) == 0:
+        try:
+            ties.tie(ties.folder(untied), ties.folder(tied))
+            ties.untie(ties.folder(untied))
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert wait_for(lambda: not tied.exists(), 30)
+    assert untied.exists()
 
 
 @pytest.mark.cold

@@ -13,6 +13,7 @@ from evalwright.errors import TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.processes import finished, run_command, ties
+from evalwright.processes.process_table import writers
 from evalwright.registry import load
 from living import left_after_a_moment, living
 from run.test_open_files import files
@@ -81,8 +82,9 @@ def test_a_child_that_keeps_the_pipes_neither_delays_the_answer_nor_lives_on(mar
     assert left_after_a_moment(mark) == []
 
 
-def test_a_child_that_closed_its_pipes_is_dead_too(mark):
-    silent = ", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL"
+@pytest.mark.parametrize("how", ["", ", process_group=0"])
+def test_a_child_that_closed_its_pipes_is_dead_too(mark, how):
+    silent = ", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL" + how
     assert answer(SLEEPER.format(silent) + "print('done')", mark).output.final_answer == "done"
     assert left_after_a_moment(mark) == []
 
@@ -243,6 +245,23 @@ def test_where_only_some_of_its_pipes_can_be_made_none_is_left(descriptors):
         assert not descriptors().items() - before.items()
 
     asyncio.run(refused())
+
+
+def test_only_strangers_that_can_write_to_a_pipe_are_its_writers():
+    """Killing others would end this process, or what only reads along."""
+    reading, writing = os.pipe()
+    started = [
+        subprocess.Popen(["sleep", "600"], pass_fds=[end], start_new_session=alone)
+        for end, alone in ((writing, True), (writing, False), (reading, True))
+    ]
+    try:
+        assert set(writers({os.fstat(reading).st_ino})) == {started[0].pid}
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+        os.close(reading)
+        os.close(writing)
 
 
 def test_what_has_ended_is_no_longer_tied():
