@@ -5,12 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import yaml
 
 from acceptance.projects import EVAL, TWO_SYSTEMS, Project, project
+from evalwright.cli.commands import exit_code_of
+from evalwright.cli.list import command as list_command
+from evalwright.stores.local_files import LocalFiles
+from evalwright.testing import a_plan
+from unprivileged import as_nobody
 
 A = {"a1": "thanks", "b1": {"v": "thanks", "w": "no"}, "c1": "raise", "only-a": "thanks"}
 B = {"a1": {"v": "no", "w": "thanks"}, "b1": "thanks", "c1": "raise", "only-b": "x" * 2000}
@@ -308,6 +316,26 @@ def test_list_runs_has_a_line_for_each(made: Project) -> None:
     ended = made.evalwright("list", "runs", "a")
     assert ended.code == 0
     assert ended.out.splitlines()[1].endswith("complete      8  v 100.0%, w 66.7%")
+
+
+def _listed_by_nobody(runs: Path) -> str:
+    with redirect_stdout(StringIO()) as out, redirect_stderr(out):
+        exit_code_of(list_command, ["runs", str(runs)])
+    return out.getvalue()
+
+
+def test_a_run_that_this_user_may_not_read_hides_no_other_and_is_named() -> None:
+    with TemporaryDirectory() as name:  # not in the folders of pytest, which only their owner may enter
+        runs = Path(name)
+        runs.chmod(0o755)
+        for run_id in ("closed", "open"):
+            LocalFiles(runs).create(a_plan(run_id=run_id), [], {}).close()
+            for path in (runs / run_id, *(runs / run_id).iterdir()):
+                path.chmod(0o755)
+        (runs / "closed").chmod(0)
+        lines = as_nobody(lambda: _listed_by_nobody(runs)).splitlines()
+    assert f"warning: {runs / 'closed'} cannot be read: permission denied" in lines
+    assert [line.split()[0] for line in lines if "complete" in line] == ["open"]
 
 
 def test_on_a_narrow_screen_the_pass_rates_of_runs_are_a_table_below(made: Project, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from evalwright import built_in, registry
 from evalwright.cli.options import as_json, color
-from evalwright.cli.screen import print_out, screen_paint
+from evalwright.cli.screen import print_out, screen_paint, warn
 from evalwright.cli.stored_runs import store_choice, store_options
 from evalwright.cli.usage import Command
 from evalwright.errors import InputError, Problem, did_you_mean
@@ -119,6 +119,7 @@ def _runs(folder: Path | None, trusted: Mapping[str, Any], as_json: bool) -> Non
         raise InputError(Problem(str(folder), f"there is no such folder{near_file(folder)}"))
     places = places_here() if folder is None else [folder]
     rows = [_run_row(place, trusted) for shelf in places for place in run_places(shelf)]
+    warn(f"{path} cannot be read: permission denied" for shelf in places for path in _closed_folders(shelf))
     if as_json:
         _print_json(rows)
         return
@@ -133,6 +134,15 @@ def _runs(folder: Path | None, trusted: Mapping[str, Any], as_json: bool) -> Non
         table.add([(row.run, "bold"), started, status, cells, row.problem or rates])
     none = "no runs here; `evalwright list runs FOLDER` lists those in another folder or in a SQLite file"
     _print(table, none if folder is None else f"no runs in {folder}")
+
+
+def _closed_folders(shelf: Path) -> list[Path]:
+    """The folder itself, or those in it, that this user may not read: they may be runs."""
+    if not os.path.isdir(shelf):
+        return []
+    if not os.access(shelf, os.R_OK | os.X_OK):
+        return [shelf]
+    return [path for path in sorted(shelf.iterdir()) if path.is_dir() and not os.access(path, os.R_OK | os.X_OK)]
 
 
 class _Run(msgspec.Struct):

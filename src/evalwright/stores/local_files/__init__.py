@@ -184,8 +184,8 @@ def _undo(draft: Path, lock: RunLock, parents: Iterable[Path]) -> None:
 
 def is_run(folder: Path) -> bool:
     """Whether a folder contains a run: it has traces and results. The other files may be missing, as in runs of
-    evalh."""
-    return (folder / TRACES).is_file() and (folder / RESULTS).is_file()
+    evalh. False for a folder that this user may not read."""
+    return os.path.isfile(folder / TRACES) and os.path.isfile(folder / RESULTS)  # Path.is_file may raise
 
 
 def _check_entries(folder: Path) -> None:
