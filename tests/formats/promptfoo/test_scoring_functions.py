@@ -56,3 +56,10 @@ def test_only_a_scoring_function_that_is_there_can_fail_a_cell(tmp_path, named, 
     test = {"assert": [{"type": "contains", "value": "a"}], "assertScoringFunction": f"file://{named}"}
     files = {"s.py": "def raises(scores, context):\n    raise ValueError('no')\n", "s.js": "module.exports = () => 5;"}
     assert run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}, **test}]}, **files).statuses == [status]
+
+
+def test_a_python_file_without_a_name_has_its_scoring_function_under_func(tmp_path):
+    score = "def func(named, context):\n    return {'pass': True, 'score': 0.25, 'reason': 'r'}\n"
+    test = {"vars": {"q": "x"}, "assert": [{"type": "contains", "value": "y"}], "assertScoringFunction": "file://s.py"}
+    ran = run(tmp_path, {**ECHO, "tests": [test]}, **{"s.py": score})
+    assert (ran.verdict.status, ran.verdict.score) == ("pass", 0.25)

@@ -125,6 +125,6 @@ def test_named_scores_of_members_have_the_weight_of_their_set(tmp_path):
 
 def test_no_function_scores_a_test_without_assertions(tmp_path):
     test = {"vars": {"q": "x"}, "assert": [], "assertScoringFunction": "file://s.py"}
-    score = "def get_score(named, context):\n    return {'pass': False, 'score': 0, 'reason': 'no'}\n"
+    score = "def func(named, context):\n    return {'pass': False, 'score': 0, 'reason': 'no'}\n"
     result = run(tmp_path, {**ECHO, "tests": [test]}, **{"s.py": score})
     assert (result.verdict.status, result.verdict.score) == ("pass", 1.0)

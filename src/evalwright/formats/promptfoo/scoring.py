@@ -33,7 +33,7 @@ class ScoringFunction:
         ]
         context = {"threshold": self._threshold, "componentResults": parts, "parentAssertionSet": None}
         try:
-            returned = await call_file(self._folder, self._function, "get_score", [named_scores(results), context])
+            returned = await call_file(self._folder, self._function, "func", [named_scores(results), context])
         except ScriptError as error:
             if error.type != "exception":  # a function that is not there, or does not end, says nothing of the output
                 raise EvaluatorError(f"{self._function}: {error}", error.type) from None
