@@ -87,3 +87,10 @@ def test_a_rubric_that_cannot_be_filled_in_is_an_error(prompt, said):
 def test_several_messages_are_shown_as_the_original_shows_them():
     _, message = prompt_of({"prompt": "{input}"}, input=["a", "b"])
     assert message == "['a', 'b']"
+
+
+@pytest.mark.parametrize("rationale", [5, ["a", "b"], {"a": 1}, True])
+def test_a_rationale_that_is_no_text_makes_a_reply_unreadable(rationale):
+    models = Scripted(says({"score": 0.7, "rationale": rationale}))
+    with pytest.raises(EvaluatorError, match="'rationale' that is no text"):
+        judged("rubric_template", {"model": "m", "prompt": "{submission}"}, models, on=trace("It is Rome."))

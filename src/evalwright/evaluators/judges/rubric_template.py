@@ -203,4 +203,6 @@ def _read(text: str) -> tuple[float, str]:
     if not math.isfinite(number):
         raise BadReply("has no finite 'score'")
     rationale = reply.get("rationale")
-    return min(max(number, 0.0), 1.0), "" if rationale is None else str(rationale)
+    if not isinstance(rationale, str | None):
+        raise BadReply("has a 'rationale' that is no text")
+    return min(max(number, 0.0), 1.0), rationale or ""
