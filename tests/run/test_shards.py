@@ -308,6 +308,17 @@ def test_a_manifest_is_stale_before_anything_is_appended(tmp_path, agents):
     assert manifest.read_bytes() != second
 
 
+def test_a_finished_shard_keeps_its_manifest_which_tells_of_what_was_changed_since(tmp_path):
+    folder = shard(tmp_path, 1, 2).run_dir
+    before = (folder / "manifest.json").read_bytes()
+    traces = folder / "traces.jsonl"
+    traces.write_text(traces.read_text().replace("done", "gone", 1))
+    assert resume(folder).exit_code == 0
+    assert (folder / "manifest.json").read_bytes() == before
+    with pytest.raises(InputError, match="was changed or damaged"):
+        merge([folder], tmp_path / "merged", partial=True)
+
+
 def test_only_the_cells_of_a_shard_are_forecast(tmp_path):
     expected = forecast(suite(tmp_path, TEXTS), RunOptions(shard=Shard(1, 3)))
     assert expected.cells == 3
